@@ -1,0 +1,83 @@
+"""The rules by which links are chained: stability composes, privacy follows, post-processing is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .errors import SpaceError
+from .proof import Proof
+
+if TYPE_CHECKING:
+    from .core import Measurement, Transformation
+
+CHAINING = "core/chaining"
+
+
+# proof-region: chaining
+def chain_transformations(first: Transformation, second: Transformation) -> Transformation:
+    _meet(first, second)  # [check-space]
+    return replace(
+        second,
+        input_domain=first.input_domain,
+        input_metric=first.input_metric,
+        function=lambda value: second.invoke(first.function(value)),  # [compose-function]
+        stability_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
+        parameters=_joined(first.parameters, second.parameters),
+        proof=Proof(CHAINING, _links(first.proof) + _links(second.proof)),
+    )
+
+
+def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
+    _meet(first, second)  # [check-space]
+    law = second.exact_distribution
+    return replace(
+        second,
+        input_domain=first.input_domain,
+        input_metric=first.input_metric,
+        function=lambda value: second.invoke(first.function(value)),  # [compose-function]
+        privacy_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
+        exact_distribution=law and (lambda value: law(second.input_domain.validate(first.function(value)))),
+        parameters=_joined(first.parameters, second.parameters),
+        proof=Proof(CHAINING, _links(first.proof) + _links(second.proof)),
+    )
+
+
+def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
+    return replace(
+        first,
+        function=lambda value: then(first.function(value)),  # [post-process]
+        decode=lambda outcome: then(first.decode(outcome)),
+        proof=Proof(CHAINING, _links(first.proof)),
+    )
+
+
+def _meet(first: Transformation, second: Transformation | Measurement) -> None:
+    if first.output_domain != second.input_domain:
+        raise SpaceError(
+            "the two sides of >> do not meet: the left has "
+            f"output_domain {first.output_domain!r}, the right input_domain {second.input_domain!r}"
+        )
+    if first.output_metric != second.input_metric:
+        raise SpaceError(
+            "the two sides of >> do not meet: the left has "
+            f"output_metric {first.output_metric!r}, the right input_metric {second.input_metric!r}"
+        )
+
+
+# end-proof-region: chaining
+
+
+def _links(proof: Proof) -> tuple[Proof, ...]:
+    return proof.parts if proof.name == CHAINING else (proof,)
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both sets of parameters; where a name occurs in both, the earlier link's gets a prime."""
+    joined = {}
+    for name, value in first.items():
+        while name in second or name in joined:
+            name += "'"
+        joined[name] = value
+    return joined | dict(second)

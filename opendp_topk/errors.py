@@ -1,0 +1,108 @@
+"""Every exception that the library raises.
+
+No message and no attribute of any of them holds a score, a count, an identifier or a noise value: they name
+the parameter, state what was required, and say what to do. ::
+
+    TopKError
+    ├── ParameterError (ValueError)        an argument of a constructor is outside what it allows
+    │   ├── ParameterTypeError (TypeError)     ... it has the wrong type (True is not an integer here)
+    │   └── CandidatesError                    ... the public items are empty, repeated or unhashable
+    ├── DistanceError (ValueError)         d_in or d_out is negative, NaN or not a number
+    ├── MapError (ValueError)              a map supplied by the caller returned no distance
+    ├── SpaceError (TypeError)             a metric does not fit a domain, or two links of a chain differ
+    ├── DataError (ValueError)             an argument of a call is not a member of the input domain
+    │   ├── DataTypeError (TypeError)          ... wrong container or element type
+    │   ├── DataLengthError                    ... empty, or another length than declared
+    │   ├── NonFiniteError                     ... NaN or an infinity
+    │   ├── OutOfBoundsError                   ... outside the declared bounds
+    │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
+    ├── TableError (OSError)               a file could not be read or written
+    ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
+    ├── CapacityError (ValueError)         an exact enumeration would be too large
+    ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
+    ├── EntropyError (OSError)             the operating system gave no randomness
+    ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
+    └── MissingExtraError (ImportError)    an optional dependency is not installed
+"""
+
+from __future__ import annotations
+
+
+class TopKError(Exception):
+    """Base of every exception of this library."""
+
+
+class ParameterError(TopKError, ValueError):
+    """An argument of a constructor lies outside what the constructor allows."""
+
+
+class ParameterTypeError(ParameterError, TypeError):
+    """An argument of a constructor has the wrong type."""
+
+
+class CandidatesError(ParameterError):
+    """The public candidate items are empty, repeated or unhashable."""
+
+
+class DistanceError(TopKError, ValueError):
+    """A distance (``d_in`` or ``d_out``) is negative, NaN or not a number."""
+
+
+class MapError(TopKError, ValueError):
+    """A stability or privacy map supplied by the caller returned something that is no distance."""
+
+
+class SpaceError(TopKError, TypeError):
+    """A metric does not fit a domain, or the two sides of a chain do not meet."""
+
+
+class DataError(TopKError, ValueError):
+    """An argument of a call is not a member of the input domain. Nothing was drawn."""
+
+
+class DataTypeError(DataError, TypeError):
+    """The data have the wrong container or element type."""
+
+
+class DataLengthError(DataError):
+    """The data are empty, or have another length than the domain declares."""
+
+
+class NonFiniteError(DataError):
+    """The data hold a NaN or an infinity."""
+
+
+class OutOfBoundsError(DataError):
+    """The data leave the bounds that the domain declares."""
+
+
+class ColumnError(DataError, LookupError):
+    """A table lacks a column, or the column has a type that cannot hold identifiers."""
+
+
+class TableError(TopKError, OSError):
+    """A file could not be read as a table, or a result could not be written."""
+
+
+class SearchError(TopKError, ValueError):
+    """No parameter meets the privacy target, or every parameter does."""
+
+
+class CapacityError(TopKError, ValueError):
+    """An exact enumeration would be too large."""
+
+
+class NotDeclaredError(TopKError, AttributeError):
+    """The measurement declares no exact distribution or no accuracy theorem."""
+
+
+class EntropyError(TopKError, OSError):
+    """The operating system's source of randomness failed."""
+
+
+class ProofError(TopKError, LookupError):
+    """A proof document, or the code region that it pins, is missing or malformed."""
+
+
+class MissingExtraError(TopKError, ImportError):
+    """An optional dependency is not installed."""

@@ -1,0 +1,74 @@
+"""A measurement whose function and privacy map come from the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from .. import _check
+from ..core import Measurement, require_space
+from ..domains import Domain
+from ..measures import Measure
+from ..metrics import Metric
+from ..partials import partial
+
+
+def make_user_measurement(
+    input_domain: Domain,
+    input_metric: Metric,
+    output_measure: Measure,
+    *,
+    function: Callable[[Any], Any],
+    privacy_map: Callable[[Any], Any],
+    parameters: Mapping[str, Any] | None = None,
+    distribution: Callable[[Any], Mapping[Hashable, Any]] | None = None,
+    accuracy: Callable[[int, Any], float] | None = None,
+) -> Measurement:
+    """A measurement from a function and a privacy map that the caller vouches for.
+
+    Nothing is proved about it: ``.proof`` and the repr say so, and so do those of every chain that holds it.
+
+    Args:
+        input_domain: The values that ``function`` accepts; they are checked before each call.
+        input_metric: The distance between neighbouring inputs.
+        output_measure: The measure in which ``privacy_map`` answers.
+        function: The randomised function.
+        privacy_map: d_in -> d_out, nondecreasing, never below the true loss. A number is rounded up to float64.
+        parameters: What the repr and exported records show, public values only.
+        distribution: The exact law on an input, outcome -> probability, if it is known. An outcome is what
+            ``function`` returns, with arrays and lists as tuples.
+        accuracy: (n_candidates, alpha) -> bound, if an accuracy theorem is known.
+
+    Returns:
+        A :class:`Measurement` marked as unproven.
+
+    Raises:
+        ParameterTypeError: An argument has the wrong type.
+        SpaceError: The metric does not fit the domain.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> always_first = tk.make_user_measurement(
+        ...     tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(), tk.MaxDivergence(),
+        ...     function=lambda x: 0, privacy_map=lambda d_in: 0.0)
+        >>> always_first([7, 9]), always_first.map(1)
+        (0, 0.0)
+    """
+    require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
+    _check.instance("output_measure", output_measure, Measure, "a measure such as MaxDivergence()")
+    for name, optional in (("distribution", distribution), ("accuracy", accuracy)):
+        if optional is not None:
+            _check.function(name, optional)
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=_check.function("function", function),
+        privacy_map=_check.function("privacy_map", privacy_map),
+        parameters={"mechanism": "user"} | dict(parameters or {}),
+        exact_distribution=distribution,
+        accuracy_bound=accuracy,
+    )
+
+
+then_user_measurement = partial(make_user_measurement)

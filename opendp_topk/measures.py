@@ -1,0 +1,118 @@
+"""Privacy measures: how the two output distributions on neighbouring inputs are compared.
+
+Write L(y) = ln P'(y) / P(y) for the privacy loss of an outcome y. A measure is a frozen value; its distances
+are what a privacy map returns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from . import _check
+from .arithmetic import round_up
+from .errors import DistanceError
+
+
+class Measure(ABC):
+    """A divergence between output distributions.
+
+    ``symbol`` is the letter that the literature gives to its distances.
+    """
+
+    symbol: str
+
+    @abstractmethod
+    def distance(self, value: Any, name: str) -> Any:
+        """``value`` as a distance of this measure; a map's result is rounded up to float64.
+
+        Raises:
+            DistanceError: ``value`` is negative, NaN, or of another type.
+        """
+
+    @abstractmethod
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        """Whether ``loss`` is within ``budget``; exact, nothing is rounded."""
+
+    @property
+    @abstractmethod
+    def infinite(self) -> Any:
+        """The distance that promises nothing."""
+
+
+class _ScalarMeasure(Measure):
+    """A measure whose distances are single numbers."""
+
+    def distance(self, value: Any, name: str) -> float:
+        checked = _check.distance(value, name)
+        return checked if isinstance(checked, float) else round_up(checked)
+
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        return bool(_check.distance(loss, "loss") <= _check.distance(budget, "d_out"))
+
+    @property
+    def infinite(self) -> float:
+        return float("inf")
+
+
+@dataclass(frozen=True)
+class MaxDivergence(_ScalarMeasure):
+    """Pure differential privacy: distance epsilon means |L(y)| <= epsilon for every outcome y."""
+
+    symbol = "epsilon"
+
+
+@dataclass(frozen=True)
+class RangeDivergence(_ScalarMeasure):
+    """Bounded range: distance a means max L - min L <= a over the outcomes.
+
+    Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition"
+    (2019). A mechanism with range a is a-differentially private and a^2/8-zCDP.
+    """
+
+    symbol = "range"
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDivergence(_ScalarMeasure):
+    """Zero-concentrated differential privacy: distance rho means D_alpha <= alpha * rho for all alpha > 1.
+
+    Bun and Steinke, "Concentrated Differential Privacy" (2016).
+    """
+
+    symbol = "rho"
+
+
+@dataclass(frozen=True)
+class Approximate(Measure):
+    """``measure`` up to an event of probability delta; distances are pairs (distance, delta).
+
+    ``Approximate(MaxDivergence())`` is the usual (epsilon, delta)-differential privacy.
+    """
+
+    measure: Measure
+
+    def __post_init__(self) -> None:
+        _check.instance("measure", self.measure, Measure, "a measure such as MaxDivergence()")
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        return f"({self.measure.symbol}, delta)"
+
+    def distance(self, value: Any, name: str) -> tuple[Any, float]:
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise DistanceError(f"{name} must be a pair ({self.measure.symbol}, delta), not {type(value).__name__}")
+        delta = _check.distance(value[1], f"delta of {name}")
+        if delta > 1:
+            raise DistanceError(f"delta of {name} must be at most 1")
+        rounded = delta if isinstance(delta, float) else round_up(delta)
+        return self.measure.distance(value[0], name), rounded
+
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        self.distance(budget, "d_out")
+        return self.measure.at_most(loss[0], budget[0]) and bool(loss[1] <= budget[1])
+
+    @property
+    def infinite(self) -> tuple[Any, float]:
+        return self.measure.infinite, 1.0

@@ -1,0 +1,133 @@
+"""Proof documents, and whether they still speak of the code that runs.
+
+A document under ``proofs/`` pins each region of source code that it proves by a hash. The pin is compared
+with the installed source, so a document that lags behind the code is reported as stale, wherever it is read.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import ProofError
+
+_PACKAGE = Path(__file__).resolve().parent
+_PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
+_SEVERITY = ("current", "stale", "missing", "unproven")
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One region of source code, and the hash under which a document proved it."""
+
+    source: str
+    region: str
+    digest: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the installed source still has the pinned hash."""
+        return digest(self.source, self.region) == self.digest
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Where the claim of a transformation or measurement is proved.
+
+    ``name`` is the document below ``proofs/`` without its ending, or None where the caller supplied the map
+    and nothing is proved. The proof of a chain has the proofs of its links as ``parts``.
+    """
+
+    name: str | None
+    parts: tuple[Proof, ...] = ()
+
+    @property
+    def path(self) -> Path | None:
+        """The LaTeX document, in a checkout or in an installed wheel; None where there is none."""
+        return None if self.name is None else document(self.name)
+
+    @property
+    def status(self) -> str:
+        """``current``, ``stale``, ``missing`` or ``unproven``: the worst of this proof and its parts."""
+        own = "unproven" if self.name is None else _status(self.name)
+        return max([own, *(part.status for part in self.parts)], key=_SEVERITY.index)
+
+    def __str__(self) -> str:
+        if self.name is None:
+            return "unproven: the caller supplied the map"
+        if not self.parts:
+            return f"proofs/{self.name}.tex ({self.status})"
+        return "; ".join(str(part) for part in self.parts) + f"; chained by proofs/{self.name}.tex"
+
+
+UNPROVEN = Proof(None)
+
+
+def folder() -> Path:
+    """The folder of the proof documents: inside an installed wheel, beside the package in a checkout."""
+    installed = _PACKAGE / "_proofs"
+    return installed if installed.is_dir() else _PACKAGE.parent / "proofs"
+
+
+def document(name: str) -> Path | None:
+    """The LaTeX file of the proof ``name``, or None if it does not exist."""
+    path = folder() / f"{name}.tex"
+    return path if path.is_file() else None
+
+
+def documents() -> list[str]:
+    """The names of all proof documents, sorted."""
+    root = folder()
+    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.tex"))
+
+
+def pins(name: str) -> list[Pin]:
+    """The pins of the document ``name``.
+
+    Raises:
+        ProofError: There is no such document.
+    """
+    path = document(name)
+    if path is None:
+        raise ProofError(f"there is no proof document {name}.tex; opendp-topk proofs lists those that exist")
+    return [Pin(*match) for match in _PIN.findall(path.read_text(encoding="utf-8"))]
+
+
+def region(source: str, name: str) -> str:
+    """The lines between ``# proof-region: name`` and ``# end-proof-region: name`` in a file of the package.
+
+    Args:
+        source: A path below the package, such as ``measurements/report_noisy_top_k.py``.
+        name: The name of the region.
+
+    Raises:
+        ProofError: The file or the markers are missing.
+    """
+    path = _PACKAGE / source
+    if not path.is_file():
+        raise ProofError(f"a proof pins the source file {source}, which does not exist")
+    lines = [line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()]
+    start, end = f"# proof-region: {name}", f"# end-proof-region: {name}"
+    stripped = [line.strip() for line in lines]
+    if stripped.count(start) != 1 or stripped.count(end) != 1:
+        raise ProofError(f"{source} must hold the markers {start!r} and {end!r} exactly once each")
+    return "\n".join(lines[stripped.index(start) + 1 : stripped.index(end)]).strip("\n") + "\n"
+
+
+def digest(source: str, name: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a region of code."""
+    return hashlib.sha256(region(source, name).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _status(name: str) -> str:
+    if document(name) is None:
+        return "missing"
+    try:
+        found = pins(name)
+        return "current" if found and all(pin.is_current for pin in found) else "stale"
+    except ProofError:
+        return "stale"

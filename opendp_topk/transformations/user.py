@@ -1,0 +1,67 @@
+"""A transformation whose function and stability map come from the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import _check
+from ..core import Transformation, require_space
+from ..domains import Domain
+from ..metrics import Metric
+from ..partials import partial
+
+
+def make_user_transformation(
+    input_domain: Domain,
+    input_metric: Metric,
+    output_domain: Domain,
+    output_metric: Metric,
+    *,
+    function: Callable[[Any], Any],
+    stability_map: Callable[[Any], Any],
+    parameters: Mapping[str, Any] | None = None,
+) -> Transformation:
+    """A transformation from a function and a stability map that the caller vouches for.
+
+    Nothing is proved about it: ``.proof`` and the repr say so, and so do those of every chain that holds it.
+
+    Args:
+        input_domain: The values that ``function`` accepts; they are checked before each call.
+        input_metric: The distance between neighbouring inputs.
+        output_domain: The values that ``function`` returns; a chain checks them.
+        output_metric: The distance between their images.
+        function: Deterministic, without side effects, and raising nothing that depends on the data.
+        stability_map: d_in -> d_out, nondecreasing: inputs at distance d_in have images within d_out.
+        parameters: What the repr and exported records show, public values only.
+
+    Returns:
+        A :class:`Transformation` marked as unproven.
+
+    Raises:
+        ParameterTypeError: An argument has the wrong type.
+        SpaceError: A metric does not fit its domain.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+        >>> double = tk.make_user_transformation(
+        ...     *space, *space, function=lambda x: 2 * x, stability_map=lambda d_in: 2 * d_in)
+        >>> double.map(3)
+        6
+    """
+    require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
+    _check.instance("output_domain", output_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
+    _check.instance("output_metric", output_metric, Metric, "a metric such as LInfDistance()")
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=output_domain,
+        output_metric=output_metric,
+        function=_check.function("function", function),
+        stability_map=_check.function("stability_map", stability_map),
+        parameters={"transformation": "user"} | dict(parameters or {}),
+    )
+
+
+then_user_transformation = partial(make_user_transformation)
