@@ -34,6 +34,7 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
     return listed
 
 
+# proof-region: index_candidates
 @dataclass(frozen=True)
 class IndexCandidates:
     """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates(items)``.
@@ -45,8 +46,8 @@ class IndexCandidates:
 
     def __call__(self, release: Any) -> Any:
         if isinstance(release, np.ndarray | list | tuple):
-            return [self.items[index] for index in release]
-        return self.items[release]
+            return [self.items[index] for index in release]  # [items]
+        return self.items[release]  # [item]
 
     def before_release(self, measurement: Measurement) -> Measurement:
         """``measurement`` restricted to inputs with one score an item, so that no index can be out of range.
@@ -55,7 +56,7 @@ class IndexCandidates:
             SpaceError: The measurement scores another number of candidates.
         """
         restricted = narrowed(measurement, len(self.items))
-        if restricted.n_candidates != len(self.items):
+        if restricted.n_candidates != len(self.items):  # [check-count]
             scored = "an unknown number of" if restricted.n_candidates is None else restricted.n_candidates
             raise SpaceError(
                 f"index_candidates was given {len(self.items)} items, but the measurement scores {scored} candidates"
@@ -64,6 +65,9 @@ class IndexCandidates:
 
     def __repr__(self) -> str:
         return f"index_candidates(<{len(self.items)} items>)"
+
+
+# end-proof-region: index_candidates
 
 
 def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:

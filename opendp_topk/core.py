@@ -47,6 +47,7 @@ class Transformation:
         self.input_metric.require(self.input_domain)
         self.output_metric.require(self.output_domain)
 
+    # proof-region: transformation
     def map(self, d_in: Any) -> Any:
         """The largest distance between outputs of inputs at distance ``d_in``."""
         return _mapped(self.stability_map, self.input_metric.distance(d_in, "d_in"), self.output_metric)
@@ -54,11 +55,13 @@ class Transformation:
     def check(self, d_in: Any, d_out: Any) -> bool:
         """Whether inputs at distance ``d_in`` have outputs at distance at most ``d_out``."""
         bound = self.output_metric.distance(d_out, "d_out")
-        return bool(self.map(d_in) <= bound)
+        return bool(self.map(d_in) <= bound)  # [at-most]
 
     def invoke(self, value: Any) -> Any:
         """The function's value, after ``value`` was checked to be a member of the input domain."""
-        return self.function(self.input_domain.validate(value))
+        return self.function(self.input_domain.validate(value))  # [validate]
+
+    # end-proof-region: transformation
 
     def __call__(self, value: Any) -> Any:
         return self.invoke(value)
@@ -111,6 +114,7 @@ class Measurement:
     def __post_init__(self) -> None:
         self.input_metric.require(self.input_domain)
 
+    # proof-region: measurement
     def map(self, d_in: Any) -> Any:
         """The privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
         return _mapped(self.privacy_map, self.input_metric.distance(d_in, "d_in"), self.output_measure)
@@ -118,11 +122,11 @@ class Measurement:
     def check(self, d_in: Any, d_out: Any) -> bool:
         """Whether the privacy loss for inputs at distance ``d_in`` is at most ``d_out``."""
         self.output_measure.distance(d_out, "d_out")
-        return self.output_measure.at_most(self.map(d_in), d_out)
+        return self.output_measure.at_most(self.map(d_in), d_out)  # [at-most]
 
     def invoke(self, value: Any) -> Any:
         """One release. ``value`` is checked to be a member of the input domain before anything is drawn."""
-        return self.function(self.input_domain.validate(value))
+        return self.function(self.input_domain.validate(value))  # [validate]
 
     def __call__(self, value: Any) -> Any:
         return self.invoke(value)
@@ -143,8 +147,10 @@ class Measurement:
         law: dict[Hashable, Any] = {}
         for outcome, probability in self.exact_distribution(self.input_domain.validate(value)).items():
             released = _as_outcome(self.decode(outcome))
-            law[released] = law[released] + probability if released in law else probability
+            law[released] = law[released] + probability if released in law else probability  # [push-forward]
         return law
+
+    # end-proof-region: measurement
 
     def accuracy(self, n_candidates: int, alpha: Any = 0.05) -> float:
         """With probability at least ``1 - alpha`` no winner falls short of its true rank by more than this.
@@ -191,12 +197,16 @@ def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
     return decorate
 
 
+# proof-region: narrowed
 def narrowed(measurement: Measurement, size: int) -> Measurement:
     """``measurement`` on vectors of exactly ``size`` elements only: a part of its domain, so every claim holds."""
     domain = measurement.input_domain
     if measurement.n_candidates is not None or not isinstance(domain, VectorDomain):
         return measurement
-    return replace(measurement, input_domain=replace(domain, size=size), n_candidates=size)
+    return replace(measurement, input_domain=replace(domain, size=size), n_candidates=size)  # [narrowed]
+
+
+# end-proof-region: narrowed
 
 
 def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint: str) -> None:
@@ -206,13 +216,17 @@ def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint:
     input_metric.require(input_domain)
 
 
+# proof-region: mapped
 def _mapped(function: Callable[[Any], Any], d_in: Any, side: Metric | Measure) -> Any:
     result = function(d_in)
     try:
-        return side.distance(result, "the map's result")
+        return side.distance(result, "the map's result")  # [rounded-up]
     except DistanceError as error:
         reason = str(error)
     raise MapError(f"{reason}: correct the map that was supplied")
+
+
+# end-proof-region: mapped
 
 
 def _enter(space: Any, link: Link) -> Link:

@@ -41,12 +41,13 @@ class Measure(ABC):
         """The distance that promises nothing."""
 
 
+# proof-region: distances
 class _ScalarMeasure(Measure):
     """A measure whose distances are single numbers."""
 
     def distance(self, value: Any, name: str) -> float:
         checked = _check.distance(value, name)
-        return checked if isinstance(checked, float) else round_up(checked)
+        return checked if isinstance(checked, float) else round_up(checked)  # [loss-up]
 
     def at_most(self, loss: Any, budget: Any) -> bool:
         return bool(_check.distance(loss, "loss") <= _check.distance(budget, "d_out"))
@@ -54,6 +55,9 @@ class _ScalarMeasure(Measure):
     @property
     def infinite(self) -> float:
         return float("inf")
+
+
+# end-proof-region: distances
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ def make_user_measurement(
         >>> always_first([7, 9]), always_first.map(1)
         (0, 0.0)
     """
+    # proof-region: user_measurement
     require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
     _check.instance("output_measure", output_measure, Measure, "a measure such as MaxDivergence()")
     for name, optional in (("distribution", distribution), ("accuracy", accuracy)):
@@ -64,11 +65,12 @@ def make_user_measurement(
         input_metric=input_metric,
         output_measure=output_measure,
         function=_check.function("function", function),
-        privacy_map=_check.function("privacy_map", privacy_map),
+        privacy_map=_check.function("privacy_map", privacy_map),  # [vouched]
         parameters={"mechanism": "user"} | dict(parameters or {}),
         exact_distribution=distribution,
         accuracy_bound=accuracy,
     )
+    # end-proof-region: user_measurement
 
 
 then_user_measurement = partial(make_user_measurement)

@@ -50,6 +50,7 @@ def make_user_transformation(
         >>> double.map(3)
         6
     """
+    # proof-region: user_transformation
     require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
     _check.instance("output_domain", output_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
     _check.instance("output_metric", output_metric, Metric, "a metric such as LInfDistance()")
@@ -59,9 +60,10 @@ def make_user_transformation(
         output_domain=output_domain,
         output_metric=output_metric,
         function=_check.function("function", function),
-        stability_map=_check.function("stability_map", stability_map),
+        stability_map=_check.function("stability_map", stability_map),  # [vouched]
         parameters={"transformation": "user"} | dict(parameters or {}),
     )
+    # end-proof-region: user_transformation
 
 
 then_user_transformation = partial(make_user_transformation)
