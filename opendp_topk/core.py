@@ -199,11 +199,15 @@ def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
 
 # proof-region: narrowed
 def narrowed(measurement: Measurement, size: int) -> Measurement:
-    """``measurement`` on vectors of exactly ``size`` elements only: a part of its domain, so every claim holds."""
+    """``measurement`` on vectors of exactly ``size`` elements only: a part of its domain, so every claim holds.
+
+    A domain that has a size already keeps it.
+    """
     domain = measurement.input_domain
     if measurement.n_candidates is not None or not isinstance(domain, VectorDomain):
         return measurement
-    return replace(measurement, input_domain=replace(domain, size=size), n_candidates=size)  # [narrowed]
+    fixed = size if domain.size is None else domain.size  # [keep-size]
+    return replace(measurement, input_domain=replace(domain, size=fixed), n_candidates=fixed)  # [narrowed]
 
 
 # end-proof-region: narrowed
