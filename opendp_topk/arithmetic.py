@@ -15,13 +15,13 @@ from gmpy2 import mpfr, mpq
 
 from ._check import Number
 
+# proof-region: rounding
 _DOUBLE = 53
 _WIDE = 128
 _UP = gmpy2.RoundUp
 _DOWN = gmpy2.RoundDown
 
 
-# proof-region: rounding
 def exact(value: Number) -> Fraction:
     """The rational number that ``value`` is: a finite float is a rational already."""
     return Fraction(value)  # [exact]
@@ -50,27 +50,61 @@ def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
     return _double(product, _UP)
 
 
-# end-proof-region: rounding
-
-
 def _nearest(value: Fraction | int) -> float:
     """The float64 nearest to ``value``; division of Python integers is correctly rounded."""
     try:
-        return float(value)
+        return float(value)  # [nearest]
     except OverflowError:
-        overflow = True
-    return math.copysign(math.inf, value) if overflow else 0.0
+        return math.inf if value > 0 else -math.inf  # [overflow]
 
 
 def _log(value: Fraction | int, direction: int) -> mpfr:
     with gmpy2.context(precision=_WIDE, round=direction):
-        return gmpy2.log(mpfr(_mpq(Fraction(value))))
+        return gmpy2.log(mpfr(_mpq(Fraction(value))))  # [log]
 
 
 def _double(value: mpfr, direction: int) -> float:
     with gmpy2.context(precision=_DOUBLE, round=direction, emin=-1073, emax=1024, subnormalize=True):
-        return float(mpfr(value))
+        return float(mpfr(value))  # [double]
 
 
 def _mpq(value: Fraction) -> mpq:
     return mpq(value.numerator, value.denominator)
+
+
+# end-proof-region: rounding
+
+
+Interval = tuple[mpfr, mpfr]
+
+
+# proof-region: intervals
+class Intervals:
+    """Interval arithmetic by MPFR at one precision: lower ends rounded down, upper ends rounded up."""
+
+    def __init__(self, precision: int) -> None:
+        self._down = gmpy2.context(precision=precision, round=_DOWN)
+        self._up = gmpy2.context(precision=precision, round=_UP)
+
+    def rational(self, value: mpq) -> Interval:
+        """An interval that holds the rational ``value``."""
+        return self._down.add(value, mpfr(0)), self._up.add(value, mpfr(0))  # [rational]
+
+    def log(self, x: Interval) -> Interval:
+        """The logarithm of a nonnegative interval; ln 0 = -inf."""
+        return self._down.log(x[0]), self._up.log(x[1])  # [increasing]
+
+    def log1p(self, x: Interval) -> Interval:
+        """ln(1 + x) for x >= -1, accurate where x is small."""
+        return self._down.log1p(x[0]), self._up.log1p(x[1])  # [increasing]
+
+    def negative(self, x: Interval) -> Interval:
+        """The negative; exact, because the ends have this precision already."""
+        return self._down.minus(x[1]), self._up.minus(x[0])  # [negative]
+
+    def add(self, x: Interval, y: Interval) -> Interval:
+        """The sum."""
+        return self._down.add(x[0], y[0]), self._up.add(x[1], y[1])  # [add]
+
+
+# end-proof-region: intervals

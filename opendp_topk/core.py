@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, TypeVar
 
+import mpmath
 import numpy as np
 
 from . import _check
@@ -20,6 +21,9 @@ from .proof import UNPROVEN, Proof
 
 P = ParamSpec("P")
 Link = TypeVar("Link", "Transformation", "Measurement")
+
+
+_DIGITS = 50
 
 
 def _identity(value: Any) -> Any:
@@ -145,9 +149,10 @@ class Measurement:
         if self.exact_distribution is None:
             raise NotDeclaredError("this measurement declares no exact distribution")
         law: dict[Hashable, Any] = {}
-        for outcome, probability in self.exact_distribution(self.input_domain.validate(value)).items():
-            released = _as_outcome(self.decode(outcome))
-            law[released] = law[released] + probability if released in law else probability  # [push-forward]
+        with mpmath.workdps(_DIGITS):
+            for outcome, probability in self.exact_distribution(self.input_domain.validate(value)).items():
+                released = _as_outcome(self.decode(outcome))
+                law[released] = law[released] + probability if released in law else probability  # [push-forward]
         return law
 
     # end-proof-region: measurement

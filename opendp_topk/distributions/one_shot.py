@@ -1,0 +1,130 @@
+"""Exact law and accuracy of the k best of independently perturbed scores (one-shot top-k).
+
+Every sum below has nonnegative terms only, so nothing cancels and 50 digits of working precision leave more
+than 30 correct digits in every probability, however small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from itertools import permutations
+from math import factorial, perm
+from typing import Any
+
+import mpmath
+
+from ..arithmetic import exact, scaled_log_up
+from ..errors import CapacityError, ParameterError
+from ..noise import Exponential, Gumbel, Noise
+
+_WORKING_DIGITS = 50
+_MOST_OUTCOMES = 200_000
+
+Outcome = tuple[int, ...]
+
+
+def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> dict[Hashable, Any]:
+    """The probability of every ranking (or set) of k indices.
+
+    Args:
+        noise: ``Gumbel()`` or ``Exponential()``.
+        scores: The scores in units of the scale, larger being better.
+        noiseless: Whether the scale is 0: then the exact top-k has probability 1.
+        k: The number of winners, at most ``len(scores)``.
+        ordered: Rankings if True, sets (ascending tuples) otherwise.
+
+    Raises:
+        CapacityError: There are more than 200,000 rankings.
+        ParameterError: ``k`` exceeds the number of scores.
+    """
+    d = len(scores)
+    if k > d:
+        raise ParameterError(f"the exact distribution needs at least k scores ({k})")
+    if perm(d, k) > _MOST_OUTCOMES:
+        raise CapacityError(
+            f"the exact distribution has {perm(d, k)} rankings and at most {_MOST_OUTCOMES} are enumerated: "
+            "use fewer scores"
+        )
+    with mpmath.workdps(_WORKING_DIGITS):
+        if noiseless:
+            best = tuple(sorted(range(d), key=lambda i: (-scores[i], i))[:k])
+            return {best if ordered else tuple(sorted(best)): mpmath.mpf(1)}
+        ranking = {Gumbel(): _gumbel_ranking, Exponential(): _exponential_ranking}[noise]
+        top = max(scores)
+        shifted = [score - top for score in scores]
+        weights = [mpmath.exp(_number(score)) for score in shifted]
+        result: dict[Hashable, Any] = {}
+        for outcome in permutations(range(d), k):
+            released = outcome if ordered else tuple(sorted(outcome))
+            result[released] = result.get(released, mpmath.mpf(0)) + ranking(shifted, weights, outcome)
+        return result
+
+
+def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
+    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
+
+    tau ln(d / alpha) for exponential noise and tau ln(d k / alpha) for Gumbel noise, rounded up.
+    """
+    if n_candidates < k:
+        raise ParameterError(f"n_candidates must be at least k ({k})")
+    # proof-region: accuracy
+    choices = n_candidates * (k if noise == Gumbel() else 1)  # [union]
+    return scaled_log_up(tau, choices / exact(alpha))  # [bound]
+    # end-proof-region: accuracy
+
+
+# proof-region: one_shot
+def _gumbel_ranking(scores: Sequence[Fraction], weights: Sequence[Any], outcome: Outcome) -> Any:
+    """The product of the softmax probabilities of each winner among those left."""
+    left = set(range(len(scores)))
+    probability = mpmath.mpf(1)
+    for winner in outcome:
+        probability *= weights[winner] / mpmath.fsum(weights[i] for i in sorted(left))  # [softmax]
+        left.remove(winner)
+    return probability
+
+
+def _exponential_ranking(scores: Sequence[Fraction], weights: Sequence[Any], outcome: Outcome) -> Any:
+    """The volume of x_1 < ... < x_k, x_t <= 1 / w_t, weighted by the chance that nobody else is below x_k."""
+    k = len(outcome)
+    losers = [i for i in range(len(scores)) if i not in outcome]
+    best_loser = [max(scores[i] for i in losers)] if losers else []
+    caps = [max([scores[i] for i in outcome[t:]] + best_loser) for t in range(k)]  # [caps]
+    edges = sorted(set(caps), reverse=True)
+    volume = [mpmath.mpf(1)] + [mpmath.mpf(0)] * k
+    total = mpmath.mpf(0)
+    for i, edge in enumerate(edges):
+        upper = mpmath.exp(-_number(edge))
+        length = upper * (-mpmath.expm1(_number(edge - edges[i - 1])) if i else 1)  # [length]
+        others = _survival(scores, weights, losers, edge, length)
+        for m in range(1, k + 1):
+            beta = mpmath.fsum(g * factorial(n) / mpmath.mpf(factorial(m + n)) for n, g in enumerate(others))
+            total += volume[k - m] * length**m * beta  # [last-cell]
+        needed = sum(cap >= edge for cap in caps)
+        volume = [
+            mpmath.fsum(volume[n - m] * length**m / factorial(m) for m in range(n + 1))
+            if n >= needed
+            else mpmath.mpf(0)
+            for n in range(k + 1)
+        ]  # [cells]
+    return total * mpmath.fprod(weights[i] for i in outcome)
+
+
+def _survival(
+    scores: Sequence[Fraction], weights: Sequence[Any], losers: Sequence[int], edge: Fraction, length: Any
+) -> list[Any]:
+    """Coefficients, in powers of (1 - y), of the product over losers of 1 - w_j x at x = upper - length (1 - y)."""
+    coefficients = [mpmath.mpf(1)]
+    for j in losers:
+        constant, slope = -mpmath.expm1(_number(scores[j] - edge)), weights[j] * length  # [bernstein]
+        shifted = [mpmath.mpf(0), *(slope * c for c in coefficients)]
+        coefficients = [constant * c + s for c, s in zip([*coefficients, mpmath.mpf(0)], shifted, strict=True)]
+    return coefficients
+
+
+# end-proof-region: one_shot
+
+
+def _number(value: Fraction) -> Any:
+    return mpmath.mpf(value.numerator) / value.denominator

@@ -1,0 +1,101 @@
+"""Scores relative to a reference score, in units of the scale: (x_i - x_r) / scale, with outward bounds.
+
+Selection depends on differences of scores only. Taken exactly, or rounded once, before they are divided, they
+stay accurate near the reference, however large the scores are and however small the scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..floatlog import Floats
+from .entropy import Indices
+
+_RELATIVE = 2.0**-49
+_ABSOLUTE = 2.0**-1060
+_HUGE = 2.0**1022
+_SMALLEST_NORMAL = Fraction(2) ** -1022
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Canonical scores (int64, uint64, Python integers or float64) with a scale > 0 and a direction."""
+
+    values: NDArray[Any]
+    scale: Fraction
+    sign: int
+
+    # proof-region: advantages
+    def exact(self, index: int, reference: Any) -> Fraction:
+        """The advantage of one candidate, exactly."""
+        return self.sign * (Fraction(_plain(self.values[index])) - Fraction(_plain(reference))) / self.scale  # [exact]
+
+    def advantages(self, values: NDArray[Any], reference: Any) -> Floats:
+        """The advantages of ``values`` (a part of the scores), each within 2^-50 of itself + 2^-1070.
+
+        Above the largest float64 they are infinite.
+        """
+        with np.errstate(over="ignore"):
+            if self._scale_is_normal and self.values.dtype != object:
+                return self.sign * _differences(values, reference) / float(self.scale)  # [divide]
+        return np.array([_nearest(self.sign * self._ratio(value, reference)) for value in values])  # [ratio]
+
+    # end-proof-region: advantages
+
+    @property
+    def _scale_is_normal(self) -> bool:
+        try:
+            return Fraction(float(self.scale)) == self.scale or self.scale >= _SMALLEST_NORMAL
+        except OverflowError:
+            return False
+
+    def _ratio(self, value: Any, reference: Any) -> Fraction:
+        return (Fraction(_plain(value)) - Fraction(_plain(reference))) / self.scale
+
+
+# proof-region: advantage-bounds
+def noisy_bounds(advantages: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Bounds on advantage + noise, where ``lower <= noise <= upper``; nothing is ever NaN."""
+    below, above = np.minimum(advantages, _HUGE), np.maximum(advantages, -_HUGE)  # [clip]
+    return (
+        (below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE),  # [noisy-lower]
+        (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE),  # [noisy-upper]
+    )
+
+
+def _differences(values: NDArray[Any], reference: Any) -> Floats:
+    if values.dtype == np.float64:
+        return np.asarray(values - reference)  # [float-difference]
+    larger = values >= reference
+    raw, origin = values.view(np.uint64), np.asarray(reference).view(np.uint64)
+    magnitude = np.where(larger, raw - origin, origin - raw).astype(np.float64)  # [modular-difference]
+    return np.where(larger, magnitude, -magnitude)
+
+
+# end-proof-region: advantage-bounds
+
+
+def _nearest(ratio: Fraction) -> float:
+    try:
+        return float(ratio)
+    except OverflowError:
+        positive = ratio > 0
+    return np.inf if positive else -np.inf
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def extreme(scores: Scores, values: NDArray[Any], axis: int | None = None) -> Any:
+    """The best of ``values`` in the scores' direction."""
+    best = np.max if scores.sign > 0 else np.min
+    return best(values, axis=axis)
+
+
+__all__ = ["Indices", "Scores", "extreme", "noisy_bounds"]

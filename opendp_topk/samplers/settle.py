@@ -1,0 +1,140 @@
+"""From bounds to certainty: draw digits until the winners, and their order where it is released, are decided."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ..arithmetic import Interval, Intervals
+from ..errors import EntropyError
+from ..floatlog import Floats
+from ..noise import Noise
+from .advantages import Scores, noisy_bounds
+from .entropy import Entropy, Indices
+from .tables import DIGITS, quantile_bounds
+
+_WORD = 64
+_MOST_LEVELS = 12
+
+
+@dataclass
+class Racers:
+    """Candidates still in the race: their indices, and the first digits of their uniforms."""
+
+    index: Indices
+    prefix: NDArray[np.uint16]
+    scores: Scores
+    noise: Noise
+    reference: Any
+    entropy: Entropy
+
+
+# proof-region: settle
+def settle(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
+    """The k winners among ``racers``, whose noisy advantages lie between ``lower`` and ``upper``.
+
+    Best first if ``ordered``; else in no particular order.
+    """
+    order, clusters = _clusters(lower, upper, k, ordered)
+    if clusters:
+        where = np.concatenate([order[start:end] for start, end in clusters])
+        words = np.zeros(len(racers.index), dtype=np.uint64)
+        words[where] = racers.entropy.words(racers.index[where])  # [more-digits]
+        for start, end in clusters:
+            order[start:end] = _refine(racers, words, order[start:end], max(k - start, 0), ordered, racers.reference)
+    return racers.index[order[:k]]
+
+
+def _clusters(lower: Floats, upper: Floats, k: int, ordered: bool) -> tuple[Indices, list[tuple[int, int]]]:
+    """A descending order, and the runs of it that are not decided and matter for the k best."""
+    order = np.argsort(-lower, kind="stable")
+    rest = np.maximum.accumulate(upper[order][::-1])[::-1]
+    cuts = np.flatnonzero(lower[order][:-1] > rest[1:]) + 1  # [cut]
+    ends = np.append(cuts, len(order))
+    starts = np.append(0, cuts)
+    matters = (starts < k) & (ends - starts > 1)  # [ranking]
+    if not ordered:
+        matters &= ends > k  # [set]
+    return order, list(zip(starts[matters].tolist(), ends[matters].tolist(), strict=True))
+
+
+def _refine(
+    racers: Racers, words: NDArray[np.uint64], members: Indices, k: int, ordered: bool, reference: Any
+) -> Indices:
+    """``members`` in descending order, as far as it matters for the k best, with 80 digits known of each."""
+    digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | (
+        words[members] >> np.uint64(16)
+    )  # [first-64]
+    values = racers.scores.values[racers.index[members]]
+    advantages = racers.scores.advantages(values, reference)
+    lower, upper = noisy_bounds(advantages, *quantile_bounds(racers.noise, digits))
+    order, clusters = _clusters(lower, upper, k, ordered)
+    result = members[order]
+    for start, end in clusters:
+        run = result[start:end]
+        middle = racers.scores.values[racers.index[run[len(run) // 2]]]  # [rebase]
+        if len(run) < len(members) or middle != reference:
+            result[start:end] = _refine(racers, words, run, max(k - start, 0), ordered, middle)
+        else:
+            result[start:end] = _decide(racers, words, run)
+    return result
+
+
+def _decide(racers: Racers, words: NDArray[np.uint64], members: Indices) -> Indices:
+    """``members`` in descending order, by comparisons at growing precision."""
+    reference = racers.scores.values[racers.index[members[0]]]
+    exact = [_Exact(racers, int(member), int(words[member]), reference) for member in members]
+    exact.sort(key=functools.cmp_to_key(_compare))
+    return np.array([racer.member for racer in exact], dtype=np.int64)
+
+
+class _Exact:
+    """One racer, at any precision."""
+
+    def __init__(self, racers: Racers, member: int, word: int, reference: Any) -> None:
+        self.member = member
+        self._index = racers.index[member : member + 1]
+        self._entropy = racers.entropy
+        self._noise = racers.noise
+        advantage = racers.scores.exact(int(self._index[0]), reference)
+        self._advantage = mpq(advantage.numerator, advantage.denominator)
+        self._digits = int(racers.prefix[member]) << _WORD | word
+        self._known = DIGITS + _WORD
+        self._enclosures: list[Interval] = []
+
+    def enclosure(self, level: int) -> Interval:
+        """An interval that holds the noisy advantage; it shrinks as ``level`` grows."""
+        while len(self._enclosures) <= level:
+            precision = 2 * _WORD << len(self._enclosures)
+            while self._known < precision:
+                self._digits = self._digits << _WORD | int(self._entropy.words(self._index)[0])  # [extend]
+                self._known += _WORD
+            at = Intervals(precision)
+            unit = mpq(1, 1 << self._known)
+            lower = self._noise.quantile(self._digits * unit, precision)[0]
+            upper = self._noise.quantile((self._digits + 1) * unit, precision)[1]
+            self._enclosures.append(at.add(at.rational(self._advantage), (lower, upper)))  # [enclose]
+        return self._enclosures[level]
+
+
+def _compare(a: _Exact, b: _Exact) -> int:
+    if a is b:
+        return 0
+    for level in count():
+        if level > _MOST_LEVELS:
+            break
+        mine, other = a.enclosure(level), b.enclosure(level)
+        if mine[0] > other[1]:
+            return -1  # [above]
+        if mine[1] < other[0]:
+            return 1  # [below]
+    raise EntropyError("the source of randomness repeats itself: two candidates have the same digits")
+
+
+# end-proof-region: settle
