@@ -50,14 +50,11 @@ class _ScalarMeasure(Measure):
         return checked if isinstance(checked, float) else round_up(checked)  # [loss-up]
 
     def at_most(self, loss: Any, budget: Any) -> bool:
-        return bool(_check.distance(loss, "loss") <= _check.distance(budget, "d_out"))
+        return bool(_check.distance(loss, "loss") <= _check.distance(budget, "d_out"))  # [exact-comparison]
 
     @property
     def infinite(self) -> float:
         return float("inf")
-
-
-# end-proof-region: distances
 
 
 @dataclass(frozen=True)
@@ -111,12 +108,15 @@ class Approximate(Measure):
         if delta > 1:
             raise DistanceError(f"delta of {name} must be at most 1")
         rounded = delta if isinstance(delta, float) else round_up(delta)
-        return self.measure.distance(value[0], name), rounded
+        return self.measure.distance(value[0], name), rounded  # [loss-up]
 
     def at_most(self, loss: Any, budget: Any) -> bool:
         self.distance(budget, "d_out")
-        return self.measure.at_most(loss[0], budget[0]) and bool(loss[1] <= budget[1])
+        return self.measure.at_most(loss[0], budget[0]) and bool(loss[1] <= budget[1])  # [exact-comparison]
 
     @property
     def infinite(self) -> tuple[Any, float]:
         return self.measure.infinite, 1.0
+
+
+# end-proof-region: distances
