@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic import round_down, round_up
 from ..floatlog import Floats
-from .entropy import Indices
 
 _RELATIVE = 2.0**-49
 _ABSOLUTE = 2.0**-1060
@@ -44,6 +45,15 @@ class Scores:
             if self._scale_is_normal and self.values.dtype != object:
                 return self.sign * _differences(values, reference) / float(self.scale)  # [divide]
         return np.array([_nearest(self.sign * self._ratio(value, reference)) for value in values])  # [ratio]
+
+    def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
+        """Which of ``values`` have an advantage above ``bound``; some at or below it may be among them."""
+        cut = Fraction(_plain(reference)) + self.sign * self.scale * bound
+        if self.values.dtype == np.float64:
+            limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)  # [float-cut]
+        else:
+            limit = floor(cut) if self.sign > 0 else ceil(cut)  # [integer-cut]
+        return np.asarray(values > limit if self.sign > 0 else values < limit, dtype=np.bool_)
 
     # end-proof-region: advantages
 
@@ -96,6 +106,3 @@ def extreme(scores: Scores, values: NDArray[Any], axis: int | None = None) -> An
     """The best of ``values`` in the scores' direction."""
     best = np.max if scores.sign > 0 else np.min
     return best(values, axis=axis)
-
-
-__all__ = ["Indices", "Scores", "extreme", "noisy_bounds"]

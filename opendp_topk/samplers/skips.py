@@ -38,7 +38,8 @@ def survivors(levels: NDArray[np.int64], entropy: Entropy) -> tuple[NDArray[np.i
     chosen = np.zeros(0, dtype=np.int64)
     while len(wanted):
         drawn = (entropy.auxiliary(len(wanted)) % np.uint64(BLOCK)).astype(np.int64)  # [position]
-        chosen = np.unique(np.concatenate([chosen, wanted * BLOCK + drawn]))  # [distinct]
+        chosen = np.sort(np.concatenate([chosen, wanted * BLOCK + drawn]))
+        chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]  # [distinct]
         missing = sizes - np.bincount(chosen // BLOCK, minlength=len(levels))
         wanted = np.repeat(np.arange(len(levels)), missing)  # [missing]
     return chosen // BLOCK, chosen % BLOCK

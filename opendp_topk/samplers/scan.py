@@ -1,0 +1,95 @@
+"""The candidates that may still win, and a threshold below which nobody can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..floatlog import Floats
+from .advantages import Scores, noisy_bounds
+from .entropy import Entropy, Indices
+from .tables import DIGITS, Table
+
+_FAR = 1024.0
+_HUGE = 2.0**1022
+
+
+# proof-region: scan
+@dataclass
+class Scan:
+    """Candidates with the first digits of their uniforms, and bounds on their noisy advantages.
+
+    Invariant: at least ``k`` of all candidates have noisy advantages >= ``threshold`` over ``reference``, and
+    every candidate that was given to the scan and is not among ``index`` has a smaller one.
+    """
+
+    scores: Scores
+    k: int
+    table: Table
+    entropy: Entropy
+    reference: Any
+    threshold: float = -np.inf
+    index: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    prefix: NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
+    lower: Floats = field(default_factory=lambda: np.zeros(0))
+    upper: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def levels(self, values: NDArray[Any]) -> Indices:
+        """How many leading ones a uniform needs, at least, to lift each of these scores to the threshold."""
+        advantages = np.maximum(self.scores.advantages(values, self.reference), -_HUGE)
+        none = np.zeros(1)
+        gap = noisy_bounds(self.threshold - advantages, none, none)[0]  # [gap]
+        return np.searchsorted(self.table.tail, gap, side="right") - 1  # [level]
+
+    def near(self, values: NDArray[Any], level: int) -> NDArray[np.bool_]:
+        """Which of these scores may reach the threshold though fewer than ``level`` ones lead the uniform."""
+        if not np.isfinite(self.threshold):
+            return np.ones(values.shape, dtype=np.bool_)
+        bound = Fraction(self.threshold) - Fraction(float(self.table.tail[level]))
+        return self.scores.may_exceed(values, bound, self.reference)  # [near]
+
+    def draw(self, index: Indices) -> None:
+        """Add candidates with fresh prefixes."""
+        self._add(index, self.entropy.prefixes(index))
+
+    def draw_tail(self, index: Indices, levels: Indices) -> None:
+        """Add candidates whose uniforms begin with ``levels`` ones; the rest of their prefixes is fresh."""
+        fresh = self.entropy.prefixes(index).astype(np.int64) >> levels
+        ones = (1 << DIGITS) - (1 << (DIGITS - levels))
+        self._add(index, (ones | fresh).astype(np.uint16))  # [conditional]
+
+    def _add(self, index: Indices, prefix: NDArray[np.uint16]) -> None:
+        lower, upper = self._bounds(index, prefix)
+        kept = upper >= self.threshold  # [drop-early]
+        self.index = np.concatenate([self.index, index[kept]])
+        self.prefix = np.concatenate([self.prefix, prefix[kept]])
+        self.lower = np.concatenate([self.lower, lower[kept]])
+        self.upper = np.concatenate([self.upper, upper[kept]])
+        if len(self.index) < self.k:
+            return
+        self._drop()
+        if not abs(self.threshold) <= _FAR:
+            rank = len(self.lower) - self.k
+            leader = self.index[np.argpartition(self.lower, rank)[rank]]
+            self.reference = self.scores.values[leader]  # [rebase]
+            self.lower, self.upper = self._bounds(self.index, self.prefix)
+            self.threshold = -np.inf
+            self._drop()
+
+    def _bounds(self, index: Indices, prefix: NDArray[np.uint16]) -> tuple[Floats, Floats]:
+        advantages = self.scores.advantages(self.scores.values[index], self.reference)
+        return noisy_bounds(advantages, self.table.lower[prefix], self.table.upper[prefix])
+
+    def _drop(self) -> None:
+        rank = len(self.lower) - self.k
+        self.threshold = max(self.threshold, float(np.partition(self.lower, rank)[rank]))  # [threshold]
+        kept = self.upper >= self.threshold  # [drop]
+        self.index, self.prefix = self.index[kept], self.prefix[kept]
+        self.lower, self.upper = self.lower[kept], self.upper[kept]
+
+
+# end-proof-region: scan
