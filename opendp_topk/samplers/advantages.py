@@ -41,9 +41,8 @@ class Scores:
 
         Above the largest float64 they are infinite.
         """
-        with np.errstate(over="ignore"):
-            if self._scale_is_normal and self.values.dtype != object:
-                return self.sign * _differences(values, reference) / float(self.scale)  # [divide]
+        if self._scale_is_normal and self.values.dtype != object:
+            return self.sign * _differences(values, reference) / float(self.scale)  # [divide]
         return np.array([_nearest(self.sign * self._ratio(value, reference)) for value in values])  # [ratio]
 
     def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:

@@ -54,21 +54,25 @@ def top_k(
     Returns:
         int64 array of shape (k,).
     """
-    values = np.ascontiguousarray(values)
-    scores = Scores(values, scale, sign)
-    blocks = len(values) // BLOCK
-    rows, rest = values[: blocks * BLOCK].reshape(blocks, BLOCK), np.arange(blocks * BLOCK, len(values))
+    with np.errstate(over="ignore"):
+        winners = _winners(Scores(np.ascontiguousarray(values), scale, sign), noise, k, ordered, entropy)
+    return winners if ordered else np.sort(winners)  # [order]
+
+
+def _winners(scores: Scores, noise: Noise, k: int, ordered: bool, entropy: Entropy) -> Indices:
+    d, sign = len(scores.values), scores.sign
+    blocks = d // BLOCK
+    rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
     best = rows.max(axis=1) if sign > 0 else rows.min(axis=1)
-    scan = Scan(scores, k, table(noise), entropy, reference=best[0] if blocks else values[0])
-    scan.draw(rest)  # [remainder]
+    scan = Scan(scores, k, table(noise), entropy, reference=best[0] if blocks else scores.values[0])
+    scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
     order = np.argsort(best, kind="stable")[::-sign]  # [queue]
     done = 0
     while done < blocks:
         batch = order[done : done + max(_FIRST_BLOCKS, k // BLOCK, 2 * done)]  # [batch]
         done += _race_blocks(scan, rows, best, batch)
     racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
-    winners = settle(racers, scan.lower, scan.upper, k, ordered)
-    return winners if ordered else np.sort(winners)  # [order]
+    return settle(racers, scan.lower, scan.upper, k, ordered)
 
 
 def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
@@ -91,21 +95,26 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
 
 def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
     """Blocks in which every uniform needs that many leading ones: only those that have them enter."""
-    row, column = survivors(levels, scan.entropy)
-    scan.draw_tail(batch[row] * BLOCK + column, levels[row])  # [skip]
+    position = survivors(levels, scan.entropy)
+    scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
 
 
 def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int) -> None:
     """Near candidates enter one by one; of the others, those with ``level`` leading ones."""
-    row, column = np.nonzero(near)
-    if 2 * len(row) < near.size:
-        tail_row, tail_column = survivors(np.full(len(batch), level), scan.entropy)
-        far = ~near[tail_row, tail_column]  # [phantoms]
-        index = batch[tail_row[far]] * BLOCK + tail_column[far]
-        scan.draw_tail(index, np.full(len(index), level))
-        scan.draw(batch[row] * BLOCK + column)  # [near]
+    near = near.ravel()
+    one_by_one = np.flatnonzero(near)
+    if 2 * len(one_by_one) < near.size:
+        position = survivors(np.full(len(batch), level), scan.entropy)
+        position = position[~near[position]]  # [phantoms]
+        scan.draw_tail(_index(batch, position), np.full(len(position), level))
+        scan.draw(_index(batch, one_by_one))  # [near]
     else:
-        scan.draw((batch[:, None] * BLOCK + np.arange(BLOCK)).ravel())  # [all]
+        scan.draw(_index(batch, np.arange(near.size)))  # [all]
+
+
+def _index(batch: Indices, position: Indices) -> Indices:
+    """The candidate at a position of the concatenated blocks of ``batch``."""
+    return batch[position // BLOCK] * BLOCK + position % BLOCK
 
 
 # end-proof-region: race

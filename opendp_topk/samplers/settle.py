@@ -41,49 +41,50 @@ def settle(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) 
 
     Best first if ``ordered``; else in no particular order.
     """
-    order, clusters = _clusters(lower, upper, k, ordered)
+    order = _descending(lower)
+    clusters = _clusters(lower[order], upper[order], 0, k, ordered)
+    words = np.zeros(len(racers.index), dtype=np.uint64)
     if clusters:
         where = np.concatenate([order[start:end] for start, end in clusters])
-        words = np.zeros(len(racers.index), dtype=np.uint64)
         words[where] = racers.entropy.words(racers.index[where])  # [more-digits]
-        for start, end in clusters:
-            order[start:end] = _refine(racers, words, order[start:end], max(k - start, 0), ordered, racers.reference)
+    open_runs = [(start, end, racers.reference, False) for start, end in clusters]
+    while open_runs:
+        start, end, reference, last = open_runs.pop()
+        members = order[start:end]
+        lower, upper = _closer_bounds(racers, words[members], members, reference)
+        better = _descending(lower)
+        order[start:end] = members[better]
+        for first, past in _clusters(lower[better], upper[better], start, k, ordered):
+            if last and past - first == end - start:
+                order[first:past] = _decide(racers, words, order[first:past])  # [decide]
+            else:
+                middle = racers.scores.values[racers.index[order[(first + past) // 2]]]  # [rebase]
+                open_runs.append((first, past, middle, past - first == end - start))
     return racers.index[order[:k]]
 
 
-def _clusters(lower: Floats, upper: Floats, k: int, ordered: bool) -> tuple[Indices, list[tuple[int, int]]]:
-    """A descending order, and the runs of it that are not decided and matter for the k best."""
-    order = np.argsort(-lower, kind="stable")
-    rest = np.maximum.accumulate(upper[order][::-1])[::-1]
-    cuts = np.flatnonzero(lower[order][:-1] > rest[1:]) + 1  # [cut]
-    ends = np.append(cuts, len(order))
-    starts = np.append(0, cuts)
+def _descending(lower: Floats) -> Indices:
+    return np.argsort(-lower, kind="stable")
+
+
+def _clusters(lower: Floats, upper: Floats, offset: int, k: int, ordered: bool) -> list[tuple[int, int]]:
+    """The undecided runs that matter for the k best, among racers in descending order from rank ``offset`` on."""
+    rest = np.maximum.accumulate(upper[::-1])[::-1]
+    cuts = np.flatnonzero(lower[:-1] > rest[1:]) + 1  # [cut]
+    starts, ends = offset + np.append(0, cuts), offset + np.append(cuts, len(lower))
     matters = (starts < k) & (ends - starts > 1)  # [ranking]
     if not ordered:
         matters &= ends > k  # [set]
-    return order, list(zip(starts[matters].tolist(), ends[matters].tolist(), strict=True))
+    return list(zip(starts[matters].tolist(), ends[matters].tolist(), strict=True))
 
 
-def _refine(
-    racers: Racers, words: NDArray[np.uint64], members: Indices, k: int, ordered: bool, reference: Any
-) -> Indices:
-    """``members`` in descending order, as far as it matters for the k best, with 80 digits known of each."""
-    digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | (
-        words[members] >> np.uint64(16)
-    )  # [first-64]
-    values = racers.scores.values[racers.index[members]]
-    advantages = racers.scores.advantages(values, reference)
-    lower, upper = noisy_bounds(advantages, *quantile_bounds(racers.noise, digits))
-    order, clusters = _clusters(lower, upper, k, ordered)
-    result = members[order]
-    for start, end in clusters:
-        run = result[start:end]
-        middle = racers.scores.values[racers.index[run[len(run) // 2]]]  # [rebase]
-        if len(run) < len(members) or middle != reference:
-            result[start:end] = _refine(racers, words, run, max(k - start, 0), ordered, middle)
-        else:
-            result[start:end] = _decide(racers, words, run)
-    return result
+def _closer_bounds(
+    racers: Racers, words: NDArray[np.uint64], members: Indices, reference: Any
+) -> tuple[Floats, Floats]:
+    """Bounds on the noisy advantages of ``members`` over ``reference`` from the first 64 digits of each."""
+    digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | (words >> np.uint64(16))  # [first-64]
+    advantages = racers.scores.advantages(racers.scores.values[racers.index[members]], reference)
+    return noisy_bounds(advantages, *quantile_bounds(racers.noise, digits))
 
 
 def _decide(racers: Racers, words: NDArray[np.uint64], members: Indices) -> Indices:

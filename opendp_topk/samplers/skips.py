@@ -22,16 +22,16 @@ _WORD = 64
 
 
 # proof-region: skips
-def survivors(levels: NDArray[np.int64], entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The positions that survive in each of several blocks, block by block.
+def survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+    """The positions that survive in several blocks, laid end to end.
 
     Args:
         levels: For each block the number of leading ones that a surviving uniform must have, in 4..16.
         entropy: Where the digits come from.
 
     Returns:
-        Two arrays of equal length: the number of the block (nondecreasing) and the position in it, distinct
-        within a block. Each position of each block is there independently with probability 2^-level.
+        Distinct positions, ascending: position p is element p mod BLOCK of block p div BLOCK. Each element of
+        each block is among them independently with probability 2^-level.
     """
     sizes = _sizes(levels, entropy)
     wanted = np.repeat(np.arange(len(levels)), sizes)
@@ -42,7 +42,7 @@ def survivors(levels: NDArray[np.int64], entropy: Entropy) -> tuple[NDArray[np.i
         chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]  # [distinct]
         missing = sizes - np.bincount(chosen // BLOCK, minlength=len(levels))
         wanted = np.repeat(np.arange(len(levels)), missing)  # [missing]
-    return chosen // BLOCK, chosen % BLOCK
+    return chosen
 
 
 def _sizes(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
