@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _CELLS = 4096
-_LN2 = float(gmpy2.log(gmpy2.mpfr(2)))
+with gmpy2.context(precision=53, round=gmpy2.RoundToNearest):  # whatever the caller's own context says
+    _LN2 = float(gmpy2.log(gmpy2.mpfr(2)))
 
 
 # proof-region: floatlog

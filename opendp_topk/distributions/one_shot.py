@@ -1,7 +1,9 @@
 """Exact law and accuracy of the k best of independently perturbed scores (one-shot top-k).
 
-Every sum below has nonnegative terms only, so nothing cancels and 50 digits of working precision leave more
-than 30 correct digits in every probability, however small.
+Every sum below has nonnegative terms only, so nothing cancels. With 50 digits of working precision, and one more
+for every digit of the scores' spread, every probability has more than 30 correct digits, however small it is.
+
+Proof: proofs/distributions/one_shot.tex
 """
 
 from __future__ import annotations
@@ -24,6 +26,20 @@ _MOST_OUTCOMES = 200_000
 Outcome = tuple[int, ...]
 
 
+def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
+    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
+
+    tau ln(d / alpha) for exponential noise and tau ln(d k / alpha) for Gumbel noise, rounded up.
+    """
+    if n_candidates < k:
+        raise ParameterError(f"n_candidates must be at least k ({k})")
+    # proof-region: accuracy
+    choices = n_candidates * (k if noise == Gumbel() else 1)  # [union]
+    return scaled_log_up(tau, choices / exact(alpha))  # [bound]
+    # end-proof-region: accuracy
+
+
+# proof-region: one_shot
 def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> dict[Hashable, Any]:
     """The probability of every ranking (or set) of k indices.
 
@@ -46,35 +62,22 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
             f"the exact distribution has {perm(d, k)} rankings and at most {_MOST_OUTCOMES} are enumerated: "
             "use fewer scores"
         )
-    with mpmath.workdps(_WORKING_DIGITS):
-        if noiseless:
-            best = tuple(sorted(range(d), key=lambda i: (-scores[i], i))[:k])
-            return {best if ordered else tuple(sorted(best)): mpmath.mpf(1)}
-        ranking = {Gumbel(): _gumbel_ranking, Exponential(): _exponential_ranking}[noise]
-        top = max(scores)
-        shifted = [score - top for score in scores]
+    if noiseless:
+        best = tuple(sorted(range(d), key=lambda i: (-scores[i], i))[:k])
+        return {best if ordered else tuple(sorted(best)): mpmath.mpf(1)}  # [point-mass]
+    ranking = {Gumbel(): _gumbel_ranking, Exponential(): _exponential_ranking}[noise]
+    top = max(scores)
+    shifted = [score - top for score in scores]  # [shift]
+    spread = int(top - min(scores))
+    with mpmath.workdps(_WORKING_DIGITS + spread.bit_length() // 3 + 1):  # [digits]
         weights = [mpmath.exp(_number(score)) for score in shifted]
         result: dict[Hashable, Any] = {}
         for outcome in permutations(range(d), k):
             released = outcome if ordered else tuple(sorted(outcome))
-            result[released] = result.get(released, mpmath.mpf(0)) + ranking(shifted, weights, outcome)
+            result[released] = result.get(released, mpmath.mpf(0)) + ranking(shifted, weights, outcome)  # [orders]
         return result
 
 
-def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
-    """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
-
-    tau ln(d / alpha) for exponential noise and tau ln(d k / alpha) for Gumbel noise, rounded up.
-    """
-    if n_candidates < k:
-        raise ParameterError(f"n_candidates must be at least k ({k})")
-    # proof-region: accuracy
-    choices = n_candidates * (k if noise == Gumbel() else 1)  # [union]
-    return scaled_log_up(tau, choices / exact(alpha))  # [bound]
-    # end-proof-region: accuracy
-
-
-# proof-region: one_shot
 def _gumbel_ranking(scores: Sequence[Fraction], weights: Sequence[Any], outcome: Outcome) -> Any:
     """The product of the softmax probabilities of each winner among those left."""
     left = set(range(len(scores)))
@@ -123,8 +126,8 @@ def _survival(
     return coefficients
 
 
-# end-proof-region: one_shot
-
-
 def _number(value: Fraction) -> Any:
-    return mpmath.mpf(value.numerator) / value.denominator
+    return mpmath.mpf(value.numerator) / value.denominator  # [number]
+
+
+# end-proof-region: one_shot
