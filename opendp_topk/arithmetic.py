@@ -39,7 +39,10 @@ def round_down(value: Fraction | int) -> float:
 
 
 def log_up(value: Fraction | int) -> float:
-    """A float64 that is not below ``ln(value)``, for ``value > 0``; correctly rounded but for one ulp."""
+    """A float64 that is not below ``ln(value)``, for ``value > 0``.
+
+    At most one ulp above the correctly rounded value, unless ``value`` is within 2^-70 of 1 without being 1.
+    """
     return _double(_log(value, _UP), _UP)  # [log-up]
 
 
