@@ -1,0 +1,345 @@
+"""The claims of make_report_noisy_top_k: maps against enumerated neighbours, witnesses, arguments, outputs."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
+from tests.concepts.links import check_measurement
+from tests.concepts.losses import realised
+from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
+
+MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+RELEASES = ("ranking", "set")
+
+
+def build(d: int | None, metric: tk.Metric, measure: tk.Measure, **options: Any) -> tk.Measurement:
+    return make_report_noisy_top_k(tk.VectorDomain(tk.AtomDomain(int), size=d), metric, measure, **options)
+
+
+@functools.cache
+def law(measure: tk.Measure, scores: tuple[int, ...], k: int, scale: Fraction, release: str) -> dict[Any, Any]:
+    return build(None, tk.RangeDistance(), measure, k=k, scale=scale, release=release).distribution(scores)
+
+
+def loss(measure: tk.Measure, x: Any, y: Any, k: int, scale: Fraction, release: str = "ranking") -> mpmath.mpf:
+    return realised(measure, law(measure, tuple(x), k, scale, release), law(measure, tuple(y), k, scale, release))
+
+
+def within(found: mpmath.mpf, claimed: float) -> bool:
+    """Whether a loss known to 30 digits is at most ``claimed``."""
+    with mpmath.workdps(40):
+        return bool(found <= claimed * (1 + mpmath.mpf("1e-28")))
+
+
+def steps(metric: tk.Metric, d: int, d_in: int) -> list[tuple[int, ...]]:
+    """Every extreme move of the scores within ``d_in`` of the metric, by the metric's definition."""
+    ups = [move for move in itertools.product((-d_in, -1, 0, 1, d_in), repeat=d) if any(move)]
+    if metric == tk.RangeDistance():
+        return sorted({move for move in ups if max(move) - min(move) <= d_in})
+    if metric == tk.LInfDistance():
+        return sorted(set(itertools.product((-d_in, 0, d_in), repeat=d)))
+    return sorted({move for move in ups if max(0, *move) + max(0, *(-m for m in move)) <= d_in})
+
+
+def bases(d: int, gap: int) -> list[tuple[int, ...]]:
+    """Score vectors at which losses are large: ties, ladders, one far above, a few in between."""
+    shapes = [[0] * d, list(range(0, -d, -1)), [0] + [-1] * (d - 1), [0] * (d - 1) + [-1]]
+    shapes.append([0, -1, -1, -2, -2][:d])
+    return sorted({tuple(gap * level for level in shape) for shape in shapes})
+
+
+CASES = [
+    (d, k, metric, d_in)
+    for d in (1, 2, 3)
+    for k in range(1, d + 1)
+    for metric, d_in in (
+        (tk.RangeDistance(), 1),
+        (tk.LInfDistance(), 1),
+        (tk.LInfDistance(monotonic=True), 1),
+        (tk.LInfDistance(monotonic=True), 2),
+    )
+]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize(("d", "k", "metric", "d_in"), CASES, ids=repr)
+def test_no_neighbour_exceeds_the_map(
+    d: int, k: int, metric: tk.Metric, d_in: int, measure: tk.Measure, release: str
+) -> None:
+    for scale, gap in ((Fraction(1), 1), (Fraction(5, 2), 4), (Fraction(1, 3), 0)):
+        measurement = build(d, metric, measure, k=k, scale=scale, release=release)
+        claimed = measurement.map(d_in)
+        for x in bases(d, gap):
+            for move in steps(metric, d, d_in):
+                y = [a + b for a, b in zip(x, move, strict=True)]
+                assert within(loss(measure, x, y, k, scale, release), claimed), (x, move)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize(("d", "k"), [(4, 1), (4, 2), (4, 3), (4, 4), (5, 1), (5, 2), (5, 3)])
+def test_no_corner_exceeds_the_map_for_more_candidates(d: int, k: int, measure: tk.Measure) -> None:
+    generator = random.Random(f"{d} {k} {measure}")
+    for release, scale, gap in (("ranking", Fraction(2), 3), ("set", Fraction(1, 2), 2)):
+        claimed = build(d, tk.RangeDistance(), measure, k=k, scale=scale, release=release).map(1)
+        vectors = [*bases(d, gap), tuple(generator.randint(0, 6) for _ in range(d))]
+        moves = list(itertools.product((0, 1), repeat=d))[1:-1]
+        for x in generator.sample(vectors, 2 if d == 5 else 4):
+            for move in generator.sample(moves, 5 if d == 5 else len(moves)):
+                y = [a + b for a, b in zip(x, move, strict=True)]
+                assert within(loss(measure, x, y, k, scale, release), claimed), (x, move)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("r", [Fraction(1, 8), Fraction(1), Fraction(3)])
+def test_the_pure_loss_of_exponential_noise_is_attained(k: int, r: Fraction) -> None:
+    """One item that rises by nothing, far above k items that all rise by one."""
+    d, scale = k + 1, 1 / r
+    far = math.ceil(80 * scale)
+    x, y = (far, *[0] * k), (far, *[1] * k)
+    if k == 1:
+        x, y = (0, 0), (0, 1)
+    claimed = build(d, tk.LInfDistance(monotonic=True), tk.MaxDivergence(), k=k, scale=scale).map(1)
+    losses = [loss(tk.MaxDivergence(), x, y, k, scale), loss(tk.MaxDivergence(), y, x, k, scale)]
+    assert max(losses) >= 0.99 * claimed
+
+
+@pytest.mark.parametrize("r", [Fraction(1, 8), Fraction(1), Fraction(3)])
+def test_the_range_of_the_exponential_mechanism_is_attained(r: Fraction) -> None:
+    claimed = build(2, tk.RangeDistance(), tk.RangeDivergence(), k=1, scale=1 / r).map(1)
+    assert loss(tk.RangeDivergence(), (0, 0), (0, 1), 1, 1 / r) >= 0.999999 * claimed
+
+
+@pytest.mark.parametrize("r", [Fraction(1, 4), Fraction(1), Fraction(2)])
+def test_gumbel_pair_exceeds_two_r_and_stays_below_three_r(r: Fraction) -> None:
+    """s = (0, -g, -g, -2g), delta = (0, r, r, 0), k = 2: a range map of k r would be false."""
+    scale = 1 / r
+    claimed = build(4, tk.RangeDistance(), tk.RangeDivergence(), k=2, scale=scale).map(1)
+    assert claimed == float(3 * r)
+    previous = mpmath.mpf(0)
+    for g in (2, 4, 8, 16, 40):
+        gap = math.ceil(g * scale)
+        found = loss(tk.RangeDivergence(), (0, -gap, -gap, -2 * gap), (0, 1 - gap, 1 - gap, -2 * gap), 2, scale)
+        assert previous < found < claimed
+        previous = found
+    assert found > 2 * r
+    assert found >= 0.99 * claimed
+
+
+def test_the_range_witness_reaches_the_cap_in_d_for_every_k() -> None:
+    """One item at weight 1, k rising items at weight e^-g, k - 1 items at weight e^-2g."""
+    for k, d in ((1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (2, 2), (3, 3)):
+        middle = min(k, d - 1)
+        levels = [0] + [-40] * middle + [-80] * (d - 1 - middle)
+        moved = [level + (level == -40) for level in levels]
+        claimed = build(d, tk.RangeDistance(), tk.RangeDivergence(), k=k, scale=Fraction(1)).map(1)
+        assert claimed == min(2 * k, d) - 1
+        assert 0.99 * claimed <= loss(tk.RangeDivergence(), levels, moved, k, Fraction(1)) <= claimed
+
+
+def test_the_zcdp_loss_of_one_gumbel_maximum_is_tight_for_small_moves() -> None:
+    """D_alpha of two outcomes at equal odds approaches alpha r^2 / 8."""
+    r = Fraction(1, 500)
+    claimed = build(2, tk.RangeDistance(), tk.ZeroConcentratedDivergence(), k=1, scale=1 / r).map(1)
+    assert loss(tk.ZeroConcentratedDivergence(), (0, 0), (0, 1), 1, 1 / r) >= 0.99 * claimed
+
+
+@pytest.mark.parametrize(
+    ("measure", "k", "d", "release", "cost"),
+    [
+        (tk.MaxDivergence(), 1, None, "ranking", Fraction(2, 7)),
+        (tk.MaxDivergence(), 5, None, "ranking", Fraction(10, 7)),
+        (tk.MaxDivergence(), 5, 5, "ranking", Fraction(8, 7)),
+        (tk.MaxDivergence(), 5, 5, "set", Fraction(0)),
+        (tk.MaxDivergence(), 5, 6, "set", Fraction(10, 7)),
+        (tk.MaxDivergence(), 1, 1, "ranking", Fraction(0)),
+        (tk.RangeDivergence(), 1, None, "ranking", Fraction(2, 7)),
+        (tk.RangeDivergence(), 5, None, "ranking", Fraction(18, 7)),
+        (tk.RangeDivergence(), 5, 8, "set", Fraction(14, 7)),
+        (tk.RangeDivergence(), 5, 5, "ranking", Fraction(8, 7)),
+        (tk.RangeDivergence(), 5, 5, "set", Fraction(0)),
+        (tk.ZeroConcentratedDivergence(), 1, None, "ranking", Fraction(4, 49 * 8)),
+        (tk.ZeroConcentratedDivergence(), 5, None, "set", Fraction(20, 49 * 8)),
+        (tk.ZeroConcentratedDivergence(), 5, 5, "ranking", Fraction(16, 49 * 8)),
+        (tk.ZeroConcentratedDivergence(), 5, 5, "set", Fraction(0)),
+    ],
+)
+def test_the_map_is_the_formula_rounded_up_once(
+    measure: tk.Measure, k: int, d: int | None, release: str, cost: Fraction
+) -> None:
+    found = build(d, tk.LInfDistance(), measure, k=k, scale=7, release=release).map(1)
+    assert isinstance(found, float)
+    assert cost <= Fraction(found)
+    assert found == 0 or Fraction(math.nextafter(found, 0)) < cost
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_map_at_the_ends(measure: tk.Measure) -> None:
+    noisy = build(None, tk.LInfDistance(), measure, k=2, scale=1.5)
+    exact = build(None, tk.LInfDistance(), measure, k=2, scale=0)
+    assert noisy.map(0) == exact.map(0) == 0
+    assert exact.map(1) == noisy.map(math.inf) == math.inf
+    assert build(3, tk.LInfDistance(), measure, k=3, scale=0, release="set").map(5) == 0
+    assert build(None, tk.LInfDistance(), measure, k=2, scale=5e-324).map(10**300) == math.inf
+    assert 0 < build(None, tk.LInfDistance(), measure, k=2, scale=1e308).map(5e-324) <= 5e-324
+
+
+def test_noise_follows_the_measure() -> None:
+    names = [build(None, tk.LInfDistance(), measure, k=1, scale=1).parameters["noise"] for measure in MEASURES]
+    assert names == ["Exponential", "Gumbel", "Gumbel"]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_obligations_of_every_measurement(measure: tk.Measure, release: str, optimize: str) -> None:
+    domain = tk.VectorDomain(tk.AtomDomain(int), size=4)
+    measurement = make_report_noisy_top_k(
+        domain, tk.LInfDistance(monotonic=True), measure, k=2, scale=1.5, release=release, optimize=optimize
+    )
+    check_measurement(
+        measurement,
+        members=[[3, 1, 2, 2], np.array([0, -5, 2**62, 7]), (2**70, 0, 1, 2**70 + 1)],
+        non_members=[[1, 2, 3], [1.0, 2.0, 3.0, 4.0], [True, 1, 2, 3], "abcd", None, [[1, 2], [3, 4]]],
+        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
+        neighbours=[([3, 1, 2, 2], [4, 1, 3, 2], 1), ([3, 1, 2, 2], [4, 0, 2, 2], 2), ([0, 0, 0, 0], [0, 1, 1, 0], 1)],
+    )
+
+
+def test_releases_have_the_promised_shape_and_order() -> None:
+    scores = np.arange(50) * 1000
+    ranking = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1)(scores)
+    assert ranking.dtype == np.int64
+    assert ranking.tolist() == [49, 48, 47, 46]
+    smallest = build(None, tk.LInfDistance(), tk.RangeDivergence(), k=4, scale=1, optimize="min")(scores)
+    assert smallest.tolist() == [0, 1, 2, 3]
+    chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1, release="set")(scores)
+    assert chosen.tolist() == [46, 47, 48, 49]
+
+
+@pytest.mark.parametrize(
+    ("optimize", "release", "winners"),
+    [("max", "ranking", [1, 3, 0]), ("max", "set", [0, 1, 3]), ("min", "ranking", [4, 0, 2]), ("min", "set", [0, 2, 4])],
+)
+def test_without_noise_the_lowest_index_wins_ties(optimize: str, release: str, winners: list[int]) -> None:
+    exact = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=0.0, optimize=optimize, release=release)
+    assert exact([5, 9, 5, 9, 1]).tolist() == winners
+    assert exact.distribution([5, 9, 5, 9, 1]) == {tuple(winners): 1}
+
+
+def test_chains_from_the_space_and_to_items() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    items = ["ash", "birch", "cedar", "elm"]
+    exact = space >> then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=0) >> tk.index_candidates(items)
+    assert exact([1, 4, 2, 3]) == ["birch", "elm"]
+    noisy = space >> then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=3.0) >> tk.index_candidates(items)
+    assert noisy.map(3) == 2.0
+    assert noisy.parameters["scale"] == 3.0
+    assert mpmath.almosteq(sum(noisy.distribution([1, 4, 2, 3]).values()), 1, 1e-14)
+    assert set(map(len, noisy.distribution([1, 4, 2, 3]))) == {2}
+    assert noisy.accuracy(4, 0.05) == pytest.approx(3 * math.log(4 / 0.05))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "required"),
+    [
+        ("k", 0, tk.ParameterError, "k must be an integer >= 1"),
+        ("k", -1, tk.ParameterError, "k must be an integer >= 1"),
+        ("k", True, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", 1.5, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", "2", tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", None, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", 6, tk.ParameterError, "k must be at most the size of input_domain (5)"),
+        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
+        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
+        ("scale", math.inf, tk.ParameterError, "scale must be finite"),
+        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
+        ("scale", True, tk.ParameterTypeError, "scale must be a number >= 0"),
+        ("scale", None, tk.ParameterTypeError, "scale must be a number >= 0"),
+        ("scale", 1j, tk.ParameterTypeError, "scale must be a number >= 0"),
+        ("optimize", "largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
+        ("optimize", None, tk.ParameterTypeError, "optimize must be one of 'max', 'min'"),
+        ("release", "list", tk.ParameterError, "release must be one of 'ranking', 'set'"),
+        ("release", True, tk.ParameterTypeError, "release must be one of 'ranking', 'set'"),
+        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
+        ("input_domain", tk.FrameDomain("u", "i"), tk.SpaceError, "does not measure members of input_domain"),
+        ("input_domain", [1], tk.ParameterTypeError, "input_domain must be a domain"),
+        ("input_domain", tk.VectorDomain, tk.ParameterTypeError, "input_domain must be a domain"),
+        ("input_metric", tk.L1Distance(), tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ("input_metric", tk.UserDistance(), tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ("input_metric", None, tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ("output_measure", tk.Approximate(tk.MaxDivergence()), tk.ParameterTypeError, "output_measure must be Max"),
+        ("output_measure", tk.MaxDivergence, tk.ParameterTypeError, "output_measure must be Max"),
+        ("output_measure", "epsilon", tk.ParameterTypeError, "output_measure must be Max"),
+    ],
+)
+def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
+    arguments: dict[str, Any] = {
+        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
+        "input_metric": tk.LInfDistance(),
+        "output_measure": tk.MaxDivergence(),
+        "k": 2,
+        "scale": 1.0,
+    }
+    raises_exactly(error, lambda: make_report_noisy_top_k(**(arguments | {option: value})), required)
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "required"),
+    [
+        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([SENTINEL_FLOAT, math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([], tk.DataLengthError, "at least one element"),
+        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
+        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
+        ([SENTINEL_FLOAT, "x"], tk.DataTypeError, "must be floats"),
+        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
+        (np.array([True, False]), tk.DataTypeError, "must be float64"),
+        ({SENTINEL_FLOAT: 1}, tk.DataTypeError, "one-dimensional array, list or tuple"),
+        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
+    ],
+)
+def test_bad_scores_are_refused_before_anything_is_drawn(
+    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
+    measurement = make_report_noisy_top_k(*space, tk.MaxDivergence(), k=2, scale=1.0)
+    raises_exactly(error, lambda: measurement(scores), required)
+
+
+@pytest.mark.parametrize("d_in", [-1, -0.5, math.nan, "1", None, True])
+def test_bad_distances(d_in: Any) -> None:
+    measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=1, scale=1)
+    raises_exactly(tk.DistanceError, lambda: measurement.map(d_in), "d_in must be")
+    raises_exactly(tk.DistanceError, lambda: measurement.check(d_in, 1.0), "d_in must be")
+    raises_exactly(tk.DistanceError, lambda: measurement.check(1, d_in), "d_out must be")
+
+
+@pytest.mark.parametrize(
+    ("n", "alpha", "error", "required"),
+    [
+        (0, 0.05, tk.ParameterError, "n_candidates must be an integer >= 1"),
+        (1, 0.05, tk.ParameterError, "n_candidates must be at least k (2)"),
+        (2.0, 0.05, tk.ParameterTypeError, "n_candidates must be an integer >= 1"),
+        (5, 0, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
+        (5, 1.0, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
+        (5, math.nan, tk.ParameterError, "alpha must lie strictly between 0 and 1"),
+        (5, "5%", tk.ParameterTypeError, "alpha must be a number in (0, 1)"),
+    ],
+)
+def test_bad_accuracy_questions(n: Any, alpha: Any, error: type[Exception], required: str) -> None:
+    measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=1)
+    raises_exactly(error, lambda: measurement.accuracy(n, alpha), required)
