@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from pathlib import Path
 
 from .. import proof
@@ -90,7 +91,8 @@ def _run_latex(name: str, room: Path) -> None:
 
 def _listing(code: str) -> str:
     """``code`` in ASCII, with its tags and its characters beyond ASCII as commands of preamble.sty."""
-    tagged = TAGS.sub(lambda found: "# " + _TAG.sub(r"(*@\\pintag{\1}@*)", found[1].strip()), code)
+    inner = textwrap.dedent(code)
+    tagged = TAGS.sub(lambda found: "# " + _TAG.sub(r"(*@\\pintag{\1}@*)", found[1].strip()), inner)
     return "".join(c if c.isascii() else rf"(*@\pinchar{{{ord(c):04X}}}@*)" for c in tagged)
 
 
