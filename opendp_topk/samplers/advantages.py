@@ -42,7 +42,9 @@ class Scores:
         Above the largest float64 they are infinite.
         """
         if self._scale_is_normal and self.values.dtype != object:
-            return self.sign * _differences(values, reference) / float(self.scale)  # [divide]
+            differences = _differences(values, reference)
+            if np.isfinite(differences).all():  # [no-overflow]
+                return self.sign * differences / float(self.scale)  # [divide]
         return np.array([_nearest(self.sign * self._ratio(value, reference)) for value in values])  # [ratio]
 
     def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
