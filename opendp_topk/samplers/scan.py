@@ -15,7 +15,6 @@ from .entropy import Entropy, Indices
 from .tables import DIGITS, Table
 
 _FAR = 1024.0
-_HUGE = 2.0**1022
 
 
 # proof-region: scan
@@ -40,9 +39,8 @@ class Scan:
 
     def levels(self, values: NDArray[Any]) -> Indices:
         """How many leading ones a uniform needs, at least, to lift each of these scores to the threshold."""
-        advantages = np.maximum(self.scores.advantages(values, self.reference), -_HUGE)
-        none = np.zeros(1)
-        gap = noisy_bounds(self.threshold - advantages, none, none)[0]  # [gap]
+        threshold = np.array([self.threshold])
+        gap = noisy_bounds(-self.scores.advantages(values, self.reference), threshold, threshold)[0]  # [gap]
         return np.searchsorted(self.table.tail, gap, side="right") - 1  # [level]
 
     def near(self, values: NDArray[Any], level: int) -> NDArray[np.bool_]:
