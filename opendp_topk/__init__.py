@@ -40,6 +40,9 @@ from .measures import Approximate, MaxDivergence, Measure, RangeDivergence, Zero
 from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
 from .partials import Partial
 from .proof import Proof
+from .search import binary_search_chain, binary_search_param
+from .tables import read_table
+from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
 
 __all__ = [
@@ -82,10 +85,15 @@ __all__ = [
     "UserDistance",
     "VectorDomain",
     "ZeroConcentratedDivergence",
+    "binary_search_chain",
+    "binary_search_param",
     "index_candidates",
+    "make_count_by_item",
     "make_report_noisy_top_k",
     "make_user_measurement",
     "make_user_transformation",
+    "read_table",
+    "then_count_by_item",
     "then_report_noisy_top_k",
     "then_user_measurement",
     "then_user_transformation",

@@ -1,0 +1,113 @@
+"""One table of medians and ratios, all peers in one run: ``python -m tests.benchmarks``.
+
+The inexact NumPy peer adds float64 Gumbel noise and sorts the k largest sums. OpenDP's make_noisy_top_k is
+exact up to the rounding of its scale and is timed once a case, since a call takes seconds. A peer that is not
+installed is left out.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import opendp_topk as tk
+
+from . import bench_count
+from .timing import best_of_batches, medians, readable, row, seconds
+
+
+def noisy(values: Any, k: int, scale: float, measure: tk.Measure) -> tk.Measurement:
+    kind = float if values.dtype.kind == "f" else int
+    space = tk.VectorDomain(tk.AtomDomain(kind)), tk.LInfDistance(monotonic=True)
+    return space >> tk.then_report_noisy_top_k(measure, k=k, scale=scale)
+
+
+def against_numpy(d: int = 10**6) -> Iterator[str]:
+    generator = np.random.default_rng(0)
+    zipf = generator.permutation(1e6 / np.arange(1, d + 1))
+    uniform = generator.uniform(0, 1000, d)
+    shapes = {
+        "uniform in 0..1000, float64": uniform,
+        "uniform in 0..1000, int64": uniform.astype(np.int64),
+        "uniform in 0..1, float64": generator.uniform(0, 1, d),
+        "Zipf, float64": zipf,
+        "Zipf, int64": zipf.astype(np.int64),
+    }
+    for k in (10, 1000):
+        for name, x in shapes.items():
+            for measure in (tk.MaxDivergence(), tk.ZeroConcentratedDivergence()):
+                measurement = noisy(x, k, float(k), measure)
+
+                def inexact(x: Any = x, k: int = k) -> Any:
+                    y = x + generator.gumbel(0, k, d)
+                    best = np.argpartition(y, -k)[-k:]
+                    return best[np.argsort(-y[best])]
+
+                own, peer, ratio = medians(lambda m=measurement, x=x: m(x), inexact)
+                noise = measurement.parameters["noise"]
+                yield row(f"d = 10^6, k = {k}, {name}, {noise}", own, "NumPy, inexact", peer, ratio)
+
+
+def against_opendp() -> Iterator[str]:
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        yield "(opendp is not installed: its rows are left out)"
+        return
+    dp.enable_features("contrib")
+    x = np.random.default_rng(1).integers(0, 10**6, 10**5).astype(np.float64)
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    for measure, theirs in (
+        (tk.MaxDivergence(), dp.max_divergence()),
+        (tk.ZeroConcentratedDivergence(), dp.zero_concentrated_divergence()),
+    ):
+        ours = noisy(x, 100, 100.0, measure)
+        peer = dp.m.make_noisy_top_k(*space, theirs, k=100, scale=100.0)
+        own = best_of_batches(lambda m=ours: m(x), batch=5)
+        slow = seconds(lambda m=peer: m(x))
+        yield row(f"d = 10^5, k = 100, {ours.parameters['noise']}", own, "opendp make_noisy_top_k", slow, slow / own)
+
+
+def alone() -> Iterator[str]:
+    small = np.arange(10)
+    for measure in (tk.MaxDivergence(), tk.ZeroConcentratedDivergence()):
+        measurement = noisy(small, 3, 1.0, measure)
+        duration = best_of_batches(lambda m=measurement: m(small), batch=200)
+        yield row(f"d = 10, k = 3, {measurement.parameters['noise']}, one call", duration)
+    large = np.random.default_rng(2).uniform(0, 1e4, 10**7)
+    measurement = noisy(large, 10, 10.0, tk.MaxDivergence())
+    yield row("d = 10^7, k = 10, uniform in 0..10^4, float64", best_of_batches(lambda: measurement(large), batch=1))
+    flat = np.zeros(10**6)
+    flattest = noisy(flat, 10, 10.0, tk.MaxDivergence())
+    yield row("d = 10^6, k = 10, all scores equal", best_of_batches(lambda: flattest(flat), batch=2))
+
+
+def first_call() -> Iterator[str]:
+    """In fresh interpreters, without the import: what building the tables adds to the first release."""
+    script = (
+        "import time, numpy as np, opendp_topk as tk\n"
+        "m = tk.make_report_noisy_top_k(tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(), tk.{}(), k=1, scale=1)\n"
+        "x = np.arange(10); start = time.perf_counter(); m(x); print(time.perf_counter() - start)"
+    )
+    for measure in ("MaxDivergence", "RangeDivergence"):
+        runs = [subprocess.check_output([sys.executable, "-c", script.format(measure)]) for _ in range(5)]
+        yield row(f"first call in a fresh interpreter, {measure}", sorted(map(float, runs))[2])
+
+
+def main() -> None:
+    print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
+    print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
+    for section in (first_call, alone, against_numpy, against_opendp):
+        for line in section():
+            print(line, flush=True)
+    for name, duration in bench_count.rows():
+        print(f"{name:<58} {readable(duration):>10}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Medians of wall-clock times, and of ratios between peers that take turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """The wall-clock time of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def medians(own: Callable[[], Any], peer: Callable[[], Any], *, turns: int = 9) -> tuple[float, float, float]:
+    """The median time of each, and the median of the ratios peer / own turn by turn, after one warm-up."""
+    own()
+    pairs = [(seconds(own), seconds(peer)) for _ in range(turns)]
+    return (
+        statistics.median(a for a, _ in pairs),
+        statistics.median(b for _, b in pairs),
+        statistics.median(b / a for a, b in pairs),
+    )
+
+
+def best_of_batches(call: Callable[[], Any], *, batch: int, turns: int = 15) -> float:
+    """The median time of one call, from batches of calls that are too short to time singly."""
+
+    def repeat() -> None:
+        for _ in range(batch):
+            call()
+
+    repeat()
+    return statistics.median(seconds(repeat) / batch for _ in range(turns))
+
+
+def row(name: str, own: float, peer: str = "", peer_time: float | None = None, ratio: float | None = None) -> str:
+    """One line of the table."""
+    other = "" if peer_time is None else readable(peer_time)
+    faster = "" if ratio is None else f"{ratio:,.1f} x"
+    return f"{name:<58} {readable(own):>10}   {peer:<26} {other:>10} {faster:>12}"
+
+
+def readable(duration: float) -> str:
+    """A duration with a unit."""
+    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
+        if duration * factor >= 1:
+            return f"{duration * factor:.3g} {unit}"
+    return f"{duration * 1e9:.3g} ns"

@@ -1,0 +1,57 @@
+"""The README's Python runs, and its commands are the ones that the build runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("polars", reason="the README's last block needs polars")
+    names: dict[str, Any] = {}
+    outputs = []
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), names)
+        outputs.append(capsys.readouterr().out.splitlines())
+    first, second, third = outputs
+    assert first[0] == "0.5"
+    assert 29 < float(first[1]) < 30
+    assert len(eval(first[2])) == 3
+    assert set(eval(first[2])) <= set(names["names"])
+    assert first[3].startswith("proofs/measurements/report_noisy_top_k.tex (current)")
+    assert 0.04999 < float(second[0].split()[1]) <= 0.05
+    assert third == ["0.5"]
+
+
+def test_the_python_blocks_of_the_guide_run() -> None:
+    pytest.importorskip("polars", reason="the guide's table needs polars")
+    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in blocks("python", guide):
+        exec(compile(block, "guide.md", "exec"), names)
+    assert names["release"].parameters["k"] == 2
+
+
+def test_the_commands_make_their_own_environment() -> None:
+    commands = dict(re.findall(r"<!-- command: (\w+) -->\n```sh\n(.*?)\n```", README))
+    assert set(commands) == {"demo", "tests"}
+    for command in commands.values():
+        assert command.startswith("python3 -m venv .venv && .venv/bin/pip install ")
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "<!-- command: tests -->" in run
+    assert not re.search(r"^\.venv/bin/python -m pytest$", run, re.MULTILINE)
+
+
+def test_files_that_the_readme_names_exist() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
