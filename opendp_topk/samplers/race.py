@@ -54,7 +54,7 @@ def top_k(
     Returns:
         int64 array of shape (k,).
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):  # [floating-point-state]
         winners = _winners(Scores(np.ascontiguousarray(values), scale, sign), noise, k, ordered, entropy)
     return winners if ordered else np.sort(winners)  # [order]
 
