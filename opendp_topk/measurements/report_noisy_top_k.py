@@ -138,8 +138,6 @@ def make_report_noisy_top_k(
             return round_up(spread * r)  # [range-map]
         return round_up(steps * r * r / 8)  # [zcdp-map]
 
-    # end-proof-region: report_noisy_top_k
-
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
@@ -155,7 +153,7 @@ def make_report_noisy_top_k(
             "release": release,
         },
         exact_distribution=lambda scores: one_shot.law(noise, _scaled(scores, tau, sign), tau == 0, k, ordered),
-        accuracy_bound=lambda n, alpha: one_shot.accuracy(noise, n, k, tau, alpha),
+        accuracy_bound=lambda n, alpha: one_shot.accuracy(noise, n, k, tau, alpha),  # [accuracy]
         decode=lambda outcome: np.array(outcome, dtype=np.int64),
         n_candidates=size,
     )
@@ -163,7 +161,10 @@ def make_report_noisy_top_k(
 
 def _scaled(scores: Scores, tau: Fraction, sign: int) -> list[Fraction]:
     """The scores as exact multiples of the scale (of 1 where the scale is 0), larger being better."""
-    return [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]
+    return [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
+
+
+# end-proof-region: report_noisy_top_k
 
 
 then_report_noisy_top_k = partial(make_report_noisy_top_k)
