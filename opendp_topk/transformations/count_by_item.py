@@ -1,0 +1,124 @@
+"""From a table of (user, item) rows to one count a candidate: its number of distinct users."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from .. import _check
+from ..candidates import public_items
+from ..core import Transformation, proven, require_space
+from ..domains import AtomDomain, FrameDomain, VectorDomain
+from ..errors import CandidatesError
+from ..frames import count_distinct_users
+from ..metrics import LInfDistance, UserDistance
+from ..partials import partial
+
+
+@proven("transformations/count_by_item")
+def make_count_by_item(
+    input_domain: FrameDomain,
+    input_metric: UserDistance,
+    *,
+    candidates: Iterable[Hashable],
+    monotonic: bool = True,
+) -> Transformation:
+    """Count the distinct users of each candidate item.
+
+    ``x_i = |{u : the table has a row (u, candidates[i])}|``
+
+    A row with a null user or a null item counts for nobody. Items that are no candidates are ignored, and a
+    candidate without rows has the count 0. A user may have any number of rows, equal ones included.
+
+    Args:
+        input_domain: ``FrameDomain(user, item)``: the names of the two columns, which hold integers, strings or
+            categories.
+        input_metric: ``UserDistance()`` if a neighbouring table has one user more or less,
+            ``UserDistance("replace")`` if one user's rows are exchanged for those of another.
+        candidates: The items to count, in the order of the scores: all integers (of 64 bits) or all strings,
+            distinct, at least one. They must be public: a list taken from the table would itself reveal who is
+            in it.
+        monotonic: The output metric, ``LInfDistance(monotonic)``. True fits every use; the privacy of a
+            selection is the same with both under "replace", and half as good with False under "add_remove".
+
+    Returns:
+        A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``.
+        Its map, for d_in users added, removed or replaced, with monotonic:
+
+        * ``d_in`` under "add_remove", adds and removes mixed;
+        * ``2 d_in`` under "replace": a replacement is one removal and one addition.
+
+        Without monotonic it is ``d_in`` under both. All are attained, by a single candidate that every user who
+        comes has and no user who goes, or (2 d_in) by two candidates.
+
+    Raises:
+        CandidatesError: The candidates are empty, repeated, or neither all integers nor all strings.
+        SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
+        ParameterTypeError: ``monotonic`` is not a bool.
+
+        On a call, before anything is counted: DataTypeError for what is no data frame; ColumnError for a column
+        that is missing, cannot hold identifiers, or holds strings where the candidates are integers (or the
+        other way round). While counting: TableError if the table's back end fails.
+
+    Runtime: One pass of the table's back end: 10^7 rows of parquet into 10^5 candidates take about a second on
+        two cores with polars. Memory grows with the number of distinct (user, item) pairs.
+
+    Proof: proofs/transformations/count_by_item.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> space = tk.FrameDomain(user="reader", item="book"), tk.UserDistance()
+        >>> count = space >> tk.then_count_by_item(candidates=["Emma", "Ulysses", "Walden"])
+        >>> count(pl.DataFrame({"reader": [1, 1, 2, 3], "book": ["Emma", "Emma", "Emma", "Walden"]}))
+        array([2, 0, 1])
+        >>> count.map(1)
+        1
+    """
+    # proof-region: count_by_item
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    items = _integers_or_strings(candidates)  # [check-candidates]
+    _check.flag("monotonic", monotonic)
+
+    def function(rows: Any) -> Any:
+        return count_distinct_users(rows, items)  # [count]
+
+    def stability_map(d_in: int) -> int:
+        if input_metric.neighbors == "replace" and monotonic:
+            return 2 * d_in  # [stability-replace]
+        return d_in  # [stability]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=VectorDomain(AtomDomain(int), size=len(items)),  # [output-domain]
+        output_metric=LInfDistance(monotonic=monotonic),
+        function=function,
+        stability_map=stability_map,
+        parameters={
+            "transformation": "count_by_item",
+            "user": input_domain.user,
+            "item": input_domain.item,
+            "candidates": len(items),
+            "monotonic": monotonic,
+        },
+    )
+
+
+def _integers_or_strings(candidates: Iterable[Hashable]) -> tuple[int, ...] | tuple[str, ...]:
+    items = public_items(candidates, "candidates")  # [distinct]
+    if all(isinstance(one, str) for one in items):
+        if any("\ud800" <= letter <= "\udfff" for one in items for letter in one):
+            raise CandidatesError("candidates must be strings of Unicode characters, without lone surrogates")
+        return tuple(map(str, items))
+    if not all(_check.is_integer(one) for one in items):
+        raise CandidatesError("candidates must be all integers or all strings (a bool is no integer here)")
+    numbers = tuple(map(operator.index, items))
+    if min(numbers) < -(2**63) or max(numbers) >= 2**64:
+        raise CandidatesError("candidates that are integers must fit into 64 bits: -2**63 <= candidate < 2**64")
+    return numbers
+    # end-proof-region: count_by_item
+
+
+then_count_by_item = partial(make_count_by_item)
