@@ -90,8 +90,8 @@ def _stale(name: str, pinned: Sequence[proof.Pin]) -> list[str]:
             continue
         if actual != pin.digest:
             found.append(
-                f"{name}.tex proved region {pin.region} of {pin.source} at {pin.digest or 'no digest'}, but the code is "
-                f"now at {actual}: {_STALE}"
+                f"{name}.tex proved region {pin.region} of {pin.source} at {pin.digest or 'no digest'}, but the code "
+                f"is now at {actual}: {_STALE}"
             )
     return found
 

@@ -1,0 +1,258 @@
+"""Proofs and code keep together: every claim has a current proof, and the checks that say so can fail."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk import proof
+from opendp_topk.audit import proofs
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "opendp_topk"
+DOCUMENTS = proof.documents()
+PINNED = {(pin.source, pin.region) for name in DOCUMENTS for pin in proof.pins(name)}
+MARKED = [
+    (path.relative_to(PACKAGE).as_posix(), name)
+    for path in sorted(PACKAGE.rglob("*.py"))
+    for name in re.findall(r"^ *# proof-region: (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
+EXACT_CODE = sorted(
+    path.relative_to(PACKAGE).as_posix()
+    for folder in ("samplers", "distributions")
+    for path in (PACKAGE / folder).glob("*.py")
+    if path.name != "__init__.py"
+)
+RULES = [
+    ("chaining.py", "chaining"),
+    ("metrics.py", "range_distance"),
+    ("arithmetic.py", "rounding"),
+    ("search.py", "binary_search"),
+]
+CONSTRUCTORS = [name for name in tk.__all__ if name.startswith("make_")]
+ROW = re.compile(
+    r"^\| (?P<claim>[^|]+) \| \[(?P<name>[^]]+)\]\((?P<link>[^)]+)\) \| (?P<code>[^|]+) \| (?P<test>[^|]+) \|$"
+)
+ROWS = [found for line in (ROOT / "proofs/README.md").read_text("utf-8").splitlines() if (found := ROW.match(line))]
+
+
+# Every claim has a proof.
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_document_is_sound_in_form(name: str) -> None:
+    assert proofs.problems(name) == []
+
+
+@pytest.mark.parametrize(("source", "region"), MARKED)
+def test_every_marked_region_is_pinned(source: str, region: str) -> None:
+    assert (source, region) in PINNED
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_are_pinned(rule: tuple[str, str]) -> None:
+    assert rule in PINNED
+
+
+@pytest.mark.parametrize("source", EXACT_CODE)
+def test_samplers_and_distributions_are_pinned(source: str) -> None:
+    assert source in {pinned for pinned, _ in PINNED}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_public_constructor_is_proved(name: str) -> None:
+    (row,) = [row for row in proofs.registry() if row.constructor == name]
+    module = Path(inspect.getfile(inspect.unwrap(getattr(tk, name)))).relative_to(PACKAGE).as_posix()
+    assert row.document is not None
+    assert module in {pin.source for pin in proof.pins(row.document)}
+    if name.startswith("make_user_"):
+        assert (row.document, row.status) == ("core/user", "unproven")
+        assert "caller" in row.remark
+    else:
+        assert (row.status, row.remark) == ("current", "")
+
+
+def test_the_registry_lists_every_constructor_once() -> None:
+    assert [row.constructor for row in proofs.registry()] == sorted(CONSTRUCTORS)
+
+
+def test_a_constructor_without_proof_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tk, "__all__", ["make_unfounded"])
+    monkeypatch.setattr(tk, "make_unfounded", lambda: None, raising=False)
+    assert proofs.registry() == [proofs.Row("make_unfounded", None, "missing")]
+
+
+# proofs/README.md maps claim -> proof -> code -> test.
+
+
+def test_the_map_lists_every_document_once() -> None:
+    assert sorted(row["name"] for row in ROWS) == DOCUMENTS
+    assert all(row["link"] == f"{row['name']}.tex" for row in ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_the_map_names_files_that_exist(row: re.Match[str]) -> None:
+    code, tests = (re.findall(r"`([^`]+)`", row[column]) for column in ("code", "test"))
+    assert code
+    assert tests
+    assert [source for source in code if not (PACKAGE / source).is_file()] == []
+    assert [test for test in tests if not (ROOT / "tests" / test).is_file()] == []
+    assert {pin.source for pin in proof.pins(row["name"])} <= set(code)
+
+
+# The checks can fail.
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package's sources and the proofs in a place where they may be spoiled."""
+    shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=shutil.ignore_patterns("*.pdf"))
+    monkeypatch.setattr(proof, "_PACKAGE", tmp_path / "opendp_topk")
+    return tmp_path
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_the_copy_is_sound(copy: Path) -> None:
+    assert proofs.problems("metrics/range_distance") == []
+
+
+def test_code_that_moved(copy: Path) -> None:
+    spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else 1 * d_in")
+    (problem,) = proofs.problems("metrics/range_distance")
+    assert "re-read the proof, then update the pin" in problem
+    assert "range_distance of metrics.py" in problem
+
+
+def test_a_region_that_is_gone(copy: Path) -> None:
+    spoil(copy / "opendp_topk/metrics.py", "# end-proof-region: range_distance", "")
+    (problem,) = proofs.problems("metrics/range_distance")
+    assert "exactly once" in problem
+
+
+TEX = Path("proofs/metrics/range_distance.tex")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (r"\codetag{l-inf}", r"\codetag{l-two}", "cites [l-two], which no pinned region holds"),
+        (r"\codetag{l-inf}", "", "never cites [l-inf]"),
+        (r"\codetag{l-inf}", r"% \codetag{l-inf}", "never cites [l-inf]"),
+        (r"\runtimeerrors", "", r"lacks \runtimeerrors"),
+        (r"\precondition", "", r"lacks \precondition"),
+        (r"\postcondition", "", r"lacks \postcondition"),
+        (r"\begin{proof}", r"\begin{quote}", r"lacks \begin{proof}"),
+        (r"\proofdocument{metrics/range_distance}", r"\proofdocument{metrics/other}", "must call itself"),
+        (r"\end{document}", "Similarly for the rest.\n" r"\end{document}", "says 'similarly'"),
+        (
+            r"\end{document}",
+            r"\relieson{core/nothing}\end{document}",
+            "relies on core/nothing.tex, which does not exist",
+        ),
+        (r"\end{document}", r"\relieson[no-label]{core/user}\end{document}", "relies on 'no-label' of core/user.tex"),
+        (r"\pin{", r"\notapin{", "pins no region"),
+    ],
+)
+def test_documents_that_are_unsound(copy: Path, old: str, new: str, message: str) -> None:
+    spoil(copy / TEX, old, new)
+    assert any(message in problem for problem in proofs.problems("metrics/range_distance"))
+
+
+def test_relations() -> None:
+    assert ("core/chaining", "post-processing") in proofs.relations("core/user")
+
+
+def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else d_in * 2")
+    assert proofs.main(["metrics/range_distance"]) == 1
+    assert "re-read the proof" in capsys.readouterr().out
+    assert proofs.main(["metrics/range_distance", "--repin"]) == 0
+    assert "1 pins" in capsys.readouterr().out
+    assert proofs.problems("metrics/range_distance") == []
+    assert proofs.repin("metrics/range_distance") == 0
+
+
+def test_repin_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        proofs.main(["--repin"])
+    assert "re-read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("step", [proofs.problems, proofs.repin, proofs.relations, proofs.build])
+def test_no_such_document(step: Callable[[str], object]) -> None:
+    with pytest.raises(tk.ProofError, match="core/nothing"):
+        step("core/nothing")
+
+
+# LaTeX builds every document.
+
+
+def require_tex() -> None:
+    """Skip where TeX is missing, or fail if OPENDP_TOPK_REQUIRE_TEX=1."""
+    missing = proofs.tex_is_missing()
+    if missing and os.environ.get("OPENDP_TOPK_REQUIRE_TEX") == "1":
+        pytest.fail(missing)
+    if missing:
+        pytest.skip(missing)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_document_builds(name: str, tmp_path: Path) -> None:
+    require_tex()
+    pdf = proofs.build(name, tmp_path / "new")
+    assert pdf == tmp_path / "new" / f"{name.replace('/', '-')}.pdf"
+    assert pdf.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("fault", "report"),
+    [
+        (r"\Cref{nowhere}", "nowhere"),
+        (r"\cite{Nobody}", "Nobody"),
+        (r"\codetag{no-such-tag}", "no-such-tag"),
+        (r"\nosuchcommand", "Undefined control sequence"),
+        (r"\label{twice}\label{twice}", "multiply"),
+    ],
+)
+def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
+    require_tex()
+    spoil(copy / TEX, r"\end{document}", rf"{fault} \end{{document}}")
+    with pytest.raises(tk.ProofError, match=report):
+        proofs.build("metrics/range_distance", copy)
+    assert not (copy / "metrics-range_distance.pdf").exists()
+
+
+def test_any_code_can_be_listed(copy: Path) -> None:
+    """Underscores, TeX's special characters, and letters in and beyond the table of preamble.sty."""
+    require_tex()
+    spoil(
+        copy / "opendp_topk/metrics.py",
+        "return d_in if",
+        r"δ_1 = '\\%$#&~^{}@*) 漢 ≤ é'  # [l-inf]" "\n        return d_in if",
+    )
+    assert proofs.build("metrics/range_distance", copy).is_file()
+
+
+def test_without_tex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(tk.MissingExtraError, match="texlive-latex-extra latexmk lmodern"):
+        proofs.build("core/chaining", tmp_path)
+    monkeypatch.delenv("OPENDP_TOPK_REQUIRE_TEX", raising=False)
+    with pytest.raises(pytest.skip.Exception):
+        require_tex()
+    monkeypatch.setenv("OPENDP_TOPK_REQUIRE_TEX", "1")
+    with pytest.raises(pytest.fail.Exception):
+        require_tex()
