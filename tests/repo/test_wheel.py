@@ -1,0 +1,52 @@
+"""An installed wheel holds everything: the typed package, the proofs, and a map from one to the other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTION = """
+import opendp_topk as tk
+from opendp_topk import proof
+space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+top = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
+print(top.proof.path.relative_to(proof.folder()), top.proof.status, proof.folder().name, tk.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("hatchling", reason="building a wheel without network needs hatchling")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder), "."]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    found = subprocess.run(
+        [sys.executable, "-c", QUESTION], cwd=installed, env=environment, check=True, capture_output=True, text=True
+    )
+    path, status, folder, module = found.stdout.split()
+    assert (path, status, folder) == ("measurements/report_noisy_top_k.tex", "current", "_proofs")
+    assert Path(module).is_relative_to(installed)
+
+
+def test_the_wheel_ships_every_document_and_the_typing_marker(installed: Path) -> None:
+    shipped = installed / "opendp_topk" / "_proofs"
+    for source in (ROOT / "proofs").rglob("*"):
+        if source.suffix in (".tex", ".sty", ".bib", ".md"):
+            copy = shipped / source.relative_to(ROOT / "proofs")
+            assert copy.read_bytes() == source.read_bytes()
+    assert (installed / "opendp_topk" / "py.typed").is_file()
+    assert not any(installed.rglob("tests"))
