@@ -22,8 +22,8 @@ _FAR = 1024.0
 class Scan:
     """Candidates with the first digits of their uniforms, and bounds on their noisy advantages.
 
-    Invariant: at least ``k`` of all candidates have noisy advantages >= ``threshold`` over ``reference``, and
-    every candidate that was given to the scan and is not among ``index`` has a smaller one.
+    Invariant: at least ``k`` of the candidates given so far have noisy advantages >= ``threshold`` over
+    ``reference`` (unless it is -inf), and every one of them that is not among ``index`` is beaten by ``k`` that are.
     """
 
     scores: Scores

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -104,36 +103,36 @@ class _Exact:
         self._entropy = racers.entropy
         self._noise = racers.noise
         advantage = racers.scores.exact(int(self._index[0]), reference)
-        self._advantage = mpq(advantage.numerator, advantage.denominator)
+        self.advantage = mpq(advantage.numerator, advantage.denominator)
         self._digits = int(racers.prefix[member]) << _WORD | word
         self._known = DIGITS + _WORD
         self._enclosures: list[Interval] = []
 
     def enclosure(self, level: int) -> Interval:
-        """An interval that holds the noisy advantage; it shrinks as ``level`` grows."""
+        """An interval that holds the noise; it shrinks as ``level`` grows."""
         while len(self._enclosures) <= level:
             precision = 2 * _WORD << len(self._enclosures)
             while self._known < precision:
                 self._digits = self._digits << _WORD | int(self._entropy.words(self._index)[0])  # [extend]
                 self._known += _WORD
-            at = Intervals(precision)
             unit = mpq(1, 1 << self._known)
             lower = self._noise.quantile(self._digits * unit, precision)[0]
             upper = self._noise.quantile((self._digits + 1) * unit, precision)[1]
-            self._enclosures.append(at.add(at.rational(self._advantage), (lower, upper)))  # [enclose]
+            self._enclosures.append((lower, upper))  # [enclose]
         return self._enclosures[level]
 
 
 def _compare(a: _Exact, b: _Exact) -> int:
     if a is b:
         return 0
-    for level in count():
-        if level > _MOST_LEVELS:
-            break
-        mine, other = a.enclosure(level), b.enclosure(level)
-        if mine[0] > other[1]:
+    lead = a.advantage - b.advantage  # [lead]
+    for level in range(_MOST_LEVELS + 1):
+        at = Intervals(2 * _WORD << level)
+        noise = at.add(a.enclosure(level), at.negative(b.enclosure(level)))
+        gap = at.add(at.rational(lead), noise)  # [difference]
+        if gap[0] > 0:
             return -1  # [above]
-        if mine[1] < other[0]:
+        if gap[1] < 0:
             return 1  # [below]
     raise EntropyError("the source of randomness repeats itself: two candidates have the same digits")
 
