@@ -18,6 +18,7 @@ from .errors import ParameterError, ParameterTypeError, SearchError
 
 Link = TypeVar("Link", Transformation, Measurement)
 
+# proof-region: probes
 _STEPS = range(17)
 _STRIDES = tuple(2**power for power in range(5, 10))
 _FLOAT_EXPONENTS = (
@@ -26,7 +27,8 @@ _FLOAT_EXPONENTS = (
     *(*_STEPS, *_STRIDES, 1023),
 )
 _FLOATS = (0.0, *(2.0**exponent for exponent in _FLOAT_EXPONENTS), float.fromhex("0x1.fffffffffffffp+1023"))
-_INTS = (0, *(2**exponent for exponent in (*_STEPS, *_STRIDES, 1024, 2048, 4096)))
+_INTS = (0, *(2**exponent for exponent in (*_STEPS, *_STRIDES, 1024, 2048, 4096)))  # [ascending]
+# end-proof-region: probes
 
 
 def binary_search_param(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: type = float) -> Any:
@@ -97,6 +99,7 @@ def binary_search_chain(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: t
     return built
 
 
+# proof-region: binary_search
 @dataclass(frozen=True)
 class _Attempt:
     """One parameter: what ``make`` built from it (None where it refused), and whether that passed."""
@@ -114,7 +117,6 @@ class _Attempt:
 Try = Callable[[int], _Attempt]
 
 
-# proof-region: binary_search
 def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type) -> _Attempt:
     _check.function("make", make)
     if T is not float and T is not int:
