@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeVar
@@ -51,7 +51,7 @@ def scale(value: Any, name: str = "scale") -> Number:
         raise ParameterError(f"{name} must be finite")
     if value < 0:
         raise ParameterError(f"{name} must be >= 0")
-    return _plain(value)
+    return plain(value)
 
 
 def distance(value: Any, name: str) -> Number:
@@ -62,7 +62,7 @@ def distance(value: Any, name: str) -> Number:
         raise DistanceError(f"{name} must be a number >= 0, not NaN")
     if value < 0:
         raise DistanceError(f"{name} must be >= 0")
-    return _plain(value)
+    return plain(value)
 
 
 def probability(value: Any, name: str) -> Number:
@@ -71,7 +71,7 @@ def probability(value: Any, name: str) -> Number:
         raise ParameterTypeError(f"{name} must be a number in (0, 1), not {type(value).__name__}")
     if not 0 < value < 1:
         raise ParameterError(f"{name} must lie strictly between 0 and 1")
-    return _plain(value)
+    return plain(value)
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -105,7 +105,16 @@ def function(name: str, value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> Number:
+def parameters(value: Any) -> dict[str, Any]:
+    """``value`` as a dictionary: what a repr shows of a link that the caller built."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ParameterTypeError(
+            f"parameters must be a mapping from names to public values, not {type(value).__name__}"
+        )
+    return dict(value or {})
+
+
+def plain(value: Any) -> Number:
     """NumPy and gmpy2 numbers as the Python number of the same value."""
     if is_integer(value):
         return operator.index(value)

@@ -49,7 +49,7 @@ class Transformation:
 
     def __post_init__(self) -> None:
         self.input_metric.require(self.input_domain)
-        self.output_metric.require(self.output_domain)
+        self.output_metric.require(self.output_domain, "output")
 
     # proof-region: transformation
     def map(self, d_in: Any) -> Any:

@@ -65,6 +65,8 @@ class AtomDomain(Domain):
                 raise ParameterTypeError("bounds must hold two numbers, neither of them NaN")
         if self.bounds[0] > self.bounds[1]:
             raise ParameterError("bounds must satisfy lower <= upper")
+        lower, upper = map(_check.plain, self.bounds)
+        object.__setattr__(self, "bounds", (lower, upper))
 
     def validate(self, value: Any) -> Any:
         return self.validate_array([value])[0]
@@ -100,7 +102,7 @@ class VectorDomain(Domain):
     def __post_init__(self) -> None:
         _check.instance("element_domain", self.element_domain, AtomDomain, "an AtomDomain such as AtomDomain(int)")
         if self.size is not None:
-            _check.count("size", self.size)
+            object.__setattr__(self, "size", _check.count("size", self.size))
 
     def validate(self, value: Any) -> NDArray[Any]:
         array = self.element_domain.validate_array(value)
@@ -143,13 +145,22 @@ def _plain(element: Any) -> Any:
     return element.item() if isinstance(element, np.generic) else element
 
 
+def _converted(values: Any) -> NDArray[Any]:
+    """``values`` as an array; what the foreign conversion says when it fails could hold data, so it is dropped."""
+    try:
+        return np.asarray(values)
+    except Exception:
+        kind = type(values).__name__
+    raise DataTypeError(f"scores must be a one-dimensional array, but NumPy cannot read this {kind} as one")
+
+
 def _one_dimensional(values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise DataTypeError("scores must not be a masked array: fill or drop the masked elements")
     if not isinstance(values, np.ndarray):
         if not hasattr(values, "__array__"):
             raise DataTypeError(f"scores must be a one-dimensional array, list or tuple, not {type(values).__name__}")
-        values = np.asarray(values)
+        values = _converted(values)
     array: NDArray[Any] = values
     if array.ndim != 1:
         raise DataTypeError(f"scores must be one-dimensional, not an array of {array.ndim} dimensions")

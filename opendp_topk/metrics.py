@@ -26,10 +26,10 @@ class Metric(ABC):
     def fits(self, domain: Domain) -> bool:
         """Whether this metric measures members of ``domain``."""
 
-    def require(self, domain: Domain) -> None:
+    def require(self, domain: Domain, side: str = "input") -> None:
         """Raise :class:`SpaceError` unless this metric fits ``domain``."""
         if not self.fits(domain):
-            raise SpaceError(f"input_metric {self!r} does not measure members of input_domain {domain!r}")
+            raise SpaceError(f"{side}_metric {self!r} does not measure members of {side}_domain {domain!r}")
 
     def distance(self, value: Any, name: str) -> Number:
         """``value`` as a distance of this metric.

@@ -26,6 +26,9 @@ class Partial:
         """The transformation or measurement on this input space."""
         return self.constructor(input_domain, input_metric, *self.arguments, **self.options)
 
+    def __hash__(self) -> int:
+        return hash((self.constructor, self.arguments, frozenset(self.options.items())))
+
     def __rrshift__(self, space: Any) -> Any:
         return self.build(*as_space(space, repr(self)))
 

@@ -66,7 +66,7 @@ def make_user_measurement(
         output_measure=output_measure,
         function=_check.function("function", function),
         privacy_map=_check.function("privacy_map", privacy_map),  # [vouched]
-        parameters={"mechanism": "user"} | dict(parameters or {}),
+        parameters={"mechanism": "user"} | _check.parameters(parameters),
         exact_distribution=distribution,
         accuracy_bound=accuracy,
     )

@@ -61,7 +61,7 @@ def make_user_transformation(
         output_metric=output_metric,
         function=_check.function("function", function),
         stability_map=_check.function("stability_map", stability_map),  # [vouched]
-        parameters={"transformation": "user"} | dict(parameters or {}),
+        parameters={"transformation": "user"} | _check.parameters(parameters),
     )
     # end-proof-region: user_transformation
 

@@ -1,0 +1,119 @@
+"""Measurements that the caller vouches for."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk.domains import AtomDomain, FrameDomain, VectorDomain
+from opendp_topk.errors import MapError, ParameterTypeError, SpaceError
+from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
+from opendp_topk.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from opendp_topk.metrics import LInfDistance, UserDistance
+
+from ..concepts.examples import COUNTS, geometric_choice, powers
+from ..concepts.links import check_constructor, check_measurement
+from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+
+GOOD = {"function": len, "privacy_map": Fraction}
+
+
+@pytest.mark.parametrize(
+    ("measure", "loss"),
+    [
+        (MaxDivergence(), lambda d_in: Fraction(d_in)),
+        (RangeDivergence(), lambda d_in: Fraction(d_in)),
+        (ZeroConcentratedDivergence(), lambda d_in: Fraction(d_in) ** 2 / 8),
+    ],
+)
+def test_it_keeps_the_obligations_of_a_measurement(measure: Any, loss: Any) -> None:
+    measurement = geometric_choice(measure=measure, privacy_map=loss)
+    check_measurement(
+        measurement,
+        members=[[3, 1, 2], np.array([1, 5]), (7,)],
+        non_members=[[SENTINEL_INT, 0.5], [], "abc", None, [SENTINEL_INT, True]],
+        distances=[1, Fraction(3, 2), 2.25, 10**30],
+        neighbours=[([3, 1, 2], [4, 1, 3], 1), ([0, 0], [1, 0], 1), ([1, 0, 0], [0, 0, 1], 2)],
+    )
+    assert measurement.proof.status == "unproven"
+    assert "unproven" in repr(measurement)
+
+
+def test_make_and_then_build_the_same() -> None:
+    options: dict[str, Any] = {
+        "function": len,
+        "privacy_map": lambda d_in: 3 * d_in,
+        "parameters": {"k": 2},
+        "distribution": powers,
+    }
+    built = check_constructor(make_user_measurement, then_user_measurement, COUNTS, MaxDivergence(), **options)
+    assert built.parameters == {"mechanism": "user", "k": 2}
+    assert built.map(2) == 6.0
+
+
+@pytest.mark.parametrize(
+    ("result", "rounded"), [(Fraction(1, 3), math.nextafter(1 / 3, 1)), (2, 2.0), (0.1, 0.1), (math.inf, math.inf)]
+)
+def test_results_of_the_map_are_rounded_up_to_floats(result: Any, rounded: float) -> None:
+    found = geometric_choice(privacy_map=lambda _: result).map(1)
+    assert type(found) is float
+    assert found == rounded >= result
+
+
+@pytest.mark.parametrize("result", [-1, -5e-324, math.nan, "1", None, True, 1j, (1.0, 0.1), np.array([1.0, 2.0])])
+def test_results_of_the_map_that_are_no_distance(result: Any) -> None:
+    measurement = geometric_choice(privacy_map=lambda _: result)
+    raises_exactly(MapError, lambda: measurement.map(1), "the map's result", "correct the map")
+    raises_exactly(MapError, lambda: measurement.check(1, 1), "the map's result")
+
+
+@pytest.mark.parametrize("result", [1.0, (1.0, 2.0), (1.0, -0.1), (math.nan, 0.1), [1.0, 0.1]])
+def test_approximate_maps_must_return_pairs(result: Any) -> None:
+    measurement = geometric_choice(measure=Approximate(MaxDivergence()), privacy_map=lambda _: result)
+    raises_exactly(MapError, lambda: measurement.map(1), "the map's result")
+
+
+def test_approximate_distances() -> None:
+    measurement = geometric_choice(
+        measure=Approximate(MaxDivergence()), privacy_map=lambda d_in: (Fraction(d_in) / 3, Fraction(d_in) / 7)
+    )
+    epsilon, delta = measurement.map(1)
+    assert epsilon > Fraction(1, 3) > Fraction(math.nextafter(epsilon, 0))
+    assert delta > Fraction(1, 7) > Fraction(math.nextafter(delta, 0))
+    assert measurement.check(1, (epsilon, delta))
+    assert not measurement.check(1, (math.nextafter(epsilon, 0), 1.0))
+    assert not measurement.check(1, (math.inf, math.nextafter(delta, 0)))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "fragment"),
+    [
+        (lambda: make_user_measurement(int, COUNTS[1], MaxDivergence(), **GOOD), ParameterTypeError, "input_domain"),
+        (lambda: make_user_measurement(COUNTS[0], 1, MaxDivergence(), **GOOD), ParameterTypeError, "input_metric"),
+        (lambda: make_user_measurement(*COUNTS, MaxDivergence, **GOOD), ParameterTypeError, "output_measure"),
+        (lambda: make_user_measurement(*COUNTS, 1.0, **GOOD), ParameterTypeError, "output_measure"),
+        (lambda: geometric_choice(function=3), ParameterTypeError, "function must be callable"),
+        (lambda: geometric_choice(privacy_map=0.5), ParameterTypeError, "privacy_map must be callable"),
+        (lambda: geometric_choice(distribution={0: 1}), ParameterTypeError, "distribution must be callable"),
+        (lambda: geometric_choice(accuracy=0.5), ParameterTypeError, "accuracy must be callable"),
+        (lambda: geometric_choice(parameters=3), ParameterTypeError, "parameters must be a mapping"),
+        (lambda: geometric_choice((COUNTS[0], UserDistance())), SpaceError, "UserDistance"),
+        (lambda: geometric_choice((FrameDomain("u", "i"), LInfDistance())), SpaceError, "FrameDomain"),
+        (lambda: geometric_choice((AtomDomain(int), LInfDistance())), SpaceError, "AtomDomain(int)"),
+        (lambda: then_user_measurement(MaxDivergence()), ParameterTypeError, "then_user_measurement: missing"),
+        (lambda: then_user_measurement(MaxDivergence(), scale=1, **GOOD), ParameterTypeError, "its signature is"),
+    ],
+)
+def test_bad_arguments(call: Any, error: type[Exception], fragment: str) -> None:
+    raises_exactly(error, call, fragment)
+
+
+def test_the_function_receives_the_validated_value() -> None:
+    seen = []
+    measurement = geometric_choice((VectorDomain(AtomDomain(int), size=2), LInfDistance()), function=seen.append)
+    measurement([1, 2**63])
+    assert seen[0].dtype == np.uint64

@@ -1,0 +1,95 @@
+"""Transformations that the caller vouches for."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk.domains import AtomDomain, FrameDomain, VectorDomain
+from opendp_topk.errors import MapError, ParameterTypeError, SpaceError
+from opendp_topk.metrics import LInfDistance, UserDistance
+from opendp_topk.transformations.user import make_user_transformation, then_user_transformation
+
+from ..concepts.examples import COUNTS, times
+from ..concepts.links import check_constructor, check_transformation
+from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+
+FLOATS = VectorDomain(AtomDomain(float)), LInfDistance()
+GOOD = {"function": len, "stability_map": float}
+
+
+def path_distance(x: Any, x_prime: Any) -> int:
+    change = np.asarray(x_prime) - np.asarray(x)
+    return max(0, int(change.max())) + max(0, int(-change.min()))
+
+
+def test_it_keeps_the_obligations_of_a_transformation() -> None:
+    transformation = times(3)
+    check_transformation(
+        transformation,
+        members=[[3, 1, 2], np.array([1, 5]), (7,)],
+        non_members=[[SENTINEL_INT, 0.5], [], "abc", None],
+        distances=[1, Fraction(3, 2), 2.25],
+        neighbours=[([1, 2], [2, 2], 1), ([1, 0], [0, 1], 2)],
+        output_distance=path_distance,
+    )
+    assert transformation.proof.status == "unproven"
+    assert "unproven" in repr(transformation)
+    assert transformation.parameters == {"transformation": "user", "factor": 3}
+
+
+def test_make_and_then_build_the_same() -> None:
+    options = {"function": lambda x: x / 2, "stability_map": lambda d_in: Fraction(d_in) / 2}
+    built = check_constructor(make_user_transformation, then_user_transformation, FLOATS, *FLOATS, **options)
+    assert built([1.0, 3.0]).tolist() == [0.5, 1.5]
+    assert built.map(1) == Fraction(1, 2), "a metric's distances stay exact"
+
+
+def test_a_change_of_domain_and_metric() -> None:
+    to_floats = make_user_transformation(
+        *COUNTS, *FLOATS, function=lambda x: x.astype(float), stability_map=lambda d_in: d_in
+    )
+    assert to_floats([1, 2]).dtype == np.float64
+    assert "output_domain" in repr(to_floats)
+
+
+@pytest.mark.parametrize("result", [-1, math.nan, "1", None, True, (1.0, 0.1)])
+def test_results_of_the_map_that_are_no_distance(result: Any) -> None:
+    transformation = times(2, stability=lambda _: result)
+    raises_exactly(MapError, lambda: transformation.map(1), "the map's result", "correct the map")
+    raises_exactly(MapError, lambda: transformation.check(1, 1), "the map's result")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "fragment"),
+    [
+        (lambda: make_user_transformation(int, COUNTS[1], *COUNTS, **GOOD), ParameterTypeError, "input_domain"),
+        (lambda: make_user_transformation(COUNTS[0], 1, *COUNTS, **GOOD), ParameterTypeError, "input_metric"),
+        (lambda: make_user_transformation(*COUNTS, int, COUNTS[1], **GOOD), ParameterTypeError, "output_domain"),
+        (lambda: make_user_transformation(*COUNTS, COUNTS[0], 1, **GOOD), ParameterTypeError, "output_metric"),
+        (lambda: times(1, (FrameDomain("u", "i"), LInfDistance())), SpaceError, "FrameDomain"),
+        (lambda: make_user_transformation(*COUNTS, COUNTS[0], UserDistance(), **GOOD), SpaceError, "output_metric"),
+        (
+            lambda: make_user_transformation(*COUNTS, *COUNTS, function=1, stability_map=float),
+            ParameterTypeError,
+            "function must be callable",
+        ),
+        (
+            lambda: make_user_transformation(*COUNTS, *COUNTS, function=len, stability_map=1),
+            ParameterTypeError,
+            "stability_map must be callable",
+        ),
+        (
+            lambda: make_user_transformation(*COUNTS, *COUNTS, parameters=[3], **GOOD),
+            ParameterTypeError,
+            "parameters must be a mapping",
+        ),
+        (lambda: then_user_transformation(*COUNTS), ParameterTypeError, "then_user_transformation: missing"),
+    ],
+)
+def test_bad_arguments(call: Any, error: type[Exception], fragment: str) -> None:
+    raises_exactly(error, call, fragment)
