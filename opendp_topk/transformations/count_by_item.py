@@ -111,7 +111,7 @@ def _integers_or_strings(candidates: Iterable[Hashable]) -> tuple[int, ...] | tu
     if all(isinstance(one, str) for one in items):
         if any("\ud800" <= letter <= "\udfff" for one in items for letter in one):
             raise CandidatesError("candidates must be strings of Unicode characters, without lone surrogates")
-        return tuple(map(str, items))
+        return tuple(map(str.__str__, items))  # the value itself, also of an enumeration of strings
     if not all(_check.is_integer(one) for one in items):
         raise CandidatesError("candidates must be all integers or all strings (a bool is no integer here)")
     numbers = tuple(map(operator.index, items))
