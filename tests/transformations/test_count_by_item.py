@@ -1,0 +1,284 @@
+"""Counting distinct users: the count, its stability on enumerated neighbours, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk.candidates import index_candidates
+from opendp_topk.domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from opendp_topk.errors import (
+    CandidatesError,
+    ColumnError,
+    DataTypeError,
+    DistanceError,
+    ParameterTypeError,
+    SpaceError,
+    TableError,
+)
+from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
+from opendp_topk.measures import MaxDivergence
+from opendp_topk.metrics import L1Distance, LInfDistance, Metric, UserDistance
+from opendp_topk.transformations.count_by_item import make_count_by_item, then_count_by_item
+from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.oracles.counts import distinct_users
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+SPACE = FrameDomain("member", "work"), UserDistance()
+ITEMS = ("a", "b", "c")
+Baskets = tuple[tuple[str | None, ...], ...]
+NOTHING: tuple[None, ...] = (None,)
+
+
+def frame(rows: list[tuple[Any, Any]], kind: Any = None) -> Any:
+    columns = {"member": [row[0] for row in rows], "work": [row[1] for row in rows]}
+    return pl.DataFrame(columns, schema={"member": pl.Int64, "work": kind or pl.String})
+
+
+def test_counts_distinct_users_of_each_candidate() -> None:
+    rows = [(1, "a"), (1, "a"), (2, "a"), (2, "b"), (None, "b"), (3, None), (3, "other")]
+    scores = make_count_by_item(*SPACE, candidates=["b", "never", "a"])(frame(rows))
+    assert isinstance(scores, np.ndarray)
+    assert scores.dtype == np.int64
+    assert scores.tolist() == [1, 0, 2]
+
+
+def test_integers_of_any_integer_type_are_candidates() -> None:
+    table = frame([(1, 7), (2, 7), (2, 9)], pl.Int64)
+    for candidates in ([9, 7], np.array([9, 7]), (np.uint8(9), np.int64(7)), iter([9, 7]), pl.Series([9, 7])):
+        assert make_count_by_item(*SPACE, candidates=candidates)(table).tolist() == [1, 2]
+
+
+def test_the_output_space_is_declared() -> None:
+    for monotonic in (True, False):
+        count = make_count_by_item(*SPACE, candidates=["a", "b"], monotonic=monotonic)
+        assert count.output_domain == VectorDomain(AtomDomain(int), size=2)
+        assert count.output_metric == LInfDistance(monotonic=monotonic)
+        assert (count.input_domain, count.input_metric) == SPACE
+        assert count.output_domain.member(count(frame([])))
+    assert make_count_by_item(*SPACE, candidates=["a"]).output_metric == LInfDistance(monotonic=True)
+
+
+def test_parameters_tell_how_many_candidates_but_not_which() -> None:
+    count = make_count_by_item(*SPACE, candidates=["a", SENTINEL_TEXT])
+    assert count.parameters == {
+        "transformation": "count_by_item",
+        "user": "member",
+        "item": "work",
+        "candidates": 2,
+        "monotonic": True,
+    }
+    assert SENTINEL_TEXT not in repr(count)
+    assert count.proof.name == "transformations/count_by_item"
+
+
+def all_baskets(size: int) -> list[tuple[str | None, ...]]:
+    return [basket for n in range(size + 1) for basket in itertools.combinations(ITEMS, n)]
+
+
+def rows_of(baskets: Baskets) -> list[tuple[Any, Any]]:
+    return [(user, item) for user, basket in enumerate(baskets) for item in basket]
+
+
+def path_distance(left: list[int], right: list[int]) -> int:
+    """The greatest rise plus the greatest fall of any count."""
+    up = max(0, *(b - a for a, b in zip(left, right, strict=True)))
+    down = max(0, *(a - b for a, b in zip(left, right, strict=True)))
+    return up + down
+
+
+def largest_change(left: list[int], right: list[int]) -> int:
+    return max(abs(a - b) for a, b in zip(left, right, strict=True))
+
+
+def tables(users: int) -> list[dict[int, tuple[str | None, ...]]]:
+    """Every table of at most ``users`` users, each of whom is absent or has any set of the three items."""
+    choices = [None, *all_baskets(len(ITEMS))]
+    found = []
+    for chosen in itertools.product(choices, repeat=users):
+        found.append({user: basket for user, basket in enumerate(chosen) if basket is not None})
+    return found
+
+
+def scores(table: dict[int, tuple[str | None, ...]]) -> list[int]:
+    return distinct_users([(user, item) for user, basket in table.items() for item in basket], ITEMS)
+
+
+def add_remove_distance(left: dict[int, Any], right: dict[int, Any]) -> int:
+    """One removal for each user of the left with other rows on the right, one addition for the other way round."""
+    gone = sum(1 for user in left if left[user] != right.get(user))
+    come = sum(1 for user in right if right[user] != left.get(user))
+    return gone + come
+
+
+def replace_distance(left: dict[int, Any], right: dict[int, Any]) -> int | None:
+    """The number of users whose rows differ, where both tables have the same number of users."""
+    if len(left) != len(right):
+        return None
+    pairs = itertools.permutations(right.values())
+    return min(sum(a != b for a, b in zip(left.values(), order, strict=True)) for order in pairs)
+
+
+def neighbours(kind: str) -> Iterator[tuple[int, list[int], list[int]]]:
+    measured = [(table, scores(table)) for table in tables(2)]
+    for (left, before), (right, after) in itertools.product(measured, repeat=2):
+        distance = add_remove_distance(left, right) if kind == "add_remove" else replace_distance(left, right)
+        if distance is not None:
+            yield distance, before, after
+
+
+@pytest.mark.parametrize("monotonic", [True, False])
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, monotonic: bool) -> None:
+    count = make_count_by_item(SPACE[0], UserDistance(kind), candidates=ITEMS, monotonic=monotonic)
+    moved = path_distance if monotonic else largest_change
+    worst: dict[int, int] = {}
+    for distance, before, after in neighbours(kind):
+        worst[distance] = max(worst.get(distance, 0), moved(before, after))
+    assert all(worst[d] <= count.map(d) for d in worst)
+    attained = [d for d in worst if worst[d] == count.map(d)]
+    assert attained == sorted(worst) if monotonic or kind == "replace" else {0, 1, 2} <= set(attained)
+
+
+def test_the_function_gives_the_counts_that_were_enumerated() -> None:
+    count = make_count_by_item(*SPACE, candidates=ITEMS)
+    for table in tables(2)[::7]:
+        rows = [(user, item) for user, basket in table.items() for item in (*basket, *basket, None)]
+        assert count(frame(rows)).tolist() == scores(table)
+
+
+def test_a_user_with_many_rows_moves_each_count_by_at_most_one() -> None:
+    count = make_count_by_item(*SPACE, candidates=ITEMS)
+    others = [(1, "a"), (2, "a"), (2, "b")]
+    heavy = [(9, item) for item in ITEMS for _ in range(50)]
+    without, with_user = count(frame(others)), count(frame(others + heavy))
+    assert (with_user - without).tolist() == [1, 1, 1]
+    nobody = [(None, item) for item in ITEMS for _ in range(50)]
+    assert count(frame(others + nobody)).tolist() == without.tolist()
+
+
+def test_one_user_added_and_another_removed_are_at_distance_two() -> None:
+    count = make_count_by_item(*SPACE, candidates=ITEMS)
+    before, after = count(frame([(1, "a")])).tolist(), count(frame([(2, "c")])).tolist()
+    assert path_distance(before, after) == 2 == count.map(2)
+    replaced = make_count_by_item(SPACE[0], UserDistance("replace"), candidates=ITEMS)
+    assert path_distance(before, after) == replaced.map(1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "monotonic", "factor"),
+    [
+        ("add_remove", True, 1),
+        ("add_remove", False, 1),
+        ("replace", True, 2),
+        ("replace", False, 1),
+    ],
+)
+def test_the_map_is_linear_in_users(kind: str, monotonic: bool, factor: int) -> None:
+    count = make_count_by_item(SPACE[0], UserDistance(kind), candidates=ITEMS, monotonic=monotonic)
+    for d_in in (0, 1, 2, 3, 10**30):
+        assert count.map(d_in) == factor * d_in
+        assert isinstance(count.map(d_in), int)
+        assert count.check(d_in, factor * d_in)
+        assert d_in == 0 or not count.check(d_in, factor * d_in - 1)
+
+
+@pytest.mark.parametrize("d_in", [-1, 1.0, 0.5, float("nan"), True, "1", Fraction(1, 2), None])
+def test_only_a_number_of_users_is_a_distance(d_in: Any) -> None:
+    raises_exactly(DistanceError, lambda: make_count_by_item(*SPACE, candidates=ITEMS).map(d_in), "d_in")
+
+
+def test_chains_with_a_measurement_and_names_items() -> None:
+    count = SPACE >> then_count_by_item(candidates=ITEMS)
+    chain = count >> then_report_noisy_top_k(MaxDivergence(), k=2, scale=0.0) >> index_candidates(ITEMS)
+    table = frame([(1, "c"), (2, "c"), (1, "b")])
+    assert chain(table) == ["c", "b"]
+    assert chain(table.lazy()) == ["c", "b"]
+    assert (chain.input_domain, chain.input_metric) == SPACE
+    assert chain.n_candidates == 3
+    noisy = count >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=4.0)
+    assert [noisy.map(d_in) for d_in in (0, 1, 2)] == [0.0, 0.25, 0.5]
+
+
+BAD_CANDIDATES: list[tuple[Any, str]] = [
+    ([], "at least one"),
+    ("abc", "list"),
+    (b"abc", "list"),
+    (7, "list"),
+    (None, "list"),
+    (["a", "b", "a"], "distinct"),
+    ([1, 2, 1], "distinct"),
+    ([1, True], "distinct"),
+    ([["a"], ["b"]], "hashable"),
+    ([{}], "hashable"),
+    ([1, "a"], "all integers or all strings"),
+    ([True, False], "all integers or all strings"),
+    ([np.bool_(True)], "all integers or all strings"),
+    ([1.0, 2.0], "all integers or all strings"),
+    (["a", None], "all integers or all strings"),
+    ([b"a"], "all integers or all strings"),
+    ([("a", 1)], "all integers or all strings"),
+    ([Fraction(2)], "all integers or all strings"),
+    ([1, 2**64], "64 bits"),
+    ([-(2**63) - 1], "64 bits"),
+    (["a", "\ud800"], "surrogates"),
+]
+
+
+@pytest.mark.parametrize(("candidates", "message"), BAD_CANDIDATES, ids=range(len(BAD_CANDIDATES)))
+def test_bad_candidates_are_refused(candidates: Any, message: str) -> None:
+    raises_exactly(CandidatesError, lambda: make_count_by_item(*SPACE, candidates=candidates), "candidates", message)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        (VectorDomain(AtomDomain(int)), UserDistance()),
+        (SPACE[0], LInfDistance()),
+        (SPACE[0], L1Distance()),
+        (SPACE[0], UserDistance),
+        (FrameDomain, UserDistance()),
+        ("member", UserDistance()),
+        (SPACE[0], None),
+    ],
+    ids=range(7),
+)
+def test_other_spaces_are_refused(space: tuple[Domain, Metric]) -> None:
+    with pytest.raises((SpaceError, ParameterTypeError)) as caught:
+        make_count_by_item(*space, candidates=ITEMS)
+    assert "input_" in str(caught.value)
+
+
+@pytest.mark.parametrize("monotonic", [1, 0, None, "True", np.True_])
+def test_monotonic_is_a_bool(monotonic: Any) -> None:
+    call = lambda: make_count_by_item(*SPACE, candidates=ITEMS, monotonic=monotonic)  # noqa: E731
+    raises_exactly(ParameterTypeError, call, "monotonic must be True or False")
+
+
+SECRETS: list[tuple[type[Exception], Any]] = [
+    (DataTypeError, [(SENTINEL_INT, SENTINEL_TEXT)]),
+    (ColumnError, pl.DataFrame({"member": [SENTINEL_INT], "title": [SENTINEL_TEXT]})),
+    (ColumnError, pl.DataFrame({"member": [SENTINEL_INT + 0.5], "work": [SENTINEL_TEXT]})),
+    (ColumnError, pl.DataFrame({"member": [SENTINEL_TEXT], "work": [SENTINEL_INT]})),
+    (ColumnError, pl.DataFrame({"member": [[SENTINEL_INT]], "work": [SENTINEL_TEXT]})),
+    (TableError, pl.LazyFrame({"member": [SENTINEL_TEXT], "work": ["a"]}).cast({"member": pl.Int64})),
+    (TableError, pl.LazyFrame({"member": [1], "work": [SENTINEL_TEXT]}).cast({"work": pl.Enum(["a"])})),
+]
+
+
+@pytest.mark.parametrize(("error", "table"), SECRETS, ids=range(len(SECRETS)))
+def test_no_error_of_a_call_carries_data(error: type[Exception], table: Any) -> None:
+    raises_exactly(error, lambda: make_count_by_item(*SPACE, candidates=["a", "b"])(table))
+
+
+def test_strings_for_integer_candidates_tell_what_to_do() -> None:
+    table = pl.DataFrame({"member": [1], "work": [SENTINEL_TEXT]})
+    call = lambda: make_count_by_item(*SPACE, candidates=[1, 2])(table)  # noqa: E731
+    raises_exactly(ColumnError, call, "'work'", "candidates as strings", "cast the column to Int64")
