@@ -1,0 +1,34 @@
+"""The command ``opendp-topk``: plan a release, make it, and read its proof (extra ``cli``)."""
+
+from __future__ import annotations
+
+import sys
+
+from ..errors import MissingExtraError
+
+_EXTRA = ("typer", "rich")
+
+
+def main() -> None:
+    """Run the command; the exit code is 0, 1 for data and files, 2 for usage, 130 after Ctrl-C.
+
+    Raises:
+        SystemExit: Always, with the exit code.
+    """
+    try:
+        from .app import run
+    except ImportError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
+            raise
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    else:
+        run()
+    print(f"opendp-topk: {need(missing)}", file=sys.stderr)
+    raise SystemExit(1)
+
+
+def need(package: str) -> MissingExtraError:
+    """The error that says how to install what the command needs."""
+    return MissingExtraError(f'the command needs {package}: pip install "opendp_topk[cli]"')

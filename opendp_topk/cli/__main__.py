@@ -1,0 +1,5 @@
+"""``python -m opendp_topk.cli``."""
+
+from . import main
+
+main()

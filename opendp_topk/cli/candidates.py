@@ -1,0 +1,95 @@
+"""The public list of candidates, from a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ..candidates import public_items
+from ..errors import CandidatesError, TableError
+from ..frames import guarded
+from ..tables import read_table
+
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
+
+
+def read_candidates(path: str | Path) -> tuple[Any, ...]:
+    """The candidates that a file lists, in its order.
+
+    A .json file holds one list; a .parquet or .csv file holds one column (a .csv file under a header line);
+    any other file is UTF-8 text with one item a line, where only the line ends are removed and blank lines
+    are skipped.
+
+    Raises:
+        CandidatesError: There are none, or one is repeated.
+        TableError: The file cannot be read.
+    """
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind in (".parquet", ".csv"):
+        return public_items(_column(file), _named(file))
+    text = _text(file)
+    return public_items(_json(file, text) if kind == ".json" else _lines(text), _named(file))
+
+
+def as_integers(items: tuple[Any, ...], column: str) -> tuple[int, ...]:
+    """The candidates as integers, for a table whose items are integers.
+
+    Raises:
+        CandidatesError: One is no integer, or two are the same integer.
+    """
+    numbers = []
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, str):
+            numbers.append(item)
+        elif _INTEGER.fullmatch(item):
+            numbers.append(int(item))
+        else:
+            raise CandidatesError(
+                f"column {column!r} holds integers, so the candidates must be integers: candidate {number} is not"
+            )
+    return public_items(numbers, "the candidates")
+
+
+def _named(file: Path) -> str:
+    return f"the candidates in {str(file)!r}"
+
+
+def _text(file: Path) -> str:
+    reason = ""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        reason = "is not UTF-8 text"
+    except FileNotFoundError:
+        reason = "does not exist"
+    except IsADirectoryError:
+        reason = "is a folder"
+    except (OSError, ValueError):
+        reason = "cannot be read"
+    raise TableError(f"the list of candidates must be a readable file, but {str(file)!r} {reason}")
+
+
+def _lines(text: str) -> list[str]:
+    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    return [line for line in lines if line.strip()]
+
+
+def _json(file: Path, text: str) -> list[Any]:
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list) or not all(type(item) in (str, int) for item in listed):
+        raise TableError(f"{str(file)!r} must hold one JSON list of strings or of integers")
+    return listed
+
+
+def _column(file: Path) -> list[Any]:
+    frame = read_table(file)
+    table = guarded(frame.collect)
+    if table.width != 1:
+        raise TableError(f"the list of candidates must have one column, but {str(file)!r} has {table.width}")
+    return table.to_series().drop_nulls().to_list()

@@ -1,0 +1,51 @@
+"""Whatever goes wrong ends in one line on standard error and an exit code, never in a traceback."""
+
+from __future__ import annotations
+
+import errno
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
+
+import typer
+
+from ..errors import CandidatesError, ParameterError, TopKError
+
+P = ParamSpec("P")
+DATA, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """``command`` with its errors turned into one line and an exit code.
+
+    A traceback would show source lines and, in some terminals, local variables: data. An exception that is not
+    ours may quote data in its message, so that only its type is shown.
+    """
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+            return
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except KeyboardInterrupt:
+            code, line = INTERRUPTED, "interrupted: nothing was released and nothing was written"
+        except TopKError as error:
+            code, line = exit_code(error), str(error)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            code, line = DATA, f"{error.strerror or type(error).__name__}: {error.filename or 'input or output'}"
+        except Exception as error:
+            code, line = DATA, f"internal error ({type(error).__name__}); the details are withheld, they may hold data"
+        typer.echo(f"opendp-topk: {' '.join(line.split())}", err=True)
+        raise typer.Exit(code)
+
+    return run
+
+
+def exit_code(error: TopKError) -> int:
+    """2 where the command line is at fault, 1 where files or data are."""
+    usage = isinstance(error, ParameterError) and not isinstance(error, CandidatesError)
+    return USAGE if usage else DATA

@@ -1,0 +1,89 @@
+"""The options that several commands share, and the privacy target that they state."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from ..errors import ParameterError
+from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+
+
+class Neighbors(Enum):
+    """Which tables are neighbours."""
+
+    add_remove = "add_remove"
+    replace = "replace"
+
+
+class Release(Enum):
+    """Whether the order of the winners is released."""
+
+    ranking = "ranking"
+    set = "set"
+
+
+K = Annotated[int, typer.Option("--k", "-k", help="How many items to release.", show_default=False)]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="Privacy target: epsilon of pure differential privacy. Give this or --rho.",
+        metavar="E",
+        show_default=False,
+    ),
+]
+Rho = Annotated[
+    float | None,
+    typer.Option(
+        help="Privacy target: rho of zero-concentrated differential privacy. Give this or --epsilon.",
+        metavar="R",
+        show_default=False,
+    ),
+]
+Users = Annotated[
+    int, typer.Option(metavar="D_IN", help="By how many users two neighbouring tables differ: the group to protect.")
+]
+NeighborsOption = Annotated[
+    Neighbors,
+    typer.Option(
+        help="add_remove: a neighbouring table has a user more or less. "
+        "replace: a user's rows are exchanged for those of another."
+    ),
+]
+ReleaseOption = Annotated[
+    Release, typer.Option("--release", help="ranking: best first. set: which items, not their order.")
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A privacy target: a measure and the distance that a release may reach in it."""
+
+    measure: Measure
+    budget: float
+
+
+def target(epsilon: float | None, rho: float | None) -> Target:
+    """The privacy target that exactly one of the two options states.
+
+    Raises:
+        ParameterError: Both or neither is given, or the one that is given is not a finite number > 0.
+    """
+    given = [
+        (name, value, measure)
+        for name, value, measure in (
+            ("epsilon", epsilon, MaxDivergence()),
+            ("rho", rho, ZeroConcentratedDivergence()),
+        )
+        if value is not None
+    ]
+    if len(given) != 1:
+        raise ParameterError("give exactly one privacy target: --epsilon E or --rho R")
+    name, value, measure = given[0]
+    if not 0 < value < math.inf:
+        raise ParameterError(f"--{name} must be a finite number > 0")
+    return Target(measure, value)

@@ -1,0 +1,101 @@
+"""Where the record of a release goes: checked before anything is drawn, and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..errors import ParameterError, TableError
+
+STDOUT = "-"
+
+
+class Destination:
+    """A place for one record: a file, standard output (``-``) or nowhere (None), as a context manager.
+
+    Entering it claims a temporary file beside the target, so that a release is never drawn only to be lost.
+    Leaving it without :meth:`write` removes that file again.
+
+    Args:
+        out: The path of the file, ``-`` or None.
+        force: Whether a file that exists may be replaced.
+        keep: Files that may not be replaced, whatever ``force`` is: those that are read.
+    """
+
+    def __init__(self, out: str | None, *, force: bool = False, keep: Iterable[str | Path] = ()) -> None:
+        self.is_file = out is not None and out != STDOUT
+        self._stdout = out == STDOUT
+        self._force = force
+        self._target = Path(os.path.realpath(out)) if out is not None and self.is_file else Path()
+        self._claim: Path | None = None
+        if self.is_file:
+            self._refuse(out, keep)
+
+    def _refuse(self, out: str | None, keep: Iterable[str | Path]) -> None:
+        if not self._target.exists():
+            return
+        if not self._target.is_file():
+            raise ParameterError(f"--out must be a file (or - for standard output), which {out!r} is not")
+        if any(Path(path).exists() and os.path.samefile(self._target, path) for path in keep):
+            raise ParameterError("--out must not be a file that is read")
+        if not self._force:
+            raise ParameterError(f"--out {out!r} exists already: choose another name, or add --force to replace it")
+
+    def __enter__(self) -> Destination:
+        if self.is_file:
+            claim = self._target.with_name(f".{self._target.name[:100]}.{secrets.token_hex(4)}.partial")
+            reason = None
+            try:
+                os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+                self._claim = claim
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or "no such name"
+            if reason is not None:
+                raise TableError(f"--out cannot be written in the folder {str(self._target.parent)!r}: {reason}")
+        return self
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Write ``record`` as JSON.
+
+        Raises:
+            TableError: The file could not be written; nothing of it is left.
+        """
+        if self._stdout:
+            encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+            sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=encoding != "utf8") + "\n")
+            sys.stdout.flush()
+        if self._claim is None:
+            return
+        reason = None
+        try:
+            with self._claim.open("w", encoding="utf-8", newline="\n") as stream:
+                json.dump(record, stream, indent=2, ensure_ascii=False)
+                stream.write("\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            self._publish(self._claim)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+        if reason is not None:
+            raise TableError(f"the record could not be written: {reason}. The release above was drawn and has its cost")
+
+    def _publish(self, claim: Path) -> None:
+        if not self._force:
+            try:
+                os.link(claim, self._target)
+                return
+            except FileExistsError:
+                raise  # it has come to exist meanwhile
+            except OSError:
+                pass  # a file system without hard links
+        os.replace(claim, self._target)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._claim is not None:
+            self._claim.unlink(missing_ok=True)

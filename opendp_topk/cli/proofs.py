@@ -1,0 +1,106 @@
+"""``opendp-topk proofs``: what is proved, where, and whether the proofs still speak of the code that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from .. import proof
+from ..audit.latex import build
+from ..audit.proofs import registry
+from ..errors import ParameterError, ProofError
+from . import show
+from .guard import DATA
+
+_BAD = ("stale", "missing")
+
+
+def proofs(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="A constructor such as make_report_noisy_top_k, or a document such as core/chaining."
+        ),
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Build the document NAME as a PDF (needs TeX).")] = False,
+    out: Annotated[
+        str | None, typer.Option(help="The folder for the PDF; the current one if not given.", metavar="FOLDER")
+    ] = None,
+) -> None:
+    """List the proofs, show one, or build its PDF.
+
+    A proof pins the code that it speaks of by a hash. Where the code that is installed has another hash the
+    proof is stale: the claim may still hold, but nobody has checked. The exit code is 1 if a proof that was
+    asked for is stale or missing.
+    """
+    if name is None and (pdf or out is not None):
+        raise ParameterError("--pdf needs the NAME of a constructor or document: opendp-topk proofs lists them")
+    if out is not None and not pdf:
+        raise ParameterError("--out is the folder of the PDF: add --pdf")
+    states = _list() if name is None else _show(_document(name), pdf, out)
+    if any(state in _BAD for state in states):
+        raise typer.Exit(DATA)
+
+
+def _list() -> list[str]:
+    constructors = registry()
+    named = {row.document for row in constructors}
+    others = [name for name in proof.documents() if name not in named]
+    states = [proof.Proof(name).status for name in others]
+    show.say("What every public constructor claims is proved in:", "")
+    show.table(
+        ("constructor", "proof", "status"),
+        ((row.constructor, row.document or "none", show.status(row.status)) for row in constructors),
+    )
+    if others:
+        show.say("", "These rest on:", "")
+        show.table(
+            ("proof", "status"),
+            ((name, show.status(state)) for name, state in zip(others, states, strict=True)),
+        )
+    show.say(
+        "",
+        "current: the code that is installed is the code that was proved. stale: it is not. unproven: the caller "
+        "supplies the claim.",
+        "One of them: opendp-topk proofs NAME; as a PDF: opendp-topk proofs NAME --pdf",
+    )
+    return [row.status for row in constructors] + states
+
+
+def _document(name: str) -> str:
+    """The document of a constructor (with or without its ``make_``), or the one of that name."""
+    for row in registry():
+        if name in (row.constructor, row.constructor.removeprefix("make_")) and row.document is not None:
+            return row.document
+    stem = name.removeprefix("proofs/").removesuffix(".tex")
+    if stem not in proof.documents():
+        raise ParameterError("NAME must be one of the constructors or documents that opendp-topk proofs lists")
+    return stem
+
+
+def _show(document: str, pdf: bool, out: str | None) -> list[str]:
+    if proof.document(document) is None:
+        raise ProofError(f"the document proofs/{document}.tex is missing")
+    state = proof.Proof(document).status
+    makers = [row.constructor for row in registry() if row.document == document]
+    about = [("constructor", ", ".join(makers))] if makers else []
+    pins = Text("\n").join(
+        Text.assemble(f"{pin.digest} (", show.status(_state(pin)), f") region {pin.region} of {pin.source}")
+        for pin in proof.pins(document)
+    )
+    show.rows([*about, ("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)])
+    if pdf:
+        with show.working("building the PDF"):
+            built = build(document, Path(out or "."))
+        show.say(f"built {built}")
+    return [state]
+
+
+def _state(pin: proof.Pin) -> str:
+    try:
+        return "current" if pin.is_current else "stale"
+    except ProofError:
+        return "missing"

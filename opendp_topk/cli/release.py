@@ -1,0 +1,122 @@
+"""``opendp-topk release``: the private top-k of a table, for people and for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from ..candidates import index_candidates
+from ..core import Measurement
+from ..domains import FrameDomain
+from ..errors import TableError
+from ..metrics import UserDistance
+from ..tables import read_table
+from ..transformations.count_by_item import then_count_by_item
+from . import show
+from .candidates import as_integers, read_candidates
+from .options import Epsilon, K, Neighbors, NeighborsOption, Release, ReleaseOption, Rho, Users, target
+from .output import STDOUT, Destination
+from .planning import Request
+from .record import record
+
+PUBLIC = (
+    "The list of candidates must be public: one that was taken from the table would itself reveal who is in it. "
+    "Every further release from this table adds its cost."
+)
+
+
+def release(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="A .parquet or .csv file with a row for each (user, item).")
+    ],
+    user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
+    item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
+    candidates: Annotated[
+        str,
+        typer.Option(
+            help="The items that may be released, a public list: text with one a line, or a .json list, or a "
+            ".parquet or .csv file of one column (a .csv file with a header).",
+            metavar="FILE",
+        ),
+    ],
+    k: K,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    neighbors: NeighborsOption = Neighbors.add_remove,
+    users: Users = 1,
+    kind: ReleaseOption = Release.ranking,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write a JSON record here; - prints it on standard output instead of the table."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")] = False,
+) -> None:
+    """Release the k items that most users have.
+
+    Only the items are released, never a count or a score. The noise is the least that meets the privacy target:
+    exponential for --epsilon, Gumbel for --rho. A user counts once for an item, however many rows say so.
+
+    \b
+    Example:
+      opendp-topk release loans.parquet --user reader --item book \\
+        --candidates catalogue.txt --k 10 --epsilon 1 --out top10.json
+    """
+    goal = target(epsilon, rho)
+    domain = FrameDomain(user=user, item=item)
+    listed = read_candidates(candidates)
+    request = Request(k, len(listed), goal, users, neighbors.value, kind.value)
+    scale = request.planned().parameters["scale"]
+    with Destination(out, force=force, keep=(table, candidates)) as destination:
+        with show.working("reading and counting"):
+            rows = read_table(table)
+            domain.validate(rows)
+            items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
+            measurement = chained(domain, items, request, scale)
+            released = measurement(rows)
+        with _uninterrupted():
+            failure = None
+            try:
+                destination.write(record(released, measurement, users, neighbors.value))
+            except TableError as error:
+                failure = error
+            if out != STDOUT:
+                show_release(released, measurement, request)
+            if failure is not None:
+                raise failure
+            show.note(f"The record was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
+
+
+def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
+    """From a table to the released items."""
+    count = (domain, UserDistance(request.neighbors)) >> then_count_by_item(candidates=items)
+    return request.on(count, scale) >> index_candidates(items)
+
+
+def show_release(released: list[Any], measurement: Measurement, request: Request) -> None:
+    """Print the release for people."""
+    if request.release == "ranking":
+        show.table(("rank", "item"), ((str(t), show.item(one)) for t, one in enumerate(released, start=1)), right=1)
+    else:
+        show.table(("items, in the order of the candidates",), ([show.item(one)] for one in released))
+    show.say("")
+    show.rows([("cost", show.cost(measurement, request)), ("proof", show.proofs(measurement))])
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """What was drawn has its cost, so that it is written and shown before Ctrl-C can end the command."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, which alone receives signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,130 @@
+"""What people read: aligned rows and tables, plain where the output is no terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from .. import _check
+from ..core import Measurement
+from .planning import Request
+from .record import links
+
+_WIDEST = 100
+_MEASURES = {"epsilon": "pure differential privacy", "rho": "zero-concentrated differential privacy"}
+_STYLES = {"current": "green", "stale": "bold red", "missing": "bold red", "unproven": "yellow"}
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that takes no text for markup and draws no line wider than people read."""
+    made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    made.width = min(made.width, _WIDEST)
+    return made
+
+
+def say(*lines: str, style: str = "") -> None:
+    """Paragraphs on standard output."""
+    for line in lines:
+        console().print(Text(line, style=style))
+
+
+def note(line: str) -> None:
+    """A paragraph on standard error, which leaves standard output to the result."""
+    console(stderr=True).print(Text(line, style="dim"))
+
+
+def rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
+    """Names on the left, what they mean on the right."""
+    screen, listed = console(), list(pairs)
+    indent = max(len(name) for name, _ in listed) + 2
+    for name, value in listed:
+        text = value if isinstance(value, Text) else Text(value)
+        for number, line in enumerate(text.wrap(screen, max(screen.width - indent, 10))):
+            line.rstrip()
+            screen.print(Text.assemble(((name if number == 0 else "").ljust(indent), "bold"), line))
+
+
+def table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, right: int = 0) -> None:
+    """A table whose first ``right`` columns are aligned to the right."""
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for position, header in enumerate(headers):
+        grid.add_column(header, justify="right" if position < right else "left", overflow="fold")
+    for line in lines:
+        grid.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in line))
+    console().print(grid)
+
+
+def status(word: str) -> Text:
+    """The state of a proof, coloured on a terminal."""
+    return Text(word, style=_STYLES.get(word, ""))
+
+
+def item(value: Any) -> str:
+    """An item as it is, or quoted where it holds characters that would move the cursor or cannot be seen."""
+    text = str(value)
+    return text if text.isprintable() and text.strip() == text else json.dumps(text)
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner with the time that has passed, on standard error and only where that is a terminal."""
+    screen = console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        progress.add_task(what)
+        yield
+
+
+def cost(measurement: Measurement, request: Request) -> str:
+    """The exact privacy loss, with the neighbours to whom it applies."""
+    measure = measurement.output_measure
+    who = "1 user" if request.users == 1 else f"{request.users} users"
+    how = "added or removed" if request.neighbors == "add_remove" else "replaced"
+    return (
+        f"{measure.symbol} = {measurement.map(request.users)} for {who} {how} "
+        f"({type(measure).__name__}: {_MEASURES[measure.symbol]})"
+    )
+
+
+def noise(measurement: Measurement) -> str:
+    """The mechanism in words."""
+    parameters = measurement.parameters
+    kind = {"exponential": "exponential", "gumbel": "Gumbel"}.get(parameters["noise"].lower(), parameters["noise"])
+    what = "ranking, best first" if parameters["release"] == "ranking" else "set, without order"
+    return f"report noisy top-{parameters['k']} ({what}): independent {kind} noise on each count of distinct users"
+
+
+def proofs(measurement: Measurement) -> Text:
+    """The documents that prove the cost, one a line."""
+    lines = Text()
+    for link in links(measurement.proof):
+        lines.append(f"{link.name} (").append(status(link.status)).append(")\n")
+    lines.rstrip()
+    return lines
+
+
+def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
+    """The accuracy theorem in words. Counts are integers, so that the bound may be rounded down to one."""
+    exactly = Fraction(str(_check.probability(alpha, "--alpha")))
+    bound = measurement.accuracy(request.n_candidates, exactly)
+    percent = f"{float(100 * (1 - exactly)):.6g}"
+    sure = f"{percent} %" if Fraction(percent) == 100 * (1 - exactly) else f"1 - {alpha}"
+    if math.isinf(bound):
+        return "none: the scale is near the largest number that the computer holds"
+    users = math.floor(bound)
+    how = f"a count within {'1 user' if users == 1 else f'{users} users'} of" if users else "exactly"
+    winner = "t-th released item" if request.release == "ranking" else "t-th most frequent of the released items"
+    return (
+        f"with probability at least {sure}, for every t from 1 to {request.k} the {winner} "
+        f"has {how} the t-th largest count"
+    )
