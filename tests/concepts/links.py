@@ -62,7 +62,7 @@ def check_measurement(
     for follower in (measurement, copy.copy(measurement)):
         raises_exactly(SpaceError, lambda link=follower: measurement >> link, "ends a chain")
     with pytest.raises(TypeError):
-        measurement >> 3  # noqa: B018
+        measurement >> 3
 
 
 def check_transformation(

@@ -16,7 +16,6 @@ def check_value(make: Callable[[], Any], others: Iterable[Any] = ()) -> None:
     first, second = make(), make()
     assert first is not second
     assert first == second
-    assert not first != second
     assert hash(first) == hash(second)
     assert copy.deepcopy(first) == first
     assert len({first, second}) == 1

@@ -1,0 +1,101 @@
+"""The public names: sorted, complete, documented, and each make_* with its then_*."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+import pytest
+
+import opendp_topk
+
+PUBLIC = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__}
+FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
+CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
+CONSTRUCTORS = sorted(name for name in PUBLIC if name.startswith("make_"))
+
+
+def modules() -> list[Any]:
+    found = []
+    for info in pkgutil.walk_packages(opendp_topk.__path__, "opendp_topk."):
+        if not info.name.startswith(("opendp_topk.cli", "opendp_topk.__main__", "opendp_topk.audit")):
+            found.append(importlib.import_module(info.name))
+    return found
+
+
+def test_all_is_sorted_and_without_repetition() -> None:
+    assert list(opendp_topk.__all__) == sorted(set(opendp_topk.__all__))
+
+
+def test_all_holds_every_public_name_of_the_package() -> None:
+    visible = {
+        name
+        for name, value in vars(opendp_topk).items()
+        if not name.startswith("_") and not inspect.ismodule(value) and "opendp_topk" in str(value.__module__)
+    }
+    assert visible == {name for name in opendp_topk.__all__ if not name.startswith("_")}
+
+
+def test_every_constructor_conversion_and_search_is_exported() -> None:
+    written = {
+        name
+        for module in modules()
+        for name, value in vars(module).items()
+        if name.startswith(("make_", "then_", "binary_search_", "index_")) and value.__module__ == module.__name__
+    }
+    assert written <= set(PUBLIC), f"missing in __all__: {sorted(written - set(PUBLIC))}"
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_every_make_has_its_then(name: str) -> None:
+    make, then = PUBLIC[name], PUBLIC[name.replace("make_", "then_", 1)]
+    assert list(inspect.signature(then).parameters) == list(inspect.signature(make).parameters)[2:]
+    assert name in (then.__doc__ or "")
+    parameters = list(inspect.signature(make).parameters.values())
+    assert [parameter.name for parameter in parameters[:2]] == ["input_domain", "input_metric"]
+    for parameter in parameters[2:]:
+        leading = parameter.name.startswith("output_")
+        assert parameter.kind is (parameter.POSITIONAL_OR_KEYWORD if leading else parameter.KEYWORD_ONLY)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_function_is_documented(name: str) -> None:
+    function, text = PUBLIC[name], inspect.getdoc(PUBLIC[name]) or ""
+    assert text.splitlines()[0].endswith((".", ":")) or name.startswith("then_")
+    if name.startswith("then_"):
+        return
+    needed = ["Returns:", "Raises:", "Example:"] + ["Args:"] * bool(inspect.signature(function).parameters)
+    for section in needed:
+        assert f"\n{section}" in text, f"{name} lacks the section {section}"
+    assert ">>> " in text
+    described = text.split("\nArgs:")[1].split("\nReturns:")[0] if "Args:" in needed else ""
+    for parameter in inspect.signature(function).parameters:
+        known = parameter in ("input_domain", "input_metric", "output_measure") or parameter in described
+        assert known, f"{name} does not describe {parameter}"
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_every_class_and_its_public_methods_are_documented(name: str) -> None:
+    kind = PUBLIC[name]
+    assert (kind.__doc__ or "").strip(), f"{name} has no docstring"
+    assert not (kind.__doc__ or "").startswith(f"{name}("), f"{name} has only the docstring that dataclass makes"
+    if issubclass(kind, BaseException | enum.Enum):
+        return
+    for method, value in vars(kind).items():
+        if method == getattr(value, "__name__", "") and not method.startswith("_") and inspect.isfunction(value):
+            assert inspect.getdoc(getattr(kind, method)), f"{name}.{method} has no docstring"
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_every_constructor_says_where_it_is_proved_and_what_it_costs(name: str) -> None:
+    text = inspect.getdoc(PUBLIC[name]) or ""
+    if "_user_" in name:
+        assert "Nothing is proved" in text
+    else:
+        assert "Proof: proofs/" in text
+        builds = inspect.signature(PUBLIC[name]).return_annotation
+        assert "\nPrivacy:" in text or builds == "Transformation"
+        assert hasattr(PUBLIC[name], "proof_name")

@@ -1,0 +1,153 @@
+"""Imports run downward only, and the core needs nothing but NumPy, mpmath, gmpy2 and the standard library."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import opendp_topk
+
+PACKAGE = Path(opendp_topk.__file__).parent
+LAYERS = [
+    ["errors"],
+    ["_check"],
+    ["arithmetic", "floatlog"],
+    ["noise", "domains", "metrics", "measures", "frames", "proof"],
+    ["samplers.*", "distributions.*"],
+    ["partials", "chaining", "core", "candidates"],
+    ["transformations.*", "measurements.*", "combinators.*"],
+    ["search", "audit.*"],
+    ["tables", "cli", "cli.*", "__main__"],
+    [""],
+]
+PRIVACY = {"domains", "metrics", "measures", "core", "chaining", "partials", "candidates"}
+RANDOM_WORDS = re.compile(r"np\.random|numpy\.random|default_rng|RandomState|\bimport random\b|\bfrom random\b")
+ENTROPY_WORDS = re.compile(r"urandom|getrandom|\bimport secrets\b|\bfrom secrets\b|SystemRandom")
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    """The dotted name below the package; the package itself is the empty name."""
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+def layer_of(module: str) -> int:
+    for level, names in enumerate(LAYERS):
+        for name in names:
+            if module == name or (name.endswith(".*") and (module + ".").startswith(name[:-1])):
+                return level
+    raise AssertionError(f"{module} has no place in the order of layers: name it in tests/repo/test_layers.py")
+
+
+def statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """All statements but those that only a type checker runs."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.stmt):
+            yield node
+        yield from statements(node)
+
+
+def imports_of(module: str) -> set[str]:
+    """The modules of this package that ``module`` imports, anywhere in it."""
+    path, found = MODULES[module], set()
+    package = module.split(".") if path.name == "__init__.py" and module else module.split(".")[:-1]
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            if node.level:
+                base = package[: len(package) - node.level + 1] + (node.module or "").split(".") * bool(node.module)
+            elif (node.module or "").split(".")[0] == "opendp_topk":
+                base = (node.module or "").split(".")[1:]
+            else:
+                continue
+            for alias in node.names:
+                inner = ".".join([*base, alias.name])
+                found.add(inner if inner in MODULES else ".".join(base))
+        if isinstance(node, ast.Import):
+            found |= {
+                ".".join(alias.name.split(".")[1:]) for alias in node.names if alias.name.split(".")[0] == "opendp_topk"
+            }
+    return found - {module}
+
+
+def reads_public_names(module: str) -> set[str]:
+    """The audit lists all that the package exports, so its functions may import the package when they run."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    on_top = any(isinstance(node, ast.Import) and "opendp_topk" in ast.unparse(node) for node in tree.body)
+    return {""} if module.startswith("audit.") and not on_top else set()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_run_downward(module: str) -> None:
+    level = layer_of(module)
+    for imported in imports_of(module) - reads_public_names(module):
+        assert imported in MODULES, f"{module} imports {imported}, which is no module of the package"
+        assert layer_of(imported) <= level, f"{module} imports {imported} from a higher layer"
+
+
+def test_imports_have_no_cycle() -> None:
+    below: dict[str, set[str]] = {module: imports_of(module) - reads_public_names(module) for module in MODULES}
+    while free := [module for module, needs in below.items() if not needs]:
+        for module in free:
+            del below[module]
+        for needs in below.values():
+            needs.difference_update(free)
+    assert below == {}, "these modules import each other in a circle"
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] in ("samplers", "distributions")])
+def test_samplers_and_distributions_know_nothing_of_privacy(module: str) -> None:
+    assert not imports_of(module) & PRIVACY
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] == "combinators"])
+def test_combinators_do_not_sample(module: str) -> None:
+    assert not any(name.split(".")[0] == "samplers" for name in imports_of(module))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_of(path) or "opendp_topk")
+def test_randomness_has_one_source(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not RANDOM_WORDS.search(text), "all randomness comes from samplers/entropy.py"
+    if module_of(path) != "samplers.entropy":
+        assert not ENTROPY_WORDS.search(text), "only samplers/entropy.py asks the operating system for randomness"
+
+
+def test_the_one_source_of_randomness_is_the_operating_system() -> None:
+    assert ENTROPY_WORDS.search(MODULES["samplers.entropy"].read_text(encoding="utf-8"))
+
+
+HIDE = """
+import sys
+allowed = set(sys.stdlib_module_names) | {"opendp_topk", "numpy", "mpmath", "gmpy2"}
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        caller = sys._getframe(1)
+        while caller and "importlib" in caller.f_code.co_filename:
+            caller = caller.f_back
+        if name.split(".")[0] not in allowed and "opendp_topk" in caller.f_globals.get("__name__", ""):
+            raise ModuleNotFoundError(f"{name} is hidden", name=name)
+sys.meta_path.insert(0, Hide())
+import opendp_topk
+left = {name.split(".")[0] for name in sys.modules} - allowed
+print(sorted(left & {"narwhals", "polars", "pandas", "pyarrow", "duckdb", "typer", "rich", "scipy", "opendp"}))
+space = opendp_topk.VectorDomain(opendp_topk.AtomDomain(int)), opendp_topk.LInfDistance(monotonic=True)
+top = space >> opendp_topk.then_report_noisy_top_k(opendp_topk.MaxDivergence(), k=2, scale=2.0)
+print(top.map(1), len(top([5, 6, 7])))
+"""
+
+
+def test_the_package_imports_where_all_but_its_three_dependencies_is_hidden() -> None:
+    done = subprocess.run([sys.executable, "-c", HIDE], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[]", "1.0 2"]
