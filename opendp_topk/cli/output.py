@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -49,7 +49,7 @@ class Destination:
 
     def __enter__(self) -> Destination:
         if self.is_file:
-            claim = self._target.with_name(f".{self._target.name[:100]}.{secrets.token_hex(4)}.partial")
+            claim = self._target.with_name(f".{self._target.name[:100]}.{uuid.uuid4().hex[:8]}.partial")
             reason = None
             try:
                 os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
