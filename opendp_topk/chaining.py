@@ -38,6 +38,7 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         input_metric=first.input_metric,
         function=lambda value: second.invoke(first.function(value)),  # [compose-function]
         privacy_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
+        scores_input=False,  # [scores-made]
         exact_distribution=law and (lambda value: law(second.input_domain.validate(first.function(value)))),
         parameters=_joined(first.parameters, second.parameters),
         proof=Proof(CHAINING, _links(first.proof) + _links(second.proof)),

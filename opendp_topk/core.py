@@ -100,7 +100,8 @@ class Measurement:
 
     ``exact_distribution`` gives the exact law of the outcomes on the function's own argument;
     ``accuracy_bound`` the accuracy theorem; ``decode`` turns an outcome of the law into what is released.
-    ``n_candidates`` is the number of candidates where it is fixed.
+    ``n_candidates`` is the number of candidates where it is fixed; where it is not and ``scores_input`` holds,
+    each element of the input is the score of one candidate.
     """
 
     input_domain: Domain
@@ -113,6 +114,7 @@ class Measurement:
     accuracy_bound: Callable[[int, Any], float] | None = None
     decode: Callable[[Any], Any] = _identity
     n_candidates: int | None = None
+    scores_input: bool = True
     proof: Proof = UNPROVEN
 
     def __post_init__(self) -> None:
@@ -209,7 +211,8 @@ def narrowed(measurement: Measurement, size: int) -> Measurement:
     A domain that has a size already keeps it.
     """
     domain = measurement.input_domain
-    if measurement.n_candidates is not None or not isinstance(domain, VectorDomain):
+    known = measurement.n_candidates is not None
+    if known or not measurement.scores_input or not isinstance(domain, VectorDomain):  # [scores-input]
         return measurement
     fixed = size if domain.size is None else domain.size  # [keep-size]
     return replace(measurement, input_domain=replace(domain, size=fixed), n_candidates=fixed)  # [narrowed]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = {".py", ".tex", ".sty", ".bib", ".md", ".toml", ".txt", ".csv", ".json", ".yml", ".yaml", ".cfg", ".typed", ""}
 SKIPPED = {".git", ".venv", "venv", "build", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 PATTERNS = {
-    "a loose end": re.compile("TO" + "DO|FIX" + "ME|XX" + "X\\b|HACK\\b"),
+    "a loose end": re.compile("TO" + "DO|FIX" + "ME|XX" + "X\\b|HA" + "CK\\b"),
     "a path of one machine": re.compile(
         r"(?<![\w.])/(?:ho" + r"me|wo" + r"rk|tm" + r"p|ro" + r"ot|Us" + r"ers)/\w|[A-Z]:\\Users"
     ),
