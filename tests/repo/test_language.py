@@ -20,7 +20,7 @@ PATTERNS = {
     ),
     "the host of a package registry": re.compile(r"pypi\." + r"org|pythonhosted\." + r"org|crates\." + r"io|npmjs\."),
     "a local address": re.compile("local" + r"host|127\.0\." + r"0\.1|\.inter" + r"nal\b"),
-    "a secret": re.compile("-----BEGIN|gh[pousr]_[A-Za-z0-9]{20}|AKIA[A-Z0-9]{16}"),
+    "a secret": re.compile("-----BE" + "GIN|gh[pousr]_[A-Za-z0-9]{20}|AKIA[A-Z0-9]{16}"),
     "a conflict marker": re.compile("^(?:<<<<<<<|>>>>>>>) ", re.MULTILINE),
 }
 CODE = re.compile(
