@@ -1,0 +1,133 @@
+"""``demo``: its table is what the standard library imports, its candidates are public, its release is real."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from opendp_topk.cli import stdlib
+from opendp_topk.errors import TableError
+
+from .command import numbers
+from .conftest import Command
+
+MODULE = """
+'''import wrong_docstring'''
+import os, os.path as p
+from . import sibling
+from .near import thing
+from email.mime import text
+def f(x):
+    import re
+    try:
+        import json
+    except ImportError:
+        import yaml
+    else:
+        import csv
+    finally:
+        import gc
+    if x:
+        import abc
+    elif f:
+        import bz2
+    for _ in x:
+        import cmd
+    while x:
+        with x:
+            import dis
+    match x:
+        case 1:
+            import ast
+    class C:
+        async def g(self):
+            import sys, os
+"""
+IMPORTS = {"os", "email", "re", "json", "yaml", "csv", "gc", "abc", "bz2", "cmd", "dis", "ast", "sys"}
+
+
+def test_rows_are_modules_and_what_they_import(tmp_path: Path) -> None:
+    def write(path: str, content: str | bytes) -> None:
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    write("a.py", MODULE)
+    write("pack/__init__.py", "import os")
+    write("pack/b.py", "import re")
+    write("latin.py", b"# -*- coding: latin-1 -*-\nname = '\xe9'\nimport os\n")
+    write("broken.py", "import os\nprint 'old'\n")
+    write("null.py", b"import os\0")
+    for left_out in (
+        "test/c.py",
+        "encodings/d.py",
+        "site-packages/e.py",
+        "config-3.11/f.py",
+        "pack/tests/g.py",
+        "h.txt",
+    ):
+        write(left_out, "import os")
+    rows = stdlib.import_rows(tmp_path)
+    assert len(rows) == len(set(rows))
+    assert set(rows) == {*(("a", name) for name in IMPORTS), ("pack", "os"), ("pack.b", "re"), ("latin", "os")}
+
+
+def test_no_source_is_an_error_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="no source of its standard library"):
+        stdlib.import_rows(tmp_path)
+
+
+def test_real_modules_against_a_plain_walk() -> None:
+    rows = stdlib.import_rows()
+    root = Path(sysconfig.get_paths()["stdlib"])
+    for name in ("argparse", "subprocess", "typing", "asyncio/events", "email/message", "json/__init__"):
+        expected = set()
+        for node in ast.walk(ast.parse((root / f"{name}.py").read_bytes())):
+            if isinstance(node, ast.Import):
+                expected |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                expected.add(str(node.module).split(".")[0])
+        module = name.replace("/__init__", "").replace("/", ".")
+        assert {imported for user, imported in rows if user == module} == expected
+
+
+def test_the_candidates_cover_the_standard_library() -> None:
+    listed = stdlib.public_modules()
+    assert len(set(listed)) == len(listed)
+    if sys.version_info < (3, 15):
+        assert {name for name in sys.stdlib_module_names if not name.startswith("_")} <= set(listed)
+
+
+def test_the_demo_plans_releases_and_explains(command: Command) -> None:
+    result = command("demo")
+    assert (result.code, result.err) == (0, "")
+    lines = [line.split() for line in result.out.splitlines()]
+    released = [line[1] for line in lines if len(line) == 2 and line[0] in "12345"]
+    assert len(set(released)) == 5
+    assert set(released) <= set(stdlib.public_modules())
+    assert "sys" in released  # most modules import it: another outcome has odds below 10^-9
+    assert float(result.field("scale").split()[0]) == 5.0
+    assert "by a factor of more than e^1 = 2.72" in result.flat
+    shown_before = result.out.split("3. The release")[0]
+    assert numbers(shown_before.split("accuracy")[0]) <= {
+        "1",
+        "2",
+        "5",
+        "5.0",
+        "1.0",
+        str(len(stdlib.public_modules())),
+    }
+    users = {module for module, _ in stdlib.import_rows()}
+    assert str(len(users)) not in numbers(result.out)
+
+
+def test_the_demo_takes_other_targets(command: Command) -> None:
+    result = command("demo", "--k", 2, "--epsilon", 1000)
+    assert result.code == 0
+    assert "(in theory)" in result.flat
+    command("demo", "--epsilon", 0).complains(2, "--epsilon must be a finite number > 0")
+    command("demo", "--k", 0).complains(2, "k must be an integer >= 1")

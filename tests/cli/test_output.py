@@ -1,0 +1,117 @@
+"""Where records go: checked first, written whole or not at all, and never over another file."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opendp_topk.cli.output import Destination
+
+from .command import record_of
+from .conftest import Command, Library
+
+EXACT = "--epsilon", 10**6
+
+
+def _files(folder: Path) -> set[str]:
+    return set(os.listdir(folder))
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError("the table was read")
+
+    monkeypatch.setattr("opendp_topk.cli.release.read_table", never)
+
+
+@pytest.mark.usefixtures("unread")
+def test_a_place_that_cannot_hold_the_record_is_refused_before_the_table_is_read(
+    command: Command, library: Library
+) -> None:
+    before = _files(library.folder)
+    taken = library.folder / "taken.json"
+    taken.write_text("precious")
+    command(*library.release(*EXACT, "--out", taken)).complains(2, "exists already", "--force")
+    command(*library.release(*EXACT, "--out", library.folder, "--force")).complains(2, "must be a file")
+    command(*library.release(*EXACT, "--out", "/dev/null", "--force")).complains(2, "must be a file")
+    command(*library.release(*EXACT, "--out", library.table, "--force")).complains(2, "must not be a file that is read")
+    link = library.folder / "link"
+    link.symlink_to(library.candidates)
+    command(*library.release(*EXACT, "--out", link, "--force")).complains(2, "must not be a file that is read")
+    command(*library.release(*EXACT, "--out", library.folder / "no" / "top.json")).complains(1, "cannot be written")
+    command(*library.release(*EXACT, "--out", taken / "top.json")).complains(1, "cannot be written")
+    assert taken.read_text() == "precious"
+    assert _files(library.folder) == before | {"taken.json", "link"}
+
+
+def test_force_replaces_the_file_behind_a_link(command: Command, library: Library) -> None:
+    real, link = library.folder / "real.json", library.folder / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    assert command(*library.release(*EXACT, "--out", link, "--force")).code == 0
+    assert link.is_symlink()
+    assert record_of(real.read_text(encoding="utf-8"))["d_in"] == 1
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_only_the_record_is_left(
+    command: Command, library: Library, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not links:
+
+        def unsupported(*_: Any) -> None:
+            raise OSError(errno.EOPNOTSUPP, "no hard links here")
+
+        monkeypatch.setattr(os, "link", unsupported)
+    before = _files(library.folder)
+    assert command(*library.release(*EXACT, "--out", library.folder / "top.json")).code == 0
+    assert _files(library.folder) == before | {"top.json"}
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (library.folder / "top.json").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_release_that_fails_leaves_nothing(command: Command, library: Library) -> None:
+    before = _files(library.folder)
+    missing = (*library.release(*EXACT, "--out", library.folder / "top.json"), "--item", "author")
+    command(*missing).complains(1, "must have the column 'author'")
+    assert _files(library.folder) == before
+
+
+def test_a_file_that_comes_to_exist_meanwhile_is_kept_and_the_release_is_shown(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = library.folder / "top.json"
+    write = Destination.write
+
+    def late(self: Destination, record: dict[str, Any]) -> None:
+        out.write_text("from another release")
+        write(self, record)
+
+    monkeypatch.setattr(Destination, "write", late)
+    before = _files(library.folder)
+    result = command(*library.release(*EXACT, "--out", out))
+    assert result.code == 1
+    assert "Emma" in result.out
+    assert "the record could not be written" in result.err
+    assert out.read_text() == "from another release"
+    assert _files(library.folder) == before | {"top.json"}
+
+
+def test_a_disk_that_fills_up_leaves_nothing_and_the_release_is_shown(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    before = _files(library.folder)
+    result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+    assert (result.code, "Emma" in result.out) == (1, True)
+    assert "No space left on device. The release above was drawn and has its cost" in result.err
+    assert _files(library.folder) == before

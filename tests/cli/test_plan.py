@@ -1,0 +1,130 @@
+"""``plan``: the smallest scale, its exact cost, and the accuracy theorem, without any data."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from .conftest import Command, Library
+
+SPREAD = {"add_remove": 1, "replace": 2}
+PLANS = [
+    ("epsilon", 1.0, 10, 5000, 1, "add_remove", "ranking"),
+    ("epsilon", 0.1, 3, 7, 1, "replace", "set"),
+    ("epsilon", 0.7, 7, 7, 2, "add_remove", "ranking"),
+    ("epsilon", 1e-300, 1, 2, 1, "add_remove", "ranking"),
+    ("epsilon", 1e300, 2, 9, 3, "add_remove", "ranking"),
+    ("rho", 0.5, 10, 5000, 1, "add_remove", "ranking"),
+    ("rho", 0.01, 4, 10**15, 1, "replace", "set"),
+    ("rho", 3.3, 5, 5, 7, "replace", "ranking"),
+]
+
+
+@pytest.mark.parametrize(("target", "budget", "k", "n", "users", "neighbors", "release"), PLANS)
+def test_the_scale_is_the_smallest_that_meets_the_target(
+    command: Command, target: str, budget: float, k: int, n: int, users: int, neighbors: str, release: str
+) -> None:
+    result = command(
+        *("plan", "--k", k, "--candidates", n, f"--{target}", budget),
+        *("--users", users, "--neighbors", neighbors, "--release", release),
+    )
+    assert (result.code, result.err) == (0, "")
+    scale = float(result.field("scale").split()[0])
+    spread = users * SPREAD[neighbors]
+
+    def loss(tau: float) -> Fraction:
+        r = Fraction(spread) / Fraction(tau)
+        return min(k, n - 1) * (r if target == "epsilon" else r * r / 8)
+
+    assert loss(scale) <= Fraction(budget)
+    assert loss(math.nextafter(scale, 0)) > Fraction(budget)
+    cost = float(result.field("cost").split()[2])
+    assert Fraction(cost) >= loss(scale) > Fraction(math.nextafter(cost, 0))
+    assert cost <= budget
+
+
+@pytest.mark.parametrize(("target", "noises"), [("epsilon", 1), ("rho", 4)])
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+def test_the_guarantee_is_the_accuracy_theorem(command: Command, target: str, noises: int, alpha: float) -> None:
+    result = command("plan", "--k", 4, "--candidates", 900, f"--{target}", 0.25, "--alpha", alpha)
+    tau = mpmath.mpf(result.field("scale").split()[0])
+    bound = int(mpmath.floor(tau * mpmath.log(900 * noises / mpmath.mpf(str(alpha)))))
+    percent = {0.05: "95", 0.3: "70"}[alpha]
+    assert result.field("accuracy") == (
+        f"with probability at least {percent} %, for every t from 1 to 4 the t-th released item "
+        f"has a count within {bound} users of the t-th largest count"
+    )
+
+
+def test_the_guarantee_of_a_set_speaks_of_no_rank_in_the_release(command: Command) -> None:
+    result = command("plan", "--k", 4, "--candidates", 900, "--epsilon", 1, "--release", "set")
+    assert "the t-th most frequent of the released items has a count within" in result.field("accuracy")
+
+
+@pytest.mark.parametrize(
+    ("alpha", "percent"), [("0.001", "99.9 %"), ("1e-9", "1 - 1e-09"), ("1e-320", "1 - 1e-320"), ("0.3333", "66.67 %")]
+)
+def test_the_probability_is_never_rounded(command: Command, alpha: str, percent: str) -> None:
+    result = command("plan", "--k", 1, "--candidates", 9, "--epsilon", 1, "--alpha", alpha)
+    assert f"with probability at least {percent}, for" in result.field("accuracy")
+
+
+def test_a_bound_below_one_user_is_exact_and_an_infinite_one_is_none(command: Command) -> None:
+    exact = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1000)
+    assert "the t-th released item has exactly the t-th largest count" in exact.field("accuracy")
+    hopeless = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 2e-308)
+    assert hopeless.field("accuracy").startswith("none")
+    assert "within 1 user of" in command("plan", "--k", 1, "--candidates", 9, "--epsilon", 4).field("accuracy")
+
+
+def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> None:
+    pure = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1)
+    assert "report noisy top-2 (ranking, best first): independent exponential noise" in pure.field("mechanism")
+    assert pure.field("cost").endswith("for 1 user added or removed (MaxDivergence: pure differential privacy)")
+    concentrated = command("plan", "--k", 2, "--candidates", 9, "--rho", 1, "--users", 3, "--neighbors", "replace")
+    assert "independent Gumbel noise" in concentrated.field("mechanism")
+    assert "for 3 users replaced (ZeroConcentratedDivergence: zero-" in concentrated.field("cost")
+    for document in ("transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"):
+        assert f"{document} (" in pure.field("proof")
+
+
+def test_candidates_may_be_a_file(command: Command, library: Library) -> None:
+    listed = command("plan", "--k", 2, "--candidates", library.candidates, "--epsilon", 1)
+    assert listed == command("plan", "--k", 2, "--candidates", 6, "--epsilon", 1)
+    command("plan", "--k", 2, "--candidates", "nowhere.txt", "--epsilon", 1).complains(1, "does not exist")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        ((), "exactly one privacy target: --epsilon E or --rho R"),
+        (("--epsilon", 1, "--rho", 1), "exactly one privacy target"),
+        *(((f"--{name}={value}",), f"--{name} must be a finite number > 0") for name in ("epsilon", "rho")
+          for value in ("0", "-1", "nan", "inf", "-inf", "-0.0")),
+        (("--epsilon", "1e-320"), "raise --epsilon"),
+        (("--rho", 1, "--alpha", 0), "--alpha must lie strictly between 0 and 1"),
+        (("--rho", 1, "--alpha", 1), "--alpha must lie strictly between 0 and 1"),
+        (("--rho", 1, "--alpha", "nan"), "--alpha must lie strictly between 0 and 1"),
+        (("--rho", 1, "--users", 0), "--users must be an integer >= 1"),
+        (("--rho", 1, "--k", 0), "k must be an integer >= 1"),
+        (("--rho", 1, "--k", -2), "k must be an integer >= 1"),
+        (("--rho", 1, "--k", 10), "k must be at most the number of candidates (9)"),
+        (("--rho", 1, "--candidates", 0), "the number of candidates must be an integer >= 1"),
+        (("--rho", 1, "--k", 9, "--release", "set"), "the same for every table"),
+        (("--rho", 1, "--k", 1, "--candidates", 1), "the same for every table"),
+    ],
+)  # fmt: skip
+def test_a_bad_request_is_one_line_and_exit_code_2(
+    command: Command, arguments: tuple[object, ...], fragment: str
+) -> None:
+    command("plan", "--k", 2, "--candidates", 9, *arguments).complains(2, fragment)
+
+
+@pytest.mark.parametrize("name", ["--epsilon", "--rho", "--k", "--users", "--neighbors", "--release", "--alpha"])
+def test_an_argument_that_cannot_be_read_is_named(command: Command, name: str) -> None:
+    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, name, "abc")
+    assert (result.code, result.out) == (2, "")
+    assert f"Invalid value for '{name}'" in result.err.replace("'-k' / ", "").replace('"', "'")

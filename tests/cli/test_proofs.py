@@ -1,0 +1,119 @@
+"""``proofs``: every public constructor with its document and state, and the exit code that a program reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import opendp_topk
+from opendp_topk import proof
+from opendp_topk.audit.latex import tex_is_missing
+
+from .conftest import Command
+
+DOCUMENT = r"""\documentclass{article}
+\proofdocument{core/chaining}{Chains}
+\pin{chaining.py}{chaining}{%s}
+\pin{nowhere.py}{nothing}{0123456789abcdef}
+"""
+
+
+@pytest.fixture
+def staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of documents that replaces the real one."""
+    (tmp_path / "core").mkdir()
+    monkeypatch.setattr(proof, "folder", lambda: tmp_path)
+    proof._status.cache_clear()
+    yield tmp_path
+    proof._status.cache_clear()
+
+
+def test_the_list_holds_every_constructor_and_document(command: Command) -> None:
+    result = command("proofs")
+    words = [line.split() for line in result.out.splitlines()]
+    makers = [name for name in opendp_topk.__all__ if name.startswith("make_")]
+    assert makers
+    for maker in makers:
+        (row,) = [row for row in words if row[:1] == [maker]]
+        stated = getattr(getattr(opendp_topk, maker), "proof_name", None)
+        expected = "unproven" if maker.startswith("make_user_") else proof.Proof(stated).status if stated else "missing"
+        assert row[2] == expected
+        assert row[1] == ("core/user" if expected == "unproven" else stated or "none")
+    listed = {row[-2] for row in words if len(row) in (2, 3)}
+    assert set(proof.documents()) <= listed
+    states = {row[-1] for row in words if row and row[-1] in ("stale", "missing")}
+    assert result.code == (1 if states else 0)
+    assert result.err == ""
+
+
+@pytest.mark.parametrize("name", ["core/chaining", "proofs/core/chaining.tex", "core/chaining.tex"])
+def test_one_document(command: Command, name: str) -> None:
+    result = command("proofs", name)
+    assert re.sub(r"\s", "", result.field("document")) == str(proof.document("core/chaining"))
+    assert result.field("status") == proof.Proof("core/chaining").status
+    for pin in proof.pins("core/chaining"):
+        state = "current" if pin.is_current else "stale"
+        assert f"{pin.digest} ({state}) region {pin.region} of {pin.source}" in result.field("pins")
+    assert result.code == (0 if result.field("status") == "current" else 1)
+
+
+def test_a_constructor_stands_for_its_document(command: Command) -> None:
+    for name in ("make_user_measurement", "user_measurement"):
+        result = command("proofs", name)
+        assert result.field("constructor") == "make_user_measurement, make_user_transformation"
+        assert re.sub(r"\s", "", result.field("document")).endswith("core/user.tex")
+
+
+def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> None:
+    (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
+    result = command("proofs", "core/chaining")
+    assert (result.code, result.field("status")) == (1, "stale")
+    assert "0123456789abcdef (stale) region chaining of chaining.py" in result.field("pins")
+    assert "0123456789abcdef (missing) region nothing of nowhere.py" in result.field("pins")
+    listed = command("proofs")
+    assert listed.code == 1
+    assert "core/chaining stale" in listed.flat
+    assert "make_report_noisy_top_k measurements/report_noisy_top_k missing" in listed.flat
+
+
+def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, staged: Path) -> None:
+    current = DOCUMENT.splitlines()[:3]
+    (staged / "core" / "chaining.tex").write_text("\n".join(current) % proof.digest("chaining.py", "chaining") + "\n")
+    result = command("proofs", "core/chaining")
+    assert (result.code, result.field("status")) == (0, "current")
+    command("proofs", "make_report_noisy_top_k").complains(1, "proofs/measurements/report_noisy_top_k.tex is missing")
+
+
+def test_bad_questions(command: Command) -> None:
+    for name in ("nonsense", "../README", "make_nothing", ""):
+        command("proofs", name).complains(2, "one of the constructors or documents that opendp-topk proofs lists")
+    command("proofs", "--pdf").complains(2, "--pdf needs the NAME")
+    command("proofs", "--out", "x").complains(2, "--pdf needs the NAME")
+    command("proofs", "core/chaining", "--out", "x").complains(2, "add --pdf")
+
+
+def test_a_pdf_without_tex_says_what_to_install(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = command("proofs", "core/chaining", "--pdf", "--out", tmp_path)
+    assert result.code == 1
+    assert result.err.count("\n") == 1
+    assert "texlive-latex-extra" in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pdf_is_built_where_it_was_asked_for(command: Command, tmp_path: Path) -> None:
+    if tex_is_missing():
+        pytest.skip(tex_is_missing())
+    result = command("proofs", "core/chaining", "--pdf", "--out", tmp_path / "new")
+    assert (tmp_path / "new" / "core-chaining.pdf").read_bytes().startswith(b"%PDF-")
+    assert "core-chaining.pdf" in re.sub(r"\s", "", result.out)
+    blocked = tmp_path / "file"
+    blocked.touch()
+    blocked_result = command("proofs", "core/chaining", "--pdf", "--out", blocked)
+    assert blocked_result.code == 1
+    assert blocked_result.err.count("\n") == 1
+    assert "Traceback" not in blocked_result.err

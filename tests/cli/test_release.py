@@ -1,0 +1,175 @@
+"""``release``: what is printed for people, what is recorded for programs, and that neither holds a count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from fractions import Fraction
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from opendp_topk.proof import documents, folder
+
+from .command import numbers, record_of, spawn
+from .conftest import CANDIDATES, LOANS, Command, Library
+
+EXACT = "--epsilon", 10**6  # the noise is so small that another outcome has a probability below e^-100000
+BEST = sorted(CANDIDATES, key=lambda book: -LOANS.get(book, 0))
+
+
+def test_people_read_ranks_and_items(command: Command, library: Library) -> None:
+    result = command(*library.release(*EXACT))
+    assert result.code == 0
+    lines = [line.split(None, 1) for line in result.out.splitlines()]
+    assert [line[1].strip() for line in lines[2:5]] == BEST[:3]
+    assert [line[0] for line in lines[2:5]] == ["1", "2", "3"]
+    assert "cost epsilon = 1000000.0 for 1 user added or removed" in result.flat
+    assert "core/chaining (" in result.flat
+    assert "must be public" in result.err
+
+
+def test_programs_read_a_record(command: Command, library: Library) -> None:
+    out = library.folder / "top.json"
+    arguments = library.release("--rho", 10**9, "--users", 2, "--neighbors", "replace", "--out", out)
+    result = command(*arguments)
+    assert result.code == 0
+    assert f"written to {out}" in " ".join(result.err.split()).replace(" ", "").replace("writtento", "written to ")
+    record = record_of(out.read_text(encoding="utf-8"))
+    assert list(record) == [
+        *("format", "items", "release", "measure", "symbol", "neighbors", "d_in", "d_out"),
+        *("mechanism", "scale", "proof", "library"),
+    ]
+    assert record["items"] == BEST[:3]
+    assert record["format"] == "opendp_topk.release.v1"
+    assert (record["release"], record["neighbors"]) == ("ranking", "replace")
+    assert (record["measure"], record["symbol"]) == ("ZeroConcentratedDivergence", "rho")
+    assert record["mechanism"] == {
+        "transformation": "count_by_item",
+        "user": "reader",
+        "item": "book",
+        "candidates": 6,
+        "monotonic": True,
+        "mechanism": "report_noisy_top_k",
+        "noise": "Gumbel",
+        "k": 3,
+        "optimize": "max",
+        "release": "ranking",
+    }
+    assert record["d_in"] == 2
+    assert 3 * (Fraction(4) / Fraction(record["scale"])) ** 2 / 8 <= Fraction(record["d_out"]) <= 10**9
+    assert record["library"] == {"name": "opendp_topk", "version": metadata.version("opendp_topk")}
+    assert "源氏物語" in command(*library.release(*EXACT, "--out", "-", k=4)).out
+
+
+def test_the_record_cites_each_proof_with_its_state_and_digest(command: Command, library: Library) -> None:
+    record = record_of(command(*library.release(*EXACT, "--out", "-")).out)
+    cited = {document["document"]: document for document in record["proof"]["documents"]}
+    assert list(cited) == ["transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"]
+    for name in set(cited) & set(documents()):
+        assert cited[name]["digest"] == "sha256:" + hashlib.sha256((folder() / f"{name}.tex").read_bytes()).hexdigest()
+        assert cited[name]["status"] in ("current", "stale")
+    worst = max(cited.values(), key=lambda one: ["current", "stale", "missing"].index(one["status"]))
+    assert record["proof"]["status"] == worst["status"]
+
+
+def test_a_set_has_the_order_of_the_candidates_and_no_ranks(command: Command, library: Library) -> None:
+    winners = [book for book in CANDIDATES if book in BEST[:4]]
+    shown = command(*library.release(*EXACT, "--release", "set", k=4))
+    assert [line.strip() for line in shown.out.splitlines()[2:6]] == winners
+    assert "rank" not in shown.out.split("cost")[0]
+    recorded = record_of(command(*library.release(*EXACT, "--release", "set", "--out", "-", k=4)).out)
+    assert (recorded["items"], recorded["release"]) == (winners, "set")
+
+
+def test_integers_csv_and_categories(command: Command, library: Library) -> None:
+    import polars as pl
+
+    books = pl.read_parquet(library.table)
+    numbered = library.folder / "numbered.parquet"
+    code = {book: 100 + place for place, book in enumerate(LOANS)}
+    books.with_columns(pl.col("book").replace_strict(code, return_dtype=pl.Int32)).write_parquet(numbered)
+    listed = library.folder / "codes.txt"
+    listed.write_text("\n".join(f"0{code[book]}" for book in LOANS if book in CANDIDATES))
+    record = record_of(command(*library.release(*EXACT, "--out", "-", table=numbered, candidates=listed)).out)
+    assert record["items"] == [code[book] for book in BEST[:3]]
+    for name, frame in (("a.csv", books), ("b.parquet", books.with_columns(pl.col("book").cast(pl.Categorical)))):
+        table = library.folder / name
+        frame.write_csv(table) if name == "a.csv" else frame.write_parquet(table)
+        again = record_of(command(*library.release(*EXACT, "--out", "-", table=table)).out)
+        assert again["items"] == BEST[:3]
+
+
+def test_plan_and_release_agree(command: Command, library: Library) -> None:
+    options = "--rho", 0.37, "--users", 3, "--neighbors", "replace", "--release", "set"
+    plan = command("plan", "--k", 3, "--candidates", library.candidates, *options)
+    record = record_of(command(*library.release(*options, "--out", "-")).out)
+    assert float(plan.field("scale").split()[0]) == record["scale"]
+    assert float(plan.field("cost").split()[2]) == record["d_out"]
+    shown = command(*library.release(*options))
+    assert shown.field("cost") == plan.field("cost")
+    assert shown.field("proof") == plan.field("proof")
+
+
+def test_the_release_is_random(command: Command, library: Library) -> None:
+    drawn = Counter(
+        tuple(record_of(command(*library.release("--epsilon", 1e-6, "--out", "-")).out)["items"]) for _ in range(12)
+    )
+    assert len(drawn) > 1  # 120 rankings, each about as likely: all equal once in 10^22 runs
+
+
+def _numbers(value: Any) -> set[float]:
+    if isinstance(value, dict):
+        return set().union(*map(_numbers, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(_numbers, value))
+    return {value} if type(value) in (int, float) else set()
+
+
+def test_no_count_and_no_score_is_shown_or_recorded(command: Command, library: Library) -> None:
+    shown = command(*library.release(*EXACT))
+    assert numbers(shown.out) <= {"1", "2", "3", "1000000.0"}
+    assert numbers(shown.err) == set()
+    record = record_of(command(*library.release(*EXACT, "--out", "-")).out)
+    assert _numbers(record) == {1, 3, 6, 1e6, record["scale"]}
+    assert record["scale"] == pytest.approx(3e-6)
+
+
+def test_markup_and_control_characters_are_printed_as_they_are(command: Command, library: Library) -> None:
+    import polars as pl
+
+    items = ["[red]a[/red]", ":smile:", "\x1b[31mred", "tab\there", "\u202eabc", "two\nlines", " edge ", "x" * 200]
+    listed, table = library.folder / "list.json", library.folder / "odd.parquet"
+    listed.write_text(json.dumps(items))
+    pl.DataFrame({"reader": list(range(8)), "book": items}).write_parquet(table)
+    arguments = library.release("--epsilon", 1, "--release", "ranking", table=table, candidates=listed, k=8)
+    shown = command(*arguments)
+    for text in (
+        "[red]a[/red]",
+        ":smile:",
+        '"\\u001b[31mred"',
+        '"tab\\there"',
+        '"\\u202eabc"',
+        '"two\\nlines"',
+        '" edge "',
+    ):
+        assert text in shown.out
+    assert shown.out.count("x") >= 200
+    assert "\x1b" not in shown.out
+    assert sorted(record_of(command(*arguments, "--out", "-").out)["items"]) == sorted(items)
+
+
+def test_a_process_prints_plain_text_in_any_encoding(library: Library) -> None:
+    for environment in ({}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "25"}, {"COLUMNS": "1000"}, {"TERM": "dumb"}):
+        shown = spawn(*library.release(*EXACT, k=4), **environment)
+        assert shown.code == 0, shown
+        assert "\x1b" not in shown.out + shown.err
+        if environment != {"COLUMNS": "25"}:
+            assert "[bold]Dune[/bold]" in shown.out
+        assert ("源氏物語" in shown.out) == (environment != {"PYTHONIOENCODING": "ascii"})
+        assert max(map(len, shown.out.splitlines())) <= min(int(environment.get("COLUMNS", 80)), 100)
+    recorded = spawn(*library.release(*EXACT, "--out", "-", k=4), PYTHONIOENCODING="ascii")
+    assert record_of(recorded.out)["items"] == BEST[:4]
+    assert "\x1b" in spawn(*library.release(*EXACT), FORCE_COLOR="1").out

@@ -1,0 +1,50 @@
+"""On a terminal there are colours and progress; elsewhere, and with NO_COLOR, there are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from .command import COMMAND
+from .conftest import Library
+
+EXACT = "--epsilon", 10**6
+COLOUR = "\x1b[3"
+CURSOR = "\x1b[?25l"
+
+
+def _on_a_terminal(stream: str, arguments: tuple[object, ...], **environment: str) -> str:
+    """What the command writes to ``stream`` where that is a terminal and the other stream is none."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ours, theirs = pty.openpty()
+    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    running = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], env={**plain, "TERM": "xterm-256color", **environment}, **streams
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            read = os.read(ours, 4096)
+        except OSError:  # what Linux says when the other end is closed
+            read = b""
+        if not read:
+            break
+        seen += read
+    os.close(ours)
+    assert running.wait(timeout=60) == 0
+    return seen.decode("utf-8")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no pseudo-terminals")
+def test_colours_and_progress_are_for_terminals(library: Library) -> None:
+    listed = "proofs", "core/user"
+    assert COLOUR in _on_a_terminal("stdout", listed)
+    assert COLOUR not in _on_a_terminal("stdout", listed, NO_COLOR="1")
+    progress = _on_a_terminal("stderr", library.release(*EXACT, "--out", "-"))
+    assert CURSOR in progress
+    assert "reading and counting" in progress
