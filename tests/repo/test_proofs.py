@@ -217,6 +217,12 @@ def test_document_builds(name: str, tmp_path: Path) -> None:
     assert pdf.read_bytes().startswith(b"%PDF")
 
 
+def test_building_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    require_tex()
+    assert proofs.main(["metrics/range_distance", "--pdf", str(tmp_path)]) == 0
+    assert str(tmp_path / "metrics-range_distance.pdf") in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("fault", "report"),
     [
