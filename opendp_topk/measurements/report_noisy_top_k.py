@@ -62,7 +62,7 @@ def make_report_noisy_top_k(
         ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``):
 
         - MaxDivergence: epsilon = min(k, d - 1) r, attained.
-        - RangeDivergence: (min(2 k, d) - 1) r, a supremum that is not smaller for k < d - 1.
+        - RangeDivergence: (min(2 k, d) - 1) r, the exact supremum.
         - ZeroConcentratedDivergence: rho = min(k, d - 1) r^2 / 8.
 
         Where d is unknown the bounds in d are dropped. A set with k = d costs 0. All maps are exact rationals,
