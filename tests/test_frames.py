@@ -88,14 +88,13 @@ def pyarrow_dictionary(columns: Columns, integers: bool) -> Any:
 def duckdb_relation(columns: Columns, integers: bool) -> Any:
     duckdb = needs("duckdb")
     kind = "BIGINT" if integers else "VARCHAR"
-    connection = duckdb.connect()
     names = list(columns)
-    connection.execute(f"CREATE TABLE loans ({', '.join(f'{name} {kind}' for name in names)})")
+    duckdb.execute(f"CREATE OR REPLACE TABLE loans ({', '.join(f'{name} {kind}' for name in names)})")
     rows = list(zip(*columns.values(), strict=True))
     if rows:
         row = f"({', '.join('?' for _ in names)})"
-        connection.execute(f"INSERT INTO loans VALUES {', '.join([row] * len(rows))}", sum(rows, ()))
-    return connection.table("loans")
+        duckdb.execute(f"INSERT INTO loans VALUES {', '.join([row] * len(rows))}", sum(rows, ()))
+    return duckdb.table("loans")
 
 
 def duckdb_enum(columns: Columns, integers: bool) -> Any:
