@@ -35,6 +35,7 @@ def raises_exactly(error: type[BaseException], call: Callable[[], Any], *fragmen
     for fragment in fragments:
         assert fragment in str(caught.value), f"{fragment!r} is missing from the message {str(caught.value)!r}"
     assert leaks(caught.value) == []
+    assert caught.value.__context__ is None, "raised inside an except block: the foreign exception travels with it"
     return caught.value
 
 
