@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,10 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
     """``items`` as a tuple of distinct hashable values.
 
     Raises:
-        CandidatesError: ``items`` is empty, is a single string, repeats an item, or holds an unhashable one.
+        CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, or holds an unhashable one.
     """
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise CandidatesError(f"{name} must be a list of the public candidates, not {type(items).__name__}")
+    if isinstance(items, str | bytes | Set) or not isinstance(items, Iterable):
+        raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
     listed = tuple(items)
     if not listed:
         raise CandidatesError(f"{name} must hold at least one candidate")

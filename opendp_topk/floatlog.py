@@ -33,7 +33,7 @@ def log_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 def minus_log1m_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     """Bounds (a, b) with a <= -ln(1 - lower) and -ln(1 - upper) <= b, for 0 <= lower <= upper <= 2^-6.
 
-    The relative error is at most 2^-47, however small the argument.
+    The relative error is at most 2^-47 for arguments of at least 2^-60; below, an absolute 2^-1070 is added.
     """
     return _series(lower) * (1 - 2.0**-48), _series(upper) * (1 + 2.0**-48) + 2.0**-1070  # [series-slack]
 

@@ -97,6 +97,8 @@ def test_a_transformation_into_a_domain_of_known_size_keeps_it() -> None:
         ([{SENTINEL_TEXT: 1}], "hashable"),
         (SENTINEL_TEXT, "not str"),
         (b"ash", "not bytes"),
+        ({SENTINEL_TEXT, "ash"}, "in order, not set"),
+        (frozenset("ab"), "in order, not frozenset"),
         (3, "not int"),
         (None, "not NoneType"),
     ],

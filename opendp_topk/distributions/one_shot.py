@@ -21,7 +21,7 @@ from ..errors import CapacityError, ParameterError
 from ..noise import Exponential, Gumbel, Noise
 
 _WORKING_DIGITS = 50
-_MOST_OUTCOMES = 200_000
+_MOST_WORK = 5_000_000
 
 Outcome = tuple[int, ...]
 
@@ -51,15 +51,15 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
         ordered: Rankings if True, sets (ascending tuples) otherwise.
 
     Raises:
-        CapacityError: There are more than 200,000 rankings.
+        CapacityError: The rankings times d^2 are more than 5,000,000: more than some seconds of work.
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
     if k > d:
         raise ParameterError(f"the exact distribution needs at least k scores ({k})")
-    if perm(d, k) > _MOST_OUTCOMES:
+    if perm(d, k) * d * d > _MOST_WORK:
         raise CapacityError(
-            f"the exact distribution has {perm(d, k)} rankings and at most {_MOST_OUTCOMES} are enumerated: "
+            f"the exact distribution of {k} winners among {d} scores has {perm(d, k)} rankings, too many to enumerate: "
             "use fewer scores"
         )
     if noiseless:

@@ -69,6 +69,7 @@ def make_user_measurement(
         parameters={"mechanism": "user"} | _check.parameters(parameters),
         exact_distribution=distribution,
         accuracy_bound=accuracy,
+        n_candidates=getattr(input_domain, "size", None),
     )
     # end-proof-region: user_measurement
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opendp_topk.candidates import index_candidates
 from opendp_topk.domains import AtomDomain, FrameDomain, VectorDomain
 from opendp_topk.errors import MapError, ParameterTypeError, SpaceError
 from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
 from opendp_topk.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from opendp_topk.metrics import LInfDistance, UserDistance
+from opendp_topk.transformations.user import make_user_transformation
 
 from ..concepts.examples import COUNTS, geometric_choice, powers
 from ..concepts.links import check_constructor, check_measurement
@@ -117,3 +119,10 @@ def test_the_function_receives_the_validated_value() -> None:
     measurement = geometric_choice((VectorDomain(AtomDomain(int), size=2), LInfDistance()), function=seen.append)
     measurement([1, 2**63])
     assert seen[0].dtype == np.uint64
+
+
+def test_a_known_size_is_the_number_of_candidates() -> None:
+    space = VectorDomain(AtomDomain(int), size=3), LInfDistance()
+    last = make_user_measurement(*space, MaxDivergence(), function=lambda x: len(x) - 1, privacy_map=lambda d_in: 0.0)
+    doubled = make_user_transformation(*space, *space, function=lambda x: 2 * x, stability_map=lambda d_in: 2 * d_in)
+    assert (doubled >> last >> index_candidates(["ash", "birch", "cedar"]))([1, 2, 3]) == "cedar"
