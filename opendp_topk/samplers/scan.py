@@ -40,7 +40,7 @@ class Scan:
     def levels(self, values: NDArray[Any]) -> Indices:
         """How many leading ones a uniform needs, at least, to lift each of these scores to the threshold."""
         threshold = np.array([self.threshold])
-        gap = noisy_bounds(-self.scores.advantages(values, self.reference), threshold, threshold)[0]  # [gap]
+        gap = noisy_bounds(-self.scores.advantages(values, self.reference), threshold, np.zeros(1))[0]  # [gap]
         return np.searchsorted(self.table.tail, gap, side="right") - 1  # [level]
 
     def near(self, values: NDArray[Any], level: int) -> NDArray[np.bool_]:
