@@ -230,7 +230,12 @@ def test_releases_have_the_promised_shape_and_order() -> None:
 
 @pytest.mark.parametrize(
     ("optimize", "release", "winners"),
-    [("max", "ranking", [1, 3, 0]), ("max", "set", [0, 1, 3]), ("min", "ranking", [4, 0, 2]), ("min", "set", [0, 2, 4])],
+    [
+        ("max", "ranking", [1, 3, 0]),
+        ("max", "set", [0, 1, 3]),
+        ("min", "ranking", [4, 0, 2]),
+        ("min", "set", [0, 2, 4]),
+    ],
 )
 def test_without_noise_the_lowest_index_wins_ties(optimize: str, release: str, winners: list[int]) -> None:
     exact = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=0.0, optimize=optimize, release=release)
