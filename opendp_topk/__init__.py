@@ -34,10 +34,15 @@ from .errors import (
     TableError,
     TopKError,
 )
+from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
+from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
+from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
+from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from .measurements.user import make_user_measurement, then_user_measurement
 from .measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
+from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from .partials import Partial
 from .proof import Proof
 from .search import binary_search_chain, binary_search_param
@@ -57,10 +62,15 @@ __all__ = [
     "DistanceError",
     "Domain",
     "EntropyError",
+    "Exponential",
     "FrameDomain",
+    "Gumbel",
+    "HalfLogistic",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
+    "Laplace",
+    "Logistic",
     "MapError",
     "MaxDivergence",
     "Measure",
@@ -89,11 +99,19 @@ __all__ = [
     "binary_search_param",
     "index_candidates",
     "make_count_by_item",
+    "make_exponential_mechanism",
+    "make_lipschitz_top_k",
+    "make_peeled_top_k",
+    "make_permute_and_flip",
     "make_report_noisy_top_k",
     "make_user_measurement",
     "make_user_transformation",
     "read_table",
     "then_count_by_item",
+    "then_exponential_mechanism",
+    "then_lipschitz_top_k",
+    "then_peeled_top_k",
+    "then_permute_and_flip",
     "then_report_noisy_top_k",
     "then_user_measurement",
     "then_user_transformation",

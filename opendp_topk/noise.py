@@ -119,25 +119,95 @@ def _up(x: Floats) -> Floats:
 
 
 def Gumbel() -> Noise:
-    """Gumbel noise: F(z) = exp(-exp(-z)), F^{-1}(U) = -ln(-ln U)."""
+    """Gumbel noise: F(z) = exp(-exp(-z)), F^{-1}(U) = -ln(-ln U).
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.Gumbel())
+        >>> top3.map(1)
+        0.5
+    """
     return Noise("Gumbel", _gumbel, _gumbel_floats)
 
 
 def Exponential() -> Noise:
-    """Exponential noise: F(z) = 1 - exp(-z) for z >= 0, F^{-1}(U) = -ln V."""
+    """Exponential noise: F(z) = 1 - exp(-z) for z >= 0, F^{-1}(U) = -ln V.
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.Exponential())
+        >>> top3.map(1)
+        0.5
+    """
     return Noise("Exponential", _exponential, _exponential_floats)
 
 
 def HalfLogistic() -> Noise:
-    """Half-logistic noise: F(z) = tanh(z / 2) for z >= 0, F^{-1}(U) = ln((1 + U) / V)."""
+    """Half-logistic noise: F(z) = tanh(z / 2) for z >= 0, F^{-1}(U) = ln((1 + U) / V).
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.HalfLogistic())
+        >>> top3.map(1)
+        0.5
+    """
     return Noise("HalfLogistic", _half_logistic, _half_logistic_floats)
 
 
 def Laplace() -> Noise:
-    """Laplace noise: density exp(-|z|) / 2, F^{-1}(U) = ln(2 U) below the median, -ln(2 V) above."""
+    """Laplace noise: density exp(-|z|) / 2, F^{-1}(U) = ln(2 U) below the median, -ln(2 V) above.
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.Laplace())
+        >>> top3.map(1)
+        0.5
+    """
     return Noise("Laplace", _laplace, _laplace_floats)
 
 
 def Logistic() -> Noise:
-    """Logistic noise: F(z) = 1 / (1 + exp(-z)), F^{-1}(U) = ln U - ln V."""
+    """Logistic noise: F(z) = 1 / (1 + exp(-z)), F^{-1}(U) = ln U - ln V.
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.Logistic())
+        >>> top3.map(1)
+        0.5
+    """
     return Noise("Logistic", _logistic, _logistic_floats)

@@ -1,14 +1,15 @@
 """Exact law and accuracy of the k best of independently perturbed scores (one-shot top-k).
 
-Every sum below has nonnegative terms only, so nothing cancels. With 50 digits of working precision, and one more
-for every digit of the scores' spread, every probability has more than 30 correct digits, however small it is.
+With Gumbel and exponential noise every sum below has nonnegative terms only, so nothing cancels. With 50 digits of
+working precision, and one more for every digit of the scores' spread, every probability has more than 30 correct
+digits, however small it is. The laws of the three other noises come from power series (``series.py``).
 
 Proof: proofs/distributions/one_shot.tex
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from itertools import permutations
 from math import factorial, perm
@@ -18,7 +19,8 @@ import mpmath
 
 from ..arithmetic import exact, scaled_log_up
 from ..errors import CapacityError, ParameterError
-from ..noise import Exponential, Gumbel, Noise
+from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from . import series
 
 _WORKING_DIGITS = 50
 _MOST_WORK = 5_000_000
@@ -29,13 +31,20 @@ Outcome = tuple[int, ...]
 def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
     """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
 
-    tau ln(d / alpha) for exponential noise and tau ln(d k / alpha) for Gumbel noise, rounded up.
+    With c = ln(d / alpha): tau c for exponential noise and 2 tau c for Laplace noise. With c = ln(2 d / alpha): tau c
+    for half-logistic noise and 2 tau c for logistic noise. For Gumbel noise tau ln(d k / alpha). Rounded up.
     """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
     # proof-region: accuracy
-    choices = n_candidates * (k if noise == Gumbel() else 1)  # [union]
-    return scaled_log_up(tau, choices / exact(alpha))  # [bound]
+    sides, odds = {
+        Gumbel(): (1, k),
+        Exponential(): (1, 1),
+        HalfLogistic(): (1, 2),
+        Laplace(): (2, 1),
+        Logistic(): (2, 2),
+    }[noise]  # [union]
+    return scaled_log_up(sides * tau, odds * n_candidates / exact(alpha))  # [bound]
     # end-proof-region: accuracy
 
 
@@ -44,14 +53,15 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
     """The probability of every ranking (or set) of k indices.
 
     Args:
-        noise: ``Gumbel()`` or ``Exponential()``.
+        noise: One of the five noises.
         scores: The scores in units of the scale, larger being better.
         noiseless: Whether the scale is 0: then the exact top-k has probability 1.
         k: The number of winners, at most ``len(scores)``.
         ordered: Rankings if True, sets (ascending tuples) otherwise.
 
     Raises:
-        CapacityError: The rankings times d^2 are more than 5,000,000: more than some seconds of work.
+        CapacityError: The rankings times d^2 are more than 5,000,000, or the series take more than 20,000,000
+            steps: more than some seconds of work.
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
@@ -65,22 +75,31 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
     if noiseless:
         best = tuple(sorted(range(d), key=lambda i: (-scores[i], i))[:k])
         return {best if ordered else tuple(sorted(best)): mpmath.mpf(1)}  # [point-mass]
-    ranking = {Gumbel(): _gumbel_ranking, Exponential(): _exponential_ranking}[noise]
     top = max(scores)
     shifted = [score - top for score in scores]  # [shift]
     spread = int(top - min(scores))
     with mpmath.workdps(_WORKING_DIGITS + spread.bit_length() // 3 + 1):  # [digits]
-        weights = [mpmath.exp(_number(score)) for score in shifted]
+        ranking = _ranking(noise, shifted, k)
         result: dict[Hashable, Any] = {}
         for outcome in permutations(range(d), k):
             released = outcome if ordered else tuple(sorted(outcome))
-            result[released] = result.get(released, mpmath.mpf(0)) + ranking(shifted, weights, outcome)  # [orders]
+            result[released] = result.get(released, mpmath.mpf(0)) + ranking(outcome)  # [orders]
         return result
 
 
-def _gumbel_ranking(scores: Sequence[Fraction], weights: Sequence[Any], outcome: Outcome) -> Any:
+def _ranking(noise: Noise, scores: list[Fraction], k: int) -> Callable[[Outcome], Any]:
+    """The probability of a ranking, as a function of the ranking, at the caller's precision or a higher one."""
+    if noise not in (Gumbel(), Exponential()):
+        return series.ranking(noise, scores, k)  # [series]
+    weights = [mpmath.exp(_number(score)) for score in scores]  # [weights]
+    if noise == Gumbel():
+        return lambda outcome: _gumbel_ranking(weights, outcome)
+    return lambda outcome: _exponential_ranking(scores, weights, outcome)
+
+
+def _gumbel_ranking(weights: Sequence[Any], outcome: Outcome) -> Any:
     """The product of the softmax probabilities of each winner among those left."""
-    left = set(range(len(scores)))
+    left = set(range(len(weights)))
     probability = mpmath.mpf(1)
     for winner in outcome:
         probability *= weights[winner] / mpmath.fsum(weights[i] for i in sorted(left))  # [softmax]

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from .. import _check
 from .._check import Number
-from ..arithmetic import exact, round_up
-from ..core import Measurement, proven, require_space
-from ..distributions import one_shot
+from ..core import Measurement, proven
 from ..domains import VectorDomain
-from ..errors import DataLengthError, ParameterTypeError
-from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..measures import MaxDivergence, Measure
 from ..metrics import ScoreMetric
 from ..noise import Exponential, Gumbel
 from ..partials import partial
-from ..samplers import noiseless, race
-
-Scores = NDArray[Any]
+from ._one_shot import one_shot
+from ._selection import selection
 
 
 @proven("measurements/report_noisy_top_k")
@@ -100,71 +89,19 @@ def make_report_noisy_top_k(
         10
     """
     # proof-region: report_noisy_top_k
-    require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
-    size = input_domain.size
-    k = _check.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
-    scale = _check.scale(scale)  # [check-scale]
-    sign = {"max": 1, "min": -1}[_check.choice("optimize", optimize, ("max", "min"))]  # [sign]
-    ordered = _check.choice("release", release, ("ranking", "set")) == "ranking"
-    if isinstance(output_measure, MaxDivergence):
-        noise = Exponential()  # [max-noise]
-    elif isinstance(output_measure, RangeDivergence | ZeroConcentratedDivergence):
-        noise = Gumbel()  # [range-noise]
-    else:
-        raise ParameterTypeError(
-            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
-        )
-    tau = exact(scale)
-    steps = k if size is None else min(k, size - 1)  # [cap-steps]
-    spread = (2 * k if size is None else min(2 * k, size)) - 1  # [cap-spread]
-
-    def function(scores: Scores) -> NDArray[np.int64]:
-        if k > len(scores):
-            raise DataLengthError(f"scores must hold at least k elements ({k})")  # [check-length]
-        if tau == 0:
-            return noiseless.top_k(scores, k, sign=sign, ordered=ordered)  # [exact-top-k]
-        return race.top_k(scores, tau, noise, k, sign=sign, ordered=ordered)  # [race]
-
-    def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(d_in)  # [range-distance]
-        if range_distance == 0 or (k == size and not ordered):
-            return 0.0  # [free]
-        if tau == 0 or range_distance == float("inf"):
-            return output_measure.infinite  # [no-noise]
-        r = exact(range_distance) / tau
-        if isinstance(output_measure, MaxDivergence):
-            return round_up(steps * r)  # [max-map]
-        if isinstance(output_measure, RangeDivergence):
-            return round_up(spread * r)  # [range-map]
-        return round_up(steps * r * r / 8)  # [zcdp-map]
-
-    return Measurement(
-        input_domain=input_domain,
-        input_metric=input_metric,
-        output_measure=output_measure,
-        function=function,
-        privacy_map=privacy_map,
-        parameters={
-            "mechanism": "report_noisy_top_k",
-            "noise": noise.name,
-            "k": k,
-            "scale": scale,
-            "optimize": optimize,
-            "release": release,
-        },
-        exact_distribution=lambda scores: one_shot.law(noise, _scaled(scores, tau, sign), tau == 0, k, ordered),
-        accuracy_bound=lambda n, alpha: one_shot.accuracy(noise, n, k, tau, alpha),  # [accuracy]
-        decode=lambda outcome: np.array(outcome, dtype=np.int64),
-        n_candidates=size,
+    noise = Exponential() if isinstance(output_measure, MaxDivergence) else Gumbel()  # [noise]
+    return selection(
+        one_shot(noise),
+        {"mechanism": "report_noisy_top_k", "noise": noise.name},
+        input_domain,
+        input_metric,
+        output_measure,
+        k=k,
+        scale=scale,
+        optimize=optimize,
+        release=release,
     )
-
-
-def _scaled(scores: Scores, tau: Fraction, sign: int) -> list[Fraction]:
-    """The scores as exact multiples of the scale (of 1 where the scale is 0), larger being better."""
-    return [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
-
-
-# end-proof-region: report_noisy_top_k
+    # end-proof-region: report_noisy_top_k
 
 
 then_report_noisy_top_k = partial(make_report_noisy_top_k)

@@ -1,0 +1,52 @@
+"""One-shot selection: independent noise on every score at once, and the k best are released.
+
+Proof: proofs/measurements/one_shot.tex
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ..arithmetic import round_up
+from ..distributions import one_shot as laws
+from ..measures import MaxDivergence, Measure, RangeDivergence
+from ..noise import Exponential, Gumbel, Laplace, Logistic, Noise
+from ..samplers import race
+from ._permute_and_flip_range import permute_and_flip_range
+from ._selection import Engine
+
+
+# proof-region: one_shot
+def one_shot(noise: Noise) -> Engine:
+    """The selection of the k best of scores with independent ``noise``, one of the five."""
+    return Engine(
+        sample=lambda scores, tau, k, sign, ordered: race.top_k(scores, tau, noise, k, sign=sign, ordered=ordered),
+        loss=lambda measure, k, size, ordered, r: one_shot_loss(measure, noise, k, size, ordered, r),
+        law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, ordered),
+        accuracy=lambda n, k, tau, alpha: laws.accuracy(noise, n, k, tau, alpha),
+    )  # [engine]
+
+
+def one_shot_loss(measure: Measure, noise: Noise, k: int, size: int | None, ordered: bool, r: Fraction) -> float:
+    """The loss of the k best of noisy scores (a ranking if ``ordered``, else a set) at range distance ``r > 0``.
+
+    ``measure`` is one of the three main measures, ``size`` the number of candidates where it is known.
+    """
+    steps = k if size is None else min(k, size - 1)  # [cap-steps]
+    if steps == 0 or (k == size and not ordered):
+        return 0.0  # [free]
+    width = 2 * k if size is None else min(2 * k, size)  # [cap-width]
+    if noise in (Laplace(), Logistic()):
+        if size is not None:
+            steps = min(k, size // 2 if ordered else size - k)  # [two-sided]
+        width = 2 * steps  # [two-sided-width]
+    if isinstance(measure, MaxDivergence):
+        return round_up(steps * r)  # [max-map]
+    if noise == Gumbel():
+        return round_up((width - 1) * r if isinstance(measure, RangeDivergence) else steps * r * r / 8)  # [gumbel]
+    single = noise == Exponential() and steps == 1
+    bound = permute_and_flip_range(r) if single else width * r  # [bounded-range]
+    return round_up(bound if isinstance(measure, RangeDivergence) else bound * bound / 8)  # [hoeffding]
+
+
+# end-proof-region: one_shot

@@ -1,0 +1,125 @@
+"""What the constructors of selection share: the checks, the call, the map's ends, and the declared law.
+
+Proof: proofs/measurements/selection.tex
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _check
+from .._check import Number
+from ..arithmetic import exact
+from ..core import Measurement, require_space
+from ..domains import VectorDomain
+from ..errors import DataLengthError, ParameterTypeError
+from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..metrics import ScoreMetric
+from ..samplers import noiseless
+
+Scores = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way to select k of the scores: how it is drawn, what it costs, its exact law and its accuracy.
+
+    ``sample(scores, tau, k, sign, ordered)`` draws a release for a scale tau > 0.
+    ``loss(measure, k, size, ordered, r)`` is what it costs at range distance r > 0 in units of the scale.
+    ``law(scores, noiseless, k, ordered)`` is the law for scores in units of the scale, larger being better.
+    ``accuracy(n_candidates, k, tau, alpha)`` is the bound of its accuracy theorem.
+    """
+
+    sample: Callable[[Scores, Fraction, int, int, bool], NDArray[np.int64]]
+    loss: Callable[[Measure, int, int | None, bool, Fraction], float]
+    law: Callable[[list[Fraction], bool, int, bool], dict[Hashable, Any]]
+    accuracy: Callable[[int, int, Fraction, Any], float]
+
+
+# proof-region: selection
+def selection(
+    engine: Engine,
+    names: Mapping[str, Any],
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+    *,
+    k: int,
+    scale: Number,
+    optimize: str,
+    release: str,
+) -> Measurement:
+    """The measurement that releases k indices drawn by ``engine``; ``names`` lead its parameters."""
+    require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
+    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):  # [check-measure]
+        raise ParameterTypeError(
+            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
+        )
+    size = input_domain.size
+    k = _check.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
+    scale = _check.scale(scale)  # [check-scale]
+    sign = {"max": 1, "min": -1}[_check.choice("optimize", optimize, ("max", "min"))]  # [sign]
+    ordered = _check.choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
+    tau = exact(scale)
+
+    def function(scores: Scores) -> NDArray[np.int64]:
+        if k > len(scores):
+            raise DataLengthError(f"scores must hold at least k elements ({k})")  # [check-length]
+        if tau == 0:
+            return noiseless.top_k(scores, k, sign=sign, ordered=ordered)  # [exact-top-k]
+        return engine.sample(scores, tau, k, sign, ordered)  # [sample]
+
+    def privacy_map(d_in: Number) -> Any:
+        range_distance = input_metric.range_distance(d_in)  # [range-distance]
+        if range_distance == 0 or (k == size and not ordered):
+            return 0.0  # [free]
+        if tau == 0 or range_distance == float("inf"):
+            return output_measure.infinite  # [no-noise]
+        return engine.loss(output_measure, k, size, ordered, exact(range_distance) / tau)  # [loss]
+
+    def law(scores: Scores) -> dict[Hashable, Any]:
+        units = [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
+        return engine.law(units, tau == 0, k, ordered)  # [law]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
+        exact_distribution=law,
+        accuracy_bound=lambda n, alpha: engine.accuracy(n, k, tau, alpha),  # [accuracy]
+        decode=lambda outcome: np.array(outcome, dtype=np.int64),
+        n_candidates=size,
+    )
+
+
+def single(
+    engine: Engine,
+    mechanism: str,
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+    *,
+    scale: Number,
+    optimize: str,
+) -> Measurement:
+    """The measurement that releases one index drawn by ``engine``, as an int."""
+    space = input_domain, input_metric
+    ranking = selection(engine, {}, *space, output_measure, k=1, scale=scale, optimize=optimize, release="ranking")
+    return replace(
+        ranking,
+        function=lambda scores: int(ranking.function(scores)[0]),  # [index]
+        parameters={"mechanism": mechanism, "scale": ranking.parameters["scale"], "optimize": optimize},
+        decode=lambda outcome: int(outcome[0]),  # [decode-index]
+    )
+
+
+# end-proof-region: selection

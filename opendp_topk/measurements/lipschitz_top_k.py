@@ -1,0 +1,122 @@
+"""Lipschitz top-k: the k best of independently perturbed scores, with the noise named by the caller."""
+
+from __future__ import annotations
+
+from .. import _check
+from .._check import Number
+from ..core import Measurement, proven
+from ..domains import VectorDomain
+from ..errors import ParameterError
+from ..measures import Measure
+from ..metrics import ScoreMetric
+from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from ..partials import partial
+from ._one_shot import one_shot
+from ._selection import selection
+
+
+@proven("measurements/lipschitz_top_k")
+def make_lipschitz_top_k(
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+    *,
+    k: int,
+    scale: Number,
+    noise: Noise,
+    optimize: str = "max",
+    release: str = "ranking",
+) -> Measurement:
+    """Release the indices of the k best noisy scores, with noise of the caller's choice.
+
+    Independent noise of scale ``scale`` is added to every score at once, and the indices of the k largest
+    (smallest) sums are released. A ranking needs noise of class A, f(z + c) >= e^{-c} f(z); for a set it is enough
+    that ln(1 - F) is 1-Lipschitz. All five noises meet both conditions.
+
+    Args:
+        input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
+            privacy map where the domain declares its size.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        k: The number of winners, 1 <= k <= d.
+        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
+            lowest index first among equal scores, with an infinite privacy loss.
+        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
+        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+        release: ``"ranking"`` for an ordered release, ``"set"`` for an unordered one.
+
+    Returns:
+        A :class:`Measurement` whose releases are int64 arrays of shape (k,): for a ranking best first, for a
+        set in ascending order. Ties have probability zero.
+
+    Privacy:
+        With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
+        ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``), and
+        a(r) = r + 2 ln(2 - exp(-r / 2)):
+
+        ==============================  ===================  =======================  ==========================
+        noise                           MaxDivergence        RangeDivergence          ZeroConcentratedDivergence
+        ==============================  ===================  =======================  ==========================
+        Gumbel                          min(k, d - 1) r      (min(2 k, d) - 1) r      min(k, d - 1) r^2 / 8
+        Exponential, k = 1              r                    a(r)                     a(r)^2 / 8
+        Exponential, k >= 2             min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
+        HalfLogistic                    min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
+        Laplace, Logistic               m r                  2 m r                    (m r)^2 / 2
+        ==============================  ===================  =======================  ==========================
+
+        where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in
+        d are dropped. A ranking of two out of two is a choice of one. A set with k = d costs 0.
+
+    Accuracy:
+        With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th
+        best score. With c = ln(d / alpha) and C = ln(2 d / alpha) the bound is scale ln(d k / alpha) for Gumbel,
+        scale c for exponential, scale C for half-logistic, 2 scale c for Laplace, 2 scale C for logistic noise.
+
+    Raises:
+        ParameterError: ``k``, ``scale``, ``noise``, ``optimize`` or ``release`` is out of range or of the wrong type.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain, or are fewer than k.
+
+    Runtime:
+        One pass over the scores and O(k log d) noise draws where most scores lie below the k best noisy ones;
+        O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes.
+
+    Proof: proofs/measurements/lipschitz_top_k.tex
+
+    References:
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
+        Composition" (2019).
+        McKenna and Sheldon, "Permute-and-Flip" (2020).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int), size=100), tk.LInfDistance(monotonic=True)
+        >>> best = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=60, scale=8.0, noise=tk.Laplace())
+        >>> best.map(1)
+        6.25
+        >>> len(best(list(range(100))))
+        60
+    """
+    # proof-region: lipschitz_top_k
+    noise = _check.instance("noise", noise, Noise, "Gumbel(), Exponential(), HalfLogistic(), Laplace() or Logistic()")
+    if release == "ranking" and not noise.is_class_a:  # [class-a]
+        raise ParameterError('noise must be of class A for release="ranking": choose another, or release="set"')
+    if not noise.is_lipschitz:  # [lipschitz]
+        raise ParameterError("noise must be Lipschitz: choose one of the five noises of the library")
+    if noise not in (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()):  # [known]
+        raise ParameterError("noise must be Gumbel(), Exponential(), HalfLogistic(), Laplace() or Logistic()")
+    return selection(
+        one_shot(noise),
+        {"mechanism": "lipschitz_top_k", "noise": noise.name},
+        input_domain,
+        input_metric,
+        output_measure,
+        k=k,
+        scale=scale,
+        optimize=optimize,
+        release=release,
+    )
+    # end-proof-region: lipschitz_top_k
+
+
+then_lipschitz_top_k = partial(make_lipschitz_top_k)

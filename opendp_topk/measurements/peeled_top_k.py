@@ -1,0 +1,134 @@
+"""Peeled top-k: a mechanism for one winner, applied k times, each winner leaving the race."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from .. import _check
+from .._check import Number
+from ..arithmetic import round_up
+from ..core import Measurement, proven
+from ..distributions import peeled as laws
+from ..domains import VectorDomain
+from ..measures import MaxDivergence, Measure, RangeDivergence
+from ..metrics import ScoreMetric
+from ..noise import Exponential, Gumbel
+from ..partials import partial
+from ..samplers import peeled
+from ._one_shot import one_shot
+from ._permute_and_flip_range import permute_and_flip_range
+from ._selection import Engine, selection
+
+
+@proven("measurements/peeled_top_k")
+def make_peeled_top_k(
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+    *,
+    k: int,
+    scale: Number,
+    mechanism: str,
+    optimize: str = "max",
+) -> Measurement:
+    """Release a ranking of k candidates by k choices of one, each among those not chosen yet.
+
+    ``mechanism="exponential"`` peels with the exponential mechanism. That has exactly the law of the k best of
+    scores with Gumbel noise, and is drawn in one pass. ``mechanism="permute_and_flip"`` peels with
+    permute-and-flip, by k races with fresh exponential noise. That is another law than the k best of scores with
+    one draw of exponential noise.
+
+    Args:
+        input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
+            privacy map where the domain declares its size.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        k: The number of winners, 1 <= k <= d.
+        scale: The scale of every choice in units of the scores, finite, >= 0. At 0 the exact top-k is released,
+            lowest index first among equal scores, with an infinite privacy loss.
+        mechanism: ``"exponential"`` or ``"permute_and_flip"``.
+        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+
+    Returns:
+        A :class:`Measurement` whose releases are int64 arrays of shape (k,), best first.
+
+    Privacy:
+        With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
+        ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``),
+        a(r) = r + 2 ln(2 - exp(-r / 2)) and n = min(k, d - 1), for a last choice among one is free:
+
+        - MaxDivergence: n r.
+        - RangeDivergence: (min(2 k, d) - 1) r for ``"exponential"``;
+          min(min(2 k, d) r, a(r) + 2 (n - 1) r) for ``"permute_and_flip"``.
+        - ZeroConcentratedDivergence: n r^2 / 8 for ``"exponential"``; n a(r)^2 / 8 for ``"permute_and_flip"``.
+
+        Where d is unknown the bounds in d are dropped.
+
+    Accuracy:
+        With probability at least 1 - alpha, for every t the t-th winner's score is within scale ln(d k / alpha) of
+        the t-th best score.
+
+    Raises:
+        ParameterError: ``k``, ``scale``, ``mechanism`` or ``optimize`` is out of range or of the wrong type.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain, or are fewer than k.
+
+    Runtime:
+        One pass over the scores for ``"exponential"``, k passes for ``"permute_and_flip"``.
+
+    Proof: proofs/measurements/peeled_top_k.tex
+
+    References:
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
+        Composition" (2019).
+        McKenna and Sheldon, "Permute-and-Flip" (2020).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> top3 = space >> tk.then_peeled_top_k(tk.MaxDivergence(), k=3, scale=6.0, mechanism="permute_and_flip")
+        >>> top3.map(1)
+        0.5
+        >>> top3([0, 1000, 2000, 3000]).tolist()
+        [3, 2, 1]
+    """
+    # proof-region: peeled_top_k
+    _check.choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
+    ranking = selection(
+        one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip,  # [engine]
+        {"mechanism": "peeled_top_k", "choice": mechanism},
+        input_domain,
+        input_metric,
+        output_measure,
+        k=k,
+        scale=scale,
+        optimize=optimize,
+        release="ranking",
+    )
+    return replace(ranking, parameters={name: v for name, v in ranking.parameters.items() if name != "release"})
+
+
+def _loss(measure: Measure, k: int, size: int | None, r: Fraction) -> float:
+    steps = k if size is None else min(k, size - 1)  # [cap-steps]
+    if steps == 0:
+        return 0.0  # [free]
+    if isinstance(measure, MaxDivergence):
+        return round_up(steps * r)  # [max-map]
+    choice = permute_and_flip_range(r)
+    if isinstance(measure, RangeDivergence):
+        width = 2 * k if size is None else min(2 * k, size)
+        return round_up(min(width * r, choice + 2 * (steps - 1) * r))  # [range-map]
+    return round_up(steps * choice * choice / 8)  # [zcdp-map]
+
+
+_permute_and_flip = Engine(
+    sample=lambda scores, tau, k, sign, ordered: peeled.top_k(scores, tau, Exponential(), k, sign=sign),  # [races]
+    loss=lambda measure, k, size, ordered, r: _loss(measure, k, size, r),
+    law=lambda scores, noiseless, k, ordered: laws.law(Exponential(), scores, noiseless, k),  # [law]
+    accuracy=laws.accuracy,
+)
+# end-proof-region: peeled_top_k
+
+
+then_peeled_top_k = partial(make_peeled_top_k)

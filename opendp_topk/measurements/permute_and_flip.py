@@ -1,0 +1,87 @@
+"""Permute-and-flip: one candidate, never chosen worse than by the exponential mechanism of the same pure loss."""
+
+from __future__ import annotations
+
+from .._check import Number
+from ..core import Measurement, proven
+from ..domains import VectorDomain
+from ..measures import Measure
+from ..metrics import ScoreMetric
+from ..noise import Exponential
+from ..partials import partial
+from ._one_shot import one_shot
+from ._selection import single
+
+
+@proven("measurements/permute_and_flip")
+def make_permute_and_flip(
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+    *,
+    scale: Number,
+    optimize: str = "max",
+) -> Measurement:
+    """Release the index of one candidate by permute-and-flip.
+
+    Candidates are visited in random order, and each is accepted with probability exp((score - best score) / scale)
+    until one is. It is drawn as the best of the scores with independent exponential noise, which has exactly this
+    law.
+
+    Args:
+        input_domain: Vectors of d scores, one a candidate, integers or floats.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        scale: The scale in units of the scores, finite, >= 0. At 0 the best candidate is released, the lowest
+            index among equal scores, with an infinite privacy loss.
+        optimize: ``"max"`` for large scores, ``"min"`` for small ones.
+
+    Returns:
+        A :class:`Measurement` whose releases are ints, the index of the chosen candidate.
+
+    Privacy:
+        With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
+        ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``), and
+        a(r) = r + 2 ln(2 - exp(-r / 2)), evaluated by MPFR and rounded up:
+
+        - MaxDivergence: epsilon = r, attained.
+        - RangeDivergence: a(r), attained.
+        - ZeroConcentratedDivergence: rho = a(r)^2 / 8.
+
+        With one candidate the cost is 0, where the domain declares its size.
+
+    Accuracy:
+        With probability at least 1 - alpha the chosen score is within scale ln(d / alpha) of the best one; on
+        average it is within scale (ln d + 1).
+
+    Raises:
+        ParameterError: ``scale`` or ``optimize`` is out of range or of the wrong type.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain.
+
+    Runtime:
+        One pass over the scores and few noise draws where most scores lie below the best noisy one.
+
+    Proof: proofs/measurements/permute_and_flip.tex
+
+    References:
+        McKenna and Sheldon, "Permute-and-Flip" (2020).
+        Ding et al., "The Permute-and-Flip Mechanism is Identical to Report-Noisy-Max with Exponential Noise" (2021).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> best = space >> tk.then_permute_and_flip(tk.RangeDivergence(), scale=1.0)
+        >>> best.map(1)
+        1.6635931315023726
+        >>> best([0, 1000, 3])
+        1
+    """
+    # proof-region: permute_and_flip
+    engine = one_shot(Exponential())  # [exponential-noise]
+    space = input_domain, input_metric
+    return single(engine, "permute_and_flip", *space, output_measure, scale=scale, optimize=optimize)
+    # end-proof-region: permute_and_flip
+
+
+then_permute_and_flip = partial(make_permute_and_flip)
