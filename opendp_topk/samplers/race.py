@@ -83,13 +83,14 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
         _skip(scan, batch, levels)
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
-    near = scan.near(rows[batch], _DEEP)
+    values = rows[batch]
+    near = scan.near(values, _DEEP)
     if _FEW * np.count_nonzero(near) <= near.size:
         _split(scan, batch, near, _DEEP)  # [deep-split]
     elif levels.min() >= LEVELS[0]:
         _skip(scan, batch, levels)  # [shallow-skip]
     else:
-        _split(scan, batch, scan.near(rows[batch], LEVELS[0]), LEVELS[0])  # [shallow-split]
+        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0])  # [shallow-split]
     return warm
 
 
