@@ -20,7 +20,7 @@ LAYERS = [
     ["arithmetic", "floatlog"],
     ["noise", "domains", "metrics", "measures", "frames", "proof"],
     ["samplers.*", "distributions.*"],
-    ["partials", "chaining", "core", "candidates"],
+    ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*", "combinators.*"],
     ["search", "audit.*"],
     ["tables", "cli", "cli.*", "__main__"],
