@@ -42,12 +42,13 @@ def _gumbel(weights: Sequence[Any], outcome: tuple[int, ...]) -> Any:
 
 
 def _exponential(weights: Sequence[Any], outcome: tuple[int, ...]) -> Any:
-    edges = [0, *sorted({1 / weight for weight in weights})]
+    one = weights[0] / weights[0]
+    edges = [one - one, *sorted({1 / weight for weight in weights})]
     pieces = list(pairwise(edges))
-    below: list[Polynomial] = [[1] for _ in pieces]
+    below: list[Polynomial] = [[one] for _ in pieces]
     for t, winner in enumerate(outcome):
         density = [
-            [weights[winner] * c for c in polynomial] if b <= 1 / weights[winner] else [0]
+            [weights[winner] * c for c in polynomial] if b <= 1 / weights[winner] else [one - one]
             for (_, b), polynomial in zip(pieces, below, strict=True)
         ]
         if t == len(outcome) - 1:
