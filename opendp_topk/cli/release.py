@@ -18,7 +18,7 @@ from ..tables import read_table
 from ..transformations.count_by_item import then_count_by_item
 from . import show
 from .candidates import as_integers, read_candidates
-from .options import Epsilon, K, Neighbors, NeighborsOption, Release, ReleaseOption, Rho, Users, target
+from .options import NEIGHBORS, RELEASES, Epsilon, K, NeighborsOption, ReleaseOption, Rho, Users, target
 from .output import STDOUT, Destination
 from .planning import Request
 from .record import record
@@ -46,9 +46,9 @@ def release(
     k: K,
     epsilon: Epsilon = None,
     rho: Rho = None,
-    neighbors: NeighborsOption = Neighbors.add_remove,
+    neighbors: NeighborsOption = NEIGHBORS[0],
     users: Users = 1,
-    kind: ReleaseOption = Release.ranking,
+    kind: ReleaseOption = RELEASES[0],
     out: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +70,7 @@ def release(
     goal = target(epsilon, rho)
     domain = FrameDomain(user=user, item=item)
     listed = read_candidates(candidates)
-    request = Request(k, len(listed), goal, users, neighbors.value, kind.value)
+    request = Request(k, len(listed), goal, users, neighbors, kind)
     scale = request.planned().parameters["scale"]
     with Destination(out, force=force, keep=(table, candidates)) as destination:
         with show.working("reading and counting"):
@@ -82,7 +82,7 @@ def release(
         with _uninterrupted():
             failure = None
             try:
-                destination.write(record(released, measurement, users, neighbors.value))
+                destination.write(record(released, measurement, users, neighbors))
             except TableError as error:
                 failure = error
             if out != STDOUT:

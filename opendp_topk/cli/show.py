@@ -79,8 +79,11 @@ def item(value: Any) -> str:
 def working(what: str) -> Iterator[None]:
     """A spinner with the time that has passed, on standard error and only where that is a terminal."""
     screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield
+        return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+    with Progress(*columns, console=screen, transient=True) as progress:
         progress.add_task(what)
         yield
 
