@@ -128,6 +128,13 @@ def first_digits_alike(rng: random.Random) -> Case:
     return Case(scores, Fraction(1), dict.fromkeys(range(rng.randrange(1, len(scores) + 1)), digits))
 
 
+def late_winners(rng: random.Random) -> Case:
+    """Low scores whose uniforms have so many leading ones that the first digits hardly bound the noise."""
+    scores = [rng.uniform(0, 30) for _ in range(rng.randrange(3, 10))]
+    chosen = rng.sample(range(len(scores)), 2)
+    return Case(scores, Fraction(1), {i: "1" * rng.randrange(14, 90) for i in chosen})
+
+
 CASES = (
     small_integers,
     floats,
@@ -143,6 +150,7 @@ CASES = (
     ladder,
     duplicates_at_the_edge,
     first_digits_alike,
+    late_winners,
 )
 
 
