@@ -81,3 +81,15 @@ def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
         signal.signal(signal.SIGINT, before)
     assert result.code == 0
     assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
+
+
+def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opendp_topk.cli.release.show_release", pressed)
+    result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+    result.complains(130, "interrupted while the release was printed: it was drawn and has its cost")
+    assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
