@@ -44,14 +44,15 @@ def note(line: str) -> None:
 
 
 def rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Names on the left, what they mean on the right."""
+    """Names on the left, what they mean on the right; a single word, such as a path, is never broken."""
     screen, listed = console(), list(pairs)
     indent = max(len(name) for name, _ in listed) + 2
     for name, value in listed:
         text = value if isinstance(value, Text) else Text(value)
-        for number, line in enumerate(text.wrap(screen, max(screen.width - indent, 10))):
+        wrapped = text.wrap(screen, max(screen.width - indent, 10)) if " " in text.plain else [text]
+        for number, line in enumerate(wrapped):
             line.rstrip()
-            screen.print(Text.assemble(((name if number == 0 else "").ljust(indent), "bold"), line))
+            screen.print(Text.assemble(((name if number == 0 else "").ljust(indent), "bold"), line), soft_wrap=True)
 
 
 def table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, right: int = 0) -> None:
