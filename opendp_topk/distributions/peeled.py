@@ -50,7 +50,7 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> di
     d = len(scores)
     if k > d:
         raise ParameterError(f"the exact distribution needs at least k scores ({k})")
-    if perm(d, k) * d * d > _MOST_WORK or d > 1000:
+    if perm(d, k) * d * d > _MOST_WORK:
         raise CapacityError(
             f"the exact distribution of {k} winners among {d} scores has {perm(d, k)} rankings, too many to enumerate: "
             "use fewer scores"

@@ -23,7 +23,7 @@ from gmpy2 import mpfr, mpq
 from ..errors import CapacityError
 from ..noise import HalfLogistic, Laplace, Logistic, Noise
 
-_DIGITS = 60
+_DIGITS = 70
 _MOST_STEPS = 20_000_000
 _WIDEST = Fraction(2, 3)
 
@@ -69,7 +69,7 @@ def ranking(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outco
     """
     d, edges = len(scores), _edges(scores)
     n = len(edges) + 1
-    digits = _DIGITS + ceil((k * (int(edges[-1]) + 1) + d * log(23 * n)) / 2.3)  # [digits]
+    digits = _DIGITS + ceil((k * (int(edges[-1]) + 1) + d * log(30 * n)) / 2.3)  # [digits]
     bits = 10 * digits // 3 + 8  # [bits]
     if perm(d, k) * n * (d + k) * bits > _MOST_STEPS:
         raise CapacityError(
