@@ -1,4 +1,4 @@
-"""Exact laws of one-shot rankings of at most two winners, for every noise, by quadrature over the last winner's value."""
+"""Exact laws of one-shot rankings of one or two winners, for every noise, by quadrature over the last one's value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def rankings(name: str, scores: Sequence[Any], k: int, digits: int = 30) -> dict
     """The probability of each ranking of k <= 2 indices."""
     assert k in (1, 2)
     with mpmath.workdps(digits + 10):
-        numbers = [mpf(score) if isinstance(score, int) else mpf(score.numerator) / score.denominator for score in scores]
+        numbers = [
+            mpf(score) if isinstance(score, int) else mpf(score.numerator) / score.denominator for score in scores
+        ]
         corners = sorted(set(numbers))
         grid = [corners[0] - 60 - digits, corners[0] - 6, *corners, corners[-1] + 6, corners[-1] + 60 + 3 * digits]
         law = {}

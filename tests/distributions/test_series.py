@@ -1,0 +1,134 @@
+"""Exact laws with half-logistic, Laplace and logistic noise, against quadrature, closed forms and symmetries."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import mpmath
+import pytest
+
+from opendp_topk import CapacityError
+from opendp_topk.distributions import one_shot, series
+from opendp_topk.noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+
+from ..oracles import quadrature
+from ..oracles.noise import number
+
+NOISES = [HalfLogistic(), Laplace(), Logistic()]
+every_noise = pytest.mark.parametrize("noise", NOISES, ids=repr)
+VECTORS = [
+    [Fraction(0), Fraction(1), Fraction(-5, 2)],
+    [Fraction(0), Fraction(-9), Fraction(1, 10**12)],
+    [Fraction(2)] * 3 + [Fraction(5, 3)],
+]
+
+
+def law(noise: Noise, scores: list[Any], k: int, ordered: bool = True) -> dict[Any, Any]:
+    with mpmath.workdps(50):
+        return one_shot.law(noise, [Fraction(score) for score in scores], False, k, ordered)
+
+
+def agree(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
+    assert found.keys() == expected.keys()
+    with mpmath.workdps(50):
+        for outcome, p in expected.items():
+            assert abs(found[outcome] - p) <= p * mpmath.mpf("1e-30"), outcome
+
+
+@every_noise
+@pytest.mark.parametrize("scores", VECTORS, ids=str)
+def test_law_is_the_integral_over_the_last_winner(noise: Noise, scores: list[Fraction]) -> None:
+    for k in (1, 2):
+        agree(law(noise, scores, k), quadrature.rankings(noise.name, scores, k))
+
+
+@pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
+def test_the_quadrature_is_right_where_laws_have_closed_forms(noise: Noise) -> None:
+    agree(law(noise, VECTORS[0], 2), quadrature.rankings(noise.name, VECTORS[0], 2))
+
+
+@pytest.mark.parametrize("gap", [Fraction(1, 1000), Fraction(1), Fraction(7, 2), Fraction(60)])
+def test_two_candidates_in_closed_form(gap: Fraction) -> None:
+    with mpmath.workdps(80):
+        e = mpmath.exp(number(gap))
+        lower = {
+            "Laplace": (2 + number(gap)) / (4 * e),
+            "Logistic": 1 - e * (e - 1 - number(gap)) / (e - 1) ** 2,
+        }
+        for noise in (Laplace(), Logistic()):
+            expected = {(0,): 1 - lower[noise.name], (1,): lower[noise.name]}
+            agree(law(noise, [gap, 0], 1), expected)
+
+
+@every_noise
+def test_three_winners_extend_two(noise: Noise) -> None:
+    scores = [0, 2, Fraction(1, 3), -1]
+    two, three, four = (law(noise, scores, k) for k in (2, 3, 4))
+    with mpmath.workdps(50):
+        merged = {y: mpmath.fsum(p for longer, p in three.items() if longer[:2] == y) for y in two}
+        agree(merged, two)
+        agree({y[:3]: p for y, p in four.items()}, three)
+
+
+@pytest.mark.parametrize("noise", [Laplace(), Logistic()], ids=repr)
+def test_symmetric_noise_ranks_backwards_alike(noise: Noise) -> None:
+    scores = [0, 2, Fraction(1, 3), -1]
+    backwards = law(noise, [-score for score in scores], 4)
+    agree({y[::-1]: p for y, p in backwards.items()}, law(noise, scores, 4))
+
+
+@every_noise
+def test_equal_scores_have_equal_odds(noise: Noise) -> None:
+    with mpmath.workdps(50):
+        uniform = {y: mpmath.mpf(1) / 24 for y in permutations(range(4), 3)}
+    agree(law(noise, [5, 5, 5, 5], 3), uniform)
+
+
+@every_noise
+def test_sets_add_up_their_orders(noise: Noise) -> None:
+    scores = [0, 1, 3]
+    ranked, sets = law(noise, scores, 2), law(noise, scores, 2, ordered=False)
+    with mpmath.workdps(50):
+        agree(sets, {(i, j): ranked[i, j] + ranked[j, i] for i, j in ((0, 1), (0, 2), (1, 2))})
+
+
+@every_noise
+def test_small_probabilities_keep_their_digits(noise: Noise) -> None:
+    """Far below: the odds of the last to come first, against quadrature with as many digits as they need."""
+    scores = [Fraction(0), Fraction(-45)]
+    agree(law(noise, scores, 1), quadrature.rankings(noise.name, scores, 1, digits=60))
+
+
+@every_noise
+def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
+    with pytest.raises(CapacityError, match="closer to each other"):
+        law(noise, [0, 2000], 1)
+    with pytest.raises(CapacityError, match="too many steps"):
+        series.ranking(noise, [Fraction(0)] * 9, 5)
+
+
+@every_noise
+@pytest.mark.parametrize("alpha", [0.5, Fraction(1, 20)])
+@pytest.mark.parametrize("k", [1, 2])
+def test_accuracy_bound_fails_no_more_often_than_it_says(noise: Noise, k: int, alpha: Any) -> None:
+    for scores in ([9, 6, 0], [3, 3, 0, 0], [7, 0, 0, 0]):
+        bound = one_shot.accuracy(noise, len(scores), k, Fraction(1), alpha)
+        best = sorted(scores, reverse=True)
+        failure = mpmath.fsum(
+            p for y, p in law(noise, scores, k).items() if any(scores[i] < best[t] - bound for t, i in enumerate(y))
+        )
+        assert failure <= float(alpha)
+
+
+@pytest.mark.parametrize(("noise", "sides", "odds"), [(HalfLogistic(), 1, 2), (Laplace(), 2, 1), (Logistic(), 2, 2)])
+def test_accuracy_is_the_formula_rounded_up(noise: Noise, sides: int, odds: int) -> None:
+    for n in (3, 1000):
+        for scale in (Fraction(1), Fraction(1, 3), Fraction(0)):
+            value = one_shot.accuracy(noise, n, 3, scale, 0.05)
+            with mpmath.workdps(60):
+                true = sides * number(scale) * mpmath.log(number(odds * n / Fraction(0.05)))
+                assert true <= value
+                assert value - true <= 2 * math.ulp(value)

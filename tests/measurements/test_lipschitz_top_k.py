@@ -1,0 +1,291 @@
+"""The claims of make_lipschitz_top_k: every noise and measure against neighbours, false maps, samples, arguments."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
+from opendp_topk.noise import Noise
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import number, realised
+from tests.concepts.sentinels import raises_exactly
+from tests.oracles import quadrature
+from tests.oracles.chi_square import assert_follows
+from tests.oracles.one_shot import sets
+
+NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+every_noise = pytest.mark.parametrize("noise", NOISES, ids=repr)
+
+
+def build(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> tk.Measurement:
+    domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
+    return make_lipschitz_top_k(domain, metric or tk.RangeDistance(), measure, **options)
+
+
+@functools.cache
+def _ranking_law(noise: Noise, scores: tuple[int, ...], k: int, scale: Fraction) -> dict[Any, Any]:
+    return build(None, tk.MaxDivergence(), k=k, scale=scale, noise=noise).distribution(scores)
+
+
+def law(noise: Noise, scores: Any, k: int, scale: Fraction, release: str = "ranking") -> dict[Any, Any]:
+    found = _ranking_law(noise, tuple(score - min(scores) for score in scores), k, scale)
+    with mpmath.workdps(50):
+        return found if release == "ranking" else sets(found)
+
+
+def assert_bounded(noise: Noise, x: Any, y: Any, d_in: int, k: int, scale: Fraction, metric: tk.Metric) -> None:
+    """No measure of the loss between x and y, rankings and sets, exceeds its map."""
+    for release in ("ranking", "set"):
+        before, after = (law(noise, scores, k, scale, release) for scores in (x, y))
+        for measure in MEASURES:
+            options = {"k": k, "scale": scale, "noise": noise, "release": release}
+            claimed = build(len(x), measure, metric, **options).map(d_in)
+            found = realised(measure, before, after)
+            with mpmath.workdps(40):
+                assert found <= claimed * (1 + mpmath.mpf("1e-25")) + mpmath.mpf("1e-27"), (measure, release, x, y)
+
+
+def steps(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
+    """Every move of length one by the metric's definition, that has extreme coordinates."""
+    moves = itertools.product((-1, 0, 1), repeat=d)
+    if metric == tk.LInfDistance():
+        return [move for move in moves if any(move)]
+    if metric == tk.RangeDistance():
+        return [move for move in moves if max(move) - min(move) == 1]
+    return [move for move in moves if max(0, *move) + max(0, *(-m for m in move)) == 1]
+
+
+@every_noise
+@pytest.mark.parametrize("metric", [tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True)], ids=repr)
+def test_no_neighbour_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:
+    for d in (1, 2, 3):
+        for x in ((0,) * d, (0, -1, -2)[:d], (0, -2, -2)[:d]):
+            for move in steps(metric, d) if d > 1 else [(1,)]:
+                y = tuple(a + b for a, b in zip(x, move, strict=True))
+                for k in range(1, d + 1):
+                    assert_bounded(noise, x, y, 1, k, Fraction(1), metric)
+
+
+@every_noise
+@pytest.mark.parametrize(("d", "k", "scale"), [(4, 2, Fraction(1, 2)), (4, 3, Fraction(2)), (5, 1, Fraction(1, 3))])
+def test_no_corner_exceeds_the_map_for_more_candidates(noise: Noise, d: int, k: int, scale: Fraction) -> None:
+    for x, move in (
+        ((0, -1, -1, -2, -2), (0, 1, 1, 0, 0)),
+        ((0, 0, -1, -1, -1), (1, 0, 1, 0, 1)),
+        ((0, 0, 0, 0, 0), (1, 1, 0, 0, 0)),
+    ):
+        y = tuple(a + b for a, b in zip(x, move, strict=True))[:d]
+        assert_bounded(noise, x[:d], y, 1, k, scale, tk.RangeDistance())
+
+
+def test_k_r_is_no_range_map_of_gumbel_noise() -> None:
+    """s = (0, -g, -g, -2g), delta = (0, r, r, 0), k = 2: the map that is planted here is refuted."""
+    x, y = (0, -12, -12, -24), (0, -11, -11, -24)
+    found = realised(tk.RangeDivergence(), *(law(tk.Gumbel(), z, 2, Fraction(1)) for z in (x, y)))
+    planted = 2.0
+    assert found > 1.4 * planted
+    assert 0.97 * 3 <= found <= build(4, tk.RangeDivergence(), k=2, scale=1, noise=tk.Gumbel()).map(1) == 3
+
+
+def test_k_r_squared_half_is_no_zcdp_map_of_exponential_noise() -> None:
+    """s = (0, -r/2, -r), delta = (0, r, r), k = 2, r = 1e-3, alpha = 300: 1.0705 of the planted map."""
+    r, alpha, scale = mpmath.mpf("1e-3"), 300, Fraction(2000)
+    before, after = (law(tk.Exponential(), z, 2, scale) for z in ((0, -1, -2), (0, 1, 0)))
+    with mpmath.workdps(40):
+        moment = mpmath.fsum(p * (after[outcome] / p) ** alpha for outcome, p in before.items())
+        found = mpmath.log(moment) / (alpha - 1) / alpha
+        planted = 2 * r**2 / 2
+        assert 1.0704 < found / planted < 1.0706
+        measure = tk.ZeroConcentratedDivergence()
+        assert found <= build(3, measure, k=2, scale=scale, noise=tk.Exponential()).map(2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("release", ["ranking", "set"])
+def test_the_pure_loss_of_exponential_noise_is_attained(k: int, release: str) -> None:
+    x, y = (1, *[0] * k), (1, *[1] * k)
+    found = realised(tk.MaxDivergence(), *(law(tk.Exponential(), z, k, Fraction(1), release) for z in (x, y)))
+    claimed = build(k + 1, tk.MaxDivergence(), k=k, scale=1, noise=tk.Exponential(), release=release).map(1)
+    assert 0.999 * claimed <= found
+
+
+R = Fraction(2, 7)
+A_PF = Fraction(math.fsum([2 / 7, 2 * math.log(2 - math.exp(-1 / 7))]))
+TABLE = [
+    (tk.Gumbel(), 3, None, "ranking", 3 * R, 5 * R, 3 * R**2 / 8),
+    (tk.Gumbel(), 3, 5, "set", 3 * R, 4 * R, 3 * R**2 / 8),
+    (tk.Gumbel(), 5, 5, "ranking", 4 * R, 4 * R, 4 * R**2 / 8),
+    (tk.Exponential(), 1, None, "ranking", R, A_PF, A_PF**2 / 8),
+    (tk.Exponential(), 1, 9, "set", R, A_PF, A_PF**2 / 8),
+    (tk.Exponential(), 2, 2, "ranking", R, A_PF, A_PF**2 / 8),
+    (tk.Exponential(), 2, None, "ranking", 2 * R, 4 * R, 16 * R**2 / 8),
+    (tk.Exponential(), 2, 3, "ranking", 2 * R, 3 * R, 9 * R**2 / 8),
+    (tk.HalfLogistic(), 1, None, "ranking", R, 2 * R, 4 * R**2 / 8),
+    (tk.HalfLogistic(), 4, 5, "set", 4 * R, 5 * R, 25 * R**2 / 8),
+    (tk.HalfLogistic(), 5, 5, "ranking", 4 * R, 5 * R, 25 * R**2 / 8),
+    (tk.Laplace(), 4, None, "set", 4 * R, 8 * R, 16 * R**2 / 2),
+    (tk.Laplace(), 4, 5, "ranking", 2 * R, 4 * R, 4 * R**2 / 2),
+    (tk.Laplace(), 4, 5, "set", R, 2 * R, R**2 / 2),
+    (tk.Logistic(), 2, 9, "ranking", 2 * R, 4 * R, 4 * R**2 / 2),
+    (tk.Logistic(), 5, 5, "ranking", 2 * R, 4 * R, 4 * R**2 / 2),
+    (tk.Logistic(), 2, 9, "set", 2 * R, 4 * R, 4 * R**2 / 2),
+    *((noise, 1, 1, "ranking", Fraction(0), Fraction(0), Fraction(0)) for noise in NOISES),
+    *((noise, 5, 5, "set", Fraction(0), Fraction(0), Fraction(0)) for noise in NOISES),
+]
+
+
+@pytest.mark.parametrize(("noise", "k", "d", "release", "pure", "width", "rho"), TABLE)
+def test_the_map_is_the_table_rounded_up(
+    noise: Noise, k: int, d: int | None, release: str, pure: Fraction, width: Fraction, rho: Fraction
+) -> None:
+    for measure, cost in zip(MEASURES, (pure, width, rho), strict=True):
+        found = build(d, measure, tk.LInfDistance(), k=k, scale=7, noise=noise, release=release).map(1)
+        assert isinstance(found, float)
+        if noise == tk.Exponential() and cost in (A_PF, A_PF**2 / 8):
+            assert found == pytest.approx(float(cost), rel=1e-15)
+        else:
+            assert cost <= Fraction(found)
+            assert found == 0 or Fraction(math.nextafter(found, 0)) < cost
+
+
+@every_noise
+def test_the_map_at_the_ends(noise: Noise) -> None:
+    for measure in MEASURES:
+        noisy = build(None, measure, k=2, scale=1.5, noise=noise)
+        exact = build(None, measure, k=2, scale=0, noise=noise)
+        assert noisy.map(0) == exact.map(0) == 0
+        assert exact.map(1) == noisy.map(math.inf) == math.inf
+        assert build(3, measure, k=3, scale=0, noise=noise, release="set").map(5) == 0
+        assert build(None, measure, k=2, scale=5e-324, noise=noise).map(10**300) == math.inf
+        assert 0 < build(None, measure, k=1, scale=1e308, noise=noise).map(5e-324) <= 5e-324
+    assert exact([4, 9, 6]).tolist() == [1, 2]
+
+
+@every_noise
+def test_noise_of_report_noisy_top_k_is_the_same_mechanism(noise: Noise) -> None:
+    for measure in MEASURES:
+        reported = tk.make_report_noisy_top_k(
+            tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance(), measure, k=2, scale=3
+        )
+        if reported.parameters["noise"] == noise.name:
+            named = build(None, measure, k=2, scale=3, noise=noise)
+            assert [named.map(d) for d in (1, 2.5)] == [reported.map(d) for d in (1, 2.5)]
+            assert named.distribution([1, 2, 4]) == reported.distribution([1, 2, 4])
+
+
+@every_noise
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_releases_follow_the_exact_law(noise: Noise, optimize: str) -> None:
+    scores, scale, sign = [2, 0, 3], Fraction(3, 2), 1 if optimize == "max" else -1
+    measurement = build(3, tk.MaxDivergence(), k=2, scale=scale, noise=noise, optimize=optimize)
+    expected = quadrature.rankings(noise.name, [sign * score / scale for score in scores], 2, digits=12)
+    counts = Counter(tuple(measurement(np.array(scores)).tolist()) for _ in range(5000))
+    assert_follows(counts, expected)
+    chosen = build(3, tk.MaxDivergence(), k=2, scale=scale, noise=noise, optimize=optimize, release="set")
+    counts = Counter(tuple(chosen(np.array(scores)).tolist()) for _ in range(3000))
+    assert_follows(counts, sets(expected))
+    declared = measurement.distribution(scores)
+    assert all(abs(number(declared[outcome]) - p) < 1e-12 for outcome, p in expected.items())
+
+
+@every_noise
+@pytest.mark.parametrize("release", ["ranking", "set"])
+def test_obligations_of_every_measurement(noise: Noise, release: str) -> None:
+    for measure in MEASURES:
+        space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+        measurement = check_constructor(
+            make_lipschitz_top_k,
+            then_lipschitz_top_k,
+            space,
+            measure,
+            k=2,
+            scale=1.5,
+            noise=noise,
+            release=release,
+        )
+        check_measurement(
+            measurement,
+            members=[[3, 1, 2], np.array([0, -5, 7])],
+            non_members=[[1, 2], [1.0, 2.0, 3.0], "abc", None],
+            distances=[Fraction(1, 3), 0.5, 1, 100],
+            neighbours=[([3, 1, 2], [4, 1, 3], 1)],
+        )
+        assert measurement.proof.status == "current"
+        assert measurement.parameters["noise"] == noise.name
+
+
+@every_noise
+def test_accuracy(noise: Noise) -> None:
+    measurement = build(None, tk.MaxDivergence(), k=3, scale=2, noise=noise)
+    log, twice = math.log(50 / 0.1), math.log(100 / 0.1)
+    expected = {
+        "Gumbel": 2 * math.log(150 / 0.1),
+        "Exponential": 2 * log,
+        "HalfLogistic": 2 * twice,
+        "Laplace": 4 * log,
+        "Logistic": 4 * twice,
+    }
+    assert measurement.accuracy(50, 0.1) == pytest.approx(expected[noise.name])
+
+
+class _Strange:
+    """Functions that no release of a refused noise may call."""
+
+    @staticmethod
+    def quantile(*_: Any) -> Any:
+        raise AssertionError("a noise that is refused was evaluated")
+
+
+def strange(**flags: bool) -> Noise:
+    return Noise("Strange", _Strange.quantile, _Strange.quantile, **flags)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "required"),
+    [
+        ({"noise": strange(is_class_a=False)}, tk.ParameterError, 'class A for release="ranking"'),
+        ({"noise": strange(is_class_a=False, is_lipschitz=False), "release": "set"}, tk.ParameterError, "be Lipschitz"),
+        ({"noise": strange()}, tk.ParameterError, "noise must be Gumbel(), Exponential(), HalfLogistic(), Laplace()"),
+        ({"noise": tk.Laplace}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": "laplace"}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": None}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"k": 0}, tk.ParameterError, "k must be an integer >= 1"),
+        ({"k": 6}, tk.ParameterError, "k must be at most the size of input_domain (5)"),
+        ({"scale": -1.0}, tk.ParameterError, "scale must be >= 0"),
+        ({"scale": math.nan}, tk.ParameterError, "scale must be finite"),
+        ({"optimize": "largest"}, tk.ParameterError, "optimize must be one of 'max', 'min'"),
+        ({"release": "list"}, tk.ParameterError, "release must be one of 'ranking', 'set'"),
+        ({"release": None}, tk.ParameterTypeError, "release must be one of 'ranking', 'set'"),
+        ({"input_metric": tk.L1Distance()}, tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ({"input_domain": tk.AtomDomain(int)}, tk.SpaceError, "does not measure members of input_domain"),
+        ({"output_measure": tk.Approximate(tk.MaxDivergence())}, tk.ParameterTypeError, "output_measure must be Max"),
+        ({"output_measure": "epsilon"}, tk.ParameterTypeError, "output_measure must be Max"),
+    ],
+    ids=repr,
+)
+def test_bad_arguments(options: dict[str, Any], error: type[Exception], required: str) -> None:
+    arguments: dict[str, Any] = {
+        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
+        "input_metric": tk.LInfDistance(),
+        "output_measure": tk.MaxDivergence(),
+        "k": 2,
+        "scale": 1.0,
+        "noise": tk.Laplace(),
+    }
+    raises_exactly(error, lambda: make_lipschitz_top_k(**(arguments | options)), required)
+
+
+def test_too_few_scores_are_refused() -> None:
+    measurement = build(None, tk.MaxDivergence(), k=3, scale=1.0, noise=tk.Logistic())
+    raises_exactly(tk.DataLengthError, lambda: measurement([1, 2]), "at least k elements (3)")
