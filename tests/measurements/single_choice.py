@@ -1,0 +1,113 @@
+"""What the mechanisms that choose one candidate have in common, for their tests."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import number, realised
+from tests.concepts.sentinels import raises_exactly
+from tests.oracles.chi_square import assert_follows
+
+MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+Law = Callable[[Sequence[Any]], Mapping[Any, Any]]
+
+
+def build(make: Any, d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> Any:
+    return make(tk.VectorDomain(tk.AtomDomain(int), size=d), metric or tk.RangeDistance(), measure, **options)
+
+
+def check_law(make: Any, oracle: Law) -> None:
+    """The declared law is the oracle's, and releases follow it; every release is an int."""
+    for scores, scale in (([3], 1), ([0, 0], 2), ([2, 0, 3], Fraction(3, 2)), ([1, 0, -2, 1], 1)):
+        for optimize, sign in (("max", 1), ("min", -1)):
+            measurement = build(make, None, tk.MaxDivergence(), scale=scale, optimize=optimize)
+            with mpmath.workdps(60):
+                expected = oracle([mpmath.exp(number(Fraction(sign * score) / scale)) for score in scores])
+                found = measurement.distribution(scores)
+                assert found.keys() == expected.keys()
+                assert all(abs(found[i] - p) <= p * mpmath.mpf("1e-30") for i, p in expected.items())
+            if len(scores) == 3:
+                releases = [measurement(np.array(scores)) for _ in range(5000)]
+                assert {type(release) for release in releases} == {int}
+                assert_follows(Counter(releases), expected)
+
+
+def check_bounds(make: Any) -> None:
+    """No neighbour within a step of each metric exceeds any map."""
+    for d, scale in ((2, Fraction(1)), (3, Fraction(1, 3)), (4, Fraction(5, 2))):
+        moves = [move for move in itertools.product((-1, 0, 1), repeat=d) if any(move)]
+        for metric in (tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True)):
+            claims = [(measure, build(make, d, measure, metric, scale=scale).map(1)) for measure in MEASURES]
+            law = build(make, d, tk.MaxDivergence(), scale=scale).distribution
+            for x in ((0,) * d, (0, -1, -2, -2)[:d], (0, -2, -2, -2)[:d]):
+                before = law(x)
+                for move in moves[:: 1 if d < 4 else 7]:
+                    if _length(metric, move) <= 1:
+                        after = law([a + b for a, b in zip(x, move, strict=True)])
+                        for measure, claimed in claims:
+                            assert realised(measure, before, after) <= claimed * (1 + mpmath.mpf("1e-14")), (x, move)
+
+
+def _length(metric: tk.Metric, move: Sequence[int]) -> int:
+    if metric == tk.RangeDistance():
+        return max(move) - min(move)
+    if metric == tk.LInfDistance():
+        return max(map(abs, move))
+    return max(0, *move) + max(0, *(-m for m in move))
+
+
+def check_frame(make: Any, then: Any, mechanism: str) -> None:
+    """Obligations, the map's ends, and every bad argument."""
+    for measure in MEASURES:
+        space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+        measurement = check_constructor(make, then, space, measure, scale=1.5)
+        check_measurement(
+            measurement,
+            members=[[3, 1, 2], np.array([0, -5, 7]), (2**70, 0, 1)],
+            non_members=[[1, 2], [1.0, 2.0, 3.0], "abc", None],
+            distances=[Fraction(1, 3), 0.5, 1, 100],
+            neighbours=[([3, 1, 2], [4, 1, 3], 1)],
+        )
+        assert measurement.proof.status == "current"
+        assert measurement.parameters == {"mechanism": mechanism, "scale": 1.5, "optimize": "max"}
+        exact = build(make, None, measure, scale=0)
+        assert exact.map(0) == 0
+        assert exact.map(1) == measurement.map(math.inf) == math.inf
+        assert exact([4, 9, 9]) == 1
+        assert exact.distribution([4, 9, 9]) == {1: 1}
+        assert build(make, 1, measure, scale=2).map(7) == 0
+        assert build(make, None, measure, scale=5e-324).map(10**300) == math.inf
+        assert 0 < build(make, None, measure, scale=1e308).map(5e-324) <= 5e-324
+        for options, error, required in (
+            ({"scale": -1.0}, tk.ParameterError, "scale must be >= 0"),
+            ({"scale": math.inf}, tk.ParameterError, "scale must be finite"),
+            ({"scale": "1"}, tk.ParameterTypeError, "scale must be a number >= 0"),
+            ({"scale": True}, tk.ParameterTypeError, "scale must be a number >= 0"),
+            ({"scale": 1, "optimize": "best"}, tk.ParameterError, "optimize must be one of 'max', 'min'"),
+            ({"scale": 1, "optimize": None}, tk.ParameterTypeError, "optimize must be one of 'max', 'min'"),
+            ({"scale": 1, "metric": tk.L2Distance()}, tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ):
+            raises_exactly(error, lambda options=options, measure=measure: build(make, 3, measure, **options), required)
+    raises_exactly(tk.ParameterTypeError, lambda: build(make, 3, tk.MaxDivergence, scale=1), "output_measure must be")
+    pure = build(make, None, tk.MaxDivergence(), scale=2)
+    assert pure.accuracy(50, 0.1) == pytest.approx(2 * math.log(50 / 0.1))
+    trees = pure >> tk.index_candidates(["ash", "birch", "cedar"])
+    assert trees([0, 10**6, 5]) == "birch"
+    assert set(trees.distribution([0, 1, 2])) == {"ash", "birch", "cedar"}
+    raises_exactly(tk.NonFiniteError, lambda: _floats(make)([1.0, math.nan]), "scores must be finite")
+    raises_exactly(tk.DataLengthError, lambda: pure([]), "at least one element")
+
+
+def _floats(make: Any) -> Any:
+    return make(tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance(), tk.MaxDivergence(), scale=1)

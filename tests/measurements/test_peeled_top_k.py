@@ -1,0 +1,266 @@
+"""The claims of make_peeled_top_k: its laws, its maps, and how it differs from one-shot selection."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.distributions import peeled as laws
+from opendp_topk.measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
+from opendp_topk.noise import Exponential, Gumbel
+from opendp_topk.samplers import peeled
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import number, realised
+from tests.concepts.sentinels import raises_exactly
+from tests.oracles import one_shot
+from tests.oracles.chi_square import ODDS, assert_follows, p_value
+from tests.oracles.race import best
+from tests.samplers.streams import Streams
+
+from .test_exponential_mechanism import softmax
+from .test_permute_and_flip import a_pf, coins
+
+MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+CHOICE = {"exponential": softmax, "permute_and_flip": coins}
+every_mechanism = pytest.mark.parametrize("mechanism", CHOICE)
+WEIGHTS = [Fraction(1), Fraction(1, 2), Fraction(1, 3)]
+
+
+def build(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> tk.Measurement:
+    return make_peeled_top_k(
+        tk.VectorDomain(tk.AtomDomain(int), size=d), metric or tk.RangeDistance(), measure, **options
+    )
+
+
+def oracle(mechanism: str, weights: Sequence[Any], k: int) -> dict[tuple[int, ...], Any]:
+    """Chains of single choices."""
+    law: dict[tuple[int, ...], Any] = {(): weights[0] / weights[0]}
+    for _ in range(k):
+        longer = {}
+        for outcome, p in law.items():
+            left = [i for i in range(len(weights)) if i not in outcome]
+            for place, q in CHOICE[mechanism]([weights[i] for i in left]).items():
+                longer[(*outcome, left[place])] = p * q
+        law = longer
+    return law
+
+
+@every_mechanism
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_the_law_is_a_chain_of_choices(mechanism: str, optimize: str) -> None:
+    sign = 1 if optimize == "max" else -1
+    for scores, scale in (([3], 1), ([2, 0, 3], Fraction(3, 2)), ([1, 0, -2, 1], 1)):
+        for k in range(1, len(scores) + 1):
+            options = {"k": k, "scale": scale, "mechanism": mechanism, "optimize": optimize}
+            found = build(None, tk.MaxDivergence(), **options).distribution(scores)
+            with mpmath.workdps(60):
+                weights = [mpmath.exp(number(Fraction(sign * score) / scale)) for score in scores]
+                expected = oracle(mechanism, weights, k)
+                assert found.keys() == expected.keys()
+                assert all(abs(found[y] - p) <= p * mpmath.mpf("1e-30") for y, p in expected.items())
+
+
+@every_mechanism
+def test_releases_follow_the_law(mechanism: str) -> None:
+    scores = np.array([2, 0, 3, 1])
+    measurement = build(4, tk.MaxDivergence(), k=2, scale=1.5, mechanism=mechanism)
+    counts = Counter(tuple(measurement(scores).tolist()) for _ in range(6000))
+    weights = [math.exp(score / 1.5) for score in scores.tolist()]
+    assert_follows(counts, oracle(mechanism, weights, 2))
+
+
+def test_samples_tell_peeling_from_one_shot_selection() -> None:
+    measurement = build(3, tk.MaxDivergence(), k=2, scale=1, mechanism="permute_and_flip")
+    counts = Counter(tuple(measurement([0, 0, -1]).tolist()) for _ in range(20_000))
+    weights = [1.0, 1.0, math.exp(-1)]
+    assert_follows(counts, oracle("permute_and_flip", weights, 2))
+    assert p_value(counts, one_shot.rankings("Exponential", weights, 2)) < ODDS
+
+
+def test_each_race_is_settled_by_its_own_digits() -> None:
+    """With injected digits every winner is the best of those left, at high precision."""
+    scores, scale = np.array([5, 1, 4, 4, 2, 5]), Fraction(3, 2)
+
+    class Races(Streams):
+        """New streams for every race; the seeds of the races so far."""
+
+        def __init__(self) -> None:
+            super().__init__(0)
+            self.races: list[Streams] = []
+
+        def prefixes(self, index: np.ndarray) -> np.ndarray:
+            self.races.append(Streams(len(self.races)))
+            return self.races[-1].prefixes(index)
+
+        def words(self, index: np.ndarray) -> np.ndarray:
+            return self.races[-1].words(index)
+
+    entropy = Races()
+    winners = peeled.top_k(scores, scale, Exponential(), 4, sign=1, entropy=entropy).tolist()
+    left = list(range(len(scores)))
+    for t, winner in enumerate(winners):
+        values = [int(scores[i]) for i in left]
+        (place,) = best("Exponential", values, scale, entropy.races[t].digits, 1, 1)
+        assert left.pop(place) == winner
+    assert len(entropy.races) == 4
+
+
+def units(weights: Sequence[Fraction]) -> list[Fraction]:
+    """Their logarithms to 60 digits."""
+    with mpmath.workdps(80):
+        return [Fraction(int(mpmath.log(number(w)) * 10**60), 10**60) for w in weights]
+
+
+def test_four_ninths_against_twenty_three_fifty_fourths() -> None:
+    """w = (1, 1/2, 1/3), k = 2: P(1, 2) = 4/9 in one shot and 23/54 by peeling."""
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+    scores = [int(unit * 10**60) for unit in units(WEIGHTS)]
+    single = tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=2, scale=10**60)
+    peeling = make_peeled_top_k(*space, tk.MaxDivergence(), k=2, scale=10**60, mechanism="permute_and_flip")
+    assert oracle("permute_and_flip", WEIGHTS, 2)[0, 1] == Fraction(23, 54)
+    assert one_shot.rankings("Exponential", WEIGHTS, 2)[0, 1] == Fraction(4, 9)
+    with mpmath.workdps(50):
+        assert abs(single.distribution(scores)[0, 1] - mpmath.mpf(4) / 9) < mpmath.mpf("1e-40")
+        assert abs(peeling.distribution(scores)[0, 1] - mpmath.mpf(23) / 54) < mpmath.mpf("1e-40")
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_peeled_exponential_is_one_shot_gumbel(k: int) -> None:
+    """The chain of softmax choices, computed step by step, is the one-shot law; so it is drawn in one shot."""
+    scores, space = [6, 0, -1, 6], (tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance())
+    chain = laws.law(Gumbel(), [Fraction(score, 3) for score in scores], False, k)
+    for measure in MEASURES:
+        noisy = tk.make_lipschitz_top_k(*space, measure, k=k, scale=3, noise=tk.Gumbel())
+        peeling = make_peeled_top_k(*space, measure, k=k, scale=3, mechanism="exponential")
+        assert noisy.map(2) == peeling.map(2)
+        with mpmath.workdps(50):
+            for law in (noisy.distribution(scores), peeling.distribution(scores)):
+                assert law.keys() == chain.keys()
+                assert all(abs(chain[outcome] - p) <= p * mpmath.mpf("1e-40") for outcome, p in law.items())
+
+
+@every_mechanism
+def test_no_neighbour_exceeds_the_map(mechanism: str) -> None:
+    for d, scale, stride in ((2, Fraction(1), 1), (3, Fraction(1, 2), 1), (4, Fraction(2), 11)):
+        moves = [move for move in itertools.product((0, 1), repeat=d) if 0 < sum(move) < d]
+        for k in range(1, d + 1):
+            law = build(d, tk.MaxDivergence(), k=k, scale=scale, mechanism=mechanism).distribution
+            for x in ((0,) * d, (0, -1, -2, -2)[:d], (0, -1, -1, -2)[:d])[:: stride // 11 + 1]:
+                before = law(x)
+                for move in moves:
+                    after = law([a + b for a, b in zip(x, move, strict=True)])
+                    for measure in MEASURES:
+                        claimed = build(d, measure, k=k, scale=scale, mechanism=mechanism).map(1)
+                        assert realised(measure, before, after) <= claimed * (1 + mpmath.mpf("1e-14")), (x, move)
+
+
+def test_range_and_pure_loss_are_attained_for_one_choice_among_two() -> None:
+    for k in (1, 2):
+        law = build(2, tk.MaxDivergence(), k=k, scale=2, mechanism="permute_and_flip").distribution
+        claimed = build(2, tk.RangeDivergence(), k=k, scale=2, mechanism="permute_and_flip").map(2)
+        assert 0.999999 * claimed <= realised(tk.RangeDivergence(), law([0, -1]), law([0, 1])) <= claimed
+        assert realised(tk.MaxDivergence(), law([2, 0]), law([2, 2])) >= 0.999999
+
+
+@pytest.mark.parametrize(
+    ("k", "d", "steps", "width"),
+    [(1, None, 1, 2), (3, None, 3, 6), (3, 4, 3, 4), (4, 4, 3, 4), (2, 3, 2, 3), (2, 2, 1, 2), (5, 9, 5, 9)],
+)
+@pytest.mark.parametrize("scale", [Fraction(7), Fraction(1, 20)])
+def test_the_map_of_peeled_permute_and_flip(k: int, d: int | None, steps: int, width: int, scale: Fraction) -> None:
+    with mpmath.workdps(60):
+        r = number(2 / scale)
+        expected = (steps * r, min(width * r, a_pf(r) + 2 * (steps - 1) * r), steps * a_pf(r) ** 2 / 8)
+        for measure, cost in zip(MEASURES, expected, strict=True):
+            options = {"k": k, "scale": scale, "mechanism": "permute_and_flip"}
+            found = build(d, measure, tk.LInfDistance(), **options).map(1)
+            assert math.nextafter(found, 0) < cost * (1 + mpmath.mpf("1e-50"))
+            assert cost <= found * (1 + mpmath.mpf("1e-50"))
+
+
+@every_mechanism
+def test_the_map_at_the_ends(mechanism: str) -> None:
+    for measure in MEASURES:
+        noisy = build(None, measure, k=2, scale=1.5, mechanism=mechanism)
+        exact = build(None, measure, k=2, scale=0, mechanism=mechanism)
+        assert noisy.map(0) == exact.map(0) == 0
+        assert exact.map(1) == noisy.map(math.inf) == math.inf
+        assert build(1, measure, k=1, scale=1, mechanism=mechanism).map(9) == 0
+        assert exact([4, 9, 6, 9]).tolist() == [1, 3]
+        assert exact.distribution([4, 9, 6, 9]) == {(1, 3): 1}
+
+
+@every_mechanism
+def test_obligations_of_every_measurement(mechanism: str) -> None:
+    for measure in MEASURES:
+        space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+        options = {"k": 2, "scale": 1.5, "mechanism": mechanism}
+        measurement = check_constructor(make_peeled_top_k, then_peeled_top_k, space, measure, **options)
+        check_measurement(
+            measurement,
+            members=[[3, 1, 2], np.array([0, -5, 7]), (2**70, 0, 1)],
+            non_members=[[1, 2], [1.0, 2.0, 3.0], "abc", None],
+            distances=[Fraction(1, 3), 0.5, 1, 100],
+            neighbours=[([3, 1, 2], [4, 1, 3], 1)],
+        )
+        assert measurement.proof.status == "current"
+        assert list(measurement.parameters) == ["mechanism", "choice", "k", "scale", "optimize"]
+        assert measurement([3, 1, 2]).dtype == np.int64
+
+
+@every_mechanism
+def test_accuracy_bound_fails_no_more_often_than_it_says(mechanism: str) -> None:
+    measurement = build(None, tk.MaxDivergence(), k=2, scale=1, mechanism=mechanism)
+    assert measurement.accuracy(50, 0.1) == pytest.approx(math.log(100 / 0.1))
+    for scores in ([9, 7, 0], [6, 6, 0, 0], [5, 0, 0, 0]):
+        for alpha in (0.5, 0.1):
+            bound = measurement.accuracy(len(scores), alpha)
+            ranked = sorted(scores, reverse=True)
+            law = oracle(mechanism, [math.exp(score) for score in scores], 2)
+            failure = sum(p for y, p in law.items() if any(scores[i] < ranked[t] - bound for t, i in enumerate(y)))
+            assert failure <= alpha
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "required"),
+    [
+        ({"mechanism": "gumbel"}, tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
+        ({"mechanism": None}, tk.ParameterTypeError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
+        ({"k": 0}, tk.ParameterError, "k must be an integer >= 1"),
+        ({"k": 6}, tk.ParameterError, "k must be at most the size of input_domain (5)"),
+        ({"k": True}, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ({"scale": -1.0}, tk.ParameterError, "scale must be >= 0"),
+        ({"scale": math.inf}, tk.ParameterError, "scale must be finite"),
+        ({"optimize": "best"}, tk.ParameterError, "optimize must be one of 'max', 'min'"),
+        ({"input_metric": tk.L1Distance()}, tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ({"output_measure": "epsilon"}, tk.ParameterTypeError, "output_measure must be Max"),
+    ],
+    ids=repr,
+)
+def test_bad_arguments(options: dict[str, Any], error: type[Exception], required: str) -> None:
+    arguments: dict[str, Any] = {
+        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
+        "input_metric": tk.LInfDistance(),
+        "output_measure": tk.MaxDivergence(),
+        "k": 2,
+        "scale": 1.0,
+        "mechanism": "permute_and_flip",
+    }
+    raises_exactly(error, lambda: make_peeled_top_k(**(arguments | options)), required)
+
+
+def test_too_few_scores_and_laws_that_are_too_large() -> None:
+    measurement = build(None, tk.MaxDivergence(), k=3, scale=1, mechanism="permute_and_flip")
+    raises_exactly(tk.DataLengthError, lambda: measurement([1, 2]), "at least k elements (3)")
+    raises_exactly(tk.ParameterError, lambda: measurement.distribution([1, 2]), "at least k scores (3)")
+    raises_exactly(tk.ParameterError, lambda: measurement.accuracy(2), "n_candidates must be at least k (3)")
+    raises_exactly(tk.CapacityError, lambda: measurement.distribution(list(range(100))), "970200 rankings")
