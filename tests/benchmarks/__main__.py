@@ -87,6 +87,22 @@ def alone() -> Iterator[str]:
     yield row("d = 10^6, k = 10, all scores equal", best_of_batches(lambda: flattest(flat), batch=2))
 
 
+def named() -> Iterator[str]:
+    """The mechanisms with a name of their own, at d = 10^6."""
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
+    x, pure = np.random.default_rng(3).uniform(0, 1000, 10**6), tk.MaxDivergence()
+    cases = {
+        "exponential mechanism": tk.then_exponential_mechanism(pure, scale=10.0),
+        "permute-and-flip": tk.then_permute_and_flip(pure, scale=10.0),
+        "peeled permute-and-flip, k = 10": tk.then_peeled_top_k(pure, k=10, scale=10.0, mechanism="permute_and_flip"),
+    }
+    for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic()):
+        cases[f"{noise.name}, k = 10"] = tk.then_lipschitz_top_k(pure, k=10, scale=10.0, noise=noise)
+    for name, partial in cases.items():
+        measurement = space >> partial
+        yield row(f"d = 10^6, {name}", best_of_batches(lambda m=measurement: m(x), batch=1, turns=5))
+
+
 def first_call() -> Iterator[str]:
     """In fresh interpreters, without the import: what building the tables adds to the first release."""
     script = (
@@ -102,7 +118,7 @@ def first_call() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    for section in (first_call, alone, against_numpy, against_opendp):
+    for section in (first_call, alone, named, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
     for name, duration in bench_count.rows():

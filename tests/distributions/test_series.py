@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
+import gmpy2
 import mpmath
 import pytest
 
@@ -100,6 +101,14 @@ def test_small_probabilities_keep_their_digits(noise: Noise) -> None:
     """Far below: the odds of the last to come first, against quadrature with as many digits as they need."""
     scores = [Fraction(0), Fraction(-45)]
     agree(law(noise, scores, 1), quadrature.rankings(noise.name, scores, 1, digits=60))
+
+
+@every_noise
+def test_the_callers_precision_is_neither_used_nor_changed(noise: Noise) -> None:
+    expected = law(noise, [0, 1, 3], 2)
+    with gmpy2.context(precision=5, round=gmpy2.RoundUp), mpmath.workdps(50):
+        assert law(noise, [0, 1, 3], 2) == expected
+        assert gmpy2.get_context().precision == 5
 
 
 @every_noise

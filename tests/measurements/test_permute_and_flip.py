@@ -78,7 +78,7 @@ def test_the_map_is_the_formula_rounded_up_once(d: int | None) -> None:
 
 @pytest.mark.parametrize(
     "r",
-    map(Fraction, (5e-324, 1e-300, 1e-30, 0.001, Fraction(1, 3), 1, 7, 300, 10**6, 10**300)),
+    [Fraction(r) for r in (5e-324, 1e-300, 1e-30, 0.001, Fraction(1, 3), 1, 7, 300, 10**6, 10**300)],
     ids=lambda r: f"{float(r):.0e}",
 )
 def test_the_range_is_evaluated_upward_and_closely(r: Fraction) -> None:
