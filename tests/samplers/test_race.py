@@ -98,7 +98,10 @@ def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeyp
 
 
 def test_repetition_is_noticed_at_the_default_precision() -> None:
-    assert settle._MOST_LEVELS <= 12
+    streams = Streams(3, twins={1: 0})
+    with pytest.raises(EntropyError, match="repeats itself"):
+        race.top_k(np.zeros(2), Fraction(1), noises.Exponential(), 1, sign=1, ordered=True, entropy=streams)
+    assert max(streams.read.values()) > 10**5
 
 
 @pytest.mark.parametrize("failure", [OSError("no entropy"), NotImplementedError()], ids=repr)
