@@ -117,3 +117,10 @@ def test_nothing_is_released_where_the_system_has_no_randomness(
         race.top_k(np.arange(d), Fraction(1), noises.Gumbel(), 1, sign=1, ordered=True)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+@every_noise
+def test_integers_with_more_digits_than_any_precision(name: str) -> None:
+    base = 2**600_000
+    for seed in range(2):
+        _check(name, Case([base, base + 1, 0, base, 2 * base], Fraction(2)), 4, 1, True, seed)
