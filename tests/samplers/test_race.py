@@ -98,7 +98,10 @@ def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeyp
 
 
 def test_repetition_is_noticed_at_the_default_precision() -> None:
-    assert settle._MOST_LEVELS <= 12
+    streams = Streams(3, twins={1: 0})
+    with pytest.raises(EntropyError, match="repeats itself"):
+        race.top_k(np.zeros(2), Fraction(1), noises.Exponential(), 1, sign=1, ordered=True, entropy=streams)
+    assert max(streams.read.values()) > 10**5
 
 
 @pytest.mark.parametrize("failure", [OSError("no entropy"), NotImplementedError()], ids=repr)
@@ -114,3 +117,10 @@ def test_nothing_is_released_where_the_system_has_no_randomness(
         race.top_k(np.arange(d), Fraction(1), noises.Gumbel(), 1, sign=1, ordered=True)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+@every_noise
+def test_integers_with_more_digits_than_any_precision(name: str) -> None:
+    base = 2**600_000
+    for seed in range(10):
+        _check(name, Case([base, base + 1, base, base + 3], Fraction(2)), 3, 1, True, seed)
