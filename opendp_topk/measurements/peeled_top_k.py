@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 from .. import _check
@@ -95,7 +94,7 @@ def make_peeled_top_k(
     """
     # proof-region: peeled_top_k
     _check.choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
-    ranking = selection(
+    return selection(
         one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip,  # [engine]
         {"mechanism": "peeled_top_k", "choice": mechanism},
         input_domain,
@@ -106,7 +105,6 @@ def make_peeled_top_k(
         optimize=optimize,
         release="ranking",
     )
-    return replace(ranking, parameters={name: v for name, v in ranking.parameters.items() if name != "release"})
 
 
 def _loss(measure: Measure, k: int, size: int | None, r: Fraction) -> float:

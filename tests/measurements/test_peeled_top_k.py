@@ -213,7 +213,7 @@ def test_obligations_of_every_measurement(mechanism: str) -> None:
             neighbours=[([3, 1, 2], [4, 1, 3], 1)],
         )
         assert measurement.proof.status == "current"
-        assert list(measurement.parameters) == ["mechanism", "choice", "k", "scale", "optimize"]
+        assert list(measurement.parameters) == ["mechanism", "choice", "k", "scale", "optimize", "release"]
         assert measurement([3, 1, 2]).dtype == np.int64
 
 
