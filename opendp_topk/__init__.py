@@ -34,10 +34,12 @@ from .errors import (
     TableError,
     TopKError,
 )
+from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from .measurements.user import make_user_measurement, then_user_measurement
 from .measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
+from .noise import Exponential, Gumbel
 from .partials import Partial
 from .proof import Proof
 from .search import binary_search_chain, binary_search_param
@@ -57,7 +59,9 @@ __all__ = [
     "DistanceError",
     "Domain",
     "EntropyError",
+    "Exponential",
     "FrameDomain",
+    "Gumbel",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -88,11 +92,13 @@ __all__ = [
     "binary_search_chain",
     "binary_search_param",
     "index_candidates",
+    "make_canonical_top_k",
     "make_count_by_item",
     "make_report_noisy_top_k",
     "make_user_measurement",
     "make_user_transformation",
     "read_table",
+    "then_canonical_top_k",
     "then_count_by_item",
     "then_report_noisy_top_k",
     "then_user_measurement",

@@ -119,12 +119,40 @@ def _up(x: Floats) -> Floats:
 
 
 def Gumbel() -> Noise:
-    """Gumbel noise: F(z) = exp(-exp(-z)), F^{-1}(U) = -ln(-ln U)."""
+    """Gumbel noise: F(z) = exp(-exp(-z)), F^{-1}(U) = -ln(-ln U).
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_canonical_top_k(tk.MaxDivergence(), k=3, scale=2.0, noise=tk.Gumbel())
+        >>> top3.map(1)
+        0.5
+    """
     return Noise("Gumbel", _gumbel, _gumbel_floats)
 
 
 def Exponential() -> Noise:
-    """Exponential noise: F(z) = 1 - exp(-z) for z >= 0, F^{-1}(U) = -ln V."""
+    """Exponential noise: F(z) = 1 - exp(-z) for z >= 0, F^{-1}(U) = -ln V.
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_canonical_top_k(tk.MaxDivergence(), k=3, scale=2.0, noise=tk.Exponential())
+        >>> top3.map(1)
+        0.5
+    """
     return Noise("Exponential", _exponential, _exponential_floats)
 
 
