@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.samplers import canonical, subsets
+from opendp_topk.samplers import canonical, cells, subsets
+from opendp_topk.samplers.advantages import Scores
 from opendp_topk.samplers.arrivals import Clock
 from tests.oracles import canonical as oracle
 from tests.oracles.chi_square import assert_follows, p_value
@@ -21,6 +22,20 @@ from tests.oracles.chi_square import assert_follows, p_value
 from .streams import Streams
 
 HALF = Fraction(1, 2)
+
+
+@pytest.fixture
+def one_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells depend on the scores alone: for many draws from the same scores they are computed once."""
+    known: dict[Any, Any] = {}
+
+    def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> Any:
+        label = k, fall.tobytes(), rise.tobytes()
+        if label not in known:
+            known[label] = cells.partition(k, fall, rise)
+        return known[label]
+
+    monkeypatch.setattr(canonical, "partition", partition)
 
 
 def draws(
@@ -44,23 +59,26 @@ CASES = [
 ]
 
 
+@pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize(("scores", "k", "gamma", "loss"), CASES)
 def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, loss: str, exponential: bool) -> None:
     scale = Fraction(3, 2)
-    found = draws(800, scores, k, scale, gamma, capped=loss == "distance", exponential=exponential)
+    found = draws(2500, scores, k, scale, gamma, capped=loss == "distance", exponential=exponential)
     assert_follows(found, (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, loss))
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_smallest_scores_first() -> None:
-    found = draws(800, [0, 3, 1, 2], 2, Fraction(1), HALF, sign=-1)
+    found = draws(2500, [0, 3, 1, 2], 2, Fraction(1), HALF, sign=-1)
     assert_follows(found, oracle.gumbel_law([0, -3, -1, -2], 2, Fraction(1), HALF, "margin"))
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """d = 3, k = 2, all scores equal: one of the three sets would be drawn twice as often as another."""
     law = oracle.gumbel_law([0, 0, 0], 2, Fraction(1), HALF, "margin")
-    assert p_value(draws(800, [0, 0, 0], 2, Fraction(1), HALF), law) > 1e-9
+    assert p_value(draws(2500, [0, 0, 0], 2, Fraction(1), HALF), law) > 1e-9
     printed = oracle.printed_sizes(3, 2)
 
     def size(k: int, cell: subsets.Cell) -> Any:
@@ -73,7 +91,7 @@ def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.M
 
     monkeypatch.setattr(canonical.subsets, "size", size)
     monkeypatch.setattr(canonical.subsets, "draw_class", draw_class)
-    assert p_value(draws(800, [0, 0, 0], 2, Fraction(1), HALF), law) < 1e-10
+    assert p_value(draws(2500, [0, 0, 0], 2, Fraction(1), HALF), law) < 1e-10
 
 
 def test_decisions_equal_high_precision() -> None:
@@ -137,12 +155,30 @@ def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, 
     assert draws(20, values, 2, scale, HALF, exponential=True) == Counter({likely: 20})
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_near_ties_of_large_integers_are_told_apart() -> None:
     scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
     law = oracle.gumbel_law([1, 0, 3, 2], 2, Fraction(1), HALF, "margin")
-    assert_follows(draws(800, scores, 2, Fraction(1), HALF), law)
+    assert_follows(draws(2500, scores, 2, Fraction(1), HALF), law)
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_a_scale_beyond_all_scores_makes_sets_uniform() -> None:
-    found = draws(800, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), HALF)
+    found = draws(2500, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), HALF)
     assert_follows(found, dict.fromkeys(oracle.gumbel_law([0] * 5, 2, Fraction(1), HALF, "margin"), Fraction(1, 10)))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**320), Fraction(10**310), Fraction(22, 7)])
+@pytest.mark.parametrize(
+    "weight", [Fraction(1), HALF, Fraction(1, 3), Fraction(0), Fraction(1, 2**890), Fraction(1, 10**320)]
+)
+def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fraction) -> None:
+    generator = np.random.default_rng(6)
+    values = np.sort(np.concatenate([generator.normal(0, 1, 40), [1e308, -1e308, 5e-324, 0.0, 1e-300]]))[::-1]
+    ranked = Scores(np.ascontiguousarray(values), scale, 1)
+    with np.errstate(all="ignore"):
+        found = canonical._bounds(weight, ranked.advantages(ranked.values, ranked.values[0]))
+    assert np.isfinite(found).all()
+    for i, bound in enumerate(found.tolist()):
+        exact = weight * (Fraction(float(values[i])) - Fraction(float(values[0]))) / scale
+        assert exact - Fraction(1, 2**1000) <= Fraction(bound) <= 0
