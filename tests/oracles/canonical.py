@@ -9,6 +9,7 @@ from math import comb
 from typing import Any
 
 import mpmath
+import numpy as np
 
 Subset = tuple[int, ...]
 
@@ -87,3 +88,18 @@ def merged_law(scores: Sequence[Any], k: int, scale: Fraction) -> dict[int, Any]
 
 def _exp(value: Fraction) -> Any:
     return mpmath.exp(mpmath.mpf(value.numerator) / value.denominator)
+
+
+def flip_class_law(weights: dict[Any, Any], sizes: dict[Any, int]) -> dict[Any, float]:
+    """Permute-and-flip by classes: n w (1 - w x)^(n - 1) times (1 - w x)^n of the others, integrated over 0 < x < 1.
+
+    ``weights`` are probabilities of one subset each, relative to the best. A sum over a fine grid of ln x.
+    """
+    x = np.exp(np.linspace(-45, 0, 200_001)[:-1])
+    survival = sum(sizes[label] * np.log1p(-float(w) * x) for label, w in weights.items())
+    masses = {
+        label: float(np.sum(x * sizes[label] * float(w) / (1 - float(w) * x) * np.exp(survival)))
+        for label, w in weights.items()
+    }
+    total = sum(masses.values())
+    return {label: mass / total for label, mass in masses.items()}

@@ -182,3 +182,28 @@ def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fractio
     for i, bound in enumerate(found.tolist()):
         exact = weight * (Fraction(float(values[i])) - Fraction(float(values[0]))) / scale
         assert exact - Fraction(1, 2**1000) <= Fraction(bound) <= 0
+
+
+@pytest.mark.usefixtures("one_partition")
+@pytest.mark.parametrize("exponential", [False, True])
+@pytest.mark.parametrize(
+    ("d", "k", "scale", "gamma"),
+    [(40, 10, Fraction(9), HALF), (60, 6, Fraction(12), Fraction(1, 4)), (25, 20, Fraction(5), Fraction(1))],
+)
+def test_classes_of_many_candidates_follow_their_law(
+    d: int, k: int, scale: Fraction, gamma: Fraction, exponential: bool
+) -> None:
+    """Cells of many classes, clipped bounds, ties: too many subsets to list, so they are compared class by class."""
+    scores = [-(i + i % 3) for i in range(d)]
+    ranks = sorted(range(d), key=lambda i: -scores[i])
+    place = {index: rank for rank, index in enumerate(ranks, start=1)}
+    found: Counter[Any] = Counter()
+    for chosen, times in draws(2500, scores, k, scale, gamma, exponential=exponential).items():
+        h, t = oracle.class_of(tuple(place[i] for i in chosen), d)
+        found[h, t] += times
+    law = oracle.class_law(scores, k, scale, gamma, oracle.sizes)
+    if exponential:
+        sizes = oracle.sizes(d, k)
+        single = {label: p / sizes[label] for label, p in law.items()}
+        law = oracle.flip_class_law({label: p / single[k, k] for label, p in single.items()}, sizes)
+    assert_follows(found, law)
