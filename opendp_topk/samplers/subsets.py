@@ -60,7 +60,8 @@ def choose(n: int, m: int, entropy: Entropy) -> NDArray[np.int64]:
     while len(chosen) < m:
         words = entropy.auxiliary(m - len(chosen))  # [missing]
         words = words[words <= np.uint64(2**_WORD - 1 - 2**_WORD % n)]  # [fair-words]
-        chosen = np.unique(np.concatenate([chosen, (words % np.uint64(n)).astype(np.int64)]))  # [distinct]
+        chosen = np.sort(np.concatenate([chosen, (words % np.uint64(n)).astype(np.int64)]))
+        chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])[: len(chosen)]]  # [distinct]
     return chosen
 
 
