@@ -34,6 +34,7 @@ from .errors import (
     TableError,
     TopKError,
 )
+from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
 from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
@@ -98,6 +99,7 @@ __all__ = [
     "binary_search_chain",
     "binary_search_param",
     "index_candidates",
+    "make_canonical_top_k",
     "make_count_by_item",
     "make_exponential_mechanism",
     "make_lipschitz_top_k",
@@ -107,6 +109,7 @@ __all__ = [
     "make_user_measurement",
     "make_user_transformation",
     "read_table",
+    "then_canonical_top_k",
     "then_count_by_item",
     "then_exponential_mechanism",
     "then_lipschitz_top_k",

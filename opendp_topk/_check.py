@@ -74,6 +74,17 @@ def probability(value: Any, name: str) -> Number:
     return plain(value)
 
 
+def share(value: Any, name: str) -> Number:
+    """``value`` unchanged, if it is a number with ``0 <= value <= 1``."""
+    if not is_real(value):
+        raise ParameterTypeError(
+            f"{name} must be a number in [0, 1] (int, float or Fraction), not {type(value).__name__}"
+        )
+    if not 0 <= value <= 1:
+        raise ParameterError(f"{name} must lie between 0 and 1")
+    return plain(value)
+
+
 def choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """``value``, if it is one of ``choices``."""
     if not isinstance(value, str):

@@ -99,6 +99,27 @@ def test_probability_names_what_it_requires(value: Any, error: type[Exception]) 
     raises_exactly(error, lambda: _check.probability(value, "alpha"), "alpha must")
 
 
+@pytest.mark.parametrize("value", [0, 1, 0.25, Fraction(1, 3), np.float64(0.5), np.int64(1)])
+def test_share_accepts_the_closed_interval(value: Any) -> None:
+    found = _check.share(value, "gamma")
+    assert found == value
+    assert type(found) in (int, float, Fraction)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (-5e-324, ParameterError),
+        (Fraction(4, 3), ParameterError),
+        (math.nan, ParameterError),
+        (True, ParameterTypeError),
+        ("1", ParameterTypeError),
+    ],
+)
+def test_share_names_what_it_requires(value: Any, error: type[Exception]) -> None:
+    raises_exactly(error, lambda: _check.share(value, "gamma"), "gamma must")
+
+
 def test_choice_flag_instance_and_function() -> None:
     assert _check.choice("optimize", "min", ("max", "min")) == "min"
     assert _check.flag("monotonic", True) is True

@@ -103,6 +103,17 @@ def named() -> Iterator[str]:
         yield row(f"d = 10^6, {name}", best_of_batches(lambda m=measurement: m(x), batch=1, turns=5))
 
 
+def canonical() -> Iterator[str]:
+    generator = np.random.default_rng(3)
+    for d, k, power in ((20_000, 1000, "2·10^4"), (10**6, 100, "10^6")):
+        zipf = generator.permutation((1e6 / np.arange(1, d + 1)).astype(np.int64))
+        space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        for noise in (tk.Gumbel(), tk.Exponential()):
+            measurement = space >> tk.then_canonical_top_k(tk.MaxDivergence(), k=k, scale=10.0, noise=noise)
+            duration = best_of_batches(lambda m=measurement, x=zipf: m(x), batch=1, turns=9)
+            yield row(f"canonical, d = {power}, k = {k}, Zipf, {noise.name}", duration)
+
+
 def first_call() -> Iterator[str]:
     """In fresh interpreters, without the import: what building the tables adds to the first release."""
     script = (
@@ -119,7 +130,7 @@ def first_call() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    for section in (first_call, alone, named, against_numpy, against_opendp):
+    for section in (first_call, alone, named, canonical, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
     for name, duration in bench_count.rows():

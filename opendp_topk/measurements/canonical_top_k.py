@@ -1,0 +1,176 @@
+"""Canonical top-k: the k-subset with the best noisy utility among all C(d, k)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _check
+from .._check import Number
+from ..arithmetic import exact, round_up
+from ..core import Measurement, proven, require_space
+from ..distributions import canonical as laws
+from ..domains import VectorDomain
+from ..errors import DataLengthError, ParameterError, ParameterTypeError
+from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..metrics import ScoreMetric
+from ..noise import Exponential, Gumbel, Noise
+from ..partials import partial
+from ..samplers import canonical, noiseless
+from ._permute_and_flip_range import permute_and_flip_range
+
+Scores = NDArray[Any]
+
+
+@proven("measurements/canonical_top_k")
+def make_canonical_top_k(
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+    *,
+    k: int,
+    scale: Number,
+    gamma: Number = Fraction(1, 2),
+    noise: Noise = Gumbel(),  # noqa: B008  (a frozen value)
+    loss: str = "margin",
+    optimize: str = "max",
+) -> Measurement:
+    """Release a set of k indices, drawn at the price of one choice whatever k is.
+
+    Every set S of k candidates has the utility u(S) = gamma m - (1 - gamma) M, where m is the worst score in S and M
+    the best score outside of S. With Gumbel noise S is released with a probability proportional to
+    exp(u(S) / scale): the exponential mechanism over all C(d, k) sets. With exponential noise it is permute-and-flip
+    over the same sets. No set is ever listed: classes of equal utility are counted by exact binomials.
+
+    Args:
+        input_domain: ``VectorDomain(AtomDomain(int))`` or ``VectorDomain(AtomDomain(float))``: one score a
+            candidate.
+        input_metric: ``LInfDistance(...)`` or ``RangeDistance()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        k: The size of the set, 1 <= k <= d.
+        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
+            lowest index first among equal scores, with an infinite privacy loss.
+        gamma: In [0, 1]: how much the worst score inside counts against the best one outside. At 1 only the worst
+            score inside matters, at 0 only the best one outside.
+        noise: ``Gumbel()`` or ``Exponential()``.
+        loss: ``"margin"`` as above; ``"distance"`` replaces M by max(M, m). The margin loss gives the exact top-k at
+            least as much probability, and more where gamma < 1 and the k-th and the next score differ.
+        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+
+    Returns:
+        A :class:`Measurement` whose releases are int64 arrays of shape (k,), in ascending order of the indices.
+        How ties among true scores are ordered has no influence on the law.
+
+    Privacy:
+        With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
+        ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``), for every gamma
+        and either loss:
+
+        - Gumbel noise: MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence r^2 / 8.
+        - Exponential noise: MaxDivergence r, RangeDivergence a = r + 2 ln(2 - exp(-r / 2)),
+          ZeroConcentratedDivergence a^2 / 8.
+
+        Where the domain's size is k, the release is always the same set and costs 0.
+
+    Accuracy:
+        For gamma > 0, with probability at least 1 - alpha, every released score is at least the k-th best less
+        (scale / gamma) ln(C(d, k) / alpha). For gamma = 0 no bound is declared.
+
+    Raises:
+        ParameterError: ``k``, ``scale``, ``gamma``, ``noise``, ``loss`` or ``optimize`` is out of range or of the
+            wrong type.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain, or are fewer than k.
+
+    Runtime:
+        One sort of the scores, and work on binomials of as many bits as log2 C(d, k). Memory O(d + k).
+
+    Proof: proofs/measurements/canonical_top_k.tex
+
+    References:
+        Shekelyan and Loukides, "Differentially Private Top-k Selection via Canonical Lipschitz Mechanism" (2022),
+        whose printed binomials are corrected here.
+        McSherry and Talwar, "Mechanism Design via Differential Privacy" (2007).
+        McKenna and Sheldon, "Permute-and-Flip" (2020).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> top10 = space >> tk.then_canonical_top_k(tk.MaxDivergence(), k=10, scale=2.0)
+        >>> top10.map(1)
+        0.5
+        >>> len(top10(list(range(100))))
+        10
+    """
+    # proof-region: canonical_top_k
+    require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
+    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):
+        raise ParameterTypeError(
+            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
+        )  # [check-measure]
+    size = input_domain.size
+    k = _check.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
+    scale = _check.scale(scale)  # [check-scale]
+    gamma = _check.share(gamma, "gamma")  # [check-gamma]
+    _check.instance("noise", noise, Noise, "Gumbel() or Exponential()")
+    if noise not in (Gumbel(), Exponential()):
+        raise ParameterError(
+            "noise must be Gumbel() or Exponential(): for others no proof is known here"
+        )  # [check-noise]
+    capped = _check.choice("loss", loss, ("margin", "distance")) == "distance"  # [check-loss]
+    sign = {"max": 1, "min": -1}[_check.choice("optimize", optimize, ("max", "min"))]  # [sign]
+    tau, weight, exponential = exact(scale), exact(gamma), noise == Exponential()
+
+    def function(scores: Scores) -> NDArray[np.int64]:
+        if k > len(scores):
+            raise DataLengthError(f"scores must hold at least k elements ({k})")  # [check-length]
+        if tau == 0 or k == len(scores):
+            return noiseless.top_k(scores, k, sign=sign, ordered=False)  # [exact-top-k]
+        return canonical.subset(scores, tau, weight, k, sign=sign, capped=capped, exponential=exponential)  # [draw]
+
+    def privacy_map(d_in: Number) -> Any:
+        range_distance = input_metric.range_distance(d_in)  # [range-distance]
+        if range_distance == 0 or k == size:
+            return 0.0  # [free]
+        if tau == 0 or range_distance == float("inf"):
+            return output_measure.infinite  # [no-noise]
+        r = exact(range_distance) / tau
+        if isinstance(output_measure, MaxDivergence):
+            return round_up(r)  # [max-map]
+        spread = permute_and_flip_range(r) if exponential else r  # [spread]
+        return round_up(spread if isinstance(output_measure, RangeDivergence) else spread * spread / 8)  # [range-map]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={
+            "mechanism": "canonical_top_k",
+            "noise": noise.name,
+            "k": k,
+            "scale": scale,
+            "gamma": gamma,
+            "loss": loss,
+            "optimize": optimize,
+        },
+        exact_distribution=lambda scores: laws.law(noise, _scaled(scores, tau, sign), tau == 0, k, weight, capped),
+        accuracy_bound=(lambda n, alpha: laws.accuracy(n, k, weight, tau, alpha)) if weight else None,  # [accuracy]
+        decode=lambda outcome: np.array(outcome, dtype=np.int64),
+        n_candidates=size,
+    )
+
+
+def _scaled(scores: Scores, tau: Fraction, sign: int) -> list[Fraction]:
+    """The scores as exact multiples of the scale (of 1 where the scale is 0), larger being better."""
+    return [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
+
+
+# end-proof-region: canonical_top_k
+
+
+then_canonical_top_k = partial(make_canonical_top_k)

@@ -1,0 +1,121 @@
+"""The k-subset with the best noisy utility among all C(d, k), drawn exactly without listing them.
+
+The utility of a subset is gamma m - (1 - gamma) M, with m the worst score inside of it and M the best outside. A cell
+of classes is proposed with a probability proportional to a bound on its weight, a subset of it uniformly; the proposal
+is accepted with the probability that corrects the bound, decided by as many binary digits as that takes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import count
+from typing import Any
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ..arithmetic import Intervals, round_down
+from ..floatlog import Floats
+from . import noiseless, subsets
+from .advantages import Scores
+from .arrivals import Clock, Uniform
+from .cells import DEPTH, partition
+from .entropy import SYSTEM, Entropy, Indices
+from .subsets import below
+
+_WORD = 64
+_CLIP = 2.0**1000
+_SHRINK = 1 - 2.0**-40
+_TINY = 2.0**-900
+
+
+# proof-region: canonical
+def subset(
+    values: NDArray[Any],
+    scale: Fraction,
+    gamma: Fraction,
+    k: int,
+    *,
+    sign: int,
+    capped: bool,
+    exponential: bool = False,
+    entropy: Entropy = SYSTEM,
+) -> Indices:
+    """The indices, ascending, of the k-subset S with the largest u(S) / scale + noise.
+
+    u(S) = gamma m - (1 - gamma) M, where m is the least of ``sign * values`` in S and M the greatest outside of S, or
+    max(M, m) in its place if ``capped``.
+
+    Args:
+        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
+        scale: > 0.
+        gamma: 0 <= gamma <= 1.
+        k: The size of the subset, 1 <= k < d.
+        sign: +1 if larger scores are better, -1 if smaller ones are.
+        capped: Whether M is replaced by max(M, m).
+        exponential: False for a probability proportional to e^(u(S) / scale), the law of the largest
+            u(S) / scale + Z(S) with Gumbel noise; True for the law of the largest with exponential noise.
+        entropy: The source of digits.
+
+    Returns:
+        int64 array of shape (k,).
+    """
+    order = noiseless.top_k(values, len(values), sign=sign, ordered=True)  # [rank]
+    ranked = Scores(np.ascontiguousarray(values[order]), scale, sign)
+    edge, rival = ranked.values[k - 1], ranked.values[k - 1 if capped else k]  # [references]
+    with np.errstate(all="ignore"):
+        fall = _bounds(gamma, ranked.advantages(ranked.values[k:], edge))  # [fall]
+        rise = _bounds(1 - gamma, -ranked.advantages(ranked.values[:k], rival))  # [rise]
+        cells = partition(k, fall, rise)
+    lowest = max(0, int(cells.bits.max())) - DEPTH  # [lowest]
+    bits = np.append(cells.bits, max(0, lowest))  # [with-best]
+    proposals = np.cumsum(1 << (bits - lowest))  # [proposals]
+    clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None  # [clock]
+    while True:
+        i = bisect_right(proposals, below(int(proposals[-1]), entropy))  # [propose]
+        if i == len(cells.bits):
+            h, t, n, log_weight = k, k, gmpy2.mpz(1), mpq(0)  # [best-proposed]
+        else:
+            cell = cells[i]
+            (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
+            log_weight = _exact(gamma, ranked, t - 1, edge) - _exact(1 - gamma, ranked, h, rival)  # [log-weight]
+        if _accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy):
+            return np.sort(order[subsets.members(k, h, t, entropy)])  # [release]
+
+
+def _bounds(weight: Fraction, advantages: Floats) -> Floats:
+    """Upper bounds, but for less than 2^-1000, on ``weight`` times advantages that are not positive."""
+    factor = round_down(weight) * _SHRINK if weight >= _TINY else 0.0  # [shrink]
+    return np.asarray(np.maximum(advantages, -_CLIP) * factor)  # [product]
+
+
+def _exact(weight: Fraction, scores: Scores, index: int, reference: Any) -> mpq:
+    return mpq(weight * scores.exact(index, reference))
+
+
+def _power_of_two(exponent: int) -> mpq:
+    return mpq(1 << max(exponent, 0), 1 << max(-exponent, 0))
+
+
+def _accepted(log_weight: mpq, ratio: mpq, clock: Clock | None, entropy: Entropy) -> bool:
+    """Whether a fresh uniform V satisfies ln(ratio V) + lag < log_weight; without a clock there is no lag."""
+    uniform = Uniform(entropy)  # [fresh]
+    if clock is not None:
+        clock.tick()  # [tick]
+    for known in count(_WORD, _WORD):
+        at = Intervals(known + _WORD)
+        lower, upper = uniform.bounds(known)
+        lag = at.rational(mpq(0)) if clock is None else clock.lag(log_weight, known)
+        left = at.log((at.rational(ratio * lower)[0], at.rational(ratio * upper)[1]))
+        left, right = at.add(left, lag), at.rational(log_weight)  # [sides]
+        if left[1] < right[0]:
+            return True  # [accept]
+        if left[0] > right[1]:
+            return False  # [refuse]
+    raise AssertionError("count() has no end")
+
+
+# end-proof-region: canonical

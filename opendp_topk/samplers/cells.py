@@ -1,0 +1,109 @@
+"""A partition of the classes of k-subsets into few cells, each with a bound on its weight.
+
+A class (h, t) has the weight C(t-h-2, k-1-h) e^(fall(t) + rise(h)): fall does not increase with t, rise does not
+decrease with h, and neither is positive. Cells are split where weight may be and where it varies within the cell,
+so that few proposals are wasted; whatever the partition, the bounds hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..floatlog import Floats, log_bounds
+from .subsets import Cell
+
+Integers = NDArray[np.int64]
+
+_MOST_CELLS = 2**17
+_NARROW = 1.0
+_NEGLIGIBLE = 4.0
+DEPTH = 40
+_LEAST_LOG_TWO_PI = 1.8378
+_BITS_PER_NAT = 1.4426950408889634
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells as columns; the weight of cell i is at most ``2 ** bits[i]``."""
+
+    corners: Integers
+    bits: Integers
+
+    def __getitem__(self, i: int) -> Cell:
+        return Cell(*self.corners[:, i].tolist())
+
+
+# proof-region: cells
+def partition(k: int, fall: Floats, rise: Floats) -> Cells:
+    """Cells that together hold every class (h, t) once, 0 <= h < k < t <= d.
+
+    Args:
+        k: The size of the subsets, k < d.
+        fall: Upper bounds on the part of the log-weight that depends on t = k+1, ..., d; shape (d - k,).
+        rise: Upper bounds on the part that depends on h = 0, ..., k-1; shape (k,).
+    """
+    corners = np.array([[0], [k - 1], [k + 1], [k + len(fall)]])  # [one-cell]
+    floor = -_log_sizes(k, corners)[0] - DEPTH
+    rising, falling = np.maximum(rise, floor), np.maximum(fall, floor)
+    while True:
+        first_h, last_h, first_t, last_t = corners
+        log_weights = _log_sizes(k, corners) + (fall[first_t - k - 1] + rise[last_h])  # [corner]
+        drop_h = rising[last_h] - rising[first_h]
+        drop_t = falling[first_t - k - 1] - falling[last_t - k - 1]
+        drop = drop_h + drop_t
+        needed = max(0.0, np.max(log_weights - drop)) - np.log(len(drop)) - _NEGLIGIBLE
+        split = (drop > _NARROW) & (log_weights > needed)
+        if not split.any() or len(split) > _MOST_CELLS:
+            return Cells(corners, _bits(log_weights))
+        by_h, by_t = split & (drop_h > drop_t), split & (drop_h <= drop_t)
+        corners = np.concatenate(
+            [corners[:, ~split], *_split_h(corners[:, by_h], rising), *_split_t(corners[:, by_t], falling, k)], axis=1
+        )
+
+
+def _split_h(corners: Integers, rising: Floats) -> tuple[Integers, Integers]:
+    first_h, last_h, first_t, last_t = corners
+    middle = np.searchsorted(rising, (rising[first_h] + rising[last_h]) / 2, side="right")
+    middle = np.clip(middle, first_h + 1, last_h)  # [split-h]
+    return np.array([first_h, middle - 1, first_t, last_t]), np.array([middle, last_h, first_t, last_t])
+
+
+def _split_t(corners: Integers, falling: Floats, k: int) -> tuple[Integers, Integers]:
+    first_h, last_h, first_t, last_t = corners
+    level = (falling[first_t - k - 1] + falling[last_t - k - 1]) / 2
+    middle = k + 1 + np.searchsorted(-falling, -level, side="right")
+    middle = np.clip(middle, first_t + 1, last_t)  # [split-t]
+    return np.array([first_h, last_h, first_t, middle - 1]), np.array([first_h, last_h, middle, last_t])
+
+
+def _log_sizes(k: int, corners: Integers) -> Floats:
+    """Upper bounds on the logarithm of the number of subsets in each cell."""
+    first_h, last_h, first_t, last_t = corners
+    n, m, j = last_t - first_h - 2, k - 1 - first_h, last_t - k - 1
+    rows = np.minimum(last_h - first_h + 1, (n + 1) / (j + 1))  # [rows]
+    columns = np.minimum(last_t - first_t + 1, (n + 2) / (m + 1))  # [columns]
+    return _log_binomials(n, m, j) + log_bounds(rows, rows)[1] + log_bounds(columns, columns)[1] + 2.0**-10  # [size]
+
+
+def _log_binomials(n: Integers, m: Integers, j: Integers) -> Floats:
+    """Upper bounds on ln C(n, m), where n = m + j."""
+    inner = (m > 0) & (j > 0)
+    a, b, c = (np.where(inner, x, 1).astype(np.float64) for x in (n, m, j))
+    log_a, log_b, log_c = log_bounds(a, a)[1], log_bounds(b, b)[0], log_bounds(c, c)[0]
+    leading = a * log_a - b * log_b - c * log_c  # [entropy-term]
+    root = (log_a - log_b - log_c - _LEAST_LOG_TWO_PI) / 2  # [root-term]
+    return np.where(inner, leading + root + 2.0**-44 * a * (log_a + 4), 0.0)  # [slack]
+
+
+def _bits(log_weights: Floats) -> Integers:
+    """Integers of which 2 ** bits is at least e ** log_weights; none lies more than 40 below 0 or the largest."""
+    powers = log_weights * _BITS_PER_NAT
+    powers += np.abs(powers) * 2.0**-48 + 2.0**-10  # [to-base-two]
+    bits: Integers = np.ceil(np.maximum(powers, max(0.0, np.max(powers)) - DEPTH)).astype(np.int64)  # [never-below]
+    return bits
+
+
+# end-proof-region: cells

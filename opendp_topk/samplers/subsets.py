@@ -1,0 +1,91 @@
+"""Uniform subsets of ranks: exact counts of classes, uniform integers, uniform k-subsets.
+
+Order the candidates by rank 1, ..., d. A k-subset other than {1, ..., k} contains the ranks 1..h, misses the rank
+h + 1 and has a lowest member t > k: it belongs to class (h, t), with 0 <= h < k < t <= d.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from .entropy import Entropy
+
+_WORD = 64
+
+
+class Cell(NamedTuple):
+    """The classes (h, t) with first_h <= h <= last_h and first_t <= t <= last_t."""
+
+    first_h: int
+    last_h: int
+    first_t: int
+    last_t: int
+
+
+# proof-region: subsets
+def size(k: int, cell: Cell) -> gmpy2.mpz:
+    """The number of k-subsets whose class lies in ``cell``."""
+    return _down_to(k, cell, cell.last_t) - _down_to(k, cell, cell.first_t - 1)  # [cell-size]
+
+
+def draw_class(k: int, cell: Cell, entropy: Entropy) -> tuple[int, int]:
+    """The class of a uniformly drawn k-subset among those whose class lies in ``cell``."""
+    before = _down_to(k, cell, cell.first_t - 1)
+    place = before + below(size(k, cell), entropy)  # [place]
+    lowest = range(cell.first_t, cell.last_t + 1)
+    t = lowest[bisect_right(lowest, place, key=lambda t: _down_to(k, cell, t))]  # [find-t]
+    place -= _down_to(k, cell, t - 1)
+    gaps = range(cell.first_h, cell.last_h + 1)
+    return gaps[bisect_right(gaps, place, key=lambda h: _with_gap(k, cell.first_h, h, t))], t  # [find-h]
+
+
+def members(k: int, h: int, t: int, entropy: Entropy) -> NDArray[np.int64]:
+    """The ranks, less one, of a uniformly drawn subset of class (h, t); of {1, ..., k} where h = t = k."""
+    if h == k:
+        return np.arange(k)  # [best]
+    body = h + 1 + choose(t - h - 2, k - 1 - h, entropy)  # [body]
+    return np.concatenate([np.arange(h), body, [t - 1]])
+
+
+def choose(n: int, m: int, entropy: Entropy) -> NDArray[np.int64]:
+    """``m`` distinct integers of 0..n-1, ascending; every such set is equally likely."""
+    if 2 * m > n:
+        return np.delete(np.arange(n), choose(n, n - m, entropy))  # [complement]
+    chosen = np.zeros(0, dtype=np.int64)
+    while len(chosen) < m:
+        words = entropy.auxiliary(m - len(chosen))  # [missing]
+        words = words[words <= np.uint64(2**_WORD - 1 - 2**_WORD % n)]  # [fair-words]
+        chosen = np.sort(np.concatenate([chosen, (words % np.uint64(n)).astype(np.int64)]))
+        chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])[: len(chosen)]]  # [distinct]
+    return chosen
+
+
+def below(n: int | gmpy2.mpz, entropy: Entropy) -> int:
+    """A uniform integer in 0..n-1."""
+    bits = int(n - 1).bit_length()
+    words = -(-bits // _WORD)
+    while True:
+        value = int.from_bytes(entropy.auxiliary(words).tobytes(), "little") >> (words * _WORD - bits)  # [uniform-bits]
+        if value < n:
+            return value  # [reject-above]
+
+
+def _down_to(k: int, cell: Cell, t: int) -> gmpy2.mpz:
+    """The number of subsets with a first gap in the cell's range and lowest member in k+1..t."""
+    return gmpy2.bincoef(t - cell.first_h, k - cell.first_h) - gmpy2.bincoef(
+        t - cell.last_h - 1, k - cell.last_h - 1
+    )  # [two-sums]
+
+
+def _with_gap(k: int, first: int, last: int, t: int) -> gmpy2.mpz:
+    """The number of subsets of the classes (first, t), ..., (last, t)."""
+    rest = gmpy2.bincoef(t - 2 - last, k - 2 - last) if last < k - 1 else 0
+    return gmpy2.bincoef(t - 1 - first, k - 1 - first) - rest  # [one-sum]
+
+
+# end-proof-region: subsets

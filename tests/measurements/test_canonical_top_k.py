@@ -1,0 +1,290 @@
+"""The claims of make_canonical_top_k: maps against enumerated neighbours, witnesses, arguments, outputs."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import realised
+from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
+from tests.oracles import canonical as oracle
+
+MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+NOISES = (tk.Gumbel(), tk.Exponential())
+GAMMAS = [Fraction(n, 4) for n in range(5)]
+
+
+def build(d: int | None, metric: tk.Metric, measure: tk.Measure, **options: Any) -> tk.Measurement:
+    return make_canonical_top_k(tk.VectorDomain(tk.AtomDomain(int), size=d), metric, measure, **options)
+
+
+@functools.cache
+def law(noise: str, scores: tuple[int, ...], k: int, scale: Fraction, gamma: Fraction, loss: str) -> Any:
+    options = {"k": k, "scale": scale, "gamma": gamma, "loss": loss, "noise": getattr(tk, noise)()}
+    return build(None, tk.RangeDistance(), tk.MaxDivergence(), **options).distribution(scores)
+
+
+def claim(measure: tk.Measure, metric: tk.Metric, d: int, d_in: int, **options: Any) -> float:
+    return float(build(d, metric, measure, **options).map(d_in))
+
+
+def within(found: mpmath.mpf, claimed: float) -> bool:
+    """Whether a loss known to 30 digits is at most ``claimed``."""
+    with mpmath.workdps(40):
+        return bool(found <= claimed * (1 + mpmath.mpf("1e-27")))
+
+
+def moves(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
+    """The extreme moves of the scores within distance 1 of the metric."""
+    if metric == tk.LInfDistance():
+        return list(itertools.product((-1, 1), repeat=d))
+    return list(itertools.product((0, 1), repeat=d))[1:]
+
+
+SHAPES = [(d, k) for d in (2, 3, 4, 5) for k in (1, 2, 3) if k < d]
+
+
+@pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])
+@pytest.mark.parametrize("gamma", GAMMAS, ids=str)
+@pytest.mark.parametrize(("d", "k"), SHAPES)
+def test_no_neighbour_exceeds_the_map(d: int, k: int, gamma: Fraction, noise: str) -> None:
+    shapes = [[0] * d, list(range(0, -2 * d, -2)), [0] * k + [-1] * (d - k), [0] + [-3] * (d - 1)]
+    scale = Fraction(3, 2)
+    worst = dict.fromkeys(MEASURES, mpmath.mpf(0))
+    for metric in (tk.LInfDistance(monotonic=True), tk.LInfDistance()):
+        claims = {
+            m: claim(m, metric, d, 1, k=k, scale=scale, gamma=gamma, noise=getattr(tk, noise)()) for m in MEASURES
+        }
+        chosen = moves(metric, d)[:: 1 if d < 5 else 2]
+        for x, loss in zip(shapes, ("margin", "distance", "margin", "distance"), strict=True):
+            for move in chosen:
+                y = tuple(a + b for a, b in zip(x, move, strict=True))
+                pair = (law(noise, z, k, scale, gamma, loss) for z in (tuple(x), y))
+                first, second = pair
+                for measure in MEASURES if d < 5 else MEASURES[:2]:
+                    found = realised(measure, first, second)
+                    worst[measure] = max(worst[measure], found)
+                    assert within(found, claims[measure]), (x, move, measure)
+    assert worst[MEASURES[0]] > 0
+
+
+@pytest.mark.parametrize("gamma", GAMMAS, ids=str)
+@pytest.mark.parametrize("r", [Fraction(1, 4), Fraction(2)])
+def test_the_pure_loss_and_the_range_are_approached(r: Fraction, gamma: Fraction) -> None:
+    """k = 1, d = 2: two sets whose utilities are (x_1 - x_2) weighted, moved by r; one far above for the pure loss."""
+    scale = 1 / r
+    for noise in ("Gumbel", "Exponential"):
+        spread = claim(tk.RangeDivergence(), tk.RangeDistance(), 2, 1, k=1, scale=scale, noise=getattr(tk, noise)())
+        if noise == "Gumbel":
+            pair = [law(noise, x, 1, scale, gamma, "margin") for x in ((0, 0), (0, 1))]
+        else:
+            half = [law(noise, x, 1, 2 * scale, gamma, "margin") for x in ((0, -1), (0, 1))]
+            pair = half
+        assert 0.999999 * spread <= realised(tk.RangeDivergence(), *pair) <= spread * (1 + 1e-15)
+        far = math.ceil(120 * scale)
+        pair = [law(noise, x, 1, scale, gamma, "margin") for x in ((far, 0), (far, 1))]
+        assert 0.99 * r <= realised(tk.MaxDivergence(), *pair) <= r * (1 + Fraction(1, 10**15))
+
+
+def test_the_printed_binomials_break_the_claim() -> None:
+    """d = 3, k = 2, near ties: the class (0, 3) of one set is counted as two, so that its loss is ln 2 as r -> 0."""
+    r, gamma = Fraction(1, 1000), Fraction(1, 2)
+    x, y, k = (2, 1, 0), (0, 1, 2), 2
+    claimed = claim(tk.MaxDivergence(), tk.RangeDistance(), 3, 4, k=k, scale=1 / r)
+    assert claimed == float(4 * r)
+
+    def planted(scores: tuple[int, ...], count: Any) -> dict[Any, Any]:
+        ranks = sorted(range(3), key=lambda i: -scores[i])
+        classes = oracle.class_law(scores, k, 1 / r, gamma, count)
+        return {
+            s: classes[oracle.class_of(tuple(ranks.index(i) + 1 for i in s), 3)]
+            for s in itertools.combinations(range(3), 2)
+        }
+
+    sound = [planted(z, oracle.sizes) for z in (x, y)]
+    assert within(realised(tk.MaxDivergence(), *sound), claimed)
+    printed = [planted(z, oracle.printed_sizes) for z in (x, y)]
+    assert not within(realised(tk.MaxDivergence(), *printed), claimed)
+    assert abs(realised(tk.MaxDivergence(), *printed) - mpmath.log(2)) < 0.01
+
+
+@pytest.mark.parametrize("loss", ["margin", "distance"])
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_map_is_the_formula(measure: tk.Measure, noise: Any, loss: str) -> None:
+    with mpmath.workdps(60):
+        for r, gamma in itertools.product(
+            [Fraction(2, 7), Fraction(1, 10**9), Fraction(40), Fraction(10**6, 3)], [0, 1]
+        ):
+            found = claim(measure, tk.LInfDistance(), 9, 1, k=4, scale=2 / r, gamma=gamma, noise=noise, loss=loss)
+            exact = mpmath.mpf(r.numerator) / r.denominator
+            if noise == tk.Exponential() and measure != tk.MaxDivergence():
+                exact += 2 * mpmath.log1p(-mpmath.expm1(-exact / 2))
+            if measure == tk.ZeroConcentratedDivergence():
+                exact = exact**2 / 8
+            assert mpmath.mpf(found) >= exact * (1 - mpmath.mpf("1e-50"))
+            assert mpmath.mpf(math.nextafter(found, 0)) < exact
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_map_at_the_ends(measure: tk.Measure, noise: Any) -> None:
+    noisy = build(None, tk.LInfDistance(), measure, k=2, scale=1.5, noise=noise)
+    exact = build(None, tk.LInfDistance(), measure, k=2, scale=0, noise=noise)
+    assert noisy.map(0) == exact.map(0) == 0
+    assert exact.map(1) == noisy.map(math.inf) == math.inf
+    assert build(3, tk.LInfDistance(), measure, k=3, scale=0, noise=noise).map(5) == 0
+    assert build(None, tk.LInfDistance(), measure, k=2, scale=5e-324, noise=noise).map(10**300) == math.inf
+    assert 0 < build(None, tk.LInfDistance(), measure, k=2, scale=1e308, noise=noise).map(5e-324) <= 5e-324
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize(("optimize", "loss"), [("max", "margin"), ("min", "distance")])
+def test_obligations_of_every_measurement(measure: tk.Measure, noise: Any, optimize: str, loss: str) -> None:
+    check_measurement(
+        build(4, tk.LInfDistance(monotonic=True), measure, k=2, scale=1.5, noise=noise, optimize=optimize, loss=loss),
+        members=[[3, 1, 2, 2], np.array([0, -5, 2**62, 7]), (2**70, 0, 1, 2**70 + 1)],
+        non_members=[[1, 2, 3], [1.0, 2.0, 3.0, 4.0], [True, 1, 2, 3], "abcd", None, [[1, 2], [3, 4]]],
+        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
+        neighbours=[([3, 1, 2, 2], [4, 1, 3, 2], 1), ([3, 1, 2, 2], [4, 0, 2, 2], 2), ([0, 0, 0, 0], [0, 1, 1, 0], 1)],
+    )
+
+
+def test_make_and_then_build_the_same() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    built = check_constructor(
+        make_canonical_top_k, then_canonical_top_k, space, tk.RangeDivergence(), k=2, scale=3, gamma=0.25
+    )
+    assert built.proof.status == "current"
+    assert (built.parameters["noise"], built.parameters["loss"], built.parameters["gamma"]) == (
+        "Gumbel",
+        "margin",
+        0.25,
+    )
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_releases_have_the_promised_shape_and_order(noise: Any) -> None:
+    scores = np.arange(50) * 1000
+    chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=4, scale=1, noise=noise)(scores)
+    assert chosen.dtype == np.int64
+    assert chosen.tolist() == [46, 47, 48, 49]
+    options = {"k": 4, "scale": 1, "noise": noise, "optimize": "min"}
+    assert build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)(scores[::-1]).tolist() == [46, 47, 48, 49]
+
+
+def test_a_large_release_is_quick_work_on_any_shape() -> None:
+    """Many cells, one cell, k near d: every release has k distinct indices."""
+    zipf = (10**5 / np.arange(1, 2001)).astype(np.int64)
+    for k, scale in ((200, 1), (200, 1000), (1999, 10), (1, 10)):
+        for noise in NOISES:
+            chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=k, scale=scale, noise=noise)(zipf)
+            assert len(set(chosen.tolist())) == k
+            assert chosen.tolist() == sorted(chosen.tolist())
+
+
+@pytest.mark.parametrize(("optimize", "winners"), [("max", [0, 1, 3]), ("min", [0, 2, 4])])
+def test_without_noise_the_lowest_index_wins_ties(optimize: str, winners: list[int]) -> None:
+    exact = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=0.0, optimize=optimize)
+    assert exact([5, 9, 5, 9, 1]).tolist() == winners
+    assert exact.distribution([5, 9, 5, 9, 1]) == {tuple(winners): 1}
+
+
+@pytest.mark.parametrize("size", [3, None])
+def test_a_set_with_no_choice(size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    everyone = build(size, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=2)
+    assert everyone([5, 9, 1]).tolist() == [0, 1, 2]
+    assert everyone.distribution([5, 9, 1]) == {(0, 1, 2): 1}
+    assert everyone.map(1) == (0 if size else 1)
+
+
+def test_accuracy_is_the_theorem() -> None:
+    half = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=3)
+    assert half.accuracy(10, 0.05) == pytest.approx(6 * math.log(45 / 0.05))
+    assert build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=0).accuracy(10, 0.05) == 0
+    none = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=3, gamma=0)
+    raises_exactly(tk.NotDeclaredError, lambda: none.accuracy(10, 0.05), "no accuracy theorem")
+    raises_exactly(tk.ParameterError, lambda: half.accuracy(1, 0.05), "n_candidates must be at least k (2)")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "required"),
+    [
+        ("k", 0, tk.ParameterError, "k must be an integer >= 1"),
+        ("k", True, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", 1.5, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", 6, tk.ParameterError, "k must be at most the size of input_domain (5)"),
+        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
+        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
+        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
+        ("gamma", -0.01, tk.ParameterError, "gamma must lie between 0 and 1"),
+        ("gamma", Fraction(101, 100), tk.ParameterError, "gamma must lie between 0 and 1"),
+        ("gamma", math.nan, tk.ParameterError, "gamma must lie between 0 and 1"),
+        ("gamma", math.inf, tk.ParameterError, "gamma must lie between 0 and 1"),
+        ("gamma", True, tk.ParameterTypeError, "gamma must be a number in [0, 1]"),
+        ("gamma", "1/2", tk.ParameterTypeError, "gamma must be a number in [0, 1]"),
+        ("gamma", None, tk.ParameterTypeError, "gamma must be a number in [0, 1]"),
+        ("noise", "Gumbel", tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
+        ("noise", tk.Gumbel, tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
+        ("noise", None, tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
+        ("loss", "published", tk.ParameterError, "loss must be one of 'margin', 'distance'"),
+        ("loss", None, tk.ParameterTypeError, "loss must be one of 'margin', 'distance'"),
+        ("optimize", "largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
+        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
+        ("input_domain", [1], tk.ParameterTypeError, "input_domain must be a domain"),
+        ("input_metric", tk.L1Distance(), tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ("output_measure", tk.Approximate(tk.MaxDivergence()), tk.ParameterTypeError, "output_measure must be Max"),
+        ("output_measure", tk.MaxDivergence, tk.ParameterTypeError, "output_measure must be Max"),
+    ],
+)
+def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
+    arguments: dict[str, Any] = {
+        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
+        "input_metric": tk.LInfDistance(),
+        "output_measure": tk.MaxDivergence(),
+        "k": 2,
+        "scale": 1.0,
+    }
+    raises_exactly(error, lambda: make_canonical_top_k(**(arguments | {option: value})), required)
+
+
+def test_other_noises_are_refused() -> None:
+    from opendp_topk.noise import HalfLogistic, Laplace, Logistic
+
+    for noise in (HalfLogistic(), Laplace(), Logistic()):
+        options = {"k": 2, "scale": 1, "noise": noise}
+        call = functools.partial(build, 5, tk.LInfDistance(), tk.MaxDivergence(), **options)
+        raises_exactly(tk.ParameterError, call, "noise must be Gumbel() or Exponential()")
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "required"),
+    [
+        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([], tk.DataLengthError, "at least one element"),
+        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
+        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
+        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
+        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
+    ],
+)
+def test_bad_scores_are_refused_before_anything_is_drawn(
+    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
+    measurement = make_canonical_top_k(*space, tk.MaxDivergence(), k=2, scale=1.0)
+    raises_exactly(error, lambda: measurement(scores), required)

@@ -1,0 +1,209 @@
+"""The exact draw of a k-subset: laws, decisions at high precision, and inputs that floats cannot hold."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from gmpy2 import mpq
+
+from opendp_topk.samplers import canonical, cells, subsets
+from opendp_topk.samplers.advantages import Scores
+from opendp_topk.samplers.arrivals import Clock
+from tests.oracles import canonical as oracle
+from tests.oracles.chi_square import assert_follows, p_value
+
+from .streams import Streams
+
+HALF = Fraction(1, 2)
+
+
+@pytest.fixture
+def one_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells depend on the scores alone: for many draws from the same scores they are computed once."""
+    known: dict[Any, Any] = {}
+
+    def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> Any:
+        label = k, fall.tobytes(), rise.tobytes()
+        if label not in known:
+            known[label] = cells.partition(k, fall, rise)
+        return known[label]
+
+    monkeypatch.setattr(canonical, "partition", partition)
+
+
+def draws(
+    n: int, scores: Sequence[Any] | np.ndarray, k: int, scale: Fraction, gamma: Fraction, **options: Any
+) -> Counter[tuple[int, ...]]:
+    entropy, values = Streams(f"{scores} {k} {gamma} {options}"), np.asarray(scores)  # type: ignore[arg-type]
+    options = {"sign": 1, "capped": False} | options
+    found = (canonical.subset(values, scale, gamma, k, entropy=entropy, **options) for _ in range(n))
+    return Counter(tuple(chosen.tolist()) for chosen in found)
+
+
+CASES = [
+    ([5, 3, 3, 1, 0], 2, HALF, "margin"),
+    ([5, 3, 3, 1, 0], 2, HALF, "distance"),
+    ([0, 4, 1, 6, 3], 3, Fraction(1, 4), "margin"),
+    ([0.5, 4.25, 1.0, 6.0, 3.0], 3, Fraction(3, 4), "distance"),
+    ([2, 2, 2, 2, 2, 2], 3, HALF, "margin"),
+    ([0, 1, 5, 2], 2, Fraction(1), "margin"),
+    ([0, 1, 5, 2], 2, Fraction(0), "margin"),
+    ([7, 1, 5], 1, HALF, "margin"),
+]
+
+
+@pytest.mark.usefixtures("one_partition")
+@pytest.mark.parametrize("exponential", [False, True])
+@pytest.mark.parametrize(("scores", "k", "gamma", "loss"), CASES)
+def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, loss: str, exponential: bool) -> None:
+    scale = Fraction(3, 2)
+    found = draws(2500, scores, k, scale, gamma, capped=loss == "distance", exponential=exponential)
+    assert_follows(found, (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, loss))
+
+
+@pytest.mark.usefixtures("one_partition")
+def test_smallest_scores_first() -> None:
+    found = draws(2500, [0, 3, 1, 2], 2, Fraction(1), HALF, sign=-1)
+    assert_follows(found, oracle.gumbel_law([0, -3, -1, -2], 2, Fraction(1), HALF, "margin"))
+
+
+@pytest.mark.usefixtures("one_partition")
+def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """d = 3, k = 2, all scores equal: one of the three sets would be drawn twice as often as another."""
+    law = oracle.gumbel_law([0, 0, 0], 2, Fraction(1), HALF, "margin")
+    assert p_value(draws(2500, [0, 0, 0], 2, Fraction(1), HALF), law) > 1e-9
+    printed = oracle.printed_sizes(3, 2)
+
+    def size(k: int, cell: subsets.Cell) -> Any:
+        classes = [(h, t) for h in range(cell.first_h, cell.last_h + 1) for t in range(cell.first_t, cell.last_t + 1)]
+        return mpq(sum(printed[label] for label in classes))
+
+    def draw_class(k: int, cell: subsets.Cell, entropy: Any) -> tuple[int, int]:
+        place = subsets.below(3, entropy)
+        return (0, 3) if place < 2 else (1, 3)
+
+    monkeypatch.setattr(canonical.subsets, "size", size)
+    monkeypatch.setattr(canonical.subsets, "draw_class", draw_class)
+    assert p_value(draws(2500, [0, 0, 0], 2, Fraction(1), HALF), law) < 1e-10
+
+
+def test_decisions_equal_high_precision() -> None:
+    """V is placed at the threshold itself up to some digit, so that one word does not decide."""
+    generator = random.Random(3)
+    with mpmath.workdps(400):
+        for trial in range(300):
+            log_weight = -mpq(generator.randint(0, 10**6), generator.randint(1, 10**5))
+            ratio = mpq(generator.randint(1, 2**80), generator.randint(1, 2**40))
+            goal = mpmath.exp(mpmath.mpf(int(log_weight.numerator)) / int(log_weight.denominator))
+            goal *= mpmath.mpf(int(ratio.denominator)) / int(ratio.numerator)
+            agreeing = generator.choice([0, 1, 2, 3])
+            digits = int(min(goal, 1) * mpmath.mpf(2) ** 256)
+            words = [(digits >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:agreeing]
+            words += [generator.getrandbits(64) for _ in range(12 - agreeing)]
+            uniform = mpmath.fsum(mpmath.mpf(word) / mpmath.mpf(2) ** (64 * (i + 1)) for i, word in enumerate(words))
+            found = canonical._accepted(log_weight, ratio, None, Streams(auxiliary=words))
+            assert found == (uniform < goal), trial
+
+
+def test_decisions_with_a_clock_equal_high_precision() -> None:
+    generator = random.Random(4)
+    with mpmath.workdps(200):
+        for trial in range(100):
+            log_weight = -mpq(generator.randint(0, 300), generator.randint(1, 100))
+            ratio, rate = mpq(1 + generator.random()), mpq(generator.randint(1, 50), 10)
+            words = [generator.getrandbits(64) for _ in range(2)]
+            uniform, wait = (mpmath.mpf(word) / 2**64 for word in words)
+            weight = mpmath.exp(mpmath.mpf(int(log_weight.numerator)) / int(log_weight.denominator))
+            time = -mpmath.log(wait) / (mpmath.mpf(int(rate.numerator)) / int(rate.denominator))
+            bound = mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator)
+            goal = weight / bound / (weight + (1 - weight) * mpmath.exp(time))
+            clock = Clock(rate, Entropyless(words[1:]))
+            found = canonical._accepted(log_weight, ratio, clock, Entropyless(words[:1]))
+            assert found == (uniform < goal), trial
+
+
+class Entropyless(Streams):
+    """Only scripted words: one word must decide."""
+
+    def auxiliary(self, n: int) -> np.ndarray:
+        assert len(self._scripted) >= n
+        return super().auxiliary(n)
+
+    def __init__(self, words: Sequence[int]) -> None:
+        super().__init__(auxiliary=words)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "likely"),
+    [
+        (np.array([2**53 + 1, 2**53 + 2, 2**53, 0]), Fraction(1, 100), (0, 1)),
+        (np.array([1e308, -1e308, 1e308 * (1 - 2**-52), 5e307]), Fraction(1, 10**308), (0, 2)),
+        (np.array([5e-324, 1e-323, 0.0, 1.5e-323]), Fraction(1, 10**330), (1, 3)),
+        (np.array([2**64 - 1, 2**64 - 2, 0, 1], dtype=np.uint64), Fraction(1, 50), (0, 1)),
+        (np.array([10**400, 10**400 + 1, 0, -(10**400)], dtype=object), Fraction(1, 50), (0, 1)),
+    ],
+)
+def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, ...]) -> None:
+    assert draws(20, values, 2, scale, HALF) == Counter({likely: 20})
+    assert draws(20, values, 2, scale, HALF, exponential=True) == Counter({likely: 20})
+
+
+@pytest.mark.usefixtures("one_partition")
+def test_near_ties_of_large_integers_are_told_apart() -> None:
+    scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
+    law = oracle.gumbel_law([1, 0, 3, 2], 2, Fraction(1), HALF, "margin")
+    assert_follows(draws(2500, scores, 2, Fraction(1), HALF), law)
+
+
+@pytest.mark.usefixtures("one_partition")
+def test_a_scale_beyond_all_scores_makes_sets_uniform() -> None:
+    found = draws(2500, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), HALF)
+    assert_follows(found, dict.fromkeys(oracle.gumbel_law([0] * 5, 2, Fraction(1), HALF, "margin"), Fraction(1, 10)))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**320), Fraction(10**310), Fraction(22, 7)])
+@pytest.mark.parametrize(
+    "weight", [Fraction(1), HALF, Fraction(1, 3), Fraction(0), Fraction(1, 2**890), Fraction(1, 10**320)]
+)
+def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fraction) -> None:
+    generator = np.random.default_rng(6)
+    values = np.sort(np.concatenate([generator.normal(0, 1, 40), [1e308, -1e308, 5e-324, 0.0, 1e-300]]))[::-1]
+    ranked = Scores(np.ascontiguousarray(values), scale, 1)
+    with np.errstate(all="ignore"):
+        found = canonical._bounds(weight, ranked.advantages(ranked.values, ranked.values[0]))
+    assert np.isfinite(found).all()
+    for i, bound in enumerate(found.tolist()):
+        exact = weight * (Fraction(float(values[i])) - Fraction(float(values[0]))) / scale
+        assert exact - Fraction(1, 2**1000) <= Fraction(bound) <= 0
+
+
+@pytest.mark.usefixtures("one_partition")
+@pytest.mark.parametrize("exponential", [False, True])
+@pytest.mark.parametrize(
+    ("d", "k", "scale", "gamma"),
+    [(40, 10, Fraction(9), HALF), (60, 6, Fraction(12), Fraction(1, 4)), (25, 20, Fraction(5), Fraction(1))],
+)
+def test_classes_of_many_candidates_follow_their_law(
+    d: int, k: int, scale: Fraction, gamma: Fraction, exponential: bool
+) -> None:
+    """Cells of many classes, clipped bounds, ties: too many subsets to list, so they are compared class by class."""
+    scores = [-(i + i % 3) for i in range(d)]
+    ranks = sorted(range(d), key=lambda i: -scores[i])
+    place = {index: rank for rank, index in enumerate(ranks, start=1)}
+    found: Counter[Any] = Counter()
+    for chosen, times in draws(2500, scores, k, scale, gamma, exponential=exponential).items():
+        h, t = oracle.class_of(tuple(place[i] for i in chosen), d)
+        found[h, t] += times
+    law = oracle.class_law(scores, k, scale, gamma, oracle.sizes)
+    if exponential:
+        sizes = oracle.sizes(d, k)
+        single = {label: p / sizes[label] for label, p in law.items()}
+        law = oracle.flip_class_law({label: p / single[k, k] for label, p in single.items()}, sizes)
+    assert_follows(found, law)
