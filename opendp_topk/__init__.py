@@ -34,7 +34,10 @@ from .errors import (
     TableError,
     TopKError,
 )
+from .measurements.gaussian import make_gaussian, then_gaussian
+from .measurements.laplace import make_laplace, then_laplace
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
+from .measurements.select_then_count import SelectedCounts, make_select_then_count, then_select_then_count
 from .measurements.user import make_user_measurement, then_user_measurement
 from .measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
@@ -78,6 +81,7 @@ __all__ = [
     "RangeDistance",
     "RangeDivergence",
     "SearchError",
+    "SelectedCounts",
     "SpaceError",
     "TableError",
     "TopKError",
@@ -89,12 +93,18 @@ __all__ = [
     "binary_search_param",
     "index_candidates",
     "make_count_by_item",
+    "make_gaussian",
+    "make_laplace",
     "make_report_noisy_top_k",
+    "make_select_then_count",
     "make_user_measurement",
     "make_user_transformation",
     "read_table",
     "then_count_by_item",
+    "then_gaussian",
+    "then_laplace",
     "then_report_noisy_top_k",
+    "then_select_then_count",
     "then_user_measurement",
     "then_user_transformation",
 ]
