@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, TypeVar
 
 import mpmath
-import numpy as np
 
 from . import _check
 from .chaining import chain_measurement, chain_transformations, post_process
 from .domains import Domain, VectorDomain
-from .errors import CapacityError, DistanceError, MapError, NotDeclaredError, SpaceError
+from .errors import DistanceError, MapError, NotDeclaredError, SpaceError
 from .measures import Measure
 from .metrics import Metric
 from .partials import Partial, as_space
 from .proof import UNPROVEN, Proof
+from .rendering import as_outcome, describe
 
 P = ParamSpec("P")
 Link = TypeVar("Link", "Transformation", "Measurement")
@@ -88,7 +88,7 @@ class Transformation:
         return _enter(space, self)
 
     def __repr__(self) -> str:
-        return _describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
+        return describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +153,7 @@ class Measurement:
         law: dict[Hashable, Any] = {}
         with mpmath.workdps(_DIGITS):
             for outcome, probability in self.exact_distribution(self.input_domain.validate(value)).items():
-                released = _as_outcome(self.decode(outcome))
+                released = as_outcome(self.decode(outcome))
                 law[released] = law[released] + probability if released in law else probability  # [push-forward]
         return law
 
@@ -187,7 +187,7 @@ class Measurement:
         return _enter(space, self)
 
     def __repr__(self) -> str:
-        return _describe(self, {"output_measure": self.output_measure})
+        return describe(self, {"output_measure": self.output_measure})
 
 
 def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
@@ -249,28 +249,3 @@ def _enter(space: Any, link: Link) -> Link:
             f"input space ({link.input_domain!r}, {link.input_metric!r})"
         )
     return link
-
-
-def _as_outcome(value: Any) -> Hashable:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return tuple(_as_outcome(element) for element in value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, Hashable):
-        raise CapacityError(f"an exact distribution needs hashable releases, not {type(value).__name__}")
-    return value
-
-
-def _describe(link: Transformation | Measurement, ends: Mapping[str, Any]) -> str:
-    fields = {
-        **link.parameters,
-        "input_domain": link.input_domain,
-        "input_metric": link.input_metric,
-        **ends,
-        "proof": link.proof,
-    }
-    width = max(map(len, fields))
-    rows = [f"    {name:<{width}} = {value}" for name, value in fields.items()]
-    return "\n".join([f"{type(link).__name__}(", *rows, ")"])

@@ -53,7 +53,8 @@ def binary_search_param(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: t
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
         DistanceError: ``d_in`` or ``d_out`` is no distance of what ``make`` builds.
 
-    Runtime: At most 50 probes and 64 bisections for a float; for an integer, about twice as many checks as it has bits.
+    Runtime: Some 50 probes and at most three bisections of 64 checks for a float; for an integer, about twice as many
+        checks as it has bits.
 
     Proof: proofs/search/binary_search.tex
 

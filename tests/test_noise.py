@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import gmpy2
 import mpmath
@@ -101,5 +102,5 @@ def test_class_a_and_lipschitz_conditions_hold_on_a_grid(noise: Noise) -> None:
         density = [mpmath.exp(z) * mpmath.diff(cdf, z, h=mpmath.mpf(10) ** -12) for z in grid]
         survival = [mpmath.exp(z) * (1 - cdf(z)) for z in grid]
         slack = mpmath.mpf(10) ** -9
-        assert all(b >= a * (1 - slack) - slack for a, b in zip(density, density[1:], strict=False))
-        assert all(b >= a * (1 - slack) for a, b in zip(survival, survival[1:], strict=False))
+        assert all(b >= a * (1 - slack) - slack for a, b in pairwise(density))
+        assert all(b >= a * (1 - slack) for a, b in pairwise(survival))

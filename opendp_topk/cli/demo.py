@@ -48,7 +48,10 @@ def demo(
     show.say("", "4. How to read it", style="bold")
     show.say(*_reading(measurement.map(1)), "")
     show.say("Your own table:", style="bold")
-    show.say("opendp-topk release TABLE.parquet --user COLUMN --item COLUMN --candidates LIST.txt --k 10 --epsilon 1")
+    show.say(
+        "opendp-topk release TABLE.parquet --user COLUMN --item COLUMN \\",
+        "  --candidates LIST.txt --k 10 --epsilon 1",
+    )
 
 
 def _reading(epsilon: float) -> list[str]:

@@ -15,6 +15,10 @@ P = ParamSpec("P")
 DATA, USAGE, INTERRUPTED = 1, 2, 130
 
 
+class Interrupted(Exception):
+    """Ctrl-C at a point where something was released already."""
+
+
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
     """``command`` with its errors turned into one line and an exit code.
 
@@ -29,6 +33,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             return
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
+        except Interrupted as stopped:
+            code, line = INTERRUPTED, str(stopped)
         except KeyboardInterrupt:
             code, line = INTERRUPTED, "interrupted: nothing was released and nothing was written"
         except TopKError as error:

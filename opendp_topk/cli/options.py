@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 from typing import Annotated
 
 import typer
@@ -12,20 +11,8 @@ import typer
 from ..errors import ParameterError
 from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
 
-
-class Neighbors(Enum):
-    """Which tables are neighbours."""
-
-    add_remove = "add_remove"
-    replace = "replace"
-
-
-class Release(Enum):
-    """Whether the order of the winners is released."""
-
-    ranking = "ranking"
-    set = "set"
-
+NEIGHBORS = ("add_remove", "replace")
+RELEASES = ("ranking", "set")
 
 K = Annotated[int, typer.Option("--k", "-k", help="How many items to release.", show_default=False)]
 Epsilon = Annotated[
@@ -48,14 +35,18 @@ Users = Annotated[
     int, typer.Option(metavar="D_IN", help="By how many users two neighbouring tables differ: the group to protect.")
 ]
 NeighborsOption = Annotated[
-    Neighbors,
+    str,
     typer.Option(
+        metavar="|".join(NEIGHBORS),
         help="add_remove: a neighbouring table has a user more or less. "
-        "replace: a user's rows are exchanged for those of another."
+        "replace: a user's rows are exchanged for those of another.",
     ),
 ]
 ReleaseOption = Annotated[
-    Release, typer.Option("--release", help="ranking: best first. set: which items, not their order.")
+    str,
+    typer.Option(
+        "--release", metavar="|".join(RELEASES), help="ranking: best first. set: which items, not their order."
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ import typer
 
 from . import show
 from .candidates import read_candidates
-from .options import Epsilon, K, Neighbors, NeighborsOption, Release, ReleaseOption, Rho, Users, target
+from .options import NEIGHBORS, RELEASES, Epsilon, K, NeighborsOption, ReleaseOption, Rho, Users, target
 from .planning import Request
 
 
@@ -22,8 +22,8 @@ def plan(
     epsilon: Epsilon = None,
     rho: Rho = None,
     users: Users = 1,
-    neighbors: NeighborsOption = Neighbors.add_remove,
-    release: ReleaseOption = Release.ranking,
+    neighbors: NeighborsOption = NEIGHBORS[0],
+    release: ReleaseOption = RELEASES[0],
     alpha: Annotated[
         float, typer.Option(help="The accuracy guarantee may fail with this probability.", metavar="ALPHA")
     ] = 0.05,
@@ -38,7 +38,7 @@ def plan(
     """
     goal = target(epsilon, rho)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
-    show_plan(Request(k, number, goal, users, neighbors.value, release.value), alpha)
+    show_plan(Request(k, number, goal, users, neighbors, release), alpha)
 
 
 def show_plan(request: Request, alpha: float = 0.05) -> None:

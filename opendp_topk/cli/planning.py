@@ -12,7 +12,7 @@ from ..measurements.report_noisy_top_k import then_report_noisy_top_k
 from ..metrics import UserDistance
 from ..search import binary_search_chain
 from ..transformations.count_by_item import make_count_by_item
-from .options import Target
+from .options import NEIGHBORS, RELEASES, Target
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Request:
 
     def __post_init__(self) -> None:
         _check.count("--users", self.users)
+        _check.choice("--neighbors", self.neighbors, NEIGHBORS)
+        _check.choice("--release", self.release, RELEASES)
         _check.count("the number of candidates", self.n_candidates)
         _check.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
 

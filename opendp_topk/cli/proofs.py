@@ -95,7 +95,7 @@ def _show(document: str, pdf: bool, out: str | None) -> list[str]:
     if pdf:
         with show.working("building the PDF"):
             built = build(document, Path(out or "."))
-        show.say(f"built {built}")
+        show.rows([("built", str(built))])
     return [state]
 
 

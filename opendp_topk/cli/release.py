@@ -18,7 +18,8 @@ from ..tables import read_table
 from ..transformations.count_by_item import then_count_by_item
 from . import show
 from .candidates import as_integers, read_candidates
-from .options import Epsilon, K, Neighbors, NeighborsOption, Release, ReleaseOption, Rho, Users, target
+from .guard import Interrupted
+from .options import NEIGHBORS, RELEASES, Epsilon, K, NeighborsOption, ReleaseOption, Rho, Users, target
 from .output import STDOUT, Destination
 from .planning import Request
 from .record import record
@@ -46,9 +47,9 @@ def release(
     k: K,
     epsilon: Epsilon = None,
     rho: Rho = None,
-    neighbors: NeighborsOption = Neighbors.add_remove,
+    neighbors: NeighborsOption = NEIGHBORS[0],
     users: Users = 1,
-    kind: ReleaseOption = Release.ranking,
+    kind: ReleaseOption = RELEASES[0],
     out: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +71,7 @@ def release(
     goal = target(epsilon, rho)
     domain = FrameDomain(user=user, item=item)
     listed = read_candidates(candidates)
-    request = Request(k, len(listed), goal, users, neighbors.value, kind.value)
+    request = Request(k, len(listed), goal, users, neighbors, kind)
     scale = request.planned().parameters["scale"]
     with Destination(out, force=force, keep=(table, candidates)) as destination:
         with show.working("reading and counting"):
@@ -79,17 +80,20 @@ def release(
             items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
             measurement = chained(domain, items, request, scale)
             released = measurement(rows)
-        with _uninterrupted():
-            failure = None
-            try:
-                destination.write(record(released, measurement, users, neighbors.value))
-            except TableError as error:
-                failure = error
+        failure: Exception | None = None
+        try:
+            with _uninterrupted():
+                destination.write(record(released, measurement, users, neighbors))
+        except TableError as error:
+            failure = error
+        try:
             if out != STDOUT:
                 show_release(released, measurement, request)
-            if failure is not None:
-                raise failure
-            show.note(f"The record was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
+        except KeyboardInterrupt:
+            failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
+        if failure is not None:
+            raise failure
+        show.note(f"The record was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
 
 
 def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
@@ -110,7 +114,7 @@ def show_release(released: list[Any], measurement: Measurement, request: Request
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """What was drawn has its cost, so that it is written and shown before Ctrl-C can end the command."""
+    """What was drawn has its cost, so that Ctrl-C cannot keep it from being written."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ValueError:  # not the main thread, which alone receives signals

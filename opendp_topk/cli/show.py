@@ -44,14 +44,15 @@ def note(line: str) -> None:
 
 
 def rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Names on the left, what they mean on the right."""
+    """Names on the left, what they mean on the right; a single word, such as a path, is never broken."""
     screen, listed = console(), list(pairs)
     indent = max(len(name) for name, _ in listed) + 2
     for name, value in listed:
         text = value if isinstance(value, Text) else Text(value)
-        for number, line in enumerate(text.wrap(screen, max(screen.width - indent, 10))):
+        wrapped = text.wrap(screen, max(screen.width - indent, 10)) if " " in text.plain else [text]
+        for number, line in enumerate(wrapped):
             line.rstrip()
-            screen.print(Text.assemble(((name if number == 0 else "").ljust(indent), "bold"), line))
+            screen.print(Text.assemble(((name if number == 0 else "").ljust(indent), "bold"), line), soft_wrap=True)
 
 
 def table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, right: int = 0) -> None:
@@ -79,8 +80,11 @@ def item(value: Any) -> str:
 def working(what: str) -> Iterator[None]:
     """A spinner with the time that has passed, on standard error and only where that is a terminal."""
     screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield
+        return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+    with Progress(*columns, console=screen, transient=True) as progress:
         progress.add_task(what)
         yield
 

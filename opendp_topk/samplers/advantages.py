@@ -101,9 +101,3 @@ def _nearest(ratio: Fraction) -> float:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def extreme(scores: Scores, values: NDArray[Any], axis: int | None = None) -> Any:
-    """The best of ``values`` in the scores' direction."""
-    best = np.max if scores.sign > 0 else np.min
-    return best(values, axis=axis)

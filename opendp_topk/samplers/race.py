@@ -25,6 +25,7 @@ from .skips import BLOCK, LEVELS, survivors
 from .tables import table
 
 _FIRST_BLOCKS = 8
+_MOST_BLOCKS = 512
 _DEEP = 8
 _FEW = 64
 
@@ -69,7 +70,7 @@ def _winners(scores: Scores, noise: Noise, k: int, ordered: bool, entropy: Entro
     order = np.argsort(best, kind="stable")[::-sign]  # [queue]
     done = 0
     while done < blocks:
-        batch = order[done : done + max(_FIRST_BLOCKS, k // BLOCK, 2 * done)]  # [batch]
+        batch = order[done : done + min(max(_FIRST_BLOCKS, k // BLOCK, 2 * done), _MOST_BLOCKS)]  # [batch]
         done += _race_blocks(scan, rows, best, batch)
     racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
     return settle(racers, scan.lower, scan.upper, k, ordered)
@@ -83,13 +84,14 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
         _skip(scan, batch, levels)
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
-    near = scan.near(rows[batch], _DEEP)
+    values = rows[batch]
+    near = scan.near(values, _DEEP)
     if _FEW * np.count_nonzero(near) <= near.size:
         _split(scan, batch, near, _DEEP)  # [deep-split]
     elif levels.min() >= LEVELS[0]:
         _skip(scan, batch, levels)  # [shallow-skip]
     else:
-        _split(scan, batch, scan.near(rows[batch], LEVELS[0]), LEVELS[0])  # [shallow-split]
+        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0])  # [shallow-split]
     return warm
 
 

@@ -50,6 +50,11 @@ def f(x):
 IMPORTS = {"os", "email", "re", "json", "yaml", "csv", "gc", "abc", "bz2", "cmd", "dis", "ast", "sys"}
 
 
+@pytest.fixture(scope="module")
+def rows() -> list[tuple[str, str]]:
+    return stdlib.import_rows()
+
+
 def test_rows_are_modules_and_what_they_import(tmp_path: Path) -> None:
     def write(path: str, content: str | bytes) -> None:
         file = tmp_path / path
@@ -81,8 +86,7 @@ def test_no_source_is_an_error_of_ours(tmp_path: Path) -> None:
         stdlib.import_rows(tmp_path)
 
 
-def test_real_modules_against_a_plain_walk() -> None:
-    rows = stdlib.import_rows()
+def test_real_modules_against_a_plain_walk(rows: list[tuple[str, str]]) -> None:
     root = Path(sysconfig.get_paths()["stdlib"])
     for name in ("argparse", "subprocess", "typing", "asyncio/events", "email/message", "json/__init__"):
         expected = set()
@@ -102,7 +106,7 @@ def test_the_candidates_cover_the_standard_library() -> None:
         assert {name for name in sys.stdlib_module_names if not name.startswith("_")} <= set(listed)
 
 
-def test_the_demo_plans_releases_and_explains(command: Command) -> None:
+def test_the_demo_plans_releases_and_explains(command: Command, rows: list[tuple[str, str]]) -> None:
     result = command("demo")
     assert (result.code, result.err) == (0, "")
     lines = [line.split() for line in result.out.splitlines()]
@@ -121,13 +125,21 @@ def test_the_demo_plans_releases_and_explains(command: Command) -> None:
         "1.0",
         str(len(stdlib.public_modules())),
     }
-    users = {module for module, _ in stdlib.import_rows()}
+    users = {module for module, _ in rows}
     assert str(len(users)) not in numbers(result.out)
 
 
-def test_the_demo_takes_other_targets(command: Command) -> None:
+def test_the_demo_takes_other_targets(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    import polars as pl
+
+    small = pl.DataFrame({"module": ["a", "b", "b", "c"], "imports": ["os", "os", "re", "os"]})
+    monkeypatch.setattr("opendp_topk.cli.demo.import_table", lambda: small)
     result = command("demo", "--k", 2, "--epsilon", 1000)
     assert result.code == 0
+    assert [line.split() for line in result.out.splitlines() if line.split()[:1] in (["1"], ["2"])] == [
+        ["1", "os"],
+        ["2", "re"],
+    ]
     assert "(in theory)" in result.flat
     command("demo", "--epsilon", 0).complains(2, "--epsilon must be a finite number > 0")
     command("demo", "--k", 0).complains(2, "k must be an integer >= 1")

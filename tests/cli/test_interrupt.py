@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,18 +20,33 @@ EXACT = "--epsilon", 10**6
 MESSAGE = "opendp-topk: interrupted: nothing was released and nothing was written\n"
 
 
+def _opened_by_its_reader(pipe: Path, running: subprocess.Popen[str]) -> int:
+    """The writing end of a named pipe, once another process has opened the reading end."""
+    while running.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            time.sleep(0.01)
+    raise AssertionError(f"the command ended early: {running.communicate()}")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test holds up the reader by a named pipe")
 def test_ctrl_c_while_the_table_is_read(library: Library) -> None:
     pipe = library.folder / "endless.csv"
     os.mkfifo(pipe)
     arguments = library.release(*EXACT, "--out", library.folder / "top.json", table=pipe)
     running = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job would ignore it
     )
-    with pipe.open("w"):  # returns once the command has opened the other end, and then it waits for a first byte
-        claimed = set(os.listdir(library.folder))
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+    writer = _opened_by_its_reader(pipe, running)  # the reader now waits for a first byte, which never comes
+    claimed = set(os.listdir(library.folder))
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    os.close(writer)
     assert (running.returncode, out, err) == (130, "", MESSAGE)
     assert len(claimed) == 4, "the place of the record is claimed before the table is read"
     assert set(os.listdir(library.folder)) == {"loans.parquet", "catalogue.txt", "endless.csv"}
@@ -37,7 +54,7 @@ def test_ctrl_c_while_the_table_is_read(library: Library) -> None:
 
 def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> Any:
-        signal.raise_signal(signal.SIGINT)
+        raise KeyboardInterrupt
 
     monkeypatch.setattr("opendp_topk.cli.release.chained", interrupted)
     before = set(os.listdir(library.folder))
@@ -56,8 +73,23 @@ def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
         write(self, record)
 
     monkeypatch.setattr(Destination, "write", pressed)
-    handler = signal.getsignal(signal.SIGINT)
-    result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.code == 0
     assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
-    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opendp_topk.cli.release.show_release", pressed)
+    result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
+    result.complains(130, "interrupted while the release was printed: it was drawn and has its cost")
+    assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"

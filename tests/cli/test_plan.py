@@ -109,6 +109,8 @@ def test_candidates_may_be_a_file(command: Command, library: Library) -> None:
         (("--rho", 1, "--alpha", 1), "--alpha must lie strictly between 0 and 1"),
         (("--rho", 1, "--alpha", "nan"), "--alpha must lie strictly between 0 and 1"),
         (("--rho", 1, "--users", 0), "--users must be an integer >= 1"),
+        (("--rho", 1, "--neighbors", "abc"), "--neighbors must be one of 'add_remove', 'replace'"),
+        (("--rho", 1, "--release", "abc"), "--release must be one of 'ranking', 'set'"),
         (("--rho", 1, "--k", 0), "k must be an integer >= 1"),
         (("--rho", 1, "--k", -2), "k must be an integer >= 1"),
         (("--rho", 1, "--k", 10), "k must be at most the number of candidates (9)"),
@@ -123,7 +125,7 @@ def test_a_bad_request_is_one_line_and_exit_code_2(
     command("plan", "--k", 2, "--candidates", 9, *arguments).complains(2, fragment)
 
 
-@pytest.mark.parametrize("name", ["--epsilon", "--rho", "--k", "--users", "--neighbors", "--release", "--alpha"])
+@pytest.mark.parametrize("name", ["--epsilon", "--rho", "--k", "--users", "--alpha"])
 def test_an_argument_that_cannot_be_read_is_named(command: Command, name: str) -> None:
     result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, name, "abc")
     assert (result.code, result.out) == (2, "")

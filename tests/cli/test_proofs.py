@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def test_the_list_holds_every_constructor_and_document(command: Command) -> None
 @pytest.mark.parametrize("name", ["core/chaining", "proofs/core/chaining.tex", "core/chaining.tex"])
 def test_one_document(command: Command, name: str) -> None:
     result = command("proofs", name)
-    assert re.sub(r"\s", "", result.field("document")) == str(proof.document("core/chaining"))
+    assert result.field("document") == str(proof.document("core/chaining"))
     assert result.field("status") == proof.Proof("core/chaining").status
     for pin in proof.pins("core/chaining"):
         state = "current" if pin.is_current else "stale"
@@ -63,7 +62,7 @@ def test_a_constructor_stands_for_its_document(command: Command) -> None:
     for name in ("make_user_measurement", "user_measurement"):
         result = command("proofs", name)
         assert result.field("constructor") == "make_user_measurement, make_user_transformation"
-        assert re.sub(r"\s", "", result.field("document")).endswith("core/user.tex")
+        assert result.field("document").endswith("core/user.tex")
 
 
 def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> None:
@@ -110,7 +109,7 @@ def test_a_pdf_is_built_where_it_was_asked_for(command: Command, tmp_path: Path)
         pytest.skip(tex_is_missing())
     result = command("proofs", "core/chaining", "--pdf", "--out", tmp_path / "new")
     assert (tmp_path / "new" / "core-chaining.pdf").read_bytes().startswith(b"%PDF-")
-    assert "core-chaining.pdf" in re.sub(r"\s", "", result.out)
+    assert result.field("built") == str(tmp_path / "new" / "core-chaining.pdf")
     blocked = tmp_path / "file"
     blocked.touch()
     blocked_result = command("proofs", "core/chaining", "--pdf", "--out", blocked)

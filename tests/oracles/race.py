@@ -22,8 +22,11 @@ def best(
     bits = least_bits
     while True:
         ends = enclosures(name, advantages, digits, bits)
-        order = sorted(range(len(ends)), key=lambda i: -ends[i][0])
-        if all(ends[i][0] > ends[j][1] for i, j in zip(order[:k], order[1:], strict=False)):
+        order = sorted(range(len(ends)), key=lambda i: ends[i][0], reverse=True)
+        if all(
+            ends[i][0] > max((ends[j][1] for j in order[rank:]), default=-mpmath.inf)
+            for rank, i in enumerate(order[:k], start=1)
+        ):
             return order[:k]
         bits *= 2
 

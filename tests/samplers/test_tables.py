@@ -15,7 +15,7 @@ import pytest
 
 from opendp_topk import noise as noises
 from opendp_topk.noise import Noise
-from opendp_topk.samplers.tables import quantile_bounds, table
+from opendp_topk.samplers.tables import _unit, quantile_bounds, table
 
 from ..oracles import noise as oracle
 
@@ -134,3 +134,12 @@ def test_bounds_from_64_digits_enclose_the_noise_and_are_tight(noise: Noise) -> 
         support = -math.inf if noise.name not in ("Exponential", "HalfLogistic") else 0.0
         assert lower[0] <= support
         assert upper[-1] == math.inf
+
+
+def test_64_digits_are_enclosed_as_fractions() -> None:
+    words = _words()
+    lower, upper = _unit(np.array(words, dtype=np.uint64))
+    for n, below, above in zip(words, lower.tolist(), upper.tolist(), strict=True):
+        assert Fraction(n, 2**64) * (1 - Fraction(1, 2**50)) <= Fraction(below) <= Fraction(n, 2**64)
+        assert Fraction(n + 1, 2**64) <= Fraction(above) <= Fraction(n + 1, 2**64) * (1 + Fraction(1, 2**49))
+        assert above <= 1

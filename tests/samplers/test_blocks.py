@@ -1,0 +1,146 @@
+"""Blocks of scores that are raced by their best: what is not drawn could not have won, and the law is exact."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk import noise as noises
+from opendp_topk.samplers import race, skips
+
+from ..oracles import one_shot
+from ..oracles.chi_square import assert_follows
+from .adversaries import canonical
+from .recorder import Recorder
+from .streams import Streams
+
+D = 3 * 4096 + 17
+
+
+def zipf(rng: random.Random) -> list[Any]:
+    scores = [10**7 // (i + 1) for i in range(D)]
+    rng.shuffle(scores)
+    return scores
+
+
+def uniform(rng: random.Random) -> list[Any]:
+    return [rng.random() * 1000 for _ in range(D)]
+
+
+def constant(rng: random.Random) -> list[Any]:
+    return [5] * D
+
+
+def outlier(rng: random.Random) -> list[Any]:
+    scores = [0] * D
+    scores[rng.randrange(D)] = 10**18
+    return scores
+
+
+def two_levels(rng: random.Random) -> list[Any]:
+    return [40 if i // 4096 == 1 else 0 for i in range(D)]
+
+
+def rare_high(rng: random.Random) -> list[Any]:
+    return [float(30 * (rng.random() < 0.002)) for _ in range(D)]
+
+
+def huge(rng: random.Random) -> list[Any]:
+    return [2**70 + rng.randrange(200) for _ in range(D)]
+
+
+@pytest.mark.parametrize("k", [1, 10, 700])
+@pytest.mark.parametrize(
+    "make", [zipf, uniform, constant, outlier, two_levels, rare_high, huge], ids=lambda make: make.__name__
+)
+@pytest.mark.parametrize(("name", "sign"), [("Gumbel", 1), ("Exponential", -1), ("Laplace", 1)])
+def test_winners_of_many_blocks(
+    name: str, sign: int, make: Callable[[random.Random], list[Any]], k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
+    scores = [sign * score for score in make(random.Random(k))]
+    recorder = Recorder(monkeypatch, Streams(k))
+    winners = race.top_k(
+        canonical(scores),
+        Fraction(1),
+        getattr(noises, name)(),
+        k,
+        sign=sign,
+        ordered=True,
+        entropy=recorder.streams,
+    )
+    recorder.check(name, scores, Fraction(1), sign, winners.tolist(), D)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Blocks of 16, so that every way through a block is taken with few candidates."""
+    skips._cumulative.cache_clear()
+    monkeypatch.setattr(skips, "BLOCK", 16)
+    monkeypatch.setattr(race, "BLOCK", 16)
+    monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
+    monkeypatch.setattr(race, "_FEW", 4)
+    yield 16
+    skips._cumulative.cache_clear()
+
+
+def _blocks(*levels: tuple[float, ...]) -> list[float]:
+    """One block of 16 for each argument: the scores given, and the last of them repeated."""
+    return [score for given in levels for score in [*given, *[given[-1]] * (16 - len(given))]]
+
+
+SHAPES: dict[str, list[float]] = {
+    "shallow skip": _blocks((5.0, 0.0), (1.0,), (1.0, 0.5)),
+    "shallow split": _blocks((5.0, 0.0), (4.0, 4.0, 4.0, 1.0), (3.0, 1.0)),
+    "deep split": _blocks((8.0, 0.5), (7.0, 0.0), (6.5, 6.5, 1.0)),
+    "deep skip": _blocks((7.0, 0.5), (1.5,), (1.0, 1.0, 0.5)),
+    "draw all": _blocks((1.0,), (0.5,), (0.0,)),
+}
+
+
+@pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("k", [1, 2])
+def test_small_blocks_give_the_sort_of_what_was_drawn(
+    name: str, shape: str, k: int, small_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = [*SHAPES[shape], 0.0, 1.0, 2.0]
+    branches: Counter[str] = Counter()
+    for seed in range(150):
+        with monkeypatch.context() as patch:
+            recorder = Recorder(patch, Streams(seed))
+            noise = getattr(noises, name)()
+            winners = race.top_k(
+                np.array(scores), Fraction(1), noise, k, sign=1, ordered=True, entropy=recorder.streams
+            )
+            recorder.check(name, scores, Fraction(1), 1, winners.tolist(), len(scores))
+            branches += recorder.branches
+    assert branches[shape] > 0, "the input does not reach the branch that it is named after"
+
+
+@pytest.mark.parametrize(("name", "k"), [("Gumbel", 1), ("Exponential", 2)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_small_blocks_follow_the_exact_law(name: str, shape: str, k: int, small_blocks: int) -> None:
+    """Real entropy; winners are counted by score and block, and the law is that of the whole vector."""
+    scores = [*SHAPES[shape], 0.0, 1.0, 2.0]
+    classes = [(i // small_blocks, score) for i, score in enumerate(scores)]
+    law = one_shot.class_law(name, classes, [score for _, score in classes], k)
+    noise, values = getattr(noises, name)(), np.array(scores)
+    counts: Counter[Any] = Counter()
+    positions: Counter[Any] = Counter()
+    for _ in range(6000):
+        winners = race.top_k(values, Fraction(1), noise, k, sign=1, ordered=True).tolist()
+        counts[tuple(classes[i] for i in winners)] += 1
+        positions[winners[0]] += 1
+    assert_follows(counts, law)
+    first: Counter[Any] = Counter()
+    for outcome, p in law.items():
+        first[outcome[0]] += p
+    sizes = Counter(classes)
+    assert_follows(positions, {i: first[c] / sizes[c] for i, c in enumerate(classes)})

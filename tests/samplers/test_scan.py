@@ -1,0 +1,112 @@
+"""Advantages, and the cuts that leave candidates to the tail, against exact rationals."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from opendp_topk import noise as noises
+from opendp_topk.samplers.advantages import Scores, noisy_bounds
+from opendp_topk.samplers.entropy import SYSTEM
+from opendp_topk.samplers.scan import Scan
+from opendp_topk.samplers.tables import table
+
+from . import adversaries
+from .adversaries import canonical
+
+every_sign = pytest.mark.parametrize("sign", [1, -1])
+
+
+def _exact(case: adversaries.Case, i: int, j: int, sign: int) -> Fraction:
+    return sign * (Fraction(case.scores[i]) - Fraction(case.scores[j])) / case.scale
+
+
+def _above(x: float, exact: Fraction) -> bool:
+    return x == math.inf or (x != -math.inf and Fraction(x) >= exact)
+
+
+@every_sign
+@pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
+def test_advantages_are_as_close_as_promised(make: object, sign: int) -> None:
+    rng = random.Random(f"{make.__name__} {sign}")
+    for _ in range(150):
+        case = make(rng)
+        values = canonical(case.scores)
+        scores = Scores(values, case.scale, sign)
+        j = rng.randrange(len(values))
+        with np.errstate(over="ignore"):
+            advantages = scores.advantages(values, values[j])
+            noise = np.array([rng.choice((0.0, -3.5, 40.0, rng.gauss(0, 5))) for _ in case.scores])
+            lower, upper = noisy_bounds(advantages, noise, noise)
+        for i, advantage in enumerate(advantages.tolist()):
+            exact = _exact(case, i, j, sign)
+            assert scores.exact(i, values[j]) == exact
+            if math.isinf(advantage):
+                assert (advantage > 0) == (exact > 0)
+                assert abs(exact) > Fraction(1.797e308)
+            else:
+                assert abs(Fraction(advantage) - exact) <= abs(exact) / 2**50 + Fraction(1, 2**1070)
+            noisy = exact + Fraction(float(noise[i]))
+            assert _above(float(upper[i]), noisy)
+            assert _above(-float(lower[i]), -noisy)
+
+
+@every_sign
+@pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
+def test_cut_on_raw_scores_is_exact(make: object, sign: int) -> None:
+    rng = random.Random(f"{make.__name__} {sign}")
+    for _ in range(100):
+        case = make(rng)
+        values = canonical(case.scores)
+        j, other = rng.randrange(len(values)), rng.randrange(len(values))
+        scores = Scores(values, case.scale, sign)
+        at = _exact(case, other, j, sign)
+        for bound in (at, at - Fraction(1, 10**400), at + Fraction(1, 10**400), Fraction(rng.gauss(0, 3))):
+            found = scores.may_exceed(values, bound, values[j]).tolist()
+            assert found == [_exact(case, i, j, sign) > bound for i in range(len(values))]
+
+
+@every_sign
+@pytest.mark.parametrize("name", ["Gumbel", "Exponential", "Laplace"])
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(3), Fraction(1, 7), Fraction(0.1)])
+def test_levels_never_ask_for_a_one_too_many(name: str, sign: int, scale: Fraction) -> None:
+    """The table's bound at the level is at most the exact gap, by a hair's breadth of which thresholds are set."""
+    entries = table(getattr(noises, name)())
+    values = sign * np.arange(3000)
+    scan = Scan(Scores(values, scale, sign), 1, entries, SYSTEM, reference=values[0])
+    rng = random.Random(f"{name} {sign} {scale}")
+    met = 0
+    for _ in range(60):
+        i, level = rng.randrange(3000), rng.choice((4, 5, 8, 9, 16))
+        advantage = Fraction(i) / scale
+        nearest = float(advantage + Fraction(float(entries.tail[level])))
+        for step in range(-3, 41):
+            scan.threshold = nearest + step * math.ulp(nearest)
+            got = int(scan.levels(values[i : i + 1])[0])
+            gap = Fraction(scan.threshold) - advantage
+            assert got < 1 or Fraction(float(entries.tail[got])) <= gap
+            met += got == level
+    assert met > 100, "levels are as high as they may be, up to rounding"
+
+
+def test_infinitely_far_scores_have_the_highest_level() -> None:
+    values = np.array([0.0, 1e308])
+    scan = Scan(Scores(values, Fraction(1e-300), 1), 1, table(noises.Gumbel()), SYSTEM, reference=values[1])
+    with np.errstate(over="ignore", invalid="raise"):
+        assert scan.levels(values).tolist() == [0, 0]
+        scan.threshold = 1.0
+        assert scan.levels(values)[0] == 16
+
+
+def test_drawn_tails_begin_with_ones() -> None:
+    entries = table(noises.Exponential())
+    for level in range(4, 17):
+        scan = Scan(Scores(np.zeros(3000), Fraction(1), 1), 3000, entries, SYSTEM, reference=0.0)
+        scan.draw_tail(np.arange(3000), np.full(3000, level))
+        assert (scan.prefix >> np.uint16(16 - level) == 2**level - 1).all()
+        rest = scan.prefix & np.uint16(2 ** (16 - level) - 1)
+        assert len(set(rest.tolist())) > min(2 ** (16 - level), 3000) // 2
