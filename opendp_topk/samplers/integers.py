@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ Integers = NDArray[Any]
 
 _EXACT_FLOATS = 2**53
 _REGULAR = 2**200
+_CHUNK = 2**16
 
 
 # proof-region: integers
@@ -27,7 +29,7 @@ def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Inte
     Returns:
         An int64 array, or an array of Python integers where one of the parts is 2^62 or more.
     """
-    return floors(scale, n, entropy) - floors(scale, n, entropy)  # [difference]
+    return _in_chunks(n, lambda m: floors(scale, m, entropy) - floors(scale, m, entropy))  # [difference]
 
 
 def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
@@ -38,6 +40,10 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Int
     Returns:
         An int64 array, or an array of Python integers where one of the proposals needed them.
     """
+    return _in_chunks(n, lambda m: _gaussian(scale, m, entropy))
+
+
+def _gaussian(scale: Fraction, n: int, entropy: Entropy) -> Integers:
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
     variance, t = scale * scale, scale.numerator // scale.denominator + 1  # [proposal-scale]
@@ -75,6 +81,11 @@ def _level_bounds(y: Floats, centre: Fraction, weight: Fraction) -> tuple[Floats
     far = np.maximum(above, -below)  # [far]
     lower = np.nextafter(np.nextafter(near * near, 0) * round_down(weight), 0)  # [level-below]
     return lower, np.nextafter(np.nextafter(far * far, np.inf) * round_up(weight), np.inf)  # [level-above]
+
+
+def _in_chunks(n: int, draw: Callable[[int], Integers]) -> Integers:
+    """n integers from draws of at most 2^16, so that memory beyond the result stays small."""
+    return np.concatenate([draw(min(_CHUNK, n - start)) for start in range(0, max(n, 1), _CHUNK)])  # [chunks]
 
 
 # end-proof-region: integers

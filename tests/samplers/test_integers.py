@@ -32,6 +32,20 @@ def test_noise_follows_its_mass_function(name: str, scale: Fraction) -> None:
     assert_follows(counted(found.tolist(), -most, most), pooled(masses(name, scale), -most, most))
 
 
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integers, "_CHUNK", 64)
+    found = SAMPLERS[name](Fraction(2), 10_001)
+    assert found.shape == (10_001,)
+    assert_follows(counted(found.tolist(), -8, 8), pooled(masses(name, Fraction(2)), -8, 8))
+    assert_follows(
+        counted(found[-17:].tolist() + found[:9000:9].tolist(), -2, 2), pooled(masses(name, Fraction(2)), -2, 2)
+    )
+    assert SAMPLERS[name](Fraction(2), 0).tolist() == []
+    monkeypatch.setattr(integers, "_CHUNK", 2)
+    assert all(type(z) is int for z in SAMPLERS[name](Fraction(2**64), 20).tolist())
+
+
 @pytest.mark.parametrize("scale", [Fraction(1e20), Fraction(10**70, 3)], ids=["1e20", "1e70/3"])
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_noise_of_large_scale_follows_the_continuous_law(name: str, scale: Fraction) -> None:
