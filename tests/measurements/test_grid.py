@@ -99,6 +99,8 @@ def test_integers_stay_where_they_are() -> None:
     [
         (np.array([1, -2]), np.array([3, 4]), [4, 2], np.int64),
         (np.array([2**63 - 1, -(2**63)]), np.array([1, -1]), [2**63, -(2**63) - 1], object),
+        (np.array([2**63 - 1, 5]), np.array([1, 0]), [2**63, 5], object),
+        (np.array([5, -(2**63)]), np.array([0, -1]), [5, -(2**63) - 1], object),
         (np.array([2**63 - 1, -(2**63)]), np.array([-1, 1]), [2**63 - 2, 1 - 2**63], np.int64),
         (np.array([2**64 - 1, 5], dtype=np.uint64), np.array([1, -6]), [2**64, -1], object),
         (np.array([2**53 + 1, 5], dtype=np.uint64), np.array([2, -6]), [2**53 + 3, -1], np.int64),

@@ -33,6 +33,12 @@ def test_noise_follows_its_mass_function(name: str, scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
+def test_noise_drawn_one_by_one_follows_its_mass_function(name: str) -> None:
+    found = [int(SAMPLERS[name](Fraction(1), 1)[0]) for _ in range(1500)]
+    assert_follows(counted(found, -2, 2), pooled(masses(name, Fraction(1)), -2, 2))
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
 def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integers, "_CHUNK", 64)
     found = SAMPLERS[name](Fraction(2), 10_001)
