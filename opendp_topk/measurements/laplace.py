@@ -62,7 +62,7 @@ def make_laplace(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        O(d), vectorised over integers where scale / granularity is below 2^45; some microseconds a score
+        O(d), vectorised over integers where scale / granularity is below 2^45; up to 0.1 ms a score
         otherwise.
 
     Proof: proofs/measurements/laplace.tex
