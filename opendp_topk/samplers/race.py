@@ -26,7 +26,7 @@ from .tables import table
 
 _FIRST_BLOCKS = 8
 _MOST_BLOCKS = 512
-_DEEP = 8
+_DEEP = (8, 6)
 _FEW = 64
 
 
@@ -79,16 +79,18 @@ def _winners(scores: Scores, noise: Noise, k: int, ordered: bool, entropy: Entro
 def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
     """Take the first blocks of ``batch`` into the race, and say how many: those whose scores reach equally far."""
     levels = scan.levels(best[batch])
-    warm = int(np.count_nonzero(levels < _DEEP))  # [warm]
+    warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
     if warm == 0:
         _skip(scan, batch, levels)
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
     values = rows[batch]
-    near = scan.near(values, _DEEP)
-    if _FEW * np.count_nonzero(near) <= near.size:
-        _split(scan, batch, near, _DEEP)  # [deep-split]
-    elif levels.min() >= LEVELS[0]:
+    for level in _DEEP:
+        near = scan.near(values, level)
+        if _FEW * np.count_nonzero(near) <= near.size:
+            _split(scan, batch, near, level)  # [deep-split]
+            return warm
+    if levels.min() >= LEVELS[0]:
         _skip(scan, batch, levels)  # [shallow-skip]
     else:
         _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0])  # [shallow-split]

@@ -40,7 +40,7 @@ class Recorder:
             draw_tail(this, index, levels)
 
         def watched_skip(this: Any, batch: np.ndarray, levels: np.ndarray) -> None:
-            self.branches["deep skip" if levels.min() >= race._DEEP else "shallow skip"] += 1
+            self.branches["deep skip" if levels.min() >= race._DEEP[0] else "shallow skip"] += 1
             for block, level in zip(batch.tolist(), levels.tolist(), strict=True):
                 self.levels.update(dict.fromkeys(range(block * race.BLOCK, (block + 1) * race.BLOCK), level))
             skip(this, batch, levels)
@@ -50,7 +50,7 @@ class Recorder:
             if 2 * (near.size - len(left)) >= near.size:
                 self.branches["draw all"] += 1
             else:
-                self.branches["deep split" if level == race._DEEP else "shallow split"] += 1
+                self.branches["deep split" if level in race._DEEP else "shallow split"] += 1
                 candidates = batch[left // race.BLOCK] * race.BLOCK + left % race.BLOCK
                 self.levels.update(dict.fromkeys(candidates.tolist(), level))
             split(this, batch, near, level)
