@@ -36,10 +36,13 @@ from .errors import (
 )
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
+from .measurements.gaussian import make_gaussian, then_gaussian
+from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
 from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
 from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
+from .measurements.select_then_count import SelectedCounts, make_select_then_count, then_select_then_count
 from .measurements.user import make_user_measurement, then_user_measurement
 from .measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
@@ -89,6 +92,7 @@ __all__ = [
     "RangeDistance",
     "RangeDivergence",
     "SearchError",
+    "SelectedCounts",
     "SpaceError",
     "TableError",
     "TopKError",
@@ -102,20 +106,26 @@ __all__ = [
     "make_canonical_top_k",
     "make_count_by_item",
     "make_exponential_mechanism",
+    "make_gaussian",
+    "make_laplace",
     "make_lipschitz_top_k",
     "make_peeled_top_k",
     "make_permute_and_flip",
     "make_report_noisy_top_k",
+    "make_select_then_count",
     "make_user_measurement",
     "make_user_transformation",
     "read_table",
     "then_canonical_top_k",
     "then_count_by_item",
     "then_exponential_mechanism",
+    "then_gaussian",
+    "then_laplace",
     "then_lipschitz_top_k",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",
+    "then_select_then_count",
     "then_user_measurement",
     "then_user_transformation",
 ]

@@ -39,12 +39,15 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
 class IndexCandidates:
     """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates(items)``.
 
-    Called with an array of indices it gives a list of items in the same order, with one index one item.
+    Called with an array of indices it gives a list of items in the same order, with one index one item. In a named
+    tuple it replaces the field ``indices`` and leaves the others.
     """
 
     items: tuple[Any, ...]
 
     def __call__(self, release: Any) -> Any:
+        if hasattr(release, "_replace"):
+            return release._replace(indices=self(release.indices))  # [field]
         if isinstance(release, np.ndarray | list | tuple):
             return [self.items[index] for index in release]  # [items]
         return self.items[release]  # [item]
@@ -78,8 +81,8 @@ def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
             taken from the private data would itself reveal who is in it.
 
     Returns:
-        A function from indices to a list of items (from one index to one item). It is post-processing, so the
-        privacy map stays as it is.
+        A function from indices to a list of items (from one index to one item); in a named tuple it turns the field
+        ``indices`` and leaves the others. It is post-processing, so the privacy map stays as it is.
 
     Raises:
         CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.

@@ -114,6 +114,25 @@ def canonical() -> Iterator[str]:
             yield row(f"canonical, d = {power}, k = {k}, Zipf, {noise.name}", duration)
 
 
+def counts() -> Iterator[str]:
+    """Noise on many integers, and on those of the winners alone."""
+    x = np.arange(10**4)
+    vectors = tk.VectorDomain(tk.AtomDomain(int))
+    for scale in (10.0, 1e6, 1e20):
+        laplace = tk.make_laplace(vectors, tk.L1Distance(), tk.MaxDivergence(), scale=scale)
+        gaussian = tk.make_gaussian(vectors, tk.L2Distance(), tk.ZeroConcentratedDivergence(), scale=scale)
+        for measurement in (laplace, gaussian):
+            duration = best_of_batches(lambda m=measurement: m(x), batch=1, turns=5)
+            yield row(f"10^4 integers, {measurement.parameters['mechanism']}, scale {scale:g}", duration)
+    million = np.random.default_rng(3).integers(0, 10**6, 10**6)
+    space = vectors, tk.LInfDistance(monotonic=True)
+    for measure in (tk.MaxDivergence(), tk.ZeroConcentratedDivergence()):
+        both = tk.make_select_then_count(*space, measure, k=10, scale=10.0)
+        yield row(
+            f"d = 10^6, k = 10, winners and counts, {measure!r}", best_of_batches(lambda m=both: m(million), batch=3)
+        )
+
+
 def first_call() -> Iterator[str]:
     """In fresh interpreters, without the import: what building the tables adds to the first release."""
     script = (
@@ -130,7 +149,7 @@ def first_call() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    for section in (first_call, alone, named, canonical, against_numpy, against_opendp):
+    for section in (first_call, alone, named, canonical, counts, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
     for name, duration in bench_count.rows():

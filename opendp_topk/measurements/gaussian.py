@@ -1,0 +1,113 @@
+"""Discrete Gaussian noise on a vector of counts, or of scores on a grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _check
+from .._check import Number
+from ..arithmetic import exact, round_up
+from ..core import Measurement, proven, require_space
+from ..domains import VectorDomain
+from ..errors import ParameterTypeError
+from ..measures import Measure, ZeroConcentratedDivergence
+from ..metrics import L2Distance
+from ..partials import partial
+from ..samplers.integers import discrete_gaussian
+from .grid import Array, grid_of
+
+
+@proven("measurements/gaussian")
+def make_gaussian(
+    input_domain: VectorDomain,
+    input_metric: L2Distance,
+    output_measure: Measure,
+    *,
+    scale: Number,
+    granularity: Number | None = None,
+) -> Measurement:
+    """Release every score plus independent discrete Gaussian noise, drawn exactly.
+
+    Integers: x_i + Z_i with P(Z = z) proportional to exp(-z^2 / (2 scale^2)). Floats are first rounded to the
+    nearest multiple of ``granularity`` (upward halfway between two), and the noise is ``granularity`` times such
+    a Z of scale ``scale / granularity``; so releases are multiples of ``granularity`` up to the rounding to
+    float64.
+
+    Args:
+        input_domain: Vectors of d integers or floats. Floats need a declared size.
+        input_metric: ``L2Distance()``, in units of the scores.
+        output_measure: ``ZeroConcentratedDivergence()``; no other measure has a finite map.
+        scale: The parameter sigma in units of the scores, finite, >= 0: the standard deviation, up to the
+            discreteness. At 0 the scores (on the grid) are released as they are, with an infinite privacy loss.
+        granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. Not for
+            integers.
+
+    Returns:
+        A :class:`Measurement` whose releases are arrays of d numbers in the order of the scores: int64 (Python
+        integers where one does not fit) or float64.
+
+    Privacy:
+        rho = D^2 / (2 scale^2), where for integers D = d_in; attained. For floats, whose rounding may move every
+        score by a step more, D^2 = granularity^2 (w + 2 floor(sqrt(w d)) + d) with
+        w = ceil((d_in / granularity)^2) - 1, which is less than (d_in + granularity sqrt(d))^2. The map is an exact
+        rational, rounded up once.
+
+    Raises:
+        ParameterError: ``scale`` or ``granularity`` is out of range or of the wrong type, is missing or
+            superfluous, the size of a domain of floats is not declared, or the measure is another.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain.
+
+    Runtime:
+        O(d), vectorised over integers where scale / granularity is below 2^45; up to 0.1 ms a score
+        otherwise.
+
+    Proof: proofs/measurements/gaussian.tex
+
+    References:
+        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020), Theorem 4.
+        Bun and Steinke, "Concentrated Differential Privacy" (2016).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.L2Distance()
+        >>> noisy = space >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4.0)
+        >>> noisy.map(2)
+        0.125
+        >>> len(noisy([17, 3, 250]))
+        3
+    """
+    # proof-region: gaussian
+    require_space(input_domain, input_metric, L2Distance, "L2Distance()")  # [check-space]
+    scale = _check.scale(scale)  # [check-scale]
+    grid = grid_of(input_domain, granularity, sized=True)  # [grid]
+    if not isinstance(output_measure, ZeroConcentratedDivergence):
+        raise ParameterTypeError(
+            "output_measure must be ZeroConcentratedDivergence(): Gaussian noise bounds no other loss"
+        )
+    sigma = exact(scale)
+
+    def function(scores: Array) -> Array:
+        return grid.noisy(scores, discrete_gaussian(sigma / grid.step, len(scores)))  # [noise]
+
+    def privacy_map(d_in: Number) -> Any:
+        if d_in == 0:
+            return 0.0  # [free]
+        if sigma == 0 or d_in == float("inf"):
+            return output_measure.infinite  # [no-noise]
+        return round_up(grid.squares(exact(d_in), input_domain.size) / (2 * sigma * sigma))  # [zcdp-map]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={"mechanism": "gaussian", "scale": scale}
+        | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
+        scores_input=False,  # [no-indices]
+    )
+    # end-proof-region: gaussian
+
+
+then_gaussian = partial(make_gaussian)

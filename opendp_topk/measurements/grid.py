@@ -1,0 +1,111 @@
+"""The grid on which noise is added to scores: the integers, or the multiples of a declared step for floats.
+
+Floats are rounded to the grid first. The rounding moves scores, so it changes how far neighbours are apart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _check
+from ..arithmetic import exact
+from ..domains import VectorDomain
+from ..errors import ParameterError
+
+Array = NDArray[Any]
+
+_LARGE = 2**62
+_INT64 = range(-(2**63), 2**63)
+
+
+# proof-region: grid
+@dataclass(frozen=True)
+class Grid:
+    """The multiples of ``step``; ``rounds`` says whether scores are floats, which are rounded to it."""
+
+    step: Fraction
+    rounds: bool
+
+    def noisy(self, scores: Array, noise: Array) -> Array:
+        """The scores on the grid plus ``noise`` steps: integers, or the float64 numbers nearest to multiples.
+
+        Integers are int64 where all of them fit, and Python integers otherwise.
+        """
+        if not self.rounds:
+            return _narrow(_exact(scores) + _exact(noise))  # [sum]
+        total = _objects([self.nearest(x) for x in scores.tolist()]) + _exact(noise)  # [sum-of-steps]
+        return np.array([_float(self.step * int(n)) for n in total], dtype=np.float64)  # [release]
+
+    def nearest(self, score: float) -> int:
+        """The number of steps in the multiple nearest to ``score``; halfway, in the one above."""
+        return math.floor(exact(score) / self.step + Fraction(1, 2))  # [half-up]
+
+    def largest(self, distance: Fraction) -> Fraction:
+        """How far one score on the grid moves at most, if before rounding it moves by ``distance`` > 0 at most."""
+        return self.step * math.ceil(distance / self.step) if self.rounds else distance  # [l-inf]
+
+    def sum(self, distance: Fraction, size: int | None) -> Fraction:
+        """A bound on the L1 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
+        if size is None or not self.rounds:
+            return distance  # [l1-integers]
+        return self.step * (size + math.ceil(distance / self.step) - 1)  # [l1]
+
+    def squares(self, distance: Fraction, size: int | None) -> Fraction:
+        """A bound on the square of the L2 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
+        if size is None or not self.rounds:
+            return distance * distance  # [l2-integers]
+        whole = math.ceil((distance / self.step) ** 2) - 1  # [whole]
+        return self.step * self.step * (whole + 2 * math.isqrt(whole * size) + size)  # [l2]
+
+
+def grid_of(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Grid:
+    """The grid for scores of this domain; ``sized`` demands the size of the domain where scores are rounded."""
+    if input_domain.element_domain.T is int:
+        if granularity is not None:
+            raise ParameterError("granularity must be left out: integer scores get integer noise")  # [integers]
+        return Grid(Fraction(1), rounds=False)
+    if granularity is None:
+        raise ParameterError("granularity must be given for float scores: the step of the grid they are rounded to")
+    step = exact(_check.scale(granularity, "granularity"))
+    if step == 0:
+        raise ParameterError("granularity must be > 0")  # [positive]
+    if sized and input_domain.size is None:
+        raise ParameterError(
+            "input_domain must declare its size: rounding to the grid moves every score by up to half a step, so the "
+            "loss grows with their number"
+        )  # [sized]
+    return Grid(step, rounds=True)
+
+
+def _exact(values: Array) -> Array:
+    """int64 where no sum of two can overflow, otherwise Python integers."""
+    if values.dtype == np.int64 and values.min() > -_LARGE and values.max() < _LARGE:
+        return values  # [no-overflow]
+    return values.astype(object)
+
+
+def _narrow(values: Array) -> Array:
+    fits = values.dtype == object and min(values) in _INT64 and max(values) in _INT64
+    return values.astype(np.int64) if fits else values  # [narrow]
+
+
+def _objects(values: list[int]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _float(value: Fraction) -> float:
+    try:
+        return float(value)  # [nearest-float]
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+# end-proof-region: grid

@@ -1,0 +1,121 @@
+"""Discrete Laplace noise on a vector of counts, or of scores on a grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _check
+from .._check import Number
+from ..arithmetic import exact, round_up
+from ..core import Measurement, proven, require_space
+from ..domains import VectorDomain
+from ..errors import ParameterTypeError
+from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..metrics import L1Distance
+from ..partials import partial
+from ..samplers.integers import discrete_laplace
+from .grid import Array, grid_of
+
+
+@proven("measurements/laplace")
+def make_laplace(
+    input_domain: VectorDomain,
+    input_metric: L1Distance,
+    output_measure: Measure,
+    *,
+    scale: Number,
+    granularity: Number | None = None,
+) -> Measurement:
+    """Release every score plus independent discrete Laplace noise, drawn exactly.
+
+    Integers: x_i + Z_i with P(Z = z) proportional to exp(-|z| / scale). Floats are first rounded to the nearest
+    multiple of ``granularity`` (upward halfway between two), and the noise is ``granularity`` times such a Z of
+    scale ``scale / granularity``; so releases are multiples of ``granularity`` up to the rounding to float64.
+
+    Args:
+        input_domain: Vectors of d integers or floats. Floats need a declared size.
+        input_metric: ``L1Distance()``, in units of the scores.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the scores (on the grid) are
+            released as they are, with an infinite privacy loss.
+        granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. Not for
+            integers.
+
+    Returns:
+        A :class:`Measurement` whose releases are arrays of d numbers in the order of the scores: int64 (Python
+        integers where one does not fit) or float64.
+
+    Privacy:
+        With r = d_in / scale for integers, and r = granularity (d + ceil(d_in / granularity) - 1) / scale for
+        floats, whose rounding may move every score by a step more:
+
+        - MaxDivergence: epsilon = r, attained for integers.
+        - RangeDivergence: 2 r, attained for integers.
+        - ZeroConcentratedDivergence: rho = r^2 / 2.
+
+        All maps are exact rationals, rounded up once.
+
+    Raises:
+        ParameterError: ``scale`` or ``granularity`` is out of range or of the wrong type, is missing or
+            superfluous, or the size of a domain of floats is not declared.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain.
+
+    Runtime:
+        O(d), vectorised over integers where scale / granularity is below 2^45; up to 0.1 ms a score
+        otherwise.
+
+    Proof: proofs/measurements/laplace.tex
+
+    References:
+        Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (2009).
+        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.L1Distance()
+        >>> noisy = space >> tk.then_laplace(tk.MaxDivergence(), scale=4.0)
+        >>> noisy.map(2)
+        0.5
+        >>> len(noisy([17, 3, 250]))
+        3
+    """
+    # proof-region: laplace
+    require_space(input_domain, input_metric, L1Distance, "L1Distance()")  # [check-space]
+    scale = _check.scale(scale)  # [check-scale]
+    grid = grid_of(input_domain, granularity, sized=True)  # [grid]
+    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):
+        raise ParameterTypeError(
+            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
+        )
+    b = exact(scale)
+
+    def function(scores: Array) -> Array:
+        return grid.noisy(scores, discrete_laplace(b / grid.step, len(scores)))  # [noise]
+
+    def privacy_map(d_in: Number) -> Any:
+        if d_in == 0:
+            return 0.0  # [free]
+        if b == 0 or d_in == float("inf"):
+            return output_measure.infinite  # [no-noise]
+        r = grid.sum(exact(d_in), input_domain.size) / b  # [ratio]
+        if isinstance(output_measure, MaxDivergence):
+            return round_up(r)  # [max-map]
+        if isinstance(output_measure, RangeDivergence):
+            return round_up(2 * r)  # [range-map]
+        return round_up(r * r / 2)  # [zcdp-map]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={"mechanism": "laplace", "scale": scale}
+        | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
+        scores_input=False,  # [no-indices]
+    )
+    # end-proof-region: laplace
+
+
+then_laplace = partial(make_laplace)

@@ -1,0 +1,157 @@
+"""Select the k best candidates, then release noisy counts of these winners."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _check
+from .._check import Number
+from ..arithmetic import exact, round_up
+from ..core import Measurement, proven, require_space
+from ..domains import VectorDomain
+from ..errors import ParameterTypeError
+from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..metrics import LInfDistance
+from ..partials import partial
+from ..samplers.integers import discrete_gaussian, discrete_laplace
+from .grid import Array, grid_of
+from .report_noisy_top_k import make_report_noisy_top_k
+
+
+class SelectedCounts(NamedTuple):
+    """The winners of a selection and a noisy score of each, in the same order."""
+
+    indices: NDArray[np.int64]
+    counts: Array
+
+
+@proven("measurements/select_then_count")
+def make_select_then_count(
+    input_domain: VectorDomain,
+    input_metric: LInfDistance,
+    output_measure: Measure,
+    *,
+    k: int,
+    scale: Number,
+    count_scale: Number | None = None,
+    optimize: str = "max",
+    release: str = "ranking",
+    granularity: Number | None = None,
+) -> Measurement:
+    """Release the k best candidates and noisy scores of these, at the sum of both costs.
+
+    The winners are those of ``make_report_noisy_top_k``. Independent noise is then added to the winners' own
+    scores: discrete Laplace under ``MaxDivergence``, discrete Gaussian under ``ZeroConcentratedDivergence``.
+
+    Args:
+        input_domain: Vectors of d scores, one a candidate, integers or floats.
+        input_metric: ``LInfDistance(monotonic=...)``, in units of the scores. Counts need a bound on the scores
+            themselves, which ``RangeDistance()`` does not give: under it they have no finite map.
+        output_measure: ``MaxDivergence()`` or ``ZeroConcentratedDivergence()``.
+        k: The number of winners, 1 <= k <= d.
+        scale: The scale of the selection's noise in units of the scores, finite, >= 0.
+        count_scale: The scale of the counts' noise in units of the scores, finite, >= 0. By default the one at
+            which k counts of integers cost what k < d winners cost: with c = 1 under ``monotonic=True`` and c = 2
+            otherwise, scale / c under ``MaxDivergence`` and 2 scale / c under ``ZeroConcentratedDivergence``. So
+            one parameter, ``scale``, can be searched for with ``binary_search_param``.
+        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+        release: ``"ranking"`` for winners best first, ``"set"`` for winners in ascending order of their indices.
+        granularity: For floats, the step of the grid to which the winners' scores are rounded, finite, > 0; a
+            power of two is exact in float64. Not for integers.
+
+    Returns:
+        A :class:`Measurement` whose releases are named tuples ``(indices, counts)``: an int64 array of shape (k,)
+        and an array of the k noisy scores in the same order, int64 (Python integers where one does not fit) or
+        float64. After ``>> index_candidates(items)`` the field ``indices`` holds items.
+
+    Privacy:
+        With r = d_R / scale as in ``make_report_noisy_top_k``, D = d_in for integers and
+        D = granularity ceil(d_in / granularity) for floats:
+
+        - MaxDivergence: epsilon = min(k, d - 1) r + k D / count_scale.
+        - ZeroConcentratedDivergence: rho = min(k, d - 1) r^2 / 8 + k D^2 / (2 count_scale^2).
+
+        Where d is unknown the bound in d is dropped. The selection of a set with k = d costs 0. The sum is an
+        exact rational, rounded up once.
+
+    Accuracy:
+        The selection's: see ``make_report_noisy_top_k``.
+
+    Raises:
+        ParameterError: An argument is out of range or of the wrong type; among them, ``input_metric`` is
+            ``RangeDistance()``.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain, or are fewer than k.
+
+    Runtime:
+        That of the selection, and O(k).
+
+    Proof: proofs/measurements/select_then_count.tex
+
+    References:
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
+        Composition" (2019). Bun and Steinke, "Concentrated Differential Privacy" (2016).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> best = space >> tk.then_select_then_count(tk.MaxDivergence(), k=2, scale=8.0)
+        >>> best.map(1)
+        0.5
+        >>> winners = best([170, 30, 250, 90])
+        >>> len(winners.indices), len(winners.counts)
+        (2, 2)
+    """
+    # proof-region: select_then_count
+    require_space(
+        input_domain, input_metric, LInfDistance, "LInfDistance(...), because counts need a bound on every score"
+    )  # [check-space]
+    if not isinstance(output_measure, MaxDivergence | ZeroConcentratedDivergence):
+        raise ParameterTypeError("output_measure must be MaxDivergence() or ZeroConcentratedDivergence()")
+    pure = isinstance(output_measure, MaxDivergence)
+    select = make_report_noisy_top_k(
+        input_domain, input_metric, output_measure, k=k, scale=scale, optimize=optimize, release=release
+    )  # [selection]
+    grid = grid_of(input_domain, granularity, sized=False)  # [grid]
+    size, k, tau = input_domain.size, select.parameters["k"], exact(scale)
+    if count_scale is None:
+        count_scale = tau * (1 if pure else 2) / exact(input_metric.range_distance(1))  # [even]
+    b = exact(_check.scale(count_scale, "count_scale"))  # [check-count-scale]
+    draw = discrete_laplace if pure else discrete_gaussian  # [draw]
+    chosen = k == size and release == "set"
+    steps = 0 if chosen else k if size is None else min(k, size - 1)  # [steps]
+
+    def function(scores: Array) -> SelectedCounts:
+        indices = select.function(scores)  # [select]
+        return SelectedCounts(indices, grid.noisy(scores[indices], draw(b / grid.step, k)))  # [count]
+
+    def privacy_map(d_in: Number) -> Any:
+        range_distance = input_metric.range_distance(d_in)  # [range-distance]
+        if range_distance == 0:
+            return 0.0  # [free]
+        if b == 0 or (tau == 0 and not chosen) or range_distance == float("inf"):
+            return output_measure.infinite  # [no-noise]
+        r = exact(range_distance) / (tau or 1)
+        each = grid.largest(exact(d_in)) / b  # [each]
+        if pure:
+            return round_up(steps * r + k * each)  # [max-map]
+        return round_up(steps * r * r / 8 + k * each * each / 2)  # [zcdp-map]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
+        | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
+        accuracy_bound=select.accuracy_bound,  # [accuracy]
+        n_candidates=size,
+    )
+    # end-proof-region: select_then_count
+
+
+then_select_then_count = partial(make_select_then_count)

@@ -1,0 +1,368 @@
+"""The claims of make_select_then_count: the sum of both costs, the joint law, the split, arguments."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.select_then_count import make_select_then_count, then_select_then_count
+
+from ..concepts.links import check_constructor, check_measurement
+from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
+from ..oracles import discrete
+from ..oracles.chi_square import assert_follows
+from ..oracles.noise import number
+
+MAX, ZCDP = MEASURES = (tk.MaxDivergence(), tk.ZeroConcentratedDivergence())
+UP, BOTH = tk.LInfDistance(monotonic=True), tk.LInfDistance()
+INT = tk.VectorDomain(tk.AtomDomain(int))
+NOISE = {MAX: "laplace", ZCDP: "gaussian"}
+
+
+def build(
+    measure: tk.Measure = MAX, d: int | None = None, metric: tk.Metric = UP, kind: type = int, **options: Any
+) -> tk.Measurement:
+    return make_select_then_count(tk.VectorDomain(tk.AtomDomain(kind), size=d), metric, measure, **options)
+
+
+# Oracles: the probability of a ranking from first principles, and losses of the joint release.
+
+
+def ranking_law(measure: tk.Measure, x: tuple[int, ...], k: int, tau: Fraction) -> dict[tuple[int, ...], Any]:
+    """The k best of x / tau plus exponential (MaxDivergence) or Gumbel noise, by inclusion and exclusion."""
+    rankings = itertools.permutations(range(len(x)), k)
+    weights = [mpmath.exp(number(score / tau)) for score in x]
+    return {y: (_exponential if measure == MAX else _gumbel)(weights, y) for y in rankings}
+
+
+def _gumbel(weights: list[Any], y: tuple[int, ...]) -> Any:
+    left, result = list(range(len(weights))), mpmath.mpf(1)
+    for winner in y:
+        result *= weights[winner] / mpmath.fsum(weights[i] for i in left)
+        left.remove(winner)
+    return result
+
+
+def _exponential(weights: list[Any], y: tuple[int, ...]) -> Any:
+    """V_i / w_i is smaller the better i is, V_i uniform on [0, 1]: a piecewise polynomial integral."""
+    caps = [1 / w for w in weights]
+    edges = sorted({mpmath.mpf(0), *caps})
+    losers = [i for i in range(len(weights)) if i not in y]
+
+    def above(x: Any) -> Any:
+        return mpmath.fprod(max(mpmath.mpf(0), 1 - weights[j] * x) for j in losers)
+
+    def ordered(t: int, low: Any) -> Any:
+        if t == len(y):
+            return above(low)
+        ends = [low, *(e for e in edges if low < e < caps[y[t]]), caps[y[t]]]
+        if low >= caps[y[t]]:
+            return mpmath.mpf(0)
+        return weights[y[t]] * mpmath.fsum(
+            _gauss(lambda x: ordered(t + 1, x), a, b) for a, b in itertools.pairwise(ends)
+        )
+
+    return ordered(0, mpmath.mpf(0))
+
+
+def _gauss(f: Any, a: Any, b: Any) -> Any:
+    """Gauss-Legendre with three nodes: exact for polynomials of degree five."""
+    middle, half = (a + b) / 2, (b - a) / 2
+    node = mpmath.sqrt(mpmath.mpf(3) / 5)
+    return half * (5 * f(middle - node * half) + 8 * f(middle) + 5 * f(middle + node * half)) / 9
+
+
+def joint_loss(
+    measure: tk.Measure, x: tuple[int, ...], y: tuple[int, ...], k: int, tau: Fraction, b: Fraction, release: str
+) -> Any:
+    """The loss of (winners, counts), each count being independent of the others given the winners.
+
+    For zCDP the largest D_alpha / alpha of two orders.
+    """
+    law, other = ranking_law(measure, x, k, tau), ranking_law(measure, y, k, tau)
+    if release == "set":
+        law, other = merged(law), merged(other)
+    shift = [v - u for u, v in zip(x, y, strict=True)]
+    if measure == MAX:
+        return max(
+            abs(mpmath.log(other[w] / law[w]))
+            + sum(discrete.max_loss("laplace", b, shift[i], abs(shift[i]) + 2) for i in w)
+            for w in law
+        )
+    return max(
+        mpmath.log(
+            mpmath.fsum(
+                law[w]
+                * (other[w] / law[w]) ** order
+                * mpmath.exp((order - 1) * sum(discrete.renyi("gaussian", b, abs(shift[i]), order) for i in w))
+                for w in law
+            )
+        )
+        / (order * (order - 1))
+        for order in (2, 5)
+    )
+
+
+def merged(law: dict[tuple[int, ...], Any]) -> dict[tuple[int, ...], Any]:
+    sets: dict[tuple[int, ...], Any] = {}
+    for w, p in law.items():
+        key = tuple(sorted(w))
+        sets[key] = sets.get(key, 0) + p
+    return sets
+
+
+def test_the_oracle_of_rankings_agrees_with_the_exact_law() -> None:
+    for measure in MEASURES:
+        law = ranking_law(measure, (2, 0, 1), 2, Fraction(3, 2))
+        assert abs(mpmath.fsum(law.values()) - 1) < 1e-12
+        space = tk.VectorDomain(tk.AtomDomain(int)), UP
+        exact = (space >> tk.then_report_noisy_top_k(measure, k=2, scale=Fraction(3, 2))).distribution([2, 0, 1])
+        assert all(abs(law[w] - exact[w]) < 1e-12 for w in law)
+
+
+def neighbours(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
+    """All moves at distance 1 of the metric."""
+    ups = set(itertools.product((0, 1), repeat=d))
+    downs = {tuple(-m for m in move) for move in ups}
+    return sorted((ups | downs) if metric == UP else set(itertools.product((-1, 0, 1), repeat=d)))
+
+
+@pytest.mark.parametrize("release", ["ranking", "set"])
+@pytest.mark.parametrize("metric", [UP, BOTH], ids=repr)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 1), (2, 2), (3, 2)])
+def test_no_neighbour_exceeds_the_map(d: int, k: int, measure: tk.Measure, metric: tk.Metric, release: str) -> None:
+    tau, b = Fraction(3, 2), Fraction(2)
+    claimed = build(measure, d, metric, k=k, scale=tau, count_scale=b, release=release).map(1)
+    worst = mpmath.mpf(0)
+    for x in ((0, 0, 0)[:d], (2, 0, 0)[:d], (2, 1, 0)[:d]):
+        for move in neighbours(metric, d):
+            y = tuple(a + m for a, m in zip(x, move, strict=True))
+            found = joint_loss(measure, x, y, k, tau, b, release)
+            assert found <= claimed * (1 + 1e-12), (x, move)
+            worst = max(worst, found)
+    assert worst >= claimed / 2, "the claim must not be idle"
+
+
+def test_the_pure_loss_is_attained() -> None:
+    """One item far above that stays, k items that rise together: selection and counts lose their most at once."""
+    for k, tau, b in ((1, Fraction(1), Fraction(3)), (2, Fraction(2), Fraction(1))):
+        x, y = (200, *[0] * k), (200, *[1] * k)
+        claimed = build(MAX, k + 1, k=k, scale=tau, count_scale=b).map(1)
+        with mpmath.workdps(120):
+            assert joint_loss(MAX, x, y, k, tau, b, "ranking") >= claimed * (1 - 1e-9)
+
+
+def test_a_user_added_and_another_removed_moves_a_count_by_no_more_than_the_path() -> None:
+    """Under the path metric each score moves by d_in at most; k of them by k d_in in sum, and k d_in^2 in square."""
+    for up, down in ((1, 1), (2, 0), (0, 2)):
+        move = (up, up, -down)
+        d_in = max(0, *move) + max(0, *(-m for m in move))
+        assert d_in == 2
+        assert all(abs(m) <= d_in for m in move)
+        for measure in MEASURES:
+            found = joint_loss(measure, (3, 1, 2), (3 + up, 1 + up, 2 - down), 2, Fraction(2), Fraction(3), "ranking")
+            assert found <= build(measure, 3, k=2, scale=2, count_scale=3).map(d_in) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("measure", "d", "metric", "kind", "options", "d_in", "cost"),
+    [
+        (MAX, None, UP, int, {"k": 3, "scale": 7, "count_scale": 5}, 2, Fraction(6, 7) + Fraction(6, 5)),
+        (MAX, None, BOTH, int, {"k": 3, "scale": 7, "count_scale": 5}, 2, Fraction(12, 7) + Fraction(6, 5)),
+        (MAX, 3, BOTH, int, {"k": 3, "scale": 7, "count_scale": 5}, 2, Fraction(8, 7) + Fraction(6, 5)),
+        (MAX, 3, BOTH, int, {"k": 3, "scale": 7, "count_scale": 5, "release": "set"}, 2, Fraction(6, 5)),
+        (MAX, 3, BOTH, int, {"k": 3, "scale": 0, "count_scale": 5, "release": "set"}, 2, Fraction(6, 5)),
+        (MAX, 4, UP, int, {"k": 3, "scale": 0.1, "count_scale": 0.3}, 1, 3 / Fraction(0.1) + 3 / Fraction(0.3)),
+        (ZCDP, None, UP, int, {"k": 3, "scale": 7, "count_scale": 5}, 2, Fraction(12, 8 * 49) + Fraction(12, 50)),
+        (ZCDP, None, BOTH, int, {"k": 3, "scale": 7, "count_scale": 5}, 2, Fraction(48, 8 * 49) + Fraction(12, 50)),
+        (ZCDP, 1, UP, int, {"k": 1, "scale": 7, "count_scale": 5}, 2, Fraction(4, 50)),
+        (
+            MAX,
+            None,
+            UP,
+            float,
+            {"k": 3, "scale": 7, "count_scale": 5, "granularity": 0.75},
+            2,
+            Fraction(6, 7) + Fraction(27, 20),
+        ),
+        (
+            ZCDP,
+            None,
+            UP,
+            float,
+            {"k": 3, "scale": 7, "count_scale": 5, "granularity": 3},
+            2,
+            Fraction(12, 392) + Fraction(27, 50),
+        ),
+    ],
+)
+def test_the_map_is_the_formula_rounded_up_once(
+    measure: tk.Measure,
+    d: int | None,
+    metric: tk.Metric,
+    kind: type,
+    options: dict[str, Any],
+    d_in: Any,
+    cost: Fraction,
+) -> None:
+    found = build(measure, d, metric, kind, **options).map(d_in)
+    assert isinstance(found, float)
+    assert math.nextafter(found, 0) < cost <= found
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_map_at_the_ends(measure: tk.Measure) -> None:
+    assert build(measure, k=1, scale=0, count_scale=0).map(0) == 0
+    assert build(measure, k=1, scale=0, count_scale=3).map(1) == math.inf
+    assert build(measure, k=1, scale=3, count_scale=0).map(1) == math.inf
+    assert build(measure, k=1, scale=3).map(math.inf) == math.inf
+    assert build(measure, metric=BOTH, k=1, scale=3, count_scale=1e300).map(1.7e308) == math.inf
+    assert build(measure, 2, k=2, scale=0, count_scale=0, release="set").map(1) == math.inf
+
+
+@pytest.mark.parametrize("metric", [UP, BOTH], ids=repr)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_by_default_selection_and_counts_cost_the_same(measure: tk.Measure, metric: tk.Metric) -> None:
+    even = build(measure, metric=metric, k=4, scale=Fraction(6))
+    alone = (INT, metric) >> tk.then_report_noisy_top_k(measure, k=4, scale=Fraction(6))
+    for d_in in (1, 3, Fraction(1, 4)):
+        assert even.map(d_in) == pytest.approx(2 * alone.map(d_in), rel=1e-15)
+    assert even.parameters["count_scale"] == (6 if measure == MAX else 12) / (1 if metric == UP else Fraction(2))
+
+
+def test_one_parameter_is_found_for_a_budget() -> None:
+    found = tk.binary_search_param(lambda scale: build(MAX, k=10, scale=scale), d_in=1, d_out=0.5)
+    assert found == 40.0
+    found = tk.binary_search_param(lambda scale: build(ZCDP, k=10, scale=scale), d_in=1, d_out=0.5)
+    assert build(ZCDP, k=10, scale=found).map(1) <= 0.5 < build(ZCDP, k=10, scale=math.nextafter(found, 0)).map(1)
+
+
+def test_without_noise_the_winners_and_their_scores_are_exact() -> None:
+    exact = build(k=2, scale=0, count_scale=0)([170, 30, 250, 90])
+    assert isinstance(exact, tk.SelectedCounts)
+    assert exact.indices.tolist() == [2, 0]
+    assert exact.counts.tolist() == [250, 170]
+    smallest = build(k=2, scale=0, count_scale=0, optimize="min", release="set")([170, 90, 250, 30])
+    assert [part.tolist() for part in smallest] == [[1, 3], [90, 30]]
+    floats = build(kind=float, k=2, scale=0, count_scale=0, granularity=0.5)([0.3, 7.3, -2.0])
+    assert [part.tolist() for part in floats] == [[1, 0], [7.5, 0.5]]
+    assert build(k=1, scale=0, count_scale=0)([2**70, 3]).counts.tolist() == [2**70]
+
+
+@pytest.mark.parametrize("release", ["ranking", "set"])
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_winners_and_errors_follow_the_joint_law(measure: tk.Measure, release: str) -> None:
+    """Each count is the winner's own score plus noise of the count's scale, independent of the winners."""
+    x, k, tau, b, n = (40, 20, 21), 2, Fraction(30), Fraction(3, 2), 4000
+    measurement = build(measure, k=k, scale=tau, count_scale=b, release=release)
+    law = ranking_law(measure, x, k, tau)
+    noise = discrete.pooled(discrete.masses(NOISE[measure], b), -1, 1)
+    joint = {
+        (w, *errors): p * mpmath.fprod(noise[e] for e in errors)
+        for w, p in (merged(law) if release == "set" else law).items()
+        for errors in itertools.product(noise, repeat=k)
+    }
+    counts: Counter[Hashable] = Counter()
+    for _ in range(n):
+        indices, released = measurement(x)
+        errors = [int(c) - x[i] for i, c in zip(indices.tolist(), released.tolist(), strict=True)]
+        names = [discrete.BELOW if e < -1 else discrete.ABOVE if e > 1 else e for e in errors]
+        counts[(tuple(indices.tolist()), *names)] += 1
+    assert_follows(counts, joint)
+
+
+def test_winners_become_items() -> None:
+    release = build(k=2, scale=0, count_scale=0) >> tk.index_candidates(["ash", "birch", "cedar"])
+    named = release([3, 9, 5])
+    assert named.indices == ["birch", "cedar"]
+    assert named.counts.tolist() == [9, 5]
+    assert release.map(0) == 0
+    assert release.n_candidates == 3
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize("release", ["ranking", "set"])
+def test_obligations_of_every_measurement(measure: tk.Measure, release: str) -> None:
+    check_measurement(
+        build(measure, 4, k=2, scale=1.5, release=release),
+        members=[[3, 1, 2, 2], np.array([0, -5, 2**62, 7]), (2**70, 0, 1, 2**70 + 1)],
+        non_members=[[1, 2, 3], [1.0, 2.0, 3.0, 4.0], [True, 1, 2, 3], "abcd", None],
+        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
+    )
+    check_measurement(
+        build(measure, None, BOTH, float, k=1, scale=1.5, granularity=2**-4, release=release),
+        members=[[3.0, 1.0], np.array([0.0, -5.5, 1e300])],
+        non_members=[[1, 2, 3], [math.inf, 0.0], None],
+        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
+    )
+
+
+def test_the_constructor_and_its_partial() -> None:
+    built = check_constructor(make_select_then_count, then_select_then_count, (INT, UP), MAX, k=2, scale=2)
+    assert built.proof.name == "measurements/select_then_count"
+    assert list(built.parameters) == ["mechanism", "noise", "k", "scale", "optimize", "release", "count_scale"]
+    assert built.parameters["mechanism"] == "select_then_count"
+    assert build(kind=float, k=1, scale=1, granularity=0.5).parameters["granularity"] == 0.5
+    alone = (INT, UP) >> tk.then_report_noisy_top_k(MAX, k=2, scale=2)
+    assert built.accuracy(50, 0.05) == alone.accuracy(50, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "required"),
+    [
+        ("k", 0, tk.ParameterError, "k must be an integer >= 1"),
+        ("k", True, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", 6, tk.ParameterError, "k must be at most the size of input_domain (5)"),
+        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
+        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
+        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
+        ("count_scale", -1.0, tk.ParameterError, "count_scale must be >= 0"),
+        ("count_scale", math.inf, tk.ParameterError, "count_scale must be finite"),
+        ("count_scale", "1", tk.ParameterTypeError, "count_scale must be a number >= 0"),
+        ("count_scale", True, tk.ParameterTypeError, "count_scale must be a number >= 0"),
+        ("optimize", "largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
+        ("release", "list", tk.ParameterError, "release must be one of 'ranking', 'set'"),
+        ("granularity", 1, tk.ParameterError, "granularity must be left out"),
+        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
+        ("input_domain", tk.VectorDomain(tk.AtomDomain(float)), tk.ParameterError, "granularity must be given"),
+        ("input_metric", tk.RangeDistance(), tk.ParameterTypeError, "counts need a bound on every score"),
+        ("input_metric", tk.L1Distance(), tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ("output_measure", tk.RangeDivergence(), tk.ParameterTypeError, "must be MaxDivergence() or Zero"),
+        ("output_measure", tk.Approximate(MAX), tk.ParameterTypeError, "must be MaxDivergence() or Zero"),
+    ],
+)
+def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
+    arguments: dict[str, Any] = {
+        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
+        "input_metric": BOTH,
+        "output_measure": MAX,
+        "k": 2,
+        "scale": 1.0,
+    }
+    raises_exactly(error, lambda: make_select_then_count(**(arguments | {option: value})), required)
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "required"),
+    [
+        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
+        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
+    ],
+)
+def test_bad_scores_are_refused_before_anything_is_drawn(
+    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    measurement = build(kind=float, k=2, scale=1.0, granularity=1)
+    raises_exactly(error, lambda: measurement(scores), required)

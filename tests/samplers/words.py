@@ -1,0 +1,32 @@
+"""Sources of auxiliary words that can be read again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import numpy as np
+
+from opendp_topk.samplers.entropy import Entropy
+
+
+class Words(Entropy):
+    """Scripted words first, then reproducible ones; ``read`` holds all that were handed out."""
+
+    def __init__(self, seed: int = 0, script: Iterable[int] = ()) -> None:
+        self._random = random.Random(seed)
+        self._script = list(script)
+        self.read: list[int] = []
+
+    def auxiliary(self, n: int) -> np.ndarray:
+        scripted, self._script = self._script[:n], self._script[n:]
+        words = scripted + [self._random.getrandbits(64) for _ in range(n - len(scripted))]
+        self.read += words
+        return np.array(words, dtype=np.uint64)
+
+    def digits(self) -> tuple[int, int]:
+        """All digits read as one integer, and how many they are."""
+        value = 0
+        for word in self.read:
+            value = value << 64 | word
+        return value, 64 * len(self.read)
