@@ -14,7 +14,7 @@ from ..measures import Measure, ZeroConcentratedDivergence
 from ..metrics import L2Distance
 from ..partials import partial
 from ..samplers.integers import discrete_gaussian
-from .grid import Array, grid_of
+from ._grid import Array, grid_of
 
 
 @proven("measurements/gaussian")

@@ -14,7 +14,7 @@ from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentrated
 from ..metrics import L1Distance
 from ..partials import partial
 from ..samplers.integers import discrete_laplace
-from .grid import Array, grid_of
+from ._grid import Array, grid_of
 
 
 @proven("measurements/laplace")

@@ -17,7 +17,7 @@ from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
 from ..metrics import LInfDistance
 from ..partials import partial
 from ..samplers.integers import discrete_gaussian, discrete_laplace
-from .grid import Array, grid_of
+from ._grid import Array, grid_of
 from .report_noisy_top_k import make_report_noisy_top_k
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.grid import Grid, grid_of
+from opendp_topk.measurements._grid import Grid, grid_of
 
 from ..concepts.sentinels import raises_exactly
 

@@ -33,13 +33,18 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
     assert third == ["0.5"]
 
 
-def test_the_python_blocks_of_the_guide_run() -> None:
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [("guide", ""), ("tutorials/approval_voting", "name 3\n"), ("tutorials/digital_good", "0.70 dollars\n")],
+)
+def test_the_python_blocks_of_a_page_run(page: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("polars", reason="the guide's table needs polars")
-    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
-    for block in blocks("python", guide):
-        exec(compile(block, "guide.md", "exec"), names)
-    assert names["release"].parameters["k"] == 2
+    for block in blocks("python", text):
+        exec(compile(block, f"{page}.md", "exec"), names)
+    assert "tk" in names
+    assert capsys.readouterr().out == printed
 
 
 def test_the_commands_make_their_own_environment() -> None:
