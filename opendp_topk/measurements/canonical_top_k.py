@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,18 +12,17 @@ from numpy.typing import NDArray
 from .. import _check
 from .._check import Number
 from ..arithmetic import exact, round_up
-from ..core import Measurement, proven, require_space
+from ..core import Measurement, proven
 from ..distributions import canonical as laws
 from ..domains import VectorDomain
-from ..errors import DataLengthError, ParameterError, ParameterTypeError
-from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..errors import ParameterError
+from ..measures import MaxDivergence, Measure, RangeDivergence
 from ..metrics import ScoreMetric
 from ..noise import Exponential, Gumbel, Noise
 from ..partials import partial
-from ..samplers import canonical, noiseless
+from ..samplers import canonical
 from ._permute_and_flip_range import permute_and_flip_range
-
-Scores = NDArray[Any]
+from ._selection import Engine, selection
 
 
 @proven("measurements/canonical_top_k")
@@ -106,14 +106,6 @@ def make_canonical_top_k(
         10
     """
     # proof-region: canonical_top_k
-    require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
-    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):
-        raise ParameterTypeError(
-            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
-        )  # [check-measure]
-    size = input_domain.size
-    k = _check.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
-    scale = _check.scale(scale)  # [check-scale]
     gamma = _check.share(gamma, "gamma")  # [check-gamma]
     _check.instance("noise", noise, Noise, "Gumbel() or Exponential()")
     if noise not in (Gumbel(), Exponential()):
@@ -121,53 +113,40 @@ def make_canonical_top_k(
             "noise must be Gumbel() or Exponential(): for others no proof is known here"
         )  # [check-noise]
     capped = _check.choice("loss", loss, ("margin", "distance")) == "distance"  # [check-loss]
-    sign = {"max": 1, "min": -1}[_check.choice("optimize", optimize, ("max", "min"))]  # [sign]
-    tau, weight, exponential = exact(scale), exact(gamma), noise == Exponential()
+    measurement = selection(
+        _canonical(noise, exact(gamma), capped),
+        {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "loss": loss},
+        input_domain,
+        input_metric,
+        output_measure,
+        k=k,
+        scale=scale,
+        optimize=optimize,
+        release="set",
+    )  # [selection]
+    return measurement if gamma else replace(measurement, accuracy_bound=None)  # [accuracy]
 
-    def function(scores: Scores) -> NDArray[np.int64]:
-        if k > len(scores):
-            raise DataLengthError(f"scores must hold at least k elements ({k})")  # [check-length]
-        if tau == 0 or k == len(scores):
-            return noiseless.top_k(scores, k, sign=sign, ordered=False)  # [exact-top-k]
-        return canonical.subset(scores, tau, weight, k, sign=sign, capped=capped, exponential=exponential)  # [draw]
 
-    def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(d_in)  # [range-distance]
-        if range_distance == 0 or k == size:
-            return 0.0  # [free]
-        if tau == 0 or range_distance == float("inf"):
-            return output_measure.infinite  # [no-noise]
-        r = exact(range_distance) / tau
-        if isinstance(output_measure, MaxDivergence):
+def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> Engine:
+    exponential = noise == Exponential()
+
+    def sample(scores: NDArray[Any], tau: Fraction, k: int, sign: int, ordered: bool) -> NDArray[np.int64]:
+        if k == len(scores):
+            return np.arange(k)  # [everybody]
+        return canonical.subset(scores, tau, gamma, k, sign=sign, capped=capped, exponential=exponential)  # [draw]
+
+    def loss(measure: Measure, k: int, size: int | None, ordered: bool, r: Fraction) -> float:
+        if isinstance(measure, MaxDivergence):
             return round_up(r)  # [max-map]
         spread = permute_and_flip_range(r) if exponential else r  # [spread]
-        return round_up(spread if isinstance(output_measure, RangeDivergence) else spread * spread / 8)  # [range-map]
+        return round_up(spread if isinstance(measure, RangeDivergence) else spread * spread / 8)  # [range-map]
 
-    return Measurement(
-        input_domain=input_domain,
-        input_metric=input_metric,
-        output_measure=output_measure,
-        function=function,
-        privacy_map=privacy_map,
-        parameters={
-            "mechanism": "canonical_top_k",
-            "noise": noise.name,
-            "k": k,
-            "scale": scale,
-            "gamma": gamma,
-            "loss": loss,
-            "optimize": optimize,
-        },
-        exact_distribution=lambda scores: laws.law(noise, _scaled(scores, tau, sign), tau == 0, k, weight, capped),
-        accuracy_bound=(lambda n, alpha: laws.accuracy(n, k, weight, tau, alpha)) if weight else None,  # [accuracy]
-        decode=lambda outcome: np.array(outcome, dtype=np.int64),
-        n_candidates=size,
+    return Engine(
+        sample=sample,
+        loss=loss,
+        law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, gamma, capped),  # [law]
+        accuracy=lambda n, k, tau, alpha: laws.accuracy(n, k, gamma, tau, alpha),
     )
-
-
-def _scaled(scores: Scores, tau: Fraction, sign: int) -> list[Fraction]:
-    """The scores as exact multiples of the scale (of 1 where the scale is 0), larger being better."""
-    return [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
 
 
 # end-proof-region: canonical_top_k
