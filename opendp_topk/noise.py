@@ -13,7 +13,7 @@ Proof: proofs/noise/noise.tex
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from gmpy2 import mpq
@@ -36,8 +36,8 @@ class Noise:
     """
 
     name: str
-    quantile: Callable[[mpq, int], Interval] = field(compare=False)
-    quantile_floats: Callable[[Pair, Pair], Pair] = field(compare=False)
+    quantile: Callable[[mpq, int], Interval]
+    quantile_floats: Callable[[Pair, Pair], Pair]
     is_class_a: bool = True
     is_lipschitz: bool = True
 

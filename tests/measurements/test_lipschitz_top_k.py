@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -266,6 +267,12 @@ def strange(**flags: bool) -> Noise:
         ({"noise": strange(is_class_a=False)}, tk.ParameterError, 'class A for release="ranking"'),
         ({"noise": strange(is_class_a=False, is_lipschitz=False), "release": "set"}, tk.ParameterError, "be Lipschitz"),
         ({"noise": strange()}, tk.ParameterError, "noise must be Gumbel(), Exponential(), HalfLogistic(), Laplace()"),
+        ({"noise": replace(tk.Gumbel(), quantile=_Strange.quantile)}, tk.ParameterError, "noise must be Gumbel()"),
+        (
+            {"noise": replace(tk.Gumbel(), quantile_floats=_Strange.quantile)},
+            tk.ParameterError,
+            "noise must be Gumbel()",
+        ),
         ({"noise": tk.Laplace}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
         ({"noise": "laplace"}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
         ({"noise": None}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
