@@ -38,19 +38,11 @@ def round_down(value: Fraction | int) -> float:
     return -round_up(-value)  # [round-down]
 
 
-def log_up(value: Fraction | int) -> float:
-    """A float64 that is not below ``ln(value)``, for ``value > 0``.
-
-    At most one ulp above the correctly rounded value, unless ``value`` is within 2^-70 of 1 without being 1.
-    """
-    return _double(_log(value, _UP), _UP)  # [log-up]
-
-
 def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
     """A float64 that is not below ``factor * ln(value)``, for ``factor >= 0`` and ``value >= 1``."""
     with gmpy2.context(precision=_WIDE, round=_UP):
-        product = mpfr(_mpq(factor)) * _log(value, _UP)  # [scaled-log]
-    return _double(product, _UP)
+        product = mpfr(_mpq(factor)) * _log(value)  # [scaled-log]
+    return _double(product)
 
 
 def _nearest(value: Fraction | int) -> float:
@@ -61,13 +53,13 @@ def _nearest(value: Fraction | int) -> float:
         return math.inf if value > 0 else -math.inf  # [overflow]
 
 
-def _log(value: Fraction | int, direction: int) -> mpfr:
-    with gmpy2.context(precision=_WIDE, round=direction):
+def _log(value: Fraction | int) -> mpfr:
+    with gmpy2.context(precision=_WIDE, round=_UP):
         return gmpy2.log(mpfr(_mpq(Fraction(value))))  # [log]
 
 
-def _double(value: mpfr, direction: int) -> float:
-    with gmpy2.context(precision=_DOUBLE, round=direction, emin=-1073, emax=1024, subnormalize=True):
+def _double(value: mpfr) -> float:
+    with gmpy2.context(precision=_DOUBLE, round=_UP, emin=-1073, emax=1024, subnormalize=True):
         return float(mpfr(value))  # [double]
 
 

@@ -146,3 +146,10 @@ def test_the_package_imports_where_all_but_its_three_dependencies_is_hidden() ->
     done = subprocess.run([sys.executable, "-c", HIDE], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[]", "1.0 2"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE.parent / "tests" / "oracles").glob("*.py")), ids=lambda path: path.stem
+)
+def test_oracles_share_no_code_with_the_library(path: Path) -> None:
+    assert not re.search(r"^\s*(from|import) opendp_topk", path.read_text(encoding="utf-8"), re.MULTILINE)
