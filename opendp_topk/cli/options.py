@@ -48,6 +48,21 @@ ReleaseOption = Annotated[
         "--release", metavar="|".join(RELEASES), help="ranking: best first. set: which items, not their order."
     ),
 ]
+MechanismOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="How the items are chosen; plan --compare lists the names. If not given: report_noisy_top_k for a "
+        "ranking or with --counts, canonical for a set.",
+        show_default=False,
+    ),
+]
+CountsOption = Annotated[
+    bool,
+    typer.Option(
+        "--counts", help="Release a noisy count of users with each item, at half of the cost; it may be below zero."
+    ),
+]
 
 
 @dataclass(frozen=True)
