@@ -18,7 +18,8 @@ from ..measurements.select_then_count import then_select_then_count
 from ..measures import Measure
 from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..partials import Partial
-from .options import RELEASES
+
+RELEASES = ("ranking", "set")
 
 Then = Callable[..., Partial]
 
@@ -105,6 +106,9 @@ def chosen(name: str, k: int, release: str, counts: bool) -> Mechanism:
     row = TABLE[NAMES.index(name)]
     change = row.refusal(k, release, counts)
     if change is not None:
-        others = ", ".join(other.name for other in able(k, release, counts))
-        raise ParameterError(f"--mechanism {name} cannot give this release: {change}, or choose one of {others}")
+        others = [other.name for other in able(k, release, counts)]
+        one_of = "one of " if len(others) > 1 else ""
+        raise ParameterError(
+            f"--mechanism {name} cannot give this release: {change}, or choose {one_of}{', '.join(others)}"
+        )
     return row

@@ -10,9 +10,9 @@ import typer
 
 from ..errors import ParameterError
 from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+from .mechanisms import NAMES, RELEASES
 
 NEIGHBORS = ("add_remove", "replace")
-RELEASES = ("ranking", "set")
 
 K = Annotated[int, typer.Option("--k", "-k", help="How many items to release.", show_default=False)]
 Epsilon = Annotated[
@@ -52,8 +52,8 @@ MechanismOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="How the items are chosen; plan --compare lists the names. If not given: report_noisy_top_k for a "
-        "ranking or with --counts, canonical for a set.",
+        help=f"How the items are chosen: {', '.join(NAMES)}. If not given: report_noisy_top_k for a ranking or with "
+        "--counts, canonical for a set. plan --compare shows them side by side.",
         show_default=False,
     ),
 ]

@@ -11,9 +11,9 @@ from ..errors import ParameterError
 from . import show
 from .candidates import read_candidates
 from .compare import show_comparison
+from .mechanisms import RELEASES
 from .options import (
     NEIGHBORS,
-    RELEASES,
     CountsOption,
     Epsilon,
     K,
@@ -52,7 +52,7 @@ def plan(
         typer.Option(
             metavar="FILE",
             help="A .parquet or .csv file with a column named count, one row a candidate: counts of users that are "
-            "public or made up, such as those of last year. Candidates without a row count 0. It says how likely "
+            "public (published, say) or made up. Candidates without a row count 0. It says how likely "
             "the exact top-k would be on such counts. Never give it the private counts.",
             show_default=False,
         ),

@@ -17,8 +17,8 @@ from ..measures import ZeroConcentratedDivergence
 from ..metrics import LInfDistance, UserDistance
 from ..search import binary_search_chain
 from ..transformations.count_by_item import make_count_by_item
-from .mechanisms import Mechanism, chosen, default
-from .options import NEIGHBORS, RELEASES, Target
+from .mechanisms import RELEASES, Mechanism, chosen, default
+from .options import NEIGHBORS, Target
 from .proxy import Scores
 
 Probability = tuple[Any, Any]

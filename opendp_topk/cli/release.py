@@ -19,9 +19,9 @@ from ..transformations.count_by_item import then_count_by_item
 from . import show
 from .candidates import as_integers, read_candidates
 from .guard import Interrupted
+from .mechanisms import RELEASES
 from .options import (
     NEIGHBORS,
-    RELEASES,
     CountsOption,
     Epsilon,
     K,
@@ -67,7 +67,9 @@ def release(
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Write a JSON record here; - prints it on standard output instead of the table."
+            metavar="FILE",
+            help="Write a JSON record here, or to a name that ends in .csv a table of the items alone; - prints the "
+            "record on standard output instead of the table.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")] = False,
@@ -131,7 +133,13 @@ def show_release(winners: Winners, measurement: Measurement, request: Request) -
     ]
     show.table(headers, zip(*columns, strict=True), right=range(len(columns) - 1))
     show.say("")
-    show.rows([("cost", show.cost(measurement, request)), ("proof", show.proofs(measurement))])
+    show.rows(
+        [
+            *([("counts", show.count_guarantee(measurement, request))] if counts is not None else []),
+            ("cost", show.cost(measurement, request)),
+            ("proof", show.proofs(measurement)),
+        ]
+    )
 
 
 @contextlib.contextmanager

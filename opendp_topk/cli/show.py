@@ -166,13 +166,14 @@ def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
     return f"with probability at least {words}, every released item has {reach}"
 
 
-def count_guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
+def count_guarantee(measurement: Measurement, request: Request, alpha: float = 0.05) -> str:
     """How far the noise may drive the counts, in words."""
     exactly, words = sure(alpha)
     users = request.deviation(measurement, exactly)
     if users == math.inf:
         return _NO_BOUND
-    return f"with probability at least {words}, every noisy count is within {_users(users)} of the true count"
+    near = f"within {_users(users)} of" if users else "exactly"
+    return f"with probability at least {words}, every noisy count is {near} the true count"
 
 
 def success(enclosure: Probability | None, request: Request) -> str:

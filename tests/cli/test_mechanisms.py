@@ -98,7 +98,7 @@ def test_a_mechanism_that_cannot_is_refused_with_what_to_change(
 ) -> None:
     result = command("plan", "--k", 2, "--candidates", 9, "--rho", 1, *options)
     result.complains(2, *fragments, *others)
-    offered = result.err.split("choose one of ")[1].strip().split(", ")
+    offered = result.err.split("or choose ")[1].strip().removeprefix("one of ").split(", ")
     assert options[1] not in offered
     for name in offered:
         again = [name if option == options[1] else option for option in options]
@@ -125,6 +125,7 @@ def test_a_count_goes_with_each_item(command: Command, library: Library) -> None
     assert (record["items"], record["counts"]) == (in_order, [LOANS[book] for book in in_order])
     shown = command(*library.release(*options, "--release", "set"))
     assert shown.out.splitlines()[2].split(None, 1)[0] == str(LOANS[in_order[0]])
+    assert "counts with probability at least 95 %, every noisy count is exactly the true count" in shown.flat
 
 
 def test_counts_are_noisy(command: Command, library: Library) -> None:
