@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 
 from ..core import Measurement
+from ..success import Enclosure
 from . import show
 from .mechanisms import able
-from .planning import Probability, Request
+from .planning import Request
 from .proxy import Scores
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)
@@ -21,12 +22,12 @@ class Row:
     name: str
     measurement: Measurement
     shortfall: float | None
-    success: Probability | None
+    success: Enclosure | None
 
     @property
     def rank(self) -> tuple[float, float]:
         """The likeliest exact release first, then the best guarantee; what is unknown comes last."""
-        likely = 1.0 if self.success is None else -float(self.success[0])
+        likely = 1.0 if self.success is None else -self.success.lower
         return likely, float("inf") if self.shortfall is None else self.shortfall
 
 
@@ -56,7 +57,7 @@ def show_comparison(request: Request, alpha: float, proxy: Scores | None) -> Non
                 row.name + " *" * (row.name == default),
                 _up(row.measurement.parameters["scale"]),
                 _up(row.measurement.map(request.users)),
-                "-" if row.shortfall is None else str(row.shortfall),
+                "-" if row.shortfall is None else _whole(row.shortfall),
                 *([] if proxy is None else [show.probability(row.success)]),
             ]
             for row in rows
@@ -70,13 +71,12 @@ def show_comparison(request: Request, alpha: float, proxy: Scores | None) -> Non
 
 def _legend(request: Request, alpha: float, proxy: Scores | None) -> list[tuple[str, str]]:
     _, sure = show.sure(alpha)
-    release = "the released ranking" if request.release == "ranking" else "the released set"
     each = (
         f"for every t from 1 to {request.k} the t-th released item has a count within so many users of the t-th largest"
         if request.release == "ranking"
         else f"every released item has a count within so many users of the {show.largest(request.k)}"
     )
-    exact = ("P(exact)", f"how likely {release} would be the exact one if the counts were those of the proxy")
+    exact = ("P(exact)", f"how likely the exact top-{request.k}, in any order, is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),
@@ -89,3 +89,7 @@ def _legend(request: Request, alpha: float, proxy: Scores | None) -> list[tuple[
 def _up(number: float) -> str:
     """Six digits, rounded up."""
     return f"{float(_SIX_UP.create_decimal(Decimal(repr(float(number))))):.6g}"
+
+
+def _whole(users: float) -> str:
+    return str(users) if users < 10**9 else _up(users)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from .. import _check
 from ..arithmetic import exact
@@ -16,12 +15,12 @@ from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchErro
 from ..measures import ZeroConcentratedDivergence
 from ..metrics import LInfDistance, UserDistance
 from ..search import binary_search_chain
+from ..success import Enclosure
 from ..transformations.count_by_item import make_count_by_item
 from .mechanisms import RELEASES, Mechanism, chosen, default
 from .options import NEIGHBORS, Target
 from .proxy import Scores
 
-Probability = tuple[Any, Any]
 _MOST_COUNTED = 100_000  # the sets of so many are counted within a second
 
 
@@ -87,16 +86,18 @@ class Request:
         bound = measurement.accuracy(self.n_candidates, alpha)
         return bound if math.isinf(bound) else math.floor(bound)
 
-    def success(self, measurement: Measurement, counts: Scores) -> Probability | None:
-        """Bounds on the probability of the exact release on ``counts``; None where it is not known."""
+    def success(self, measurement: Measurement, counts: Scores) -> Enclosure | None:
+        """Bounds on the probability that the exact top-k is released, in any order, if these were the counts.
+
+        None where it is not known.
+        """
         scale = measurement.parameters["scale"]
         space = VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)
         selection = space >> self.row.build(self.target.measure, self.k, scale, self.release, counts=False)
         try:
-            lower, upper = selection.success_probability(counts, "exact")
+            return selection.success_probability(counts, "exact")
         except (NotDeclaredError, CapacityError):
             return None
-        return lower, upper
 
     def deviation(self, measurement: Measurement, alpha: Fraction) -> float:
         """By how many users any of the k noisy counts may be off with probability at least 1 - alpha."""

@@ -31,6 +31,8 @@ def read_proxy(path: str | Path, n_candidates: int) -> Scores:
     if n_candidates > _MOST_CANDIDATES:
         raise ParameterError(f"--proxy works for at most {_MOST_CANDIDATES} candidates: leave it out")
     named = f"the proxy {str(path)!r}"
+    if Path(path).suffix.lower() not in (".parquet", ".csv"):
+        raise TableError(f"{named} must be a file whose name ends in .parquet or .csv")
     frame = read_table(path)
     if COLUMN not in guarded(frame.collect_schema).names():
         raise TableError(f"{named} must have a column named {COLUMN!r}")

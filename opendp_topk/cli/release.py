@@ -109,7 +109,7 @@ def release(
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
         if failure is not None:
             raise failure
-        show.note(f"The record was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
+        show.note(f"The release was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
 
 
 def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:

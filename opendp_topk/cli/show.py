@@ -17,7 +17,8 @@ from rich.text import Text
 
 from .. import _check
 from ..core import Measurement
-from .planning import Probability, Request
+from ..success import Enclosure
+from .planning import Request
 from .record import links, plain
 
 _WIDEST = 100
@@ -176,24 +177,25 @@ def count_guarantee(measurement: Measurement, request: Request, alpha: float = 0
     return f"with probability at least {words}, every noisy count is {near} the true count"
 
 
-def success(enclosure: Probability | None, request: Request) -> str:
+def success(enclosure: Enclosure | None, request: Request) -> str:
     """The probability of an exact release on the proxy, in words."""
     if enclosure is None:
         return "the probability of the exact release is not known for this mechanism, or too long to compute"
-    what = "ranking" if request.release == "ranking" else "set"
-    return f"the released {what} would be the exact one with probability {probability(enclosure)}"
+    return f"the exact top-{request.k}, in any order, has probability {probability(enclosure)}"
 
 
-def probability(enclosure: Probability | None) -> str:
-    """Three decimals, both ends where these differ, and a dash for what is not known."""
+def probability(enclosure: Enclosure | None) -> str:
+    """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
     if enclosure is None:
         return "-"
-    lower, upper = (f"{float(end):.3f}" for end in enclosure)
-    if upper == "0.000" and enclosure[1] > 0:
-        return "< 0.001"
-    if lower == "1.000" and enclosure[0] < 1:
-        return "> 0.999"
-    return lower if lower == upper else f"{lower}-{upper}"
+    lower, upper = enclosure
+    if upper < 0.0005:
+        return "0" if upper == 0 else "< 0.001"
+    if lower >= 0.9995:
+        return "1" if lower == 1 else "> 0.999"
+    if f"{lower:.3f}" == f"{upper:.3f}":
+        return f"{lower:.3f}"
+    return f"{math.floor(lower * 1000) / 1000:.3f}-{math.ceil(upper * 1000) / 1000:.3f}"
 
 
 def _users(number: float) -> str:
