@@ -50,6 +50,7 @@ from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from .partials import Partial
 from .proof import Proof
 from .search import binary_search_chain, binary_search_param
+from .success import Enclosure
 from .tables import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
@@ -65,6 +66,7 @@ __all__ = [
     "DataTypeError",
     "DistanceError",
     "Domain",
+    "Enclosure",
     "EntropyError",
     "Exponential",
     "FrameDomain",

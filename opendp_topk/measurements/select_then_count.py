@@ -151,6 +151,7 @@ def make_select_then_count(
         parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
         | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
         accuracy_bound=select.accuracy_bound,  # [accuracy]
+        success_bound=select.success_bound,
         n_candidates=size,
     )
     # end-proof-region: select_then_count

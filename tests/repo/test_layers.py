@@ -17,8 +17,8 @@ PACKAGE = Path(opendp_topk.__file__).parent
 LAYERS = [
     ["errors"],
     ["_check"],
-    ["arithmetic", "floatlog"],
-    ["noise", "domains", "metrics", "measures", "frames", "proof"],
+    ["arithmetic", "floatlog", "floatexp"],
+    ["noise", "domains", "metrics", "measures", "frames", "proof", "success"],
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*"],
