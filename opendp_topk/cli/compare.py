@@ -76,7 +76,7 @@ def _legend(request: Request, alpha: float, proxy: Scores | None) -> list[tuple[
         if request.release == "ranking"
         else f"every released item has a count within so many users of the {show.largest(request.k)}"
     )
-    exact = ("P(exact)", f"how likely the exact top-{request.k}, in any order, is on the counts of the proxy")
+    exact = ("P(exact)", f"how likely {show.exact(request)} is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),

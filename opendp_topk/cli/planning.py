@@ -93,7 +93,7 @@ class Request:
         """
         scale = measurement.parameters["scale"]
         space = VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)
-        selection = space >> self.row.build(self.target.measure, self.k, scale, self.release, counts=False)
+        selection: Measurement = space >> self.row.build(self.target.measure, self.k, scale, self.release, counts=False)
         try:
             return selection.success_probability(counts, "exact")
         except (NotDeclaredError, CapacityError):

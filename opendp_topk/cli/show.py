@@ -181,7 +181,12 @@ def success(enclosure: Enclosure | None, request: Request) -> str:
     """The probability of an exact release on the proxy, in words."""
     if enclosure is None:
         return "the probability of the exact release is not known for this mechanism, or too long to compute"
-    return f"the exact top-{request.k}, in any order, has probability {probability(enclosure)}"
+    return f"{exact(request)} has probability {probability(enclosure)}"
+
+
+def exact(request: Request) -> str:
+    """The event that the release is as good as can be, in words."""
+    return f"the exact top-{request.k}" + (", in any order," if request.k > 1 else "")
 
 
 def probability(enclosure: Enclosure | None) -> str:

@@ -19,7 +19,7 @@ from .conftest import Command
 
 COUNTS = [41, 31, 23, 13, 7]
 REQUESTS = [
-    (target, value, release, k) for target, value in (("epsilon", 0.3), ("rho", 0.02)) for release in ("ranking", "set")
+    (target, value, release, k) for target, value in (("epsilon", 0.3), ("rho", 0.01)) for release in ("ranking", "set")
     for k in (1, 2)
 ]  # fmt: skip
 
@@ -110,7 +110,8 @@ def test_the_probability_of_the_exact_release_is_that_of_the_law(
             assert "is not known for this mechanism" in plan.field("on the proxy")
             continue
         known += 1
-        assert plan.field("on the proxy") == f"the exact top-{k}, in any order, has probability {shown}"
+        exact = "the exact top-2, in any order," if k == 2 else "the exact top-1"
+        assert plan.field("on the proxy").replace("< ", "<") == f"{exact} has probability {shown}"
         law = _law(name, measure, k, float(plan.field("scale").split()[0]), release)
         best = set(range(k))
         truth = mpmath.fsum(
