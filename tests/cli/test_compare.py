@@ -160,6 +160,17 @@ def test_a_probability_that_is_not_known_is_a_dash(
     assert "is not known" in command(*asked).field("on the proxy")
 
 
+def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unless_reported(self: tk.Measurement, *_: Any) -> tk.Enclosure:
+        if self.parameters["mechanism"] == "report_noisy_top_k":
+            raise tk.NotDeclaredError("no")
+        return tk.Enclosure(0.5, 0.5)
+
+    monkeypatch.setattr(tk.Measurement, "success_probability", unless_reported)
+    rows = _rows(command("plan", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))
+    assert [name for name, (*_, shown) in rows.items() if shown == "-"] == ["report_noisy_top_k"] == list(rows)[-1:]
+
+
 def test_a_bad_proxy_is_one_line(command: Command, proxy: Path, tmp_path: Path) -> None:
     asked = "plan", "--k", 2, "--epsilon", 1, "--compare"
     command(*asked, "--candidates", 4, "--proxy", proxy).complains(1, "at most one row a candidate")
