@@ -92,5 +92,7 @@ def show_plan(request: Request, alpha: float = 0.05, proxy: Scores | None = None
     if request.counts:
         fields.append(("counts", show.count_guarantee(measurement, request, alpha)))
     if proxy is not None:
-        fields.append(("on the proxy", show.success(request.success(measurement, proxy), request)))
+        with show.working("computing"):
+            success = request.success(measurement, proxy)
+        fields.append(("on the proxy", show.success(success, request)))
     show.rows([*fields, ("proof", show.proofs(measurement))])
