@@ -1,1 +1,5 @@
-"""Checks of the library's own claims."""
+"""Checks of claims, of this library's own and of foreign ones."""
+
+from .registry import Claim, proofs
+
+__all__ = ["Claim", "proofs"]
