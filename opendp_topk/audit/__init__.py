@@ -1,1 +1,5 @@
-"""Checks of the library's own claims."""
+"""Checks of claims, of this library's own and of foreign ones."""
+
+from .blackbox import Estimate, estimate
+
+__all__ = ["Estimate", "estimate"]
