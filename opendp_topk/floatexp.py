@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import factorial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .floatlog import Floats
 
@@ -20,12 +21,18 @@ _DEGREE = 14
 # proof-region: floatexp
 def exp(y: Floats) -> Floats:
     """e^y with a relative error of at most 2^-50, elementwise, for -700 <= y <= 700."""
+    mantissa, power = parts(y)
+    return np.asarray(np.ldexp(mantissa, power))  # [scale]
+
+
+def parts(y: Floats) -> tuple[Floats, NDArray[np.int32]]:
+    """(m, n) with m 2^n = e^y but for a relative error of at most 2^-50, 1/2 < m < 2, for |y| <= 2^19."""
     n = np.rint(y * _PER_LN2)  # [power]
     r = (y - n * _LN2_HIGH) - n * _LN2_LOW  # [reduce]
     value = np.full_like(r, 1 / factorial(_DEGREE))
     for m in range(_DEGREE - 1, -1, -1):
         value = value * r + 1 / factorial(m)  # [horner]
-    return np.asarray(np.ldexp(value, n.astype(np.int32)))  # [scale]
+    return value, n.astype(np.int32)
 
 
 # end-proof-region: floatexp

@@ -24,7 +24,7 @@ _RELATIVE = 2.0**-48
 _ABSOLUTE = 2.0**-50
 _CLIP = 100.0
 _SMALL = 0.25
-_TERMS = 16
+TERMS = 16
 NEAR = 0.125
 
 
@@ -92,29 +92,34 @@ def majorants(noise: Noise, left: Floats, right: Floats, before: NDArray[np.bool
 class Crowd:
     """Many candidates who will hardly have arrived by the time 1: b >= 1 / NEAR for each (any b > 0 with Gumbel noise).
 
+    ``sums[m - 1]`` is the sum of b^-m over them, m = 1, 2, ..., within ``errors[m - 1]``.
     ``bounds(x)``: bounds on the probability that none of them has arrived by the time x in (0, 1], and on the rate
     x times its negative derivative.
     """
 
-    def __init__(self, noise: Noise, b: Floats) -> None:
-        terms = 1 if noise == Gumbel() else _TERMS
+    def __init__(self, noise: Noise, sums: Floats, errors: Floats) -> None:
+        self._sums, self._errors = sums, errors + sums * 2.0**-46
+        self._weights = np.array([_coefficient(noise, m) for m in range(1, len(sums) + 1)])
+        self._rest = 0.0 if noise == Gumbel() else 2.5 * (sums[0] + errors[0]) * NEAR**TERMS  # [remainder]
+
+    @staticmethod
+    def of(noise: Noise, b: Floats) -> Crowd:
+        """The crowd of candidates with these b."""
         power, sums = np.ones_like(b), []
-        for _ in range(terms):
+        for _ in range(1 if noise == Gumbel() else TERMS):
             power = power / b
             sums.append(_sum(power))  # [power-sums]
-        self._sums = np.array(sums)
-        self._weights = np.array([_coefficient(noise, m) for m in range(1, terms + 1)])
-        self._error = (2 * terms + 1200 + len(b) / 512) * 2.0**-52  # [sum-error]
-        self._rest = 0.0 if noise == Gumbel() else 2.5 * self._sums[0] * NEAR**_TERMS  # [remainder]
+        exact = np.array(sums)
+        return Crowd(noise, exact, exact * (2 * TERMS + 1200 + len(b) / 512) * 2.0**-52)  # [sum-error]
 
     def bounds(self, x: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """((none, rate) lower, (none, rate) upper) at each x."""
-        exponent, exponent_size, slope, slope_size = np.zeros((4, *x.shape))
+        exponent, error, slope, slope_error = np.zeros((4, *x.shape))
         for m in range(len(self._sums), 0, -1):
-            c, p = self._weights[m - 1], self._sums[m - 1]
-            exponent, exponent_size = (exponent + c * p) * x, (exponent_size + abs(c) * p) * x
-            slope, slope_size = (slope + m * c * p) * x, (slope_size + m * abs(c) * p) * x  # [series]
-        error, slope_error = (size * self._error + self._rest for size in (exponent_size, slope_size))
+            c, p, e = self._weights[m - 1], self._sums[m - 1], self._errors[m - 1]
+            exponent, error = (exponent + c * p) * x, (error + abs(c) * e) * x
+            slope, slope_error = (slope + m * c * p) * x, (slope_error + m * abs(c) * e) * x  # [series]
+        error, slope_error = (wrong * (1 + 2.0**-40) + self._rest for wrong in (error, slope_error))
         least, most = np.maximum(exponent - error, 0.0), exponent + error
         below = np.where(most < _CLIP, exp(-np.minimum(most, _CLIP)) * (1 - _RELATIVE), 0.0)
         above = exp(-np.minimum(least, _CLIP)) * (1 + _RELATIVE)  # [none]

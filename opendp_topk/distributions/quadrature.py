@@ -16,7 +16,7 @@ from ..floatlog import Floats
 
 _NODES = 12
 _SLACK = 2.0**-46
-_TOLERANCE = 2.0**-44
+_HEAVY = 2.0
 _NEGLIGIBLE = 2.0**-60
 _ROUNDS = 12
 _CHUNK = 128
@@ -46,10 +46,10 @@ def integral(
     lower = upper = 0.0
     for turn in range(_ROUNDS):
         error, mass = _errors(left, right, greatest)
-        split = (error > _TOLERANCE) & (mass > _NEGLIGIBLE) & (turn < _ROUNDS - 1)
-        done, small = ~split, mass <= _NEGLIGIBLE
-        upper += float(np.sum(mass[done & small]))  # [negligible]
-        kept = done & ~small
+        split = (mass > _HEAVY) & (turn < _ROUNDS - 1)
+        small = mass <= _NEGLIGIBLE
+        upper += float(np.sum(mass[small]))  # [negligible]
+        kept = ~split & ~small
         below, above = _rule(left[kept], right[kept], values)
         lower, upper = lower + below - float(np.sum(error[kept])), upper + above + float(np.sum(error[kept]))  # [sum]
         left, right = left[split], right[split]

@@ -54,7 +54,7 @@ def probability(
     loss = 2 * k * (spread * 2.0**-50 + 2.0**-48)  # [perturbation]
     other = 2.0**-106 * d * (k + 1)  # [clipped]
     lower, upper = lower * (1 - loss) - other, upper * (1 + 2 * loss) + other
-    return min(max(lower, 0.0), 1.0), max(min(upper, 1.0), 0.0)
+    return max(float(lower), 0.0), min(float(upper), 1.0)  # [certain-bounds]
 
 
 def grouped(ranked: NDArray[Any], k: int, sure: int, reach: int) -> Groups:
@@ -91,7 +91,7 @@ def _enclosed(noise: Noise, b: Floats, groups: Groups, k: int) -> tuple[float, f
     b = b / _end(noise, b, groups, k)  # [unit]
     rest = b[groups.size :]
     many = rest >= (0.0 if noise == Gumbel() else 1 / arrivals.NEAR)
-    crowd = Crowd(noise, rest[many])  # [crowd]
+    crowd = Crowd.of(noise, rest[many])  # [crowd]
     near = np.concatenate([b[groups.rows], rest[~many]])
     kinks = near if noise in arrivals.KINKED else near[:0]
     last = 1.0
