@@ -31,7 +31,7 @@ class Mechanism:
     ``words`` describes it, with parameters of the measurement in braces, and ``then`` is its constructor, which is
     given ``options`` besides k, the scale and the release. ``most`` is the largest k, and ``counted`` the constructor
     that adds noisy counts of the winners, where there is one. ``ranked`` says whether the accuracy theorem speaks of
-    every rank, or of the worst winner alone; the latter counts all sets of k.
+    every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Mechanism:
     most: int | None = None
     counted: Then | None = None
     ranked: bool = True
+    numbered: bool = False
 
     def refusal(self, k: int, release: str, counts: bool) -> str | None:
         """The options to change if it cannot release this, or None."""
@@ -67,17 +68,18 @@ _PEELS = "k choices of one item, each among those left, by {choice}"
 _ODDS = "one choice, with odds proportional to exp(count / scale)"
 _FLIP = "one choice, the largest of the counts with independent exponential noise"
 _SET = RELEASES[1:]
+_EXPONENTIAL = {"noise": Exponential()}
 
 TABLE = (
     Mechanism("report_noisy_top_k", RELEASES, _SUMS, then_report_noisy_top_k, counted=then_select_then_count),
-    Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False),
-    Mechanism("canonical_exponential", _SET, _SETS, then_canonical_top_k, {"noise": Exponential()}, ranked=False),
+    Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
+    Mechanism("canonical_exponential", _SET, _SETS, then_canonical_top_k, _EXPONENTIAL, ranked=False, numbered=True),
     Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
     Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
     Mechanism("lipschitz_gumbel", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Gumbel()}),
-    Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Exponential()}),
+    Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, _EXPONENTIAL),
     Mechanism("lipschitz_half_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": HalfLogistic()}),
     Mechanism("lipschitz_laplace", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Laplace()}),
     Mechanism("lipschitz_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Logistic()}),

@@ -21,7 +21,7 @@ from .mechanisms import RELEASES, Mechanism, chosen, default
 from .options import NEIGHBORS, Target
 from .proxy import Scores
 
-_MOST_COUNTED = 100_000  # the sets of so many are counted within a second
+_MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,10 @@ class Request:
     def shortfall(self, measurement: Measurement, alpha: Fraction) -> float | None:
         """By how many users a winner may fall short with probability at least 1 - alpha: the accuracy theorem.
 
-        Counts are integers, so that the bound is rounded down to one. None where counting the sets takes too long.
+        Counts are integers, so that the bound is rounded down to one. None where counting the releases takes too long.
         """
-        if not self.row.ranked and min(self.k, self.n_candidates - self.k) > _MOST_COUNTED:
+        factors = self.k if self.release == "ranking" else min(self.k, self.n_candidates - self.k)
+        if self.row.numbered and factors > _MOST_FACTORS:
             return None
         bound = measurement.accuracy(self.n_candidates, alpha)
         return bound if math.isinf(bound) else math.floor(bound)

@@ -153,7 +153,7 @@ def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
     exactly, words = sure(alpha)
     users = request.shortfall(measurement, exactly)
     if users is None:
-        return "not computed: so many sets are too long to count"
+        return "not computed: the possible releases are too many to count"
     if users == math.inf:
         return _NO_BOUND
     near = f"a count within {_users(users)} of"

@@ -133,9 +133,7 @@ def mass(k: int, fall: Floats, rise: Floats, subsets: Family, power: int) -> Sca
     )
 
 
-def _flip(
-    k: int, fall: Floats, rise: Floats, everything: Family, right: Family, error: float
-) -> tuple[float, float]:
+def _flip(k: int, fall: Floats, rise: Floats, everything: Family, right: Family, error: float) -> tuple[float, float]:
     """Permute-and-flip over the subsets: the first to arrive at a uniform time in [0, 1 / w] wins."""
     whole = mass(k, fall, rise, everything, 1)
     shift = max(int(np.ceil(np.log2(whole.mantissa))) + whole.exponent - 6, 0)  # [unit]
