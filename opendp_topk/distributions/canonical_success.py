@@ -100,7 +100,7 @@ def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
     end = start + groups.middle
     above = [gmpy2.bincoef(groups.top, j) if j >= groups.least else mpz(0) for j in range(min(groups.top, free + 1))]
     below = [mpz(0)] + [gmpy2.bincoef(groups.low, n) for n in range(1, min(groups.most, groups.low, free) + 1)]
-    others = []
+    lowest, others = float(fall[max(end + 1 - k, 0)]) if groups.low else 0.0, []  # [lowest]
     if free < len(above):
         others.append((0.0, above[free]))  # [within-above]
     if 1 <= k - end < len(below):
@@ -112,11 +112,11 @@ def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
         counts = _one_more(counts, free)
     if groups.top and groups.low:
         both = sum((counts[free - n] * m for n, m in enumerate(below) if 0 <= free - n < len(counts)), mpz(0))
-        others.append((fall[end + 1 - k] + rise[groups.sure], both))  # [both]
+        others.append((lowest + rise[groups.sure], both))  # [both]
     counts = below
     for h in range(end - 1, start - 1, -1):
         if h < k and groups.low and 0 <= k - h < len(counts):
-            others.append((fall[end + 1 - k] + rise[h], counts[k - h]))  # [some-below]
+            others.append((lowest + rise[h], counts[k - h]))  # [some-below]
         counts = _one_more(counts, free)
     return Family(start, end, start <= k <= end, [(log, n) for log, n in others if n])  # [classes]
 

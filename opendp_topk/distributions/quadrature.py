@@ -16,7 +16,7 @@ from ..floatlog import Floats
 
 _NODES = 12
 _SLACK = 2.0**-46
-_SUMS = 2.0**-40
+_SUMS = 2.0**-38
 _HEAVY = 2.0
 _NEGLIGIBLE = 2.0**-60
 _ROUNDS = 12
