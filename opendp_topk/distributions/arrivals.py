@@ -3,7 +3,7 @@
 With noise Z on the score s a candidate arrives at X = e^(-s - Z). In z = x / b, b = e^-s, the probabilities of having
 arrived (G) and of not having arrived (q) by the time x, and the rate x G'(x), are elementary functions.
 
-Proof: proofs/distributions/arrivals.tex
+Proof: proofs/distributions/success.tex
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Noise
 
 KINKED = (Exponential(), HalfLogistic(), Laplace())
 ENDING = (Exponential(), HalfLogistic())
-_RELATIVE = 2.0**-48
-_ABSOLUTE = 2.0**-50
+_RELATIVE = 2.0**-46
+_ABSOLUTE = 2.0**-49
 _CLIP = 100.0
+_FAR_CLIP = 600.0
 _SMALL = 0.25
 TERMS = 16
+_TINY = 2.0**-120
 NEAR = 0.125
 
 
@@ -70,7 +72,7 @@ def bounds(noise: Noise, z: Floats, before: NDArray[np.bool_]) -> tuple[Law, Law
 def majorants(noise: Noise, left: Floats, right: Floats, before: NDArray[np.bool_]) -> Law:
     """Bounds on |G|, |q| and |x G'(x)| on the complex disc with the diameter [left, right] in z, 0 < left."""
     if noise == Gumbel():
-        waiting = exp(-np.minimum(left, _CLIP)) + _TINY
+        waiting = exp(-np.minimum(left, _FAR_CLIP)) * (1 + 2.0**-43) + 2.0**-860
         arrived, rate = np.minimum(right, 1 + waiting), right * waiting
     elif noise == Exponential():
         arrived, waiting = np.where(before, right, 1.0), np.where(before, np.maximum(1 - left, 0.0), 0.0)
@@ -158,4 +160,3 @@ def _sum(values: Floats) -> float:
 
 
 # end-proof-region: arrivals
-_TINY = 2.0**-120

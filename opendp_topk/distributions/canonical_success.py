@@ -19,6 +19,7 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from ..errors import CapacityError
+from ..floatexp import parts
 from ..floatlog import Floats
 from ..noise import Exponential, Noise
 from ..samplers import noiseless
@@ -33,6 +34,8 @@ from .success import grouped
 _DEEPEST = 15_000.0
 _MOST_WORK = 4 * 10**9
 _MARGIN = 60.0
+_CLIP = 2.0**1000
+_TINY = Fraction(1, 2**900)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +63,12 @@ def probability(
     """Bounds on the probability of the event, for 1 <= sure <= k <= reach <= d, k < d and tau > 0.
 
     Raises:
-        CapacityError: k (d - k) exceeds 4 * 10^9, or ln C(d, k) exceeds 14,940.
+        CapacityError: k (d - k) exceeds 4 * 10^9, ln C(d, k) exceeds 14,940, or gamma or 1 - gamma is positive but
+            below 2^-900.
     """
     d = len(values)
     depth = lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1) + _MARGIN  # [depth]
-    if k * (d - k) > _MOST_WORK or depth > _DEEPEST:
+    if k * (d - k) > _MOST_WORK or depth > _DEEPEST or any(0 < weight < _TINY for weight in (gamma, 1 - gamma)):
         raise CapacityError("the probability needs sums over too many classes of sets: use fewer scores or winners")
     order = noiseless.top_k(values, d, sign=sign, ordered=True)
     scores = Scores(np.ascontiguousarray(values[order]), tau, sign)
@@ -74,7 +78,8 @@ def probability(
         rise = _logs(1 - gamma, -scores.advantages(ranked[:k], ranked[k - 1 if capped else k]), depth)  # [rise]
         everything = Family(0, d, True, [])
         right = family(grouped(ranked, k, sure, reach), k, fall, rise)
-        error = 2.0**-48 * (k + 400) + depth * 2.0**-48  # [error]
+        powers = TERMS if noise == Exponential() else 1
+        error = 2.0**-48 * (k + 400) + 2.0**-60 * d + 2.0**-48 * depth * max(1, powers / 4)  # [error]
         if noise == Exponential():
             lower, upper = _flip(k, fall, rise, everything, right, error)
         else:
@@ -86,7 +91,7 @@ def probability(
 
 def _logs(weight: Fraction, advantages: Floats, depth: float) -> Floats:
     """``weight`` times advantages that are not positive, at least -depth."""
-    return np.asarray(np.maximum(np.minimum(advantages, 0.0) * float(weight), -depth))  # [logs]
+    return np.asarray(np.maximum(np.clip(advantages, -_CLIP, 0.0) * float(weight), -depth))  # [logs]
 
 
 def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
@@ -95,7 +100,7 @@ def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
     end = start + groups.middle
     above = [gmpy2.bincoef(groups.top, j) if j >= groups.least else mpz(0) for j in range(min(groups.top, free + 1))]
     below = [mpz(0)] + [gmpy2.bincoef(groups.low, n) for n in range(1, min(groups.most, groups.low, free) + 1)]
-    others = []
+    lowest, others = float(fall[max(end + 1 - k, 0)]) if groups.low else 0.0, []  # [lowest]
     if free < len(above):
         others.append((0.0, above[free]))  # [within-above]
     if 1 <= k - end < len(below):
@@ -107,11 +112,11 @@ def family(groups: Groups, k: int, fall: Floats, rise: Floats) -> Family:
         counts = _one_more(counts, free)
     if groups.top and groups.low:
         both = sum((counts[free - n] * m for n, m in enumerate(below) if 0 <= free - n < len(counts)), mpz(0))
-        others.append((fall[end + 1 - k] + rise[groups.sure], both))  # [both]
+        others.append((lowest + rise[groups.sure], both))  # [both]
     counts = below
     for h in range(end - 1, start - 1, -1):
         if h < k and groups.low and 0 <= k - h < len(counts):
-            others.append((fall[end + 1 - k] + rise[h], counts[k - h]))  # [some-below]
+            others.append((lowest + rise[h], counts[k - h]))  # [some-below]
         counts = _one_more(counts, free)
     return Family(start, end, start <= k <= end, [(log, n) for log, n in others if n])  # [classes]
 
@@ -138,26 +143,26 @@ def _flip(k: int, fall: Floats, rise: Floats, everything: Family, right: Family,
     whole = mass(k, fall, rise, everything, 1)
     shift = max(int(np.ceil(np.log2(whole.mantissa))) + whole.exponent - 6, 0)  # [unit]
     cut = (shift - 3) / 1.4426950408889634
-    near, far = [], []
-    for subsets in (everything, right):
-        found = [
-            (fall[t - k] + rise[h], comb(t - h - 2, k - 1 - h))
-            for h, t in classes.near(k, fall, rise, subsets.first_h, subsets.last_t, cut)
-        ]
-        found += [(0.0, 1)] * (subsets.best and cut <= 0) + [(log, int(n)) for log, n in subsets.others if log >= cut]
-        near.append(_merged(found, shift))  # [near]
-        sums = [mass(k, fall, rise, subsets, m).at(m * shift) for m in range(1, TERMS + 1)]
-        far.append(np.array(sums))  # [power-sums]
-    return first_is_right(Outcomes(*near, *far, error), exact_end=shift == 0)
+    near = [_near(k, fall, rise, subsets, cut, shift) for subsets in (everything, right)]
+    far = [
+        np.array([mass(k, fall, rise, subsets, m).at(m * shift) for m in range(1, TERMS + 1)])
+        for subsets in (everything, right)
+    ]  # [all-powers]
+    return first_is_right(Outcomes(near[0], near[1], far[0], far[1], error), exact_end=shift == 0)
 
 
-def _merged(found: list[tuple[float, int]], shift: int) -> dict[float, int]:
-    """The number of subsets of each weight, in units in which the largest weight is 2^-shift."""
+def _near(k: int, fall: Floats, rise: Floats, subsets: Family, cut: float, shift: int) -> dict[float, int]:
+    """The number of subsets of each log-weight from ``cut`` on, by weight in units of 2^shift."""
+    found = [
+        (fall[t - k] + rise[h], comb(t - h - 2, k - 1 - h))
+        for h, t in classes.near(k, fall, rise, subsets.first_h, subsets.last_t, cut)
+    ]
+    found += [(0.0, 1)] * (subsets.best and cut <= 0) + [(log, int(n)) for log, n in subsets.others if log >= cut]
     result: dict[float, int] = {}
     for log, n in found:
-        mantissa, exponent = classes.parts(np.array([log]))
+        mantissa, exponent = parts(np.array([log]))
         weight = float(np.ldexp(mantissa, exponent - shift)[0])
-        result[weight] = result.get(weight, 0) + n
+        result[weight] = result.get(weight, 0) + n  # [near-weights]
     return result
 
 

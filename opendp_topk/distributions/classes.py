@@ -3,7 +3,7 @@
 A class (h, t) of k-subsets contains the ranks 1..h, misses h + 1 and has the lowest rank t > k. It holds
 C(t - h - 2, k - 1 - h) subsets, each of the weight e^(fall(t) + rise(h)) relative to that of the k best.
 
-Proof: proofs/distributions/classes.tex
+Proof: proofs/distributions/canonical_success.tex
 """
 
 from __future__ import annotations

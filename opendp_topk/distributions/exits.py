@@ -3,7 +3,7 @@
 A pair (stay, leave) of polynomials: the coefficient n of ``stay`` is the probability that n of the candidates have
 arrived, that of ``leave`` the rate at which one more arrives when n others have.
 
-Proof: proofs/distributions/exits.tex
+Proof: proofs/distributions/success.tex
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _product(left: Floats, right: Floats, floor: float) -> Floats:
 
 def roundings(groups: Groups, rows: int) -> int:
     """More than the number of roundings on any way from an argument to the result."""
-    return 8 * (rows + groups.k + 64) + 8 * (groups.k + 8) * (groups.top.bit_length() + groups.low.bit_length())
+    return 8 * (rows + groups.k + 64) + 4 * sum(n * (n.bit_length() + 2) for n in (groups.top, groups.low))
 
 
 # end-proof-region: exits

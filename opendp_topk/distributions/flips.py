@@ -2,7 +2,7 @@
 
 An outcome of weight w <= 1 arrives at a uniform time in [0, 1 / w].
 
-Proof: proofs/distributions/flips.tex
+Proof: proofs/distributions/canonical_success.tex
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ def first_is_right(outcomes: Outcomes, exact_end: bool) -> tuple[float, float]:
     Every weight above arrivals.NEAR is listed. With ``exact_end`` the largest weight is 1.
     """
     weights = np.array(sorted(outcomes.near), dtype=np.float64)
-    n = np.array([outcomes.near[w] for w in weights.tolist()], dtype=np.float64)
-    n_right = np.array([outcomes.near_right.get(w, 0) for w in weights.tolist()], dtype=np.float64)
+    n = np.array([outcomes.near[w] for w in weights.tolist()], dtype=np.int64)
+    n_right = np.array([outcomes.near_right.get(w, 0) for w in weights.tolist()], dtype=np.int64)
     b = (1 / weights)[:, None]
-    powers = weights[:, None] ** np.arange(1, arrivals.TERMS + 1)
-    right = _rest(outcomes.sums_right, n_right @ powers, outcomes.error)
+    powers = np.cumprod(np.repeat(weights[:, None], arrivals.TERMS, axis=1), axis=1)
+    right = _rest(outcomes.sums_right, np.asarray(n_right @ powers, dtype=np.float64), outcomes.error)
     wrong_error = (outcomes.sums + outcomes.sums_right) * outcomes.error
-    wrong = _rest(outcomes.sums - outcomes.sums_right, (n - n_right) @ powers, outcomes.error, wrong_error)  # [rest]
+    others = np.asarray((n - n_right) @ powers, dtype=np.float64)
+    wrong = _rest(outcomes.sums - outcomes.sums_right, others, outcomes.error, wrong_error)  # [rest]
     count = (float(n.sum()) + 4 * len(n) + 64) * 2.0**-50
 
     def rates(law: arrivals.Law, x: Floats, bound: int) -> Floats:
         none_right, rate = right.bounds(x)[bound]
         none = wrong.bounds(x)[bound][0]
-        waiting = np.prod(law.waiting ** n[:, None].astype(np.int64), axis=0)  # [all-waiting]
+        waiting = np.prod(np.repeat(law.waiting, n, axis=0), axis=0)  # [all-waiting]
         odds = np.sum(n_right[:, None] * law.rate / np.maximum(law.waiting, 2.0**-900), axis=0)
         return np.asarray(none * (none_right * odds + rate) * waiting)  # [right-rate]
 
@@ -69,7 +70,7 @@ def first_is_right(outcomes: Outcomes, exact_end: bool) -> tuple[float, float]:
     tail = 0.0
     if not exact_end:
         one = np.ones(1)
-        waiting = arrivals.bounds(Exponential(), 1 / b, b >= 1)[1].waiting ** n[:, None]
+        waiting = np.repeat(arrivals.bounds(Exponential(), 1 / b, b >= 1)[1].waiting, n, axis=0)
         tail = 2 * float(np.prod(waiting)) * float(right.bounds(one)[1][0][0] * wrong.bounds(one)[1][0][0])  # [tail]
     slack = 8 * outcomes.error
     return lower * (1 - slack), (upper + head + tail) * (1 + slack)  # [perturbation]

@@ -100,7 +100,7 @@ def _enclosed(noise: Noise, b: Floats, groups: Groups, k: int) -> tuple[float, f
     start = 2.0 ** np.floor(np.log2(_TAIL / 4 / arrivals.total(1 / b[k:])))
     head = 4 * start * arrivals.total(1 / b[k:])  # [head]
     if start >= last:
-        return 0.0, min(1.0, head)
+        return 0.0, 1.0
     steps = int(np.ceil(-4 * np.log2(start)))
     grid = start * 2.0 ** (np.arange(steps) / 4)
     ends = np.unique(

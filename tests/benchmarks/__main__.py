@@ -114,6 +114,22 @@ def canonical() -> Iterator[str]:
             yield row(f"canonical, d = {power}, k = {k}, Zipf, {noise.name}", duration)
 
 
+def success() -> Iterator[str]:
+    """Probabilities of success, by proved formulas."""
+    generator = np.random.default_rng(4)
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    for d, k, power in ((10**5, 100, "10^5"), (10**6, 10, "10^6")):
+        zipf = generator.permutation((1e6 / np.arange(1, d + 1)).astype(np.int64))
+        for measure in (tk.MaxDivergence(), tk.ZeroConcentratedDivergence()):
+            measurement = space >> tk.then_report_noisy_top_k(measure, k=k, scale=100.0)
+            name = measurement.parameters["noise"]
+            for event in ("exact", "good"):
+                duration = best_of_batches(
+                    lambda m=measurement, x=zipf, e=event: m.success_probability(x, e), batch=1, turns=3
+                )
+                yield row(f"success, d = {power}, k = {k}, Zipf, {name}, {event}", duration)
+
+
 def counts() -> Iterator[str]:
     """Noise on many integers, and on those of the winners alone."""
     x = np.arange(10**4)
@@ -149,7 +165,7 @@ def first_call() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    for section in (first_call, alone, named, canonical, counts, against_numpy, against_opendp):
+    for section in (first_call, alone, named, canonical, success, counts, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
     for name, duration in bench_count.rows():
