@@ -9,6 +9,7 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
     top10.map(1)
 """
 
+from .arithmetic import Intervals
 from .candidates import index_candidates
 from .core import Measurement, Transformation
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
@@ -53,6 +54,7 @@ from .search import binary_search_chain, binary_search_param
 from .tables import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
+from .user_noise import UserNoise
 
 __all__ = [
     "Approximate",
@@ -70,6 +72,7 @@ __all__ = [
     "FrameDomain",
     "Gumbel",
     "HalfLogistic",
+    "Intervals",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -98,6 +101,7 @@ __all__ = [
     "TopKError",
     "Transformation",
     "UserDistance",
+    "UserNoise",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "binary_search_chain",

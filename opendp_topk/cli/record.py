@@ -51,7 +51,7 @@ def record(items: list[Any], measurement: Measurement, users: int, neighbors: st
 
 def links(proof: Proof) -> list[Proof]:
     """The documents on which a chain rests: those of its links, and the chain rules."""
-    return [*proof.parts, Proof(proof.name)]
+    return [*proof.parts, Proof(proof.name, assumption=proof.assumption)]
 
 
 def _document(proof: Proof) -> dict[str, Any]:

@@ -6,9 +6,11 @@ Proof: proofs/measurements/one_shot.tex
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 from ..arithmetic import round_up
 from ..distributions import one_shot as laws
+from ..distributions import union_bound
 from ..measures import MaxDivergence, Measure, RangeDivergence
 from ..noise import Exponential, Gumbel, Laplace, Logistic, Noise
 from ..samplers import race
@@ -18,12 +20,13 @@ from ._selection import Engine
 
 # proof-region: one_shot
 def one_shot(noise: Noise) -> Engine:
-    """The selection of the k best of scores with independent ``noise``, one of the five."""
+    """The selection of the k best of scores with independent ``noise``; no law is known of a noise of the caller's."""
+    accuracy = laws.accuracy if noise.is_proven else union_bound.accuracy
     return Engine(
         sample=lambda scores, tau, k, sign, ordered: race.top_k(scores, tau, noise, k, sign=sign, ordered=ordered),
         loss=lambda measure, k, size, ordered, r: one_shot_loss(measure, noise, k, size, ordered, r),
-        law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, ordered),
-        accuracy=lambda n, k, tau, alpha: laws.accuracy(noise, n, k, tau, alpha),
+        law=partial(laws.law, noise) if noise.is_proven else None,
+        accuracy=lambda n, k, tau, alpha: accuracy(noise, n, k, tau, alpha),
     )  # [engine]
 
 

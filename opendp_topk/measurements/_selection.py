@@ -32,13 +32,13 @@ class Engine:
 
     ``sample(scores, tau, k, sign, ordered)`` draws a release for a scale tau > 0.
     ``loss(measure, k, size, ordered, r)`` is what it costs at range distance r > 0 in units of the scale.
-    ``law(scores, noiseless, k, ordered)`` is the law for scores in units of the scale, larger being better.
+    ``law(scores, noiseless, k, ordered)`` is the law for scores in units of the scale, larger being better, if known.
     ``accuracy(n_candidates, k, tau, alpha)`` is the bound of its accuracy theorem.
     """
 
     sample: Callable[[Scores, Fraction, int, int, bool], NDArray[np.int64]]
     loss: Callable[[Measure, int, int | None, bool, Fraction], float]
-    law: Callable[[list[Fraction], bool, int, bool], dict[Hashable, Any]]
+    law: Callable[[list[Fraction], bool, int, bool], dict[Hashable, Any]] | None
     accuracy: Callable[[int, int, Fraction, Any], float]
 
 
@@ -84,6 +84,7 @@ def selection(
         return engine.loss(output_measure, k, size, ordered, exact(range_distance) / tau)  # [loss]
 
     def law(scores: Scores) -> dict[Hashable, Any]:
+        assert engine.law is not None
         units = [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
         return engine.law(units, tau == 0, k, ordered)  # [law]
 
@@ -94,7 +95,7 @@ def selection(
         function=function,
         privacy_map=privacy_map,
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
-        exact_distribution=law,
+        exact_distribution=law if engine.law else None,
         accuracy_bound=lambda n, alpha: engine.accuracy(n, k, tau, alpha),  # [accuracy]
         decode=lambda outcome: np.array(outcome, dtype=np.int64),
         n_candidates=size,

@@ -30,13 +30,14 @@ class Table:
 # proof-region: tables
 @functools.lru_cache(maxsize=16)
 def table(noise: Noise) -> Table:
-    """The table of ``noise``, built on the first call (a few milliseconds) and kept."""
+    """The table of ``noise``, built on the first call (milliseconds; about a second for a noise of MPFR) and kept."""
     u = np.arange(_PREFIXES + 1) / _PREFIXES  # [nodes]
     lower, upper = noise.quantile_floats((u, u), (1 - u, 1 - u))  # [outward]
+    tail = upper[[_PREFIXES - (_PREFIXES >> j) for j in range(DIGITS + 1)]]  # [tail]
     return Table(
         lower=lower[:-1].copy(),  # [lower-end]
         upper=upper[1:].copy(),  # [upper-end]
-        tail=upper[[_PREFIXES - (_PREFIXES >> j) for j in range(DIGITS + 1)]],  # [tail]
+        tail=np.maximum.accumulate(tail),  # [increasing-tail]
     )
 
 

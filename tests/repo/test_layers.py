@@ -18,7 +18,7 @@ LAYERS = [
     ["errors"],
     ["_check"],
     ["arithmetic", "floatlog"],
-    ["noise", "domains", "metrics", "measures", "frames", "proof"],
+    ["noise", "user_noise", "domains", "metrics", "measures", "frames", "proof"],
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*"],
