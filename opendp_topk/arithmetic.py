@@ -85,7 +85,7 @@ class Intervals:
         self._down = gmpy2.context(precision=precision, round=_DOWN)
         self._up = gmpy2.context(precision=precision, round=_UP)
 
-    def rational(self, value: mpq) -> Interval:
+    def rational(self, value: mpq | int) -> Interval:
         """An interval that holds the rational ``value``."""
         return self._down.add(value, mpfr(0)), self._up.add(value, mpfr(0))  # [rational]
 
