@@ -26,6 +26,7 @@ from opendp_topk.noise import Noise
 from opendp_topk.samplers import race
 from opendp_topk.samplers.tables import quantile_bounds, table
 
+from .concepts.links import check_constructor, check_measurement
 from .concepts.losses import realised
 from .concepts.own_noises import NOISES, Interval, asymmetric_laplace, asymmetric_laplace_survival, lomax
 from .concepts.own_noises import lomax_survival as lomax_tail
@@ -217,9 +218,13 @@ def test_tables_and_bounds_from_64_digits_enclose_the_noise(name: str) -> None:
     assert np.all(np.diff(entries.tail[1:]) > 0.69)
     assert np.all(np.isfinite(entries.tail))
     with mpmath.workdps(60):
-        for p in (1, 2, 77, 21845, 21846, 32767, 32768, 41427, 60000, 65534):
-            assert entries.lower[p] <= quantile(Fraction(p, 2**16))
-            assert quantile(Fraction(p + 1, 2**16)) <= entries.upper[p]
+        for p in (1, 2, 77, 511, 512, 513, 21845, 21846, 32767, 32768, 41427, 60000, 65023, 65024, 65025, 65534):
+            below, above = quantile(Fraction(p, 2**16)), quantile(Fraction(p + 1, 2**16))
+            assert entries.lower[p] <= below
+            assert above <= entries.upper[p]
+            if min(p, 2**16 - 1 - p) < 512:
+                assert entries.upper[p] - entries.lower[p] <= (above - below) * 1.000001, "the ends are not coarser"
+            assert name == "Gapped" or entries.upper[p] - entries.lower[p] <= (above - below) * 130
         for level in range(1, 17):
             assert quantile(1 - Fraction(1, 2**level)) <= entries.tail[level]
         assert entries.lower[0] == -math.inf
@@ -413,6 +418,38 @@ def test_accuracy_holds_in_samples(name: str) -> None:
     bound = measurement.accuracy(40, 0.5)
     failures = sum(bool(np.any(np.sort(measurement(scores)) < np.array([37, 38, 39]) - bound)) for _ in range(600))
     assert failures < 390
+
+
+@every_noise
+def test_obligations_of_every_measurement(name: str) -> None:
+    for measure in MEASURES:
+        space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+        measurement = check_constructor(
+            tk.make_lipschitz_top_k,
+            tk.then_lipschitz_top_k,
+            space,
+            measure,
+            k=2,
+            scale=1.5,
+            noise=NOISES[name],
+            release="set",
+        )
+        check_measurement(
+            measurement,
+            members=[[3, 1, 2], np.array([0, -5, 7])],
+            non_members=[[1, 2], [1.0, 2.0, 3.0], "abc", None],
+            distances=[Fraction(1, 3), 0.5, 1, 100],
+        )
+
+
+def test_other_mechanisms_refuse_the_noise() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+    own = NOISES["AsymmetricLaplace"]
+    raises_exactly(
+        tk.ParameterError,
+        lambda: tk.make_canonical_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=own),
+        "noise must be Gumbel() or Exponential()",
+    )
 
 
 def test_noises_are_values() -> None:

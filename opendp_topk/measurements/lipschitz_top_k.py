@@ -87,7 +87,7 @@ def make_lipschitz_top_k(
     Runtime:
         One pass over the scores and O(k log d) noise draws where most scores lie below the k best noisy ones;
         O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes. The first release with a noise of
-        your own evaluates its quantile at 65,536 points; the table is kept.
+        your own evaluates its quantile at 4,096 points; the table is kept.
 
     Proof: proofs/measurements/lipschitz_top_k.tex
 
