@@ -22,6 +22,7 @@ from gmpy2 import mpfr, mpq
 
 import opendp_topk as tk
 from opendp_topk import noise as noises
+from opendp_topk.distributions import union_bound
 from opendp_topk.noise import Noise
 from opendp_topk.samplers import race
 from opendp_topk.samplers.tables import quantile_bounds, table
@@ -236,6 +237,10 @@ def test_tables_and_bounds_from_64_digits_enclose_the_noise(name: str) -> None:
             assert n == 2**64 - 1 or quantile(Fraction(n + 1, 2**64)) <= above
             assert below < math.inf
             assert above > -math.inf
+            if 0 < n < 2**64 - 1:
+                share = min(Fraction(n, 2**64), 1 - Fraction(n + 1, 2**64))
+                most = 8 * (1 + abs(below)) * (Fraction(1, 2**50) + (1 / share / 2**64 if share else math.inf))
+                assert above - below <= most, "the bounds are tight"
     assert quantile_bounds(NOISES[name], np.zeros(0, dtype=np.uint64))[0].shape == (0,)
 
 
@@ -408,6 +413,14 @@ def test_accuracy_is_the_spread_of_two_quantiles(name: str, alpha: Any) -> None:
         assert true <= found <= true * (1 + mpmath.mpf(2) ** -51)
     raises_exactly(tk.ParameterError, lambda: measurement.accuracy(1, alpha), "n_candidates must be at least k (2)")
     assert build(name, tk.MaxDivergence(), k=2, scale=0, release="set").accuracy(40, alpha) == 0
+
+
+def test_accuracy_takes_the_outer_ends_of_the_enclosures() -> None:
+    def wide(u: mpq, _: int) -> Interval:
+        return (mpfr(-2), mpfr(-1)) if 2 * u < 1 else (mpfr(3), mpfr(5))
+
+    noise = replace(NOISES["Lomax"], quantile=wide)
+    assert union_bound.accuracy(noise, 4, 2, Fraction(3), 0.5) == 3 * (5 + 2)
 
 
 @every_noise
