@@ -10,6 +10,7 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
 """
 
 from . import audit as audit
+from .arithmetic import Intervals
 from .candidates import index_candidates
 from .core import Measurement, Transformation
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
@@ -55,6 +56,7 @@ from .success import Enclosure
 from .tables import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
+from .user_noise import UserNoise
 
 __all__ = [
     "Approximate",
@@ -73,6 +75,7 @@ __all__ = [
     "FrameDomain",
     "Gumbel",
     "HalfLogistic",
+    "Intervals",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -101,6 +104,7 @@ __all__ = [
     "TopKError",
     "Transformation",
     "UserDistance",
+    "UserNoise",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "binary_search_chain",

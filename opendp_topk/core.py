@@ -218,7 +218,8 @@ def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
     def decorate(constructor: Callable[P, Link]) -> Callable[P, Link]:
         @functools.wraps(constructor)
         def make(*args: P.args, **kwargs: P.kwargs) -> Link:
-            return replace(constructor(*args, **kwargs), proof=Proof(name))
+            link = constructor(*args, **kwargs)
+            return replace(link, proof=Proof(name, assumption=link.proof.assumption))
 
         make.proof_name = name  # type: ignore[attr-defined]
         return make

@@ -18,7 +18,7 @@ LAYERS = [
     ["errors"],
     ["_check"],
     ["arithmetic", "floatlog", "floatexp"],
-    ["statements", "noise", "domains", "metrics", "measures", "frames", "proof", "success"],
+    ["statements", "noise", "user_noise", "domains", "metrics", "measures", "frames", "proof", "success"],
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*"],
