@@ -22,6 +22,7 @@ from .race import Digits, best, enclosures, exact_advantages
 Floats = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _TAIL = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 26, 30, 35, 40])
+_INNER = np.array([0, 0.02, 0.05, 0.1, 0.18, 0.3, 0.5, 0.7, 0.82, 0.9, 0.95, 0.98])
 """Every integrand falls at least like exp(-distance) beyond its kinks, and below exp(-40) it is left out."""
 
 
@@ -104,9 +105,9 @@ ABOVE: dict[str, Callable[[Floats], Floats]] = {
 
 
 def _edges(kinks: Floats) -> Floats:
-    """Ends of panels (last axis) around and between kinks (last axis), no inner panel wider than a sixth."""
+    """Ends of panels (last axis) around and between kinks (last axis)."""
     kinks = np.sort(kinks, axis=-1)
-    inner = kinks[..., :-1, None] + np.diff(kinks, axis=-1)[..., None] * np.linspace(0, 1, 7)[:-1]
+    inner = kinks[..., :-1, None] + np.diff(kinks, axis=-1)[..., None] * _INNER
     inner = inner.reshape(*kinks.shape[:-1], -1)
     return np.concatenate([kinks[..., :1] - _TAIL[::-1], inner, kinks[..., -1:], kinks[..., -1:] + _TAIL], axis=-1)
 

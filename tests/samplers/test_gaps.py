@@ -26,7 +26,7 @@ from .recorder import Recorder
 from .streams import Streams
 
 every_noise = pytest.mark.parametrize("name", oracle.NAMES)
-REPEATS = 40
+REPEATS = 25
 
 
 def _draw(name: str, case: Case, k: int, sign: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +94,7 @@ def _near_half(name: str, rng: random.Random, sign: int, bits: int, scores: list
 
 
 @every_noise
-@pytest.mark.parametrize("bits", [60, 80, 129, 144, 300, 700, 3000])
+@pytest.mark.parametrize("bits", [60, 80, 129, 144, 300, 1500])
 def test_gaps_near_half_a_unit_are_decided_by_as_many_digits_as_it_takes(name: str, bits: int) -> None:
     rng = _random(name, bits, "half")
     most = 0
@@ -102,9 +102,9 @@ def test_gaps_near_half_a_unit_are_decided_by_as_many_digits_as_it_takes(name: s
         (
             ([0, 0], Fraction(1)),
             ([3, 5], Fraction(7, 3)),
-            ([1.5, 0.25], Fraction(0.1)),
+            ([1.5, 1.25], Fraction(0.1)),
             ([2**53 + 1, 2**53 + 2], Fraction(3)),
-            ([2**62, -(2**62)], Fraction(2.0**60)),
+            ([2**62, -(2**62)], Fraction(2.0**62)),
             ([1e-310, 0.0], Fraction(1e-310)),
             ([0.0, 0.0], Fraction(5e-324) * 2**8),
             ([10**40, 10**40 - 1], Fraction(2)),
