@@ -8,9 +8,9 @@ of prod_t f(m + h_t - s_{y_t}) dH(m). Integrals are Gauss-Legendre sums in float
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import factorial
 from typing import Any
 
 import mpmath
@@ -58,11 +58,11 @@ def ranking_and_gaps(
 def _boundaries(value: float) -> tuple[Any, Any]:
     """Between which numbers everything rounds to ``value`` >= 0: the midpoints to its neighbours."""
     largest = Fraction(float(np.finfo(np.float64).max))
-    end = largest + (largest - Fraction(float(np.nextafter(float(largest), 0)))) / 2
+    end = largest + (largest - Fraction(math.nextafter(float(largest), 0))) / 2
     if value == np.inf:
         return end, mpmath.inf
-    here, above = Fraction(value), float(np.nextafter(value, np.inf))
-    below = float(np.nextafter(value, -np.inf))
+    here, above = Fraction(value), math.nextafter(value, math.inf)
+    below = math.nextafter(value, -math.inf)
     return (here + Fraction(below)) / 2, end if above == np.inf else (here + Fraction(above)) / 2
 
 
@@ -138,7 +138,7 @@ def gumbel_density(scores: Sequence[float], ranking: Sequence[int], gaps: Sequen
     k = len(ranking)
     a = [mpmath.exp(scores[i] - sum(gaps[t:])) for t, i in enumerate(ranking)]
     rest = mpmath.fsum(mpmath.exp(s) for i, s in enumerate(scores) if i not in ranking)
-    return factorial(k) * rest * mpmath.fprod(a) / (rest + mpmath.fsum(a)) ** (k + 1)
+    return math.factorial(k) * rest * mpmath.fprod(a) / (rest + mpmath.fsum(a)) ** (k + 1)
 
 
 def exponential_density(scores: Sequence[float], ranking: Sequence[int], gaps: Sequence[float]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import zlib
@@ -45,8 +46,8 @@ def _check(name: str, case: Case, k: int, sign: int, seed: int) -> Streams:
     assert not np.signbit(found).any()
     for gap, is_nearest in zip(found.tolist(), judges, strict=True):
         assert is_nearest(gap)
-        assert gap == 0 or not is_nearest(float(np.nextafter(gap, 0)))
-        assert gap == np.inf or not is_nearest(float(np.nextafter(gap, np.inf)))
+        assert gap == 0 or not is_nearest(math.nextafter(gap, 0))
+        assert gap == np.inf or not is_nearest(math.nextafter(gap, math.inf))
     return streams
 
 
@@ -85,7 +86,7 @@ def _near_half(name: str, rng: random.Random, sign: int, bits: int, scores: list
             n = rng.randrange(2 ** (far - 12), 2**far - 2 ** (far - 12))
             near = float(lead) + float(scale) * rng.expovariate(1)
             low = Fraction(near)
-            half = (low + Fraction(float(np.nextafter(near, np.inf)))) / 2
+            half = (low + Fraction(math.nextafter(near, math.inf))) / 2
             target = oracle.number((half - lead) / scale) + oracle.QUANTILE[name](Fraction(n, 2**far))
             uniform = oracle.CDF[name](target)
             if near > 0 and mpmath.mpf(2) ** -12 < uniform < 1 - mpmath.mpf(2) ** -12:
@@ -158,7 +159,7 @@ def test_integers_with_more_digits_than_any_precision(name: str) -> None:
         _check(name, Case([base, base + 1, base, base + 3], Fraction(2)), 3, 1, seed)
 
 
-@pytest.mark.parametrize("k", [1, 10, 300])
+@pytest.mark.parametrize("k", [1, 10, 80])
 @pytest.mark.parametrize("shape", ["uniform", "constant", "zipf"])
 @pytest.mark.parametrize(("name", "sign"), [("Gumbel", 1), ("Exponential", -1), ("Laplace", 1)])
 def test_gaps_of_many_blocks(name: str, sign: int, shape: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
