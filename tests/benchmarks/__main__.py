@@ -98,6 +98,8 @@ def named() -> Iterator[str]:
     }
     for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic()):
         cases[f"{noise.name}, k = 10"] = tk.then_lipschitz_top_k(pure, k=10, scale=10.0, noise=noise)
+    for k in (10, 1000):
+        cases[f"ranking with gaps, k = {k}"] = tk.then_noisy_top_k_with_gaps(pure, k=k, scale=10.0)
     for name, partial in cases.items():
         measurement = space >> partial
         yield row(f"d = 10^6, {name}", best_of_batches(lambda m=measurement: m(x), batch=1, turns=5))

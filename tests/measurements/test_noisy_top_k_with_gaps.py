@@ -42,7 +42,7 @@ def build(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, *
 @functools.cache
 def outcomes(d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Every ranking with every combination of gaps of the grid (a thinner one for more gaps)."""
-    grid = GRID[:: 1 if k == 1 else 2 if k == 2 else 3]
+    grid = GRID[:: 1 if k == 1 else 2 if k == 2 else 4]
     grid = grid if grid[-1] == GRID[-1] else (*grid, GRID[-1])
     pairs = list(itertools.product(itertools.permutations(range(d), k), itertools.product(grid, repeat=k)))
     return np.array([y for y, _ in pairs]), np.array([g for _, g in pairs])
@@ -90,10 +90,12 @@ def test_no_density_ratio_exceeds_the_map(noise: Noise, metric: tk.Metric) -> No
     [(4, 1, Fraction(1, 3)), (4, 2, Fraction(1, 2)), (4, 3, Fraction(2)), (5, 1, 1), (5, 2, Fraction(1)), (5, 3, 1)],
 )
 def test_no_density_ratio_exceeds_the_map_for_more_candidates(noise: Noise, d: int, k: int, scale: Fraction) -> None:
+    """Corners of the cube of moves, of which every seventh stands for d = 5 and k = 3; and points inside of it."""
+    corners = [move for move in steps(tk.RangeDistance(), d) if min(move) == 0]
     for x in ((0, -1, -1, -2, -2), (0, 0, 0, 0, 0), (5, 0, 0, 0, 4)):
-        for move in steps(tk.RangeDistance(), d) if d == 4 else steps(tk.LInfDistance(monotonic=True), d)[::3]:
-            if min(move) == 0:
-                assert_bounded(noise, x[:d], move, k, Fraction(scale), tk.RangeDistance())
+        for move in corners[:: {1: 2, 2: 3, 3: 7}[k] if d == 5 else 2 if k == 3 else 1]:
+            assert_bounded(noise, x[:d], move, k, Fraction(scale), tk.RangeDistance())
+            if k < 3:
                 inner = tuple(m * (0.5 if i % 2 else 1) for i, m in enumerate(move))
                 assert_bounded(noise, x[:d], inner, k, Fraction(scale), tk.RangeDistance())
 
@@ -145,12 +147,13 @@ def test_witness_the_max_map_is_reached(noise: Noise, k: int) -> None:
     assert 0.97 * claimed <= found <= claimed + ERROR
 
 
-@pytest.mark.parametrize(("d", "k"), [(2, 1), (3, 1), (3, 2), (4, 2), (5, 3), (6, 3)])
-@every_noise
+@pytest.mark.parametrize(
+    ("noise", "d", "k"),
+    [(noise, d, k) for noise in NOISES for d, k in ((2, 1), (3, 1), (4, 2), (6, 3))]
+    + [(noise, d, k) for noise in NOISES[:3] for d, k in ((3, 2), (5, 3), (5, 4))],
+)
 def test_witness_the_range_map_is_reached(noise: Noise, d: int, k: int) -> None:
     """k items rise by one, and gain k in front of others that stay; these lose d - k, or k, in front of them."""
-    if noise in (tk.Laplace(), tk.Logistic()) and d < 2 * k:
-        pytest.skip("the cap floor(d / 2) has another witness")
     x = (*[0.0] * min(2 * k, d), *[-60.0] * (d - 2 * k))
     y = tuple(score + (i < k) for i, score in enumerate(x))
     ups, others = tuple(range(k)), tuple(range(k, d))
