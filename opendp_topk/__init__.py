@@ -9,6 +9,7 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
     top10.map(1)
 """
 
+from . import audit as audit
 from .candidates import index_candidates
 from .core import Measurement, Transformation
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
