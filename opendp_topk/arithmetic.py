@@ -38,11 +38,6 @@ def round_down(value: Fraction | int) -> float:
     return -round_up(-value)  # [round-down]
 
 
-def round_nearest(value: Fraction | mpq) -> float:
-    """The float64 nearest to ``value``, as IEEE 754 rounds: ties to even, infinity beyond the largest by half a gap."""
-    return _nearest(value)  # [round-nearest]
-
-
 def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
     """A float64 that is not below ``factor * ln(value)``, for ``factor >= 0`` and ``value >= 1``."""
     with gmpy2.context(precision=_WIDE, round=_UP):
@@ -50,10 +45,10 @@ def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
     return _double(product)
 
 
-def _nearest(value: Fraction | mpq | int) -> float:
+def _nearest(value: Fraction | int) -> float:
     """The float64 nearest to ``value``; division of Python integers is correctly rounded."""
     try:
-        return int(value.numerator) / int(value.denominator)  # [nearest]
+        return float(value)  # [nearest]
     except OverflowError:
         return math.inf if value > 0 else -math.inf  # [overflow]
 

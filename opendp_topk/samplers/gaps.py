@@ -6,6 +6,7 @@ both ends of an interval around a gap round to the same number. Nothing here kno
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -15,7 +16,6 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ..arithmetic import round_nearest
 from ..errors import EntropyError
 from ..floatlog import Floats
 from ..noise import Noise
@@ -54,18 +54,26 @@ def _gap(a: Racer, b: Racer, scale: mpq) -> float:
     for level in range(MOST_LEVELS + 1):
         (a_lower, a_upper), (b_lower, b_upper) = a.enclosure(level), b.enclosure(level)
         if all(map(gmpy2.is_finite, (a_lower, a_upper, b_lower, b_upper))):  # [finite]
-            least = round_nearest(scale * (lead + mpq(a_lower) - mpq(b_upper)))  # [least]
-            most = round_nearest(scale * (lead + mpq(a_upper) - mpq(b_lower)))  # [most]
+            least = _rounded(scale * (lead + mpq(a_lower) - mpq(b_upper)))  # [least]
+            most = _rounded(scale * (lead + mpq(a_upper) - mpq(b_lower)))  # [most]
             if least == most:
                 return most  # [decided]
     raise EntropyError("the source of randomness repeats itself: a gap stays half-way between two numbers")
+
+
+def _rounded(value: mpq | Fraction) -> float:
+    """``value`` rounded to float64 as IEEE 754 does: to nearest, ties to even, and infinite beyond the largest."""
+    try:
+        return int(value.numerator) / int(value.denominator)  # [nearest]
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # [overflow]
 
 
 def noiseless_top_k_with_gaps(values: NDArray[Any], k: int, *, sign: int) -> tuple[Indices, Floats]:
     """The same without noise: the exact ranking, the lowest index first among equals, and its gaps, rounded."""
     best = noiseless.top_k(values, k + 1, sign=sign, ordered=True)
     scores = [sign * Fraction(score) for score in values[best].tolist()]
-    return best[:k], np.array([round_nearest(a - b) for a, b in pairwise(scores)])  # [exact-gaps]
+    return best[:k], np.array([_rounded(a - b) for a, b in pairwise(scores)])  # [exact-gaps]
 
 
 # end-proof-region: gaps
