@@ -41,6 +41,11 @@ from .measurements.exponential_mechanism import make_exponential_mechanism, then
 from .measurements.gaussian import make_gaussian, then_gaussian
 from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
+from .measurements.noisy_top_k_with_gaps import (
+    RankingWithGaps,
+    make_noisy_top_k_with_gaps,
+    then_noisy_top_k_with_gaps,
+)
 from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
 from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
@@ -97,6 +102,7 @@ __all__ = [
     "ProofError",
     "RangeDistance",
     "RangeDivergence",
+    "RankingWithGaps",
     "SearchError",
     "SelectedCounts",
     "SpaceError",
@@ -116,6 +122,7 @@ __all__ = [
     "make_gaussian",
     "make_laplace",
     "make_lipschitz_top_k",
+    "make_noisy_top_k_with_gaps",
     "make_peeled_top_k",
     "make_permute_and_flip",
     "make_report_noisy_top_k",
@@ -129,6 +136,7 @@ __all__ = [
     "then_gaussian",
     "then_laplace",
     "then_lipschitz_top_k",
+    "then_noisy_top_k_with_gaps",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",

@@ -100,6 +100,8 @@ def named() -> Iterator[str]:
     }
     for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic(), NOISES["AsymmetricLaplace"]):
         cases[f"{noise.name}, k = 10"] = tk.then_lipschitz_top_k(pure, k=10, scale=10.0, noise=noise)
+    for k in (10, 1000):
+        cases[f"ranking with gaps, k = {k}"] = tk.then_noisy_top_k_with_gaps(pure, k=k, scale=10.0)
     for name, partial in cases.items():
         measurement = space >> partial
         yield row(f"d = 10^6, {name}", best_of_batches(lambda m=measurement: m(x), batch=1, turns=5))
@@ -173,8 +175,8 @@ def own_noise() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    for section in (first_call, alone, named, canonical, success, counts, against_numpy, against_opendp):
-    for section in (first_call, own_noise, alone, named, canonical, counts, against_numpy, against_opendp):
+    sections = (first_call, own_noise, alone, named, canonical, success, counts, against_numpy, against_opendp)
+    for section in sections:
         for line in section():
             print(line, flush=True)
     for name, duration in bench_count.rows():
