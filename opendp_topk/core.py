@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import mpmath
 
@@ -19,8 +19,12 @@ from .partials import Partial, as_space
 from .proof import UNPROVEN, Proof
 from .rendering import as_outcome, describe
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 P = ParamSpec("P")
 Link = TypeVar("Link", "Transformation", "Measurement")
+Built = TypeVar("Built", bound="DataclassInstance")
 
 
 _DIGITS = 50
@@ -101,7 +105,8 @@ class Measurement:
     ``exact_distribution`` gives the exact law of the outcomes on the function's own argument;
     ``accuracy_bound`` the accuracy theorem; ``decode`` turns an outcome of the law into what is released.
     ``n_candidates`` is the number of candidates where it is fixed; where it is not and ``scores_input`` holds,
-    each element of the input is the score of one candidate.
+    each element of the input is the score of one candidate. The releases of an ``interactive`` measurement are
+    queryables, and its map holds for whatever is asked of them.
     """
 
     input_domain: Domain
@@ -115,6 +120,7 @@ class Measurement:
     decode: Callable[[Any], Any] = _identity
     n_candidates: int | None = None
     scores_input: bool = True
+    interactive: bool = False
     proof: Proof = UNPROVEN
 
     def __post_init__(self) -> None:
@@ -190,13 +196,17 @@ class Measurement:
         return describe(self, {"output_measure": self.output_measure})
 
 
-def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
-    """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``."""
+def proven(name: str) -> Callable[[Callable[P, Built]], Callable[P, Built]]:
+    """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``.
 
-    def decorate(constructor: Callable[P, Link]) -> Callable[P, Link]:
+    The parts of the proof that it sets, those of the measurements that it combines, stay.
+    """
+
+    def decorate(constructor: Callable[P, Built]) -> Callable[P, Built]:
         @functools.wraps(constructor)
-        def make(*args: P.args, **kwargs: P.kwargs) -> Link:
-            return replace(constructor(*args, **kwargs), proof=Proof(name))
+        def make(*args: P.args, **kwargs: P.kwargs) -> Built:
+            built: Any = constructor(*args, **kwargs)
+            return replace(built, proof=Proof(name, built.proof.parts))  # type: ignore[no-any-return]
 
         make.proof_name = name  # type: ignore[attr-defined]
         return make
