@@ -73,13 +73,13 @@ def add(values: Iterable[Number]) -> Number:
     return sum(map(exact, listed), Fraction(0))  # [exact-sum]
 
 
-def product_law(members: Sequence[Measurement]) -> Callable[[Sequence[Any]], dict[Hashable, Any]] | None:
+def product_law(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:
     """The joint law of independent releases, one of each member on the argument in its place; None if any lacks one."""
     laws = [member.exact_distribution for member in members if member.exact_distribution is not None]
     if len(laws) < len(members):
         return None
 
-    def law(values: Sequence[Any]) -> dict[Hashable, Any]:
+    def law(values: Any) -> dict[Hashable, Any]:
         joint: dict[Hashable, Any] = {(): 1}
         for one, value in zip(laws, values, strict=True):
             joint = _times(joint, one(value))  # [independent]
