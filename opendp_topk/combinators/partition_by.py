@@ -106,7 +106,7 @@ def make_partition_by(
     moves = 2 if input_metric.neighbors == "replace" else 1  # [moves]
 
     def function(rows: Any) -> tuple[Any, ...]:
-        tables = split_by_group(rows, groups)  # [split]
+        tables = split_by_group(rows, groups)  # [tables]
         return tuple(sealed(one.function, table) for one, table in zip(members, tables, strict=True))  # [release-each]
 
     def privacy_map(d_in: int) -> Any:

@@ -16,7 +16,7 @@ import opendp_topk as tk
 SPACE = tk.VectorDomain(tk.AtomDomain(int), size=1), tk.LInfDistance(monotonic=True)
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 MEASURES = (MAX, RANGE, ZCDP)
-ORDERS = [1 + mpmath.mpf(2) ** (mpmath.mpf(n) / 2) for n in range(-24, 16)]
+ORDERS = [1 + mpmath.mpf(2) ** (mpmath.mpf(n) / 4) for n in range(-48, 33)]
 
 
 class Tape:
