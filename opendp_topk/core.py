@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import mpmath
 
@@ -23,11 +23,21 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 P = ParamSpec("P")
-Link = TypeVar("Link", "Transformation", "Measurement")
 Built = TypeVar("Built", bound="DataclassInstance")
+Entered = TypeVar("Entered", bound="Link")
 
 
 _DIGITS = 50
+
+
+class Link(Protocol):
+    """Whatever has an input space."""
+
+    @property
+    def input_domain(self) -> Domain: ...
+
+    @property
+    def input_metric(self) -> Metric: ...
 
 
 def _identity(value: Any) -> Any:
@@ -81,7 +91,7 @@ class Transformation:
             return chain_transformations(self, other)
         if isinstance(other, Measurement):
             return chain_measurement(self, other)
-        if callable(other):
+        if callable(other) and not hasattr(type(other), "__rrshift__"):
             raise SpaceError(
                 "a transformation cannot be chained with a plain function, whose stability is unknown: "
                 "wrap it with make_user_transformation and its stability map"
@@ -89,7 +99,7 @@ class Transformation:
         return NotImplemented
 
     def __rrshift__(self, space: Any) -> Any:
-        return _enter(space, self)
+        return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
@@ -190,7 +200,7 @@ class Measurement:
         return post_process(prepare(self), other)
 
     def __rrshift__(self, space: Any) -> Measurement:
-        return _enter(space, self)
+        return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_measure": self.output_measure})
@@ -251,7 +261,8 @@ def _mapped(function: Callable[[Any], Any], d_in: Any, side: Metric | Measure) -
 # end-proof-region: mapped
 
 
-def _enter(space: Any, link: Link) -> Link:
+def enter(space: Any, link: Entered) -> Entered:
+    """``link``, if ``space`` is its input space: ``space >> link``."""
     domain, metric = as_space(space, type(link).__name__)
     if domain != link.input_domain or metric != link.input_metric:
         raise SpaceError(

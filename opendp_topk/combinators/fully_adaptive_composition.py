@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import Measurement, proven, require_space
+from ..core import Measurement, Transformation, enter, proven, require_space
 from ..domains import Domain
+from ..errors import SpaceError
 from ..measures import Measure
 from ..metrics import Metric
 from ..partials import partial
@@ -41,6 +42,14 @@ class Odometer:
 
     def __call__(self, value: Any) -> Queryable:
         return self.invoke(value)
+
+    def __rrshift__(self, left: Any) -> Odometer:
+        if isinstance(left, Transformation):
+            raise SpaceError(
+                "an odometer cannot follow a transformation, whose distances its account does not know: "
+                "write transformation >> make_privacy_filter(odometer, ...)"
+            )
+        return enter(left, self)
 
     def function(self, value: Any) -> Queryable:
         """A queryable about a member in the form that functions on the domain receive."""

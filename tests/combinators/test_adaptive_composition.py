@@ -28,7 +28,7 @@ def talk(measure: tk.Measure = MAX, d_in: Any = 1, d_mids: Any = (0.25, 0.5)) ->
     return tk.make_adaptive_composition(*COUNTS, measure, d_in=d_in, d_mids=d_mids)
 
 
-@pytest.mark.parametrize("measure", [MAX, ZCDP], ids=repr)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_obligations(measure: tk.Measure) -> None:
     built = check_constructor(
         tk.make_adaptive_composition, tk.then_adaptive_composition, COUNTS, measure, d_in=2, d_mids=[0.25, THIRD]

@@ -118,4 +118,7 @@ def test_an_odometer_is_a_frozen_link_without_a_map() -> None:
         with pytest.raises(tk.DataError) as caught:
             built(bad)
         assert leaks(caught.value) == []
-    raises_exactly(tk.SpaceError, lambda: times(2) >> built, "cannot be chained")
+    assert COUNTS >> built is built
+    raises_exactly(tk.SpaceError, lambda: (COUNTS[0], tk.RangeDistance()) >> built, "RangeDistance()", "input space")
+    raises_exactly(tk.SpaceError, lambda: COUNTS[0] >> built, "(domain, metric)")
+    raises_exactly(tk.SpaceError, lambda: times(2) >> built, "make_privacy_filter")

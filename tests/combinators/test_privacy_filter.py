@@ -26,7 +26,7 @@ def costing(loss: Any, measure: tk.Measure = MAX) -> tk.Measurement:
     return geometric_choice(measure=measure, privacy_map=lambda d_in: loss)
 
 
-@pytest.mark.parametrize("measure", [MAX, ZCDP], ids=repr)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_obligations(measure: tk.Measure) -> None:
     built = budgeted(THIRD, measure, d_in=2)
     check_measurement(
