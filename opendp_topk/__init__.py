@@ -13,6 +13,7 @@ from .candidates import index_candidates
 from .core import Measurement, Transformation
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from .errors import (
+    BudgetError,
     CandidatesError,
     CapacityError,
     ColumnError,
@@ -21,6 +22,7 @@ from .errors import (
     DataTypeError,
     DistanceError,
     EntropyError,
+    LedgerError,
     MapError,
     MissingExtraError,
     NonFiniteError,
@@ -34,6 +36,7 @@ from .errors import (
     TableError,
     TopKError,
 )
+from .ledger import Ledger
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.gaussian import make_gaussian, then_gaussian
@@ -57,6 +60,7 @@ from .transformations.user import make_user_transformation, then_user_transforma
 __all__ = [
     "Approximate",
     "AtomDomain",
+    "BudgetError",
     "CandidatesError",
     "CapacityError",
     "ColumnError",
@@ -74,6 +78,8 @@ __all__ = [
     "L2Distance",
     "LInfDistance",
     "Laplace",
+    "Ledger",
+    "LedgerError",
     "Logistic",
     "MapError",
     "MaxDivergence",

@@ -21,6 +21,8 @@ the parameter, state what was required, and say what to do. ::
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
     ├── EntropyError (OSError)             the operating system gave no randomness
+    ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
+    ├── BudgetError (ValueError)           a release does not fit with what is left of a budget
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 """
@@ -98,6 +100,14 @@ class NotDeclaredError(TopKError, AttributeError):
 
 class EntropyError(TopKError, OSError):
     """The operating system's source of randomness failed."""
+
+
+class LedgerError(TopKError, OSError):
+    """The file of a ledger is damaged, has a newer format, or could not be read or written."""
+
+
+class BudgetError(TopKError, ValueError):
+    """A release does not fit with what is left of a budget. Nothing was debited and nothing was drawn."""
 
 
 class ProofError(TopKError, LookupError):

@@ -22,7 +22,7 @@ LAYERS = [
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*"],
-    ["search", "audit.*"],
+    ["search", "audit.*", "ledger.*"],
     ["tables", "cli", "cli.*", "__main__"],
     [""],
 ]
