@@ -52,7 +52,7 @@ def _explained(
 
     def decorate(function: Callable[Concatenate[Holder, P], Result]) -> Callable[Concatenate[Holder, P], Result]:
         @wraps(function)
-        def explained(holder: Holder, *args: P.args, **kwargs: P.kwargs) -> Result:
+        def explained(holder: Holder, /, *args: P.args, **kwargs: P.kwargs) -> Result:
             try:
                 return function(holder, *args, **kwargs)
             except LedgerError:

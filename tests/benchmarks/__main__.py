@@ -17,7 +17,7 @@ import numpy as np
 
 import opendp_topk as tk
 
-from . import bench_count
+from . import bench_count, bench_ledger
 from .timing import best_of_batches, medians, readable, row, seconds
 
 
@@ -152,6 +152,8 @@ def main() -> None:
     for section in (first_call, alone, named, canonical, counts, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
+    for line in bench_ledger.rows():
+        print(line, flush=True)
     for name, duration in bench_count.rows():
         print(f"{name:<58} {readable(duration):>10}", flush=True)
 
