@@ -9,6 +9,7 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
     top10.map(1)
 """
 
+from . import audit as audit
 from .candidates import index_candidates
 from .core import Measurement, Transformation
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
@@ -53,6 +54,7 @@ from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from .partials import Partial
 from .proof import Proof
 from .search import binary_search_chain, binary_search_param
+from .success import Enclosure
 from .tables import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
@@ -69,6 +71,7 @@ __all__ = [
     "DataTypeError",
     "DistanceError",
     "Domain",
+    "Enclosure",
     "EntropyError",
     "Exponential",
     "FrameDomain",

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from .audit import audit
 from .demo import demo
 from .guard import guarded
+from .ledger import ledger
 from .plan import plan
 from .proofs import proofs
 from .record import version
@@ -43,8 +45,11 @@ def main(
     """
 
 
-for command in (plan, release, proofs, demo):
+for command in (plan, release, ledger, proofs, demo):
     app.command()(guarded(command))
+
+
+app.add_typer(audit, name="audit")
 
 
 def run() -> None:

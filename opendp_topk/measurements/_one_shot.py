@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from ..arithmetic import round_up
 from ..distributions import one_shot as laws
+from ..distributions import success
 from ..measures import MaxDivergence, Measure, RangeDivergence
 from ..noise import Exponential, Gumbel, Laplace, Logistic, Noise
 from ..samplers import race
@@ -24,6 +25,9 @@ def one_shot(noise: Noise) -> Engine:
         loss=lambda measure, k, size, ordered, r: one_shot_loss(measure, noise, k, size, ordered, r),
         law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, ordered),
         accuracy=lambda n, k, tau, alpha: laws.accuracy(noise, n, k, tau, alpha),
+        success=lambda scores, tau, k, sign, ordered, sure, reach: success.probability(
+            noise, scores, tau, k, sign, sure, reach
+        ),
     )  # [engine]
 
 

@@ -22,6 +22,7 @@ from ..errors import DataLengthError, ParameterTypeError
 from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from ..metrics import ScoreMetric
 from ..samplers import noiseless
+from ..success import ranks
 
 Scores = NDArray[Any]
 
@@ -34,12 +35,15 @@ class Engine:
     ``loss(measure, k, size, ordered, r)`` is what it costs at range distance r > 0 in units of the scale.
     ``law(scores, noiseless, k, ordered)`` is the law for scores in units of the scale, larger being better.
     ``accuracy(n_candidates, k, tau, alpha)`` is the bound of its accuracy theorem.
+    ``success(scores, tau, k, sign, ordered, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the
+    winners contain the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
     """
 
     sample: Callable[[Scores, Fraction, int, int, bool], NDArray[np.int64]]
     loss: Callable[[Measure, int, int | None, bool, Fraction], float]
     law: Callable[[list[Fraction], bool, int, bool], dict[Hashable, Any]]
     accuracy: Callable[[int, int, Fraction, Any], float]
+    success: Callable[[Scores, Fraction, int, int, bool, int, int], tuple[float, float]] | None = None
 
 
 # proof-region: selection
@@ -87,6 +91,14 @@ def selection(
         units = [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
         return engine.law(units, tau == 0, k, ordered)  # [law]
 
+    def success(scores: Scores, event: str) -> tuple[float, float]:
+        d = len(scores)
+        if k > d:
+            raise DataLengthError(f"scores must hold at least k elements ({k})")
+        if tau == 0 or k == d or engine.success is None:
+            return 1.0, 1.0  # [certain]
+        return engine.success(scores, tau, k, sign, ordered, *ranks(event, k, d))  # [success]
+
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
@@ -96,6 +108,7 @@ def selection(
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         exact_distribution=law,
         accuracy_bound=lambda n, alpha: engine.accuracy(n, k, tau, alpha),  # [accuracy]
+        success_bound=success if engine.success else None,  # [declared]
         decode=lambda outcome: np.array(outcome, dtype=np.int64),
         n_candidates=size,
     )
