@@ -49,6 +49,8 @@ def ledger(
         if export == STDOUT:
             typer.echo(_as_json(account, entries), nl=False)
             return
+        if where is not None:
+            _write(where, _as_csv(entries) if where.suffix.lower() == ".csv" else _as_json(account, entries))
         show.rows(
             [
                 ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
@@ -65,8 +67,6 @@ def ledger(
                 right=range(2),
             )
         if where is not None:
-            text = _as_csv(account, entries) if where.suffix.lower() == ".csv" else _as_json(account, entries)
-            _write(where, text)
             show.note(f"{len(entries)} releases were written to {export}.")
 
 
@@ -100,7 +100,7 @@ def _as_json(account: Ledger, entries: list[Entry]) -> str:
     return json.dumps(whole, indent=2) + "\n"
 
 
-def _as_csv(account: Ledger, entries: list[Entry]) -> str:
+def _as_csv(entries: list[Entry]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Entry._fields)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.cli.guard import Interrupted
+from opendp_topk.cli.release import drawn
 
-from .command import COMMAND, spawn
+from .command import spawn
 from .conftest import Command, Library
 
 
@@ -89,31 +87,24 @@ def test_a_ledger_keeps_its_budget(command: Command, file: Path) -> None:
     command("ledger", empty, "--epsilon", 1).complains(1, "it is empty")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test holds up the reader by a named pipe")
-def test_ctrl_c_after_the_debit_says_so(library: Library, file: Path) -> None:
-    pipe = library.folder / "endless.csv"
-    os.mkfifo(pipe)
-    arguments = library.release("--epsilon", 1, "--ledger", file, table=pipe)
-    running = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    writer = os.open(pipe, os.O_WRONLY)
-    os.write(writer, b"reader,book\n" + b"1,Emma\n" * 9000)
-    deadline = time.monotonic() + 60
-    while tk.Ledger(file).spent() == 0 and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-        if tk.Ledger(file).spent() == 0:
-            running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
-    os.close(writer)
-    assert running.returncode == 130, err
-    assert out == ""
-    spent = tk.Ledger(file).spent()
-    assert ("the ledger keeps the debit" in err) == (spent > 0)
+def stopping(cost: float) -> tk.Measurement:
+    """A measurement in which somebody presses Ctrl-C."""
+
+    def function(data: object) -> None:
+        raise KeyboardInterrupt
+
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    return tk.make_user_measurement(*space, tk.MaxDivergence(), function=function, privacy_map=lambda d_in: cost)
+
+
+def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
+        drawn(stopping(0.5), [1], 1, account)
+    with tk.Ledger(file) as account:
+        monkeypatch.setattr(account._store, "debit", stopping(0.5).function)
+        with pytest.raises(KeyboardInterrupt):
+            drawn(stopping(0.5), [1], 1, account)
+        assert account.spent() == 0.5
 
 
 def test_the_whole_story_in_processes_of_their_own(library: Library) -> None:
