@@ -10,7 +10,12 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
 """
 
 from .candidates import index_candidates
+from .combinators.approximate import make_approximate, make_fix_delta
+from .combinators.from_pureDP import make_pureDP_to_range, make_pureDP_to_zCDP
+from .combinators.from_range import make_range_to_approxDP, make_range_to_pureDP, make_range_to_zCDP
+from .combinators.from_zCDP import make_zCDP_to_approxDP
 from .core import Measurement, Transformation
+from .curves.curve import PrivacyCurve
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from .errors import (
     CandidatesError,
@@ -44,7 +49,7 @@ from .measurements.permute_and_flip import make_permute_and_flip, then_permute_a
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from .measurements.select_then_count import SelectedCounts, make_select_then_count, then_select_then_count
 from .measurements.user import make_user_measurement, then_user_measurement
-from .measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from .measures import Approximate, MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
 from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
 from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from .partials import Partial
@@ -87,6 +92,8 @@ __all__ = [
     "ParameterError",
     "ParameterTypeError",
     "Partial",
+    "PrivacyCurve",
+    "PrivacyProfile",
     "Proof",
     "ProofError",
     "RangeDistance",
@@ -103,18 +110,26 @@ __all__ = [
     "binary_search_chain",
     "binary_search_param",
     "index_candidates",
+    "make_approximate",
     "make_canonical_top_k",
     "make_count_by_item",
     "make_exponential_mechanism",
+    "make_fix_delta",
     "make_gaussian",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_peeled_top_k",
     "make_permute_and_flip",
+    "make_pureDP_to_range",
+    "make_pureDP_to_zCDP",
+    "make_range_to_approxDP",
+    "make_range_to_pureDP",
+    "make_range_to_zCDP",
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_user_measurement",
     "make_user_transformation",
+    "make_zCDP_to_approxDP",
     "read_table",
     "then_canonical_top_k",
     "then_count_by_item",

@@ -24,7 +24,13 @@ def one_shot(noise: Noise) -> Engine:
         loss=lambda measure, k, size, ordered, r: one_shot_loss(measure, noise, k, size, ordered, r),
         law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, ordered),
         accuracy=lambda n, k, tau, alpha: laws.accuracy(noise, n, k, tau, alpha),
+        steps=gumbel_steps if noise == Gumbel() else None,  # [steps]
     )  # [engine]
+
+
+def gumbel_steps(k: int, size: int | None, r: Fraction) -> tuple[int, Fraction]:
+    """The choices of one that make up a ranking, and the range of each."""
+    return k if size is None else min(k, size - 1), r  # [gumbel-steps]
 
 
 def one_shot_loss(measure: Measure, noise: Noise, k: int, size: int | None, ordered: bool, r: Fraction) -> float:

@@ -125,6 +125,7 @@ _permute_and_flip = Engine(
     loss=lambda measure, k, size, ordered, r: _loss(measure, k, size, r),
     law=lambda scores, noiseless, k, ordered: laws.law(Exponential(), scores, noiseless, k),  # [law]
     accuracy=laws.accuracy,
+    steps=lambda k, size, r: (k if size is None else min(k, size - 1), permute_and_flip_range(r)),  # [steps]
 )
 # end-proof-region: peeled_top_k
 
