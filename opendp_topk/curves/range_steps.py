@@ -38,11 +38,11 @@ class RangeSteps:
     a: Number
 
     def __call__(self, epsilon: Number) -> float:
-        if self.a == 0 or epsilon >= self.k * self.a:
-            return 0.0  # [beyond]
         if self.a == math.inf:
             return 1.0  # [nothing]
         a, e = exact(self.a), exact(epsilon)
+        if e >= self.k * a:
+            return 0.0  # [beyond]
         if self.k == 1:
             return range_delta(a, e)  # [one-step]
         cells = _resolution(self.k, a)
@@ -79,7 +79,7 @@ def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
     for _ in range(k - 1):
         wide = np.concatenate([mirror[0] + mirror[1] * nodes[n:0:-1], nodes, np.full(n, nodes[-1])])  # [extend]
         drop = wide[:-n] - wide[n:]
-        bend = growth * drop[:-1] - drop[1:] + (growth * np.abs(drop[:-1]) + np.abs(drop[1:])) * 2.0**-50
+        bend = growth * drop[:-1] - drop[1:] + (growth * np.abs(drop[:-1]) + np.abs(drop[1:])) * 2.0**-48
         np.maximum(bend, 0, out=bend)  # [bend]
         best, last = np.zeros(size + 1), np.zeros(size + 1)
         for i in range(n + 1):

@@ -42,15 +42,16 @@ def realised(measure: Measure, law: Law, other: Law) -> mpmath.mpf:
 
 def within(measure: Measure, law: Law, other: Law, claimed: Any) -> bool:
     """Whether the loss between two laws, known to 22 digits, is at most ``claimed``."""
-    slack = mpmath.mpf("1e-22")
-    if isinstance(measure, PrivacyProfile):
-        return all(hockey_stick(law, other, epsilon) <= claimed.delta(epsilon) + slack for epsilon in EPSILONS)
-    if isinstance(measure, Approximate):
-        if claimed[1] == 0:
-            return within(measure.measure, law, other, claimed[0])
-        assert isinstance(measure.measure, MaxDivergence)
-        return bool(hockey_stick(law, other, claimed[0]) <= claimed[1] + slack)
-    return bool(realised(measure, law, other) <= claimed + slack)
+    with mpmath.workdps(40):
+        slack = mpmath.mpf("1e-22")
+        if isinstance(measure, PrivacyProfile):
+            return all(hockey_stick(law, other, epsilon) <= claimed.delta(epsilon) + slack for epsilon in EPSILONS)
+        if isinstance(measure, Approximate):
+            if claimed[1] == 0:
+                return within(measure.measure, law, other, claimed[0])
+            assert isinstance(measure.measure, MaxDivergence)
+            return bool(hockey_stick(law, other, claimed[0]) <= claimed[1] + slack)
+        return bool(realised(measure, law, other) <= claimed + slack)
 
 
 def hockey_stick(law: Law, other: Law, epsilon: Any) -> mpmath.mpf:
