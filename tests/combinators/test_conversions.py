@@ -25,9 +25,17 @@ SCALAR: list[tuple[Convert, tk.Measure, tk.Measure, Callable[[Fraction], Fractio
     (tk.make_pureDP_to_range, PURE, RANGE, lambda e: 2 * e),
     (tk.make_pureDP_to_zCDP, PURE, ZCDP, lambda e: e * e / 2),
 ]
-CURVES = [(tk.make_range_to_approxDP, RANGE, lambda a: RangeSteps(1, a)), (tk.make_zCDP_to_approxDP, ZCDP, Concentrated)]
+CURVES = [
+    (tk.make_range_to_approxDP, RANGE, lambda a: RangeSteps(1, a)),
+    (tk.make_zCDP_to_approxDP, ZCDP, Concentrated),
+]
 ALL = [(make, source) for make, source, *_ in [*SCALAR, *CURVES]]
-NEIGHBOURS = [([3, 1, 2], [4, 1, 2], 1), ([0, 0, 0], [0, 1, 1], 1), ([9, 0, 0], [9, 1, 1], 1), ([3, 1, 2], [4, 0, 2], 2)]
+NEIGHBOURS = [
+    ([3, 1, 2], [4, 1, 2], 1),
+    ([0, 0, 0], [0, 1, 1], 1),
+    ([9, 0, 0], [9, 1, 1], 1),
+    ([3, 1, 2], [4, 0, 2], 2),
+]
 
 
 def top(measure: tk.Measure, k: int = 2, scale: Any = 2.0) -> tk.Measurement:
@@ -54,8 +62,14 @@ def test_obligations_of_the_approximate_ones() -> None:
         tk.make_fix_delta(tk.make_zCDP_to_approxDP(top(ZCDP)), delta=1e-6),
     ):
         check_measurement(
-            converted, members=[[3, 1, 2]], non_members=[[0.5]], distances=[1, 2, 7], neighbours=NEIGHBOURS
+            converted,
+            members=[[3, 1, 2]],
+            non_members=[[0.5]],
+            distances=[1, 2, 7],
+            neighbours=NEIGHBOURS,
+            free_at_zero=converted.map(0) == (0, 0),
         )
+        assert converted.map(0)[0] == 0
 
 
 @pytest.mark.parametrize(("make", "source"), ALL, ids=lambda value: getattr(value, "__name__", None))

@@ -8,7 +8,14 @@ from typing import Any
 
 import mpmath
 
-from opendp_topk.measures import Approximate, MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
+from opendp_topk.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+)
 
 EPSILONS = (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 ORDERS = (1.001, 1.25, 2, 3.5, 8, 32, 256)

@@ -56,7 +56,9 @@ def test_an_independent_accountant_agrees() -> None:
             assert 0.999 * theirs <= ours <= theirs * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0), (0.5, 0.125), (3.0, 1e-6), (1e-12, 0.0), (40.0, 0.5), (0, 0.25)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.5, 0), (0.5, 0.125), (3.0, 1e-6), (1e-12, 0.0), (40.0, 0.5), (0, 0.25)]
+)
 def test_a_pair_says_what_randomised_response_attains(epsilon: float, delta: float) -> None:
     """The mechanism that gives itself away with probability delta and else answers with odds e^epsilon."""
     bound = ApproximateDP(epsilon, delta)

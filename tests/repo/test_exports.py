@@ -49,7 +49,19 @@ def test_every_constructor_conversion_and_search_is_exported() -> None:
     assert written <= set(PUBLIC), f"missing in __all__: {sorted(written - set(PUBLIC))}"
 
 
-@pytest.mark.parametrize("name", CONSTRUCTORS)
+COMBINATORS = [name for name in CONSTRUCTORS if PUBLIC[name].__module__.startswith("opendp_topk.combinators.")]
+
+
+@pytest.mark.parametrize("name", COMBINATORS)
+def test_combinators_take_measurements_and_have_no_then(name: str) -> None:
+    """A combinator is applied to measurements: ``>>`` continues a flow of data, and a conversion changes none."""
+    first, *others = inspect.signature(PUBLIC[name]).parameters.values()
+    assert first.name in ("measurement", "measurements")
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
+    assert name.replace("make_", "then_", 1) not in PUBLIC
+
+
+@pytest.mark.parametrize("name", sorted(set(CONSTRUCTORS) - set(COMBINATORS)))
 def test_every_make_has_its_then(name: str) -> None:
     make, then = PUBLIC[name], PUBLIC[name.replace("make_", "then_", 1)]
     assert list(inspect.signature(then).parameters) == list(inspect.signature(make).parameters)[2:]

@@ -110,6 +110,11 @@ def test_samplers_and_distributions_know_nothing_of_privacy(module: str) -> None
     assert not imports_of(module) & PRIVACY
 
 
+@pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] == "combinators"])
+def test_combinators_draw_nothing(module: str) -> None:
+    assert not [name for name in imports_of(module) if name.split(".")[0] in ("samplers", "distributions")]
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_of(path) or "opendp_topk")
 def test_randomness_has_one_source(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
