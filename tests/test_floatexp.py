@@ -19,7 +19,9 @@ def arguments(limit: float) -> np.ndarray:
 def test_the_relative_error_of_exp() -> None:
     y = arguments(700.0)
     with mpmath.workprec(120):
-        errors = [abs(mpmath.mpf(a) / mpmath.exp(mpmath.mpf(b)) - 1) for a, b in zip(exp(y).tolist(), y.tolist())]  # noqa: B905
+        errors = [
+            abs(mpmath.mpf(a) / mpmath.exp(mpmath.mpf(b)) - 1) for a, b in zip(exp(y).tolist(), y.tolist(), strict=True)
+        ]
     assert max(errors) <= 2.0**-50
 
 

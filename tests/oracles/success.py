@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from itertools import permutations
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import pairwise, permutations
 from typing import Any
 
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
-from scipy import integrate, special
 
 
 def holds(scores: Sequence[Any], winners: Sequence[int], sure: int, reach: int) -> bool:
@@ -31,20 +30,20 @@ def probability(scores: Sequence[Any], law: Mapping[Hashable, Any], sure: int, r
 
 
 def _descending(scores: Sequence[Any], order: Sequence[int]) -> bool:
-    return all(scores[a] >= scores[b] for a, b in zip(order, order[1:], strict=False))
+    return all(scores[a] >= scores[b] for a, b in pairwise(order))
 
 
 SURVIVAL = {
     "Gumbel": lambda v: -np.expm1(-np.exp(-v)),
     "Exponential": lambda v: np.exp(-np.maximum(v, 0.0)),
-    "HalfLogistic": lambda v: 2 / (1 + np.exp(np.maximum(v, 0.0))),
+    "HalfLogistic": lambda v: 2 / (1 + np.exp(np.clip(v, 0.0, 700.0))),
     "Laplace": lambda v: np.where(v > 0, np.exp(-np.abs(v)) / 2, 1 - np.exp(-np.abs(v)) / 2),
-    "Logistic": lambda v: special.expit(-v),
+    "Logistic": lambda v: 1 / (1 + np.exp(np.minimum(v, 700.0))),
 }
 
 
 def exact_by_quadrature(name: str, scores: NDArray[np.float64], k: int) -> float:
-    """The probability that the k best (no ties at the edge) win: E[prod over them of S(V - s)], V the best of the rest."""
+    """The probability that the k best win: E[the product over them of S(V - s)], V the best noisy score of the rest."""
     ranked = np.sort(scores)[::-1]
     top, rest = ranked[:k], ranked[k:]
     survival = SURVIVAL[name]
@@ -61,7 +60,7 @@ def exact_by_quadrature(name: str, scores: NDArray[np.float64], k: int) -> float
     points = np.unique(np.concatenate([np.linspace(low, high, 181), kinks[(kinks > low) & (kinks < high)]]))
     total = 0.0
     nodes, weights = np.polynomial.legendre.leggauss(8)
-    for a, b in zip(points[:-1], points[1:], strict=True):
+    for a, b in pairwise(points):
         middle, half = (a + b) / 2, (b - a) / 2
         for x, w in zip(nodes, weights, strict=True):
             v = middle + half * x
@@ -80,7 +79,7 @@ def _hazard(name: str, z: NDArray[np.float64]) -> NDArray[np.float64]:
         if name == "HalfLogistic":
             return np.where(z > 0, 1 / np.sinh(z), 0.0)
         if name == "Logistic":
-            return special.expit(-z)
+            return 1 / (1 + np.exp(z))
         return np.where(z > 0, np.exp(-np.abs(z)) / (2 - np.exp(-np.abs(z))), 1.0)
 
 
@@ -116,5 +115,12 @@ def counts_by_quadrature(scores: NDArray[np.float64], k: int, sure: int, reach: 
                 last_free += free[i] * q[i] * others[n - 1]
         return float(np.exp(-rest * x) * (last_must + np.prod(arrived) * last_free))
 
-    value, _ = integrate.quad(lambda y: np.exp(y) * entered(np.exp(y)), -30, 8, limit=400, epsabs=1e-12, epsrel=1e-11)
-    return float(value)
+    return integral(lambda y: float(np.exp(y)) * entered(float(np.exp(y))), -30, 8, 400)
+
+
+def integral(function: Callable[[float], float], low: float, high: float, panels: int) -> float:
+    """By eight nodes a panel."""
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    half = (high - low) / panels / 2
+    middles = low + half * (2 * np.arange(panels) + 1)
+    return sum(w * half * function(m + half * x) for m in middles for x, w in zip(nodes, weights, strict=True))
