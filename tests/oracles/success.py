@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import pairwise, permutations
+from itertools import chain, pairwise, permutations, product
 from typing import Any
 
 import mpmath
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 def holds(scores: Sequence[Any], winners: Sequence[int], sure: int, reach: int) -> bool:
     """Whether an order of ranks, descending in the scores, has its first ``sure`` among the winners and none beyond."""
-    orders = (order for order in permutations(range(len(scores))) if _descending(scores, order))
+    values = sorted(set(scores), reverse=True)
+    groups = ([i for i, x in enumerate(scores) if x == value] for value in values)
+    orders = (list(chain(*parts)) for parts in product(*(permutations(group) for group in groups)))
     return any(set(order[:sure]) <= set(winners) <= set(order[:reach]) for order in orders)
 
 
@@ -27,10 +29,6 @@ def probability(scores: Sequence[Any], law: Mapping[Hashable, Any], sure: int, r
             known[winners] = holds(scores, sorted(winners), sure, reach)
         total += p if known[winners] else 0
     return total
-
-
-def _descending(scores: Sequence[Any], order: Sequence[int]) -> bool:
-    return all(scores[a] >= scores[b] for a, b in pairwise(order))
 
 
 SURVIVAL = {
