@@ -119,6 +119,8 @@ def make_noisy_top_k_with_gaps(
     ranking = make_lipschitz_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]
+    if not noise.is_proven:
+        raise ParameterError("noise must be one of the five of the library: gaps of others are not proved")  # [known]
     size, k, tau = input_domain.size, ranking.parameters["k"], exact(ranking.parameters["scale"])
     if k == size:
         raise ParameterError(

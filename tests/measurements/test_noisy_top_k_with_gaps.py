@@ -369,6 +369,7 @@ def test_no_finite_law_is_declared() -> None:
         ({"k": 0}, tk.ParameterError, "k must be an integer >= 1"),
         ({"k": 1.0}, tk.ParameterTypeError, "k must be an integer >= 1, not float"),
         ({"k": True}, tk.ParameterTypeError, "k must be an integer >= 1, not bool"),
+        ({"noise": replace(tk.Gumbel(), is_proven=False)}, tk.ParameterError, "one of the five"),
         ({"noise": replace(tk.Gumbel(), is_class_a=False)}, tk.ParameterError, "class A"),
         ({"noise": replace(tk.Gumbel(), name="Strange")}, tk.ParameterError, "noise must be Gumbel(), Exponential()"),
         ({"noise": tk.Laplace}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
