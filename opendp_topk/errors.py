@@ -17,6 +17,8 @@ the parameter, state what was required, and say what to do. ::
     │   ├── OutOfBoundsError                   ... outside the declared bounds
     │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
     ├── TableError (OSError)               a file could not be read or written
+    ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
+    │   └── BudgetError                        ... the query does not fit what is left of the budget
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
@@ -82,6 +84,14 @@ class ColumnError(DataError, LookupError):
 
 class TableError(TopKError, OSError):
     """A file could not be read as a table, or a result could not be written."""
+
+
+class QueryError(TopKError, RuntimeError):
+    """A queryable is closed, busy with another query, or used from another thread or process."""
+
+
+class BudgetError(QueryError):
+    """A query does not fit what is left of the budget. Nothing was drawn or spent; a smaller query may fit."""
 
 
 class SearchError(TopKError, ValueError):

@@ -41,11 +41,13 @@ class Proof:
     """Where the claim of a transformation or measurement is proved.
 
     ``name`` is the document below ``proofs/`` without its ending, or None where the caller supplied the map
-    and nothing is proved. The proof of a chain has the proofs of its links as ``parts``.
+    and nothing is proved. The proof of a chain has the proofs of its links as ``parts``. Where the document proves
+    the claim only under an ``assumption`` about something that the caller supplied, the claim counts as unproven.
     """
 
     name: str | None
     parts: tuple[Proof, ...] = ()
+    assumption: str | None = None
 
     @property
     def path(self) -> Path | None:
@@ -55,12 +57,14 @@ class Proof:
     @property
     def status(self) -> str:
         """``current``, ``stale``, ``missing`` or ``unproven``: the worst of this proof and its parts."""
-        own = "unproven" if self.name is None else _status(self.name)
+        own = "unproven" if self.name is None or self.assumption else _status(self.name)
         return max([own, *(part.status for part in self.parts)], key=_SEVERITY.index)
 
     def __str__(self) -> str:
         if self.name is None:
             return "unproven: the caller supplied the map"
+        if self.assumption:
+            return f"unproven: {self.assumption}; else proofs/{self.name}.tex ({_status(self.name)})"
         if not self.parts:
             return f"proofs/{self.name}.tex ({self.status})"
         return "; ".join(str(part) for part in self.parts) + f"; chained by proofs/{self.name}.tex"

@@ -71,7 +71,7 @@ def record(winners: Winners, measurement: Measurement, request: Request) -> dict
 
 def links(proof: Proof) -> list[Proof]:
     """The documents on which a chain rests: those of its links, and the chain rules."""
-    return [*proof.parts, Proof(proof.name)]
+    return [*proof.parts, Proof(proof.name, assumption=proof.assumption)]
 
 
 def plain(value: Any) -> Any:

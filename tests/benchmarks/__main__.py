@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 import opendp_topk as tk
+from opendp_topk.samplers.tables import table
 
+from ..concepts.own_noises import NOISES
 from . import bench_count
 from .timing import best_of_batches, medians, readable, row, seconds
 
@@ -96,8 +98,10 @@ def named() -> Iterator[str]:
         "permute-and-flip": tk.then_permute_and_flip(pure, scale=10.0),
         "peeled permute-and-flip, k = 10": tk.then_peeled_top_k(pure, k=10, scale=10.0, mechanism="permute_and_flip"),
     }
-    for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic()):
+    for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic(), NOISES["AsymmetricLaplace"]):
         cases[f"{noise.name}, k = 10"] = tk.then_lipschitz_top_k(pure, k=10, scale=10.0, noise=noise)
+    for k in (10, 1000):
+        cases[f"ranking with gaps, k = {k}"] = tk.then_noisy_top_k_with_gaps(pure, k=k, scale=10.0)
     for name, partial in cases.items():
         measurement = space >> partial
         yield row(f"d = 10^6, {name}", best_of_batches(lambda m=measurement: m(x), batch=1, turns=5))
@@ -162,10 +166,17 @@ def first_call() -> Iterator[str]:
         yield row(f"first call in a fresh interpreter, {measure}", sorted(map(float, runs))[2])
 
 
+def own_noise() -> Iterator[str]:
+    """What the first release with a noise of the caller's own adds: a table from its interval quantile."""
+    for name, noise in NOISES.items():
+        yield row(f"table of a noise of one's own, {name}", seconds(lambda n=noise: table.__wrapped__(n)))
+
+
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    for section in (first_call, alone, named, canonical, success, counts, against_numpy, against_opendp):
+    sections = (first_call, own_noise, alone, named, canonical, success, counts, against_numpy, against_opendp)
+    for section in sections:
         for line in section():
             print(line, flush=True)
     for name, duration in bench_count.rows():
