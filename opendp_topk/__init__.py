@@ -34,6 +34,7 @@ from .errors import (
     DataTypeError,
     DistanceError,
     EntropyError,
+    LedgerError,
     MapError,
     MissingExtraError,
     NonFiniteError,
@@ -48,6 +49,7 @@ from .errors import (
     TableError,
     TopKError,
 )
+from .ledger import Ledger
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.gaussian import make_gaussian, then_gaussian
@@ -99,6 +101,8 @@ __all__ = [
     "L2Distance",
     "LInfDistance",
     "Laplace",
+    "Ledger",
+    "LedgerError",
     "Logistic",
     "MapError",
     "MaxDivergence",

@@ -22,7 +22,7 @@ LAYERS = [
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*", "combinators.*"],
-    ["search", "audit", "audit.*"],
+    ["search", "audit", "audit.*", "ledger", "ledger.*"],
     ["tables", "cli", "cli.*", "__main__"],
     [""],
 ]
