@@ -9,6 +9,7 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
     top10.map(1)
 """
 
+from . import audit as audit
 from .candidates import index_candidates
 from .core import Measurement, Transformation
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
@@ -20,6 +21,7 @@ from .errors import (
     DataLengthError,
     DataTypeError,
     DistanceError,
+    DistributionError,
     EntropyError,
     MapError,
     MissingExtraError,
@@ -28,6 +30,7 @@ from .errors import (
     OutOfBoundsError,
     ParameterError,
     ParameterTypeError,
+    PrivacyViolationError,
     ProofError,
     SearchError,
     SpaceError,
@@ -64,6 +67,7 @@ __all__ = [
     "DataLengthError",
     "DataTypeError",
     "DistanceError",
+    "DistributionError",
     "Domain",
     "EntropyError",
     "Exponential",
@@ -87,6 +91,7 @@ __all__ = [
     "ParameterError",
     "ParameterTypeError",
     "Partial",
+    "PrivacyViolationError",
     "Proof",
     "ProofError",
     "RangeDistance",
