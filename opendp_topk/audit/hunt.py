@@ -36,9 +36,15 @@ def comparison(measure: Measure, claimed: Any) -> Comparison:
 class Hunt:
     """The largest loss met so far, and where."""
 
-    def __init__(self, measurement: Measurement, compare: Comparison, relative_error: Fraction | None) -> None:
+    def __init__(
+        self,
+        measurement: Measurement,
+        compare: Comparison,
+        relative_error: Fraction | None,
+        laws: dict[Any, losses.Law],
+    ) -> None:
         self.measurement, self.compare, self.relative_error = measurement, compare, relative_error
-        self.laws: dict[Any, losses.Law] = {}
+        self.laws = laws
         self.worst = self.bound = gmpy2.mpfr(0)
         self.witness: Witness | None = None
         self.pairs = self.skipped = 0

@@ -15,6 +15,7 @@ from ..metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistanc
 Vector = tuple[Any, ...]
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 _FINEST = 2**64
+_SPREAD = 40
 
 
 def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
@@ -42,8 +43,7 @@ def neighbours(
 ) -> Iterator[tuple[Vector, Vector]]:
     """Pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first, without end.
 
-    First scores in blocks of equal ones, with gaps from 0 to 40 units between the blocks, and moves to corners of the
-    ball; then points of an equidistributed sequence.
+    First scores in blocks of equal ones, apart by 0 to 40 units in all, and moves to corners of the ball; then points of an equidistributed sequence.
     """
     seen = set()
     streams = [itertools.chain(_structured(metric, d_in, unit, d), _scattered(metric, d_in, unit, d)) for d in sizes]
@@ -63,9 +63,11 @@ def variations(
     for i in range(len(scores)):
         for move in dict.fromkeys((min(moves), max(moves), Fraction(0))):
             yield from _only(domain, metric, d_in, scores, [*moves[:i], move, *moves[i + 1 :]])
-        for step in (d_in / 2, d_in, 2 * unit, 10 * unit, 40 * unit):
+        for step in (30 * unit, 10 * unit, 2 * unit, d_in, d_in / 2):
             for place in (scores[i] - step, scores[i] + step):
-                yield from _only(domain, metric, d_in, [*scores[:i], place, *scores[i + 1 :]], moves)
+                placed = [*scores[:i], place, *scores[i + 1 :]]
+                if max(placed) - min(placed) <= max(_SPREAD * unit, max(scores) - min(scores)):
+                    yield from _only(domain, metric, d_in, placed, moves)
 
 
 def _only(
@@ -79,9 +81,10 @@ def _only(
 
 def _structured(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
     """All of them, in strides of the golden section, so that every part of the list is an even sample of it."""
-    gaps = [d_in / 2, d_in, 2 * d_in, unit, 3 * unit, 8 * unit, 20 * unit, 40 * unit]
     listed: list[tuple[Vector, Vector]] = []
     for blocks in _compositions(d):
+        levels = max(1, len(blocks) - 1)
+        gaps = [d_in / 2, d_in, 2 * d_in, *(spread * unit / levels for spread in (1, 3, 8, 20, _SPREAD))]
         for gap in gaps if len(blocks) > 1 else [Fraction(0)]:
             scores = tuple(-gap * level for level, size in enumerate(blocks) for _ in range(size))
             for raised in itertools.product(*(range(size + 1) for size in blocks)):
@@ -115,7 +118,7 @@ def _scattered(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterat
     signed = metric in (LInfDistance(), L1Distance(), L2Distance())
     for n in itertools.count(1):
         spread, *rest = [n * root % 1 for root in roots]
-        scores = tuple(-40 * unit * spread**4 * t for t in rest[:d])
+        scores = tuple(-_SPREAD * unit * spread**4 * t for t in rest[:d])
         moves = tuple((2 * t - 1 if signed else t) * d_in * shrink for t in rest[d:])
         yield scores, moves
 

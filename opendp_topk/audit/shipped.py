@@ -1,0 +1,105 @@
+"""The exact verifier applied to every constructor that the package exports, and the table of what it finds."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core import Measurement
+from ..domains import AtomDomain, VectorDomain
+from ..errors import NotDeclaredError, ParameterError, SpaceError
+from ..measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ..metrics import L1Distance, L2Distance, LInfDistance
+from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from .report import Report
+from .verify import verify_with
+
+# What is tried for each argument of a constructor, whatever the constructor.
+ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
+    "k": (1, 2),
+    "scale": (1.0,),
+    "noise": (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()),
+    "mechanism": ("exponential", "permute_and_flip"),
+    "loss": ("margin", "distance"),
+    "release": ("ranking", "set"),
+}
+MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
+METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
+
+
+@dataclass(frozen=True)
+class Example:
+    """A measurement that the package builds, and how it was built."""
+
+    constructor: str
+    arguments: Mapping[str, Any]
+    measurement: Measurement
+
+
+def constructors() -> dict[str, Callable[..., Measurement]]:
+    """The exported constructors of measurements on score vectors, with a proof."""
+    import opendp_topk
+
+    found = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__ if name.startswith("make_")}
+    return {
+        name: make
+        for name, make in found.items()
+        if list(inspect.signature(make).parameters)[:3] == ["input_domain", "input_metric", "output_measure"]
+        and "_user_" not in name
+    }
+
+
+def examples() -> Iterator[Example]:
+    """Every constructor under every metric and measure that it accepts, for every combination of :data:`ARGUMENTS`.
+
+    Raises:
+        ParameterError: A constructor has a required argument that :data:`ARGUMENTS` does not know.
+    """
+    for name, make in constructors().items():
+        for options in _options(make):
+            for metric, measure in itertools.product(METRICS, MEASURES):
+                size = 2 * options.get("k", 1) if options.get("k", 1) > 1 else 3
+                for kind in (float, int):
+                    domain = VectorDomain(AtomDomain(kind), size=size)
+                    try:
+                        measurement = make(domain, metric, measure, **options)
+                    except (ParameterError, SpaceError):
+                        continue
+                    yield Example(name, options, measurement)
+                    break
+
+
+def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
+    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for p in own:
+        if p.default is p.empty and p.name not in ARGUMENTS:
+            raise ParameterError(f"the argument {p.name} has no default: say in audit/shipped.py what to try for it")
+    tried = {p.name: ARGUMENTS[p.name] for p in own if p.name in ARGUMENTS}
+    for values in itertools.product(*tried.values()):
+        options = dict(zip(tried, values, strict=True))
+        if options.get("k", 2) > 1 or options.get("release") != "set":
+            yield options
+
+
+def verify_all(budget: int = 60) -> list[tuple[Example, Report | None]]:
+    """:func:`verify` for every shipped mechanism, measure and kind of neighbour; None where no law is declared.
+
+    Args:
+        budget: The number of pairs to try for each, at most.
+
+    Raises:
+        PrivacyViolationError: A pair refutes a map.
+    """
+    found: list[tuple[Example, Report | None]] = []
+    laws: dict[str, dict[Any, Any]] = {}
+    for example in examples():
+        same = f"{example.constructor}, {example.measurement.input_domain}, {dict(example.measurement.parameters)}"
+        known = laws.setdefault(same, {})  # the law depends on neither the metric nor the measure
+        try:
+            found.append((example, verify_with(known, example.measurement, 1, None, budget, None)))
+        except NotDeclaredError:
+            found.append((example, None))
+    return found
