@@ -40,11 +40,12 @@ class Hunt:
         self,
         measurement: Measurement,
         compare: Comparison,
+        law: Callable[[Any], losses.Law],
         relative_error: Fraction | None,
         laws: dict[Any, losses.Law],
     ) -> None:
         self.measurement, self.compare, self.relative_error = measurement, compare, relative_error
-        self.laws = laws
+        self.law, self.laws = law, laws
         self.worst = self.bound = gmpy2.mpfr(0)
         self.witness: Witness | None = None
         self.pairs = self.skipped = 0
@@ -105,5 +106,5 @@ class Hunt:
     def _law(self, x: Any) -> losses.Law:
         key = x if isinstance(x, tuple) else id(x)
         if key not in self.laws:
-            self.laws[key] = self.measurement.distribution(x)
+            self.laws[key] = self.law(x)
         return self.laws[key]

@@ -43,7 +43,8 @@ def neighbours(
 ) -> Iterator[tuple[Vector, Vector]]:
     """Pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first, without end.
 
-    First scores in blocks of equal ones, apart by 0 to 40 units in all, and moves to corners of the ball; then points of an equidistributed sequence.
+    First scores in blocks of equal ones, apart by 0 to 40 units in all, and moves to corners of the ball; then points
+    of an equidistributed sequence.
     """
     seen = set()
     streams = [itertools.chain(_structured(metric, d_in, unit, d), _scattered(metric, d_in, unit, d)) for d in sizes]

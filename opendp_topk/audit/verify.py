@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,7 @@ def verify(
     measurement: Measurement,
     *,
     d_in: Any = 1,
+    law: Callable[[Any], Mapping[Hashable, Any]] | None = None,
     pairs: Iterable[tuple[Any, Any]] | None = None,
     budget: int = 300,
     relative_error: Fraction | None = None,
@@ -30,14 +31,17 @@ def verify(
     """Hold a privacy map against the exact output distributions on neighbouring inputs.
 
     Neighbours are made up: scores in blocks that are 0 to 40 scales apart, moved to corners of the metric's ball; then,
-    for a third of the budget, variations of the worst pair. The loss between the two laws is enclosed with a proven error, under zCDP for all orders
-    alpha > 1. A map is refuted only where the loss exceeds it with certainty, so attained maps pass.
+    for a third of the budget, variations of the worst pair. The loss between the two laws is enclosed with a proven
+    error, under zCDP for all orders alpha > 1. A map is refuted only where the loss exceeds it with certainty, so
+    attained maps pass.
 
     Args:
         measurement: Any measurement with an exact distribution, of your own too. The unit of the gaps is its parameter
             ``scale``, or ``d_in`` where it has none; where the domain has no size, vectors of k + 1 to 5 scores are
             tried, k being its parameter ``k``.
         d_in: The distance of neighbours, > 0, in units of the scores.
+        law: x -> the exact law of the release or of any function of it, instead of ``measurement.distribution``. Merge
+            the outcomes of a release that has infinitely many, as the functions in ``tk.audit.coarse`` do.
         pairs: Pairs (x, x') to try instead, which must be public. They are checked to be at distance at most
             ``d_in`` where the metric is one of scores; for other inputs, such as tables, you vouch for it.
         budget: The number of pairs to try, at most.
@@ -49,7 +53,7 @@ def verify(
 
     Raises:
         PrivacyViolationError: A pair refutes the map. The error's ``report`` holds it.
-        NotDeclaredError: The measurement declares no exact distribution.
+        NotDeclaredError: The measurement declares no exact distribution, and none is given.
         DistributionError: A declared distribution is none.
         ParameterError: The measure or the metric is not supported, a pair is no pair of neighbours, or no law could be
             computed.
@@ -66,29 +70,30 @@ def verify(
         >>> report.holds, round(report.tightness, 4)
         (True, 1.0)
     """
-    return verify_with({}, measurement, d_in, pairs, budget, relative_error)
+    return verify_with({}, measurement, d_in, law, pairs, budget, relative_error)
 
 
 def verify_with(
     laws: dict[Any, Any],
     measurement: Measurement,
     d_in: Any,
+    law: Callable[[Any], Mapping[Hashable, Any]] | None,
     pairs: Iterable[tuple[Any, Any]] | None,
     budget: int,
     relative_error: Fraction | None,
 ) -> Report:
     """:func:`verify` with laws that are known already: input -> law. The laws that it computes are added to them."""
     _check.instance("measurement", measurement, Measurement, "a measurement")
-    if measurement.exact_distribution is None:
+    if law is None and measurement.exact_distribution is None:
         raise NotDeclaredError(
-            "this measurement declares no exact distribution, so there is nothing to hold against it"
+            "this measurement declares no exact distribution: give law, for instance one of opendp_topk.audit.coarse"
         )
     budget = _check.count("budget", budget)
     distance = exact(_check.distance(d_in, "d_in"))
     claimed = measurement.map(d_in)
     compare = comparison(measurement.output_measure, claimed)
     candidates = _candidates(measurement, distance) if pairs is None else _checked(pairs, measurement, distance)
-    search = Hunt(measurement, compare, relative_error, laws)
+    search = Hunt(measurement, compare, law or measurement.distribution, relative_error, laws)
     for x, x_prime in itertools.islice(candidates, budget - budget // 3 if pairs is None else budget):
         search.meet(x, x_prime)
     if pairs is None:
