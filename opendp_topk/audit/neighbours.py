@@ -16,6 +16,7 @@ Vector = tuple[Any, ...]
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 _FINEST = 2**64
 _SPREAD = 40
+_SCATTERED = 2000
 
 
 def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
@@ -41,7 +42,7 @@ def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
 def neighbours(
     domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """Pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first, without end.
+    """Pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first.
 
     First scores in blocks of equal ones, apart by 0 to 40 units in all, and moves to corners of the ball; then points
     of an equidistributed sequence.
@@ -117,7 +118,7 @@ def _scattered(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterat
     roots = [Fraction(math.isqrt(p * _FINEST**2), _FINEST) for p in _PRIMES[: 2 * d + 1]]
     shrink = {L1Distance(): Fraction(1, d), L2Distance(): _root(Fraction(1, d))}.get(metric, 1)
     signed = metric in (LInfDistance(), L1Distance(), L2Distance())
-    for n in itertools.count(1):
+    for n in range(1, _SCATTERED + 1):
         spread, *rest = [n * root % 1 for root in roots]
         scores = tuple(-_SPREAD * unit * spread**4 * t for t in rest[:d])
         moves = tuple((2 * t - 1 if signed else t) * d_in * shrink for t in rest[d:])
@@ -126,11 +127,11 @@ def _scattered(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterat
 
 def _members(domain: VectorDomain, scores: Vector, moves: Vector) -> tuple[Vector, Vector] | None:
     """The pair as members of ``domain``: rounded, the moves toward 0, and shifted into its bounds."""
-    bounds = domain.element_domain.bounds
-    low, high = min(0, *moves, *scores), max(0, *moves)
-    shifts = [Fraction(0)] if bounds is None else [Fraction(bounds[1]) - high, Fraction(bounds[0]) - low]
+    low, high = min(scores) + min(0, *moves), max(scores) + max(0, *moves)
+    ends = zip(domain.element_domain.bounds or (), (low, high), strict=False)
+    shifts = [Fraction(bound) - end for bound, end in ends if math.isfinite(bound)] or [Fraction(0)]
     element: Callable[[Fraction, Fraction], tuple[Any, Any]] = _integers if domain.element_domain.T is int else _floats
-    for shift in shifts if all(math.isfinite(s) for s in shifts) else []:
+    for shift in shifts:
         x, y = zip(*(element(score + shift, move) for score, move in zip(scores, moves, strict=True)), strict=True)
         if domain.member(x) and domain.member(y):
             return x, y

@@ -79,10 +79,11 @@ def examples() -> Iterator[Example]:
 
 
 def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
-    """Floats, 3 for one winner and 4 for two; where the law is merged, as many integers as the pairs have."""
+    """Floats: 4 for two winners, 3 for one or where laws take long; where they are merged, what the pairs have."""
     if name in MERGED:
         return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
-    return VectorDomain(AtomDomain(float), size=3 if options.get("k", 1) == 1 else 4)
+    quick = options.get("noise", Gumbel()) in (Gumbel(), Exponential())
+    return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
 
 
 def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
