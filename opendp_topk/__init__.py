@@ -10,10 +10,22 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
 """
 
 from . import audit as audit
+from .arithmetic import Intervals
 from .candidates import index_candidates
+from .combinators.adaptive_composition import make_adaptive_composition, then_adaptive_composition
+from .combinators.composition import make_composition
+from .combinators.fully_adaptive_composition import (
+    Odometer,
+    make_fully_adaptive_composition,
+    then_fully_adaptive_composition,
+)
+from .combinators.partition_by import make_partition_by, then_partition_by
+from .combinators.privacy_filter import make_privacy_filter
+from .combinators.queryable import Queryable
 from .core import Measurement, Transformation
-from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
 from .errors import (
+    BudgetError,
     CandidatesError,
     CapacityError,
     ColumnError,
@@ -32,6 +44,7 @@ from .errors import (
     ParameterTypeError,
     PrivacyViolationError,
     ProofError,
+    QueryError,
     SearchError,
     SpaceError,
     TableError,
@@ -42,6 +55,11 @@ from .measurements.exponential_mechanism import make_exponential_mechanism, then
 from .measurements.gaussian import make_gaussian, then_gaussian
 from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
+from .measurements.noisy_top_k_with_gaps import (
+    RankingWithGaps,
+    make_noisy_top_k_with_gaps,
+    then_noisy_top_k_with_gaps,
+)
 from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
 from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
@@ -53,13 +71,16 @@ from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from .partials import Partial
 from .proof import Proof
 from .search import binary_search_chain, binary_search_param
+from .success import Enclosure
 from .tables import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
+from .user_noise import UserNoise
 
 __all__ = [
     "Approximate",
     "AtomDomain",
+    "BudgetError",
     "CandidatesError",
     "CapacityError",
     "ColumnError",
@@ -69,11 +90,14 @@ __all__ = [
     "DistanceError",
     "DistributionError",
     "Domain",
+    "Enclosure",
     "EntropyError",
     "Exponential",
     "FrameDomain",
+    "GroupedFrameDomain",
     "Gumbel",
     "HalfLogistic",
+    "Intervals",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -87,6 +111,7 @@ __all__ = [
     "MissingExtraError",
     "NonFiniteError",
     "NotDeclaredError",
+    "Odometer",
     "OutOfBoundsError",
     "ParameterError",
     "ParameterTypeError",
@@ -94,8 +119,11 @@ __all__ = [
     "PrivacyViolationError",
     "Proof",
     "ProofError",
+    "QueryError",
+    "Queryable",
     "RangeDistance",
     "RangeDivergence",
+    "RankingWithGaps",
     "SearchError",
     "SelectedCounts",
     "SpaceError",
@@ -103,30 +131,41 @@ __all__ = [
     "TopKError",
     "Transformation",
     "UserDistance",
+    "UserNoise",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "binary_search_chain",
     "binary_search_param",
     "index_candidates",
+    "make_adaptive_composition",
     "make_canonical_top_k",
+    "make_composition",
     "make_count_by_item",
     "make_exponential_mechanism",
+    "make_fully_adaptive_composition",
     "make_gaussian",
     "make_laplace",
     "make_lipschitz_top_k",
+    "make_noisy_top_k_with_gaps",
+    "make_partition_by",
     "make_peeled_top_k",
     "make_permute_and_flip",
+    "make_privacy_filter",
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_user_measurement",
     "make_user_transformation",
     "read_table",
+    "then_adaptive_composition",
     "then_canonical_top_k",
     "then_count_by_item",
     "then_exponential_mechanism",
+    "then_fully_adaptive_composition",
     "then_gaussian",
     "then_laplace",
     "then_lipschitz_top_k",
+    "then_noisy_top_k_with_gaps",
+    "then_partition_by",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",

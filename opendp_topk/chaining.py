@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import SpaceError
+from .measures import bounds_range
 from .proof import Proof
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     _meet(first, second)  # [check-space]
-    law = second.exact_distribution
+    law, success = second.exact_distribution, second.success_bound
     return replace(
         second,
         input_domain=first.input_domain,
@@ -40,12 +41,19 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         privacy_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
         scores_input=False,  # [scores-made]
         exact_distribution=law and (lambda value: law(second.input_domain.validate(first.function(value)))),
+        success_bound=success
+        and (lambda value, event: success(second.input_domain.validate(first.function(value)), event)),  # [success]
         parameters=_joined(first.parameters, second.parameters),
         proof=Proof(CHAINING, _links(first.proof) + _links(second.proof)),
     )
 
 
 def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
+    if first.interactive and bounds_range(first.output_measure):  # [no-hidden-choice]
+        raise SpaceError(
+            "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
+            "queries at random could widen the range. Convert it to another measure first, or use the queryable itself"
+        )
     return replace(
         first,
         function=lambda value: then(first.function(value)),  # [post-process]

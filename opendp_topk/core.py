@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import mpmath
 
@@ -18,12 +18,27 @@ from .metrics import Metric
 from .partials import Partial, as_space
 from .proof import UNPROVEN, Proof
 from .rendering import as_outcome, describe
+from .success import EVENTS, Enclosure
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 P = ParamSpec("P")
-Link = TypeVar("Link", "Transformation", "Measurement")
+Built = TypeVar("Built", bound="DataclassInstance")
+Entered = TypeVar("Entered", bound="Link")
 
 
 _DIGITS = 50
+
+
+class Link(Protocol):
+    """Whatever has an input space."""
+
+    @property
+    def input_domain(self) -> Domain: ...
+
+    @property
+    def input_metric(self) -> Metric: ...
 
 
 def _identity(value: Any) -> Any:
@@ -77,7 +92,7 @@ class Transformation:
             return chain_transformations(self, other)
         if isinstance(other, Measurement):
             return chain_measurement(self, other)
-        if callable(other):
+        if callable(other) and not hasattr(type(other), "__rrshift__"):
             raise SpaceError(
                 "a transformation cannot be chained with a plain function, whose stability is unknown: "
                 "wrap it with make_user_transformation and its stability map"
@@ -85,7 +100,7 @@ class Transformation:
         return NotImplemented
 
     def __rrshift__(self, space: Any) -> Any:
-        return _enter(space, self)
+        return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
@@ -99,9 +114,11 @@ class Measurement:
     ``map(d_in)`` under ``output_measure``. Build one with a ``make_*`` constructor.
 
     ``exact_distribution`` gives the exact law of the outcomes on the function's own argument;
-    ``accuracy_bound`` the accuracy theorem; ``decode`` turns an outcome of the law into what is released.
+    ``accuracy_bound`` the accuracy theorem; ``success_bound(value, event)`` bounds (lower, upper) on the
+    probability of an event of success; ``decode`` turns an outcome of the law into what is released.
     ``n_candidates`` is the number of candidates where it is fixed; where it is not and ``scores_input`` holds,
-    each element of the input is the score of one candidate.
+    each element of the input is the score of one candidate. The releases of an ``interactive`` measurement are
+    queryables, and its map holds for whatever is asked of them.
     """
 
     input_domain: Domain
@@ -112,9 +129,11 @@ class Measurement:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     exact_distribution: Callable[[Any], Mapping[Hashable, Any]] | None = None
     accuracy_bound: Callable[[int, Any], float] | None = None
+    success_bound: Callable[[Any, str], tuple[float, float]] | None = None
     decode: Callable[[Any], Any] = _identity
     n_candidates: int | None = None
     scores_input: bool = True
+    interactive: bool = False
     proof: Proof = UNPROVEN
 
     def __post_init__(self) -> None:
@@ -173,6 +192,25 @@ class Measurement:
         count = _check.count("n_candidates", n_candidates)
         return self.accuracy_bound(count, _check.probability(alpha, "alpha"))
 
+    def success_probability(self, scores: Any, event: str = "exact") -> Enclosure:
+        """Bounds on the probability that the selection on ``scores`` succeeds: proved formulas, no simulation.
+
+        ``"exact"``: the winners are the k best. ``"great"``: they contain the best ceil(k / 10) and none beyond rank
+        floor(1.1 k). ``"good"``: the best ceil(k / 100) and none beyond rank floor(1.5 k). Equal scores may be ranked
+        in any order; the order of the winners does not count. The bounds are as private as ``scores``. They speak of
+        the selection before any post-processing.
+
+        Raises:
+            NotDeclaredError: The measurement declares no probability of success.
+            ParameterError: There is no such event.
+            DataError: ``scores`` is not a member of the input domain, or has fewer than k elements.
+            CapacityError: The computation would be too large.
+        """
+        if self.success_bound is None:
+            raise NotDeclaredError("this measurement declares no probability of success")
+        event = _check.choice("event", event, EVENTS)
+        return Enclosure(*self.success_bound(self.input_domain.validate(scores), event))
+
     def __rshift__(self, other: Any) -> Measurement:
         if isinstance(other, Measurement | Partial):
             raise SpaceError(
@@ -184,19 +222,24 @@ class Measurement:
         return post_process(prepare(self), other)
 
     def __rrshift__(self, space: Any) -> Measurement:
-        return _enter(space, self)
+        return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_measure": self.output_measure})
 
 
-def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
-    """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``."""
+def proven(name: str) -> Callable[[Callable[P, Built]], Callable[P, Built]]:
+    """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``.
 
-    def decorate(constructor: Callable[P, Link]) -> Callable[P, Link]:
+    The parts of the proof that it sets, those of the measurements that it combines, stay.
+    """
+
+    def decorate(constructor: Callable[P, Built]) -> Callable[P, Built]:
         @functools.wraps(constructor)
-        def make(*args: P.args, **kwargs: P.kwargs) -> Link:
-            return replace(constructor(*args, **kwargs), proof=Proof(name))
+        def make(*args: P.args, **kwargs: P.kwargs) -> Built:
+            built: Any = constructor(*args, **kwargs)
+            stated = Proof(name, built.proof.parts, built.proof.assumption)
+            return replace(built, proof=stated)  # type: ignore[no-any-return]
 
         make.proof_name = name  # type: ignore[attr-defined]
         return make
@@ -241,7 +284,8 @@ def _mapped(function: Callable[[Any], Any], d_in: Any, side: Metric | Measure) -
 # end-proof-region: mapped
 
 
-def _enter(space: Any, link: Link) -> Link:
+def enter(space: Any, link: Entered) -> Entered:
+    """``link``, if ``space`` is its input space: ``space >> link``."""
     domain, metric = as_space(space, type(link).__name__)
     if domain != link.input_domain or metric != link.input_metric:
         raise SpaceError(

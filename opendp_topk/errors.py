@@ -18,6 +18,8 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     │   ├── OutOfBoundsError                   ... outside the declared bounds
     │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
     ├── TableError (OSError)               a file could not be read or written
+    ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
+    │   └── BudgetError                        ... the query does not fit what is left of the budget
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
@@ -87,6 +89,14 @@ class ColumnError(DataError, LookupError):
 
 class TableError(TopKError, OSError):
     """A file could not be read as a table, or a result could not be written."""
+
+
+class QueryError(TopKError, RuntimeError):
+    """A queryable is closed, busy with another query, or used from another thread or process."""
+
+
+class BudgetError(QueryError):
+    """A query does not fit what is left of the budget. Nothing was drawn or spent; a smaller query may fit."""
 
 
 class SearchError(TopKError, ValueError):
