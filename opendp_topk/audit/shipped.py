@@ -58,8 +58,7 @@ def constructors() -> dict[str, Callable[..., Measurement]]:
     return {
         name: make
         for name, make in found.items()
-        if list(inspect.signature(make).parameters)[:3] == ["input_domain", "input_metric", "output_measure"]
-        and "_user_" not in name
+        if ".measurements." in inspect.unwrap(make).__module__ and "_user_" not in name
     }
 
 
@@ -122,3 +121,38 @@ def verify_all(budget: int = 60) -> list[tuple[Example, Report | None]]:
             report = verify_with(known, measurement, 1, None, None, budget, None)
         found.append((example, report))
     return found
+
+
+HEADER = """# How tight the privacy maps are
+
+The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
+scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
+with d_in = 2 for noise on all scores). A ratio of 1 says that the map is attained. A smaller one says that no pair that
+was tried does, not that none does; the proofs say which maps are exact suprema. Written by
+`python -m opendp_topk.audit --write docs/tightness.md`.
+"""
+
+
+def row(example: Example) -> tuple[str, ...] | None:
+    """The first columns of the table, which no search decides; None for neighbours that it leaves out."""
+    measurement = example.measurement
+    if measurement.input_metric == LInfDistance():
+        return None
+    own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
+    d_in = MERGED[example.constructor][1] if example.constructor in MERGED else 1
+    return f"`{example.constructor}`", own, type(measurement.output_measure).__name__, f"{measurement.map(d_in):.6g}"
+
+
+def table(found: list[tuple[Example, Report | None]]) -> str:
+    """The results of :func:`verify_all` as a page in Markdown."""
+    lines = [
+        HEADER,
+        "| constructor | arguments | measure | claimed | largest loss | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
+    for example, report in found:
+        columns = row(example)
+        if columns is not None and report is not None:
+            ratio = "-" if report.tightness is None else f"{report.tightness:.4f}"
+            lines.append(f"| {' | '.join(columns)} | {report.loss:.6g} | {ratio} |")
+    return "\n".join(lines) + "\n"

