@@ -19,13 +19,14 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
     ├── TableError (OSError)               a file could not be read or written
     ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
-    │   └── BudgetError                        ... the query does not fit what is left of the budget
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
     ├── DistributionError (ValueError)     a declared distribution is none: a mass is negative, or they miss 1
     ├── PrivacyViolationError (AssertionError)  two neighbouring inputs refute a privacy map
     ├── EntropyError (OSError)             the operating system gave no randomness
+    ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
+    ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 """
@@ -95,10 +96,6 @@ class QueryError(TopKError, RuntimeError):
     """A queryable is closed, busy with another query, or used from another thread or process."""
 
 
-class BudgetError(QueryError):
-    """A query does not fit what is left of the budget. Nothing was drawn or spent; a smaller query may fit."""
-
-
 class SearchError(TopKError, ValueError):
     """No parameter meets the privacy target, or every parameter does."""
 
@@ -128,6 +125,14 @@ class PrivacyViolationError(TopKError, AssertionError):
 
 class EntropyError(TopKError, OSError):
     """The operating system's source of randomness failed."""
+
+
+class LedgerError(TopKError, OSError):
+    """The file of a ledger is damaged, has a newer format, or could not be read or written."""
+
+
+class BudgetError(TopKError, ValueError):
+    """A release or a query does not fit with what is left of a budget. Nothing was debited and nothing was drawn."""
 
 
 class ProofError(TopKError, LookupError):
