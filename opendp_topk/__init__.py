@@ -37,6 +37,7 @@ from .errors import (
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.gaussian import make_gaussian, then_gaussian
+from .measurements.joint_top_k import make_joint_top_k, then_joint_top_k
 from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
 from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
@@ -107,6 +108,7 @@ __all__ = [
     "make_count_by_item",
     "make_exponential_mechanism",
     "make_gaussian",
+    "make_joint_top_k",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_peeled_top_k",
@@ -120,6 +122,7 @@ __all__ = [
     "then_count_by_item",
     "then_exponential_mechanism",
     "then_gaussian",
+    "then_joint_top_k",
     "then_laplace",
     "then_lipschitz_top_k",
     "then_peeled_top_k",
