@@ -27,9 +27,15 @@ def loss(scores: Sequence[Any], output: Output, ordered: bool) -> Fraction:
 
 def law(scores: Sequence[Any], k: int, scale: Fraction, ordered: bool) -> dict[Output, Any]:
     """Probabilities proportional to exp(-loss / scale)."""
-    weights = {s: exp(-loss(scores, s, ordered) / scale) for s in outputs(len(scores), k, ordered)}
+    listed = list(outputs(len(scores), k, ordered))
+    weights = dict(zip(listed, weights_of(scores, listed, scale, ordered), strict=True))
     total = mpmath.fsum(weights.values())
     return {s: weight / total for s, weight in weights.items()}
+
+
+def weights_of(scores: Sequence[Any], listed: Iterable[Output], scale: Fraction, ordered: bool = True) -> list[Any]:
+    """exp(-loss / scale) of the outputs that are listed."""
+    return [exp(-loss(scores, s, ordered) / scale) for s in listed]
 
 
 def holds(scores: Sequence[Any], output: Output, sure: int, reach: int) -> bool:
