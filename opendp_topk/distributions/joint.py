@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
-from math import comb, floor, fsum, perm
+from math import comb, fsum, perm
 from typing import Any
 
 import gmpy2
@@ -112,12 +112,12 @@ def success(
     Raises:
         CapacityError: There are more than 10 winners, or more than 2^24 levels of loss to list.
     """
+    if tau == 0:
+        return 1.0, 1.0  # [exact-top-k]
     if k > _MOST_WINNERS:
         raise CapacityError(
             f"the success probability of the joint mechanism is known for at most {_MOST_WINNERS} winners"
         )
-    if tau == 0:
-        return 1.0, 1.0  # [exact-top-k]
     ladder = ranked(scores, sign)
     step, farthest = mpq(ladder.unit / tau), int(ladder.steps[-1])
     events: list[list[Bound]] = [_event(ladder.steps, k, sure, reach), []]
@@ -129,12 +129,12 @@ def success(
     most = [Fraction(*_count(np.full((1, k), len(scores)), event, ordered)) for event in events]  # [most]
     sums, start = [Fraction(0), Fraction(0)], 0
     while True:
-        end = min(start + max(1, floor(_STAGE / step)), farthest)  # [stage]
+        end = min(start + max(1, int(_STAGE / step)), farthest)  # [stage]
         for levels in _levels(ladder.steps, k, start, end):
             drops = _drops(levels, step)
             for i, found in enumerate(counts(levels[:-1])):
                 sums[i] += Fraction(fsum((drops * found).tolist()))  # [sum]
-        weight = Fraction(*map(int, _weight(end, step).as_integer_ratio()))
+        weight = Fraction(float(_weight(end, step)))
         least = [Fraction(*found) for found in counts(ladder.steps[:1] + end)]  # [least]
         wanted, total = (
             ((known + low * weight) * (1 - _SLACK), (known + high * weight) * (1 + _SLACK))

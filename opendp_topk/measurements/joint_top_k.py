@@ -72,9 +72,9 @@ def make_joint_top_k(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        One sort of the scores and a few hundred counts at most, for whatever scores and scale: a product of k integers
-        for a ranking; k products of integers of k log2 C(d, k) bits for a set. Memory O(d) for a ranking, and
-        O(d + k^2 log2 C(d, k)) bits for a set.
+        One sort of the scores and exact counts at some tens to hundreds of levels of loss: each is a product of k
+        integers for a ranking, and for a set k products of integers of up to k log2 C(d, k) bits. Milliseconds for
+        k up to 100; a set of several hundreds takes seconds. Memory O(d), and for a set k^2 log2 C(d, k) bits.
 
     Proof: proofs/measurements/joint_top_k.tex
 

@@ -26,7 +26,8 @@ from .subsets import below
 
 _LN2 = Fraction(0.6931471805599454)
 _SPARE = 10
-_NEGLIGIBLE = 12
+_NEGLIGIBLE = 8
+_NARROW = 3
 
 
 class Layer(NamedTuple):
@@ -73,7 +74,7 @@ def draw(
 def layers(scores: Ranked, step: Fraction, k: int, ordered: bool) -> list[Layer]:
     """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
 
-    The first starts at 0; the last holds all outputs. Where weight may be, starts are 1 apart.
+    The first starts at 0; the last holds all outputs. Where weight may be, starts are at most 3 apart.
     """
 
     def layer(start: int, end: int) -> Layer:
@@ -93,7 +94,7 @@ def layers(scores: Ranked, step: Fraction, k: int, ordered: bool) -> list[Layer]
     push(last, layer(0, last))
     while open_layers:
         bound, start, end, found = heappop(open_layers)
-        if end - start == 1 or -bound <= heaviest - _NEGLIGIBLE:
+        if end - start <= _NARROW or -bound <= heaviest - _NEGLIGIBLE:
             kept.append(found)
             continue
         middle = (start + end) // 2

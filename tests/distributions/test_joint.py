@@ -183,6 +183,8 @@ def test_chunks_and_stages_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_success_without_noise_and_beyond_its_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     assert succeed([1, 2, 2], Fraction(0), 2, True, 2, 2) == (1.0, 1.0)
+    low, high = succeed([1, 2, 4], Fraction(1, 10**8), 2, True, 2, 2)
+    assert 1 - 1e-11 < low < high == 1
     with pytest.raises(tk.CapacityError, match="at most 10 winners"):
         succeed(list(range(20)), Fraction(1), 11, True, 1, 20)
     monkeypatch.setattr(joint, "_MOST_LEVELS", 20)
