@@ -9,6 +9,8 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
     top10.map(1)
 """
 
+from . import audit as audit
+from .arithmetic import Intervals
 from .candidates import index_candidates
 from .core import Measurement, Transformation
 from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
@@ -40,6 +42,11 @@ from .measurements.gaussian import make_gaussian, then_gaussian
 from .measurements.joint_top_k import make_joint_top_k, then_joint_top_k
 from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
+from .measurements.noisy_top_k_with_gaps import (
+    RankingWithGaps,
+    make_noisy_top_k_with_gaps,
+    then_noisy_top_k_with_gaps,
+)
 from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
 from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
@@ -51,9 +58,11 @@ from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from .partials import Partial
 from .proof import Proof
 from .search import binary_search_chain, binary_search_param
+from .success import Enclosure
 from .tables import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
+from .user_noise import UserNoise
 
 __all__ = [
     "Approximate",
@@ -66,11 +75,13 @@ __all__ = [
     "DataTypeError",
     "DistanceError",
     "Domain",
+    "Enclosure",
     "EntropyError",
     "Exponential",
     "FrameDomain",
     "Gumbel",
     "HalfLogistic",
+    "Intervals",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -92,6 +103,7 @@ __all__ = [
     "ProofError",
     "RangeDistance",
     "RangeDivergence",
+    "RankingWithGaps",
     "SearchError",
     "SelectedCounts",
     "SpaceError",
@@ -99,6 +111,7 @@ __all__ = [
     "TopKError",
     "Transformation",
     "UserDistance",
+    "UserNoise",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "binary_search_chain",
@@ -111,6 +124,7 @@ __all__ = [
     "make_joint_top_k",
     "make_laplace",
     "make_lipschitz_top_k",
+    "make_noisy_top_k_with_gaps",
     "make_peeled_top_k",
     "make_permute_and_flip",
     "make_report_noisy_top_k",
@@ -125,6 +139,7 @@ __all__ = [
     "then_joint_top_k",
     "then_laplace",
     "then_lipschitz_top_k",
+    "then_noisy_top_k_with_gaps",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",

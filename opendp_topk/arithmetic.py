@@ -75,13 +75,17 @@ Interval = tuple[mpfr, mpfr]
 
 # proof-region: intervals
 class Intervals:
-    """Interval arithmetic by MPFR at one precision: lower ends rounded down, upper ends rounded up."""
+    """Interval arithmetic by MPFR at one precision: lower ends rounded down, upper ends rounded up.
+
+    An interval is a pair (lower, upper) of ``gmpy2.mpfr`` numbers. Each method returns one that holds the result of
+    its operation at all points of its arguments.
+    """
 
     def __init__(self, precision: int) -> None:
         self._down = gmpy2.context(precision=precision, round=_DOWN)
         self._up = gmpy2.context(precision=precision, round=_UP)
 
-    def rational(self, value: mpq) -> Interval:
+    def rational(self, value: mpq | int) -> Interval:
         """An interval that holds the rational ``value``."""
         return self._down.add(value, mpfr(0)), self._up.add(value, mpfr(0))  # [rational]
 
@@ -100,6 +104,20 @@ class Intervals:
     def add(self, x: Interval, y: Interval) -> Interval:
         """The sum."""
         return self._down.add(x[0], y[0]), self._up.add(x[1], y[1])  # [add]
+
+    def exp(self, x: Interval) -> Interval:
+        """The exponential."""
+        return self._down.exp(x[0]), self._up.exp(x[1])  # [increasing]
+
+    def multiply(self, x: Interval, y: Interval) -> Interval:
+        """The product of two finite intervals."""
+        ends = [(a, b) for a in x for b in y]
+        return min(self._down.mul(a, b) for a, b in ends), max(self._up.mul(a, b) for a, b in ends)  # [multiply]
+
+    def divide(self, x: Interval, y: Interval) -> Interval:
+        """The quotient of finite intervals; the divisor is positive."""
+        ends = [(a, b) for a in x for b in y]
+        return min(self._down.div(a, b) for a, b in ends), max(self._up.div(a, b) for a, b in ends)  # [divide]
 
 
 # end-proof-region: intervals

@@ -31,7 +31,7 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     _meet(first, second)  # [check-space]
-    law = second.exact_distribution
+    law, success = second.exact_distribution, second.success_bound
     return replace(
         second,
         input_domain=first.input_domain,
@@ -40,6 +40,8 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         privacy_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
         scores_input=False,  # [scores-made]
         exact_distribution=law and (lambda value: law(second.input_domain.validate(first.function(value)))),
+        success_bound=success
+        and (lambda value, event: success(second.input_domain.validate(first.function(value)), event)),  # [success]
         parameters=_joined(first.parameters, second.parameters),
         proof=Proof(CHAINING, _links(first.proof) + _links(second.proof)),
     )

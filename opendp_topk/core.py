@@ -18,6 +18,7 @@ from .metrics import Metric
 from .partials import Partial, as_space
 from .proof import UNPROVEN, Proof
 from .rendering import as_outcome, describe
+from .success import EVENTS, Enclosure
 
 P = ParamSpec("P")
 Link = TypeVar("Link", "Transformation", "Measurement")
@@ -99,7 +100,8 @@ class Measurement:
     ``map(d_in)`` under ``output_measure``. Build one with a ``make_*`` constructor.
 
     ``exact_distribution`` gives the exact law of the outcomes on the function's own argument;
-    ``accuracy_bound`` the accuracy theorem; ``decode`` turns an outcome of the law into what is released.
+    ``accuracy_bound`` the accuracy theorem; ``success_bound(value, event)`` bounds (lower, upper) on the
+    probability of an event of success; ``decode`` turns an outcome of the law into what is released.
     ``n_candidates`` is the number of candidates where it is fixed; where it is not and ``scores_input`` holds,
     each element of the input is the score of one candidate.
     """
@@ -112,6 +114,7 @@ class Measurement:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     exact_distribution: Callable[[Any], Mapping[Hashable, Any]] | None = None
     accuracy_bound: Callable[[int, Any], float] | None = None
+    success_bound: Callable[[Any, str], tuple[float, float]] | None = None
     decode: Callable[[Any], Any] = _identity
     n_candidates: int | None = None
     scores_input: bool = True
@@ -173,6 +176,25 @@ class Measurement:
         count = _check.count("n_candidates", n_candidates)
         return self.accuracy_bound(count, _check.probability(alpha, "alpha"))
 
+    def success_probability(self, scores: Any, event: str = "exact") -> Enclosure:
+        """Bounds on the probability that the selection on ``scores`` succeeds: proved formulas, no simulation.
+
+        ``"exact"``: the winners are the k best. ``"great"``: they contain the best ceil(k / 10) and none beyond rank
+        floor(1.1 k). ``"good"``: the best ceil(k / 100) and none beyond rank floor(1.5 k). Equal scores may be ranked
+        in any order; the order of the winners does not count. The bounds are as private as ``scores``. They speak of
+        the selection before any post-processing.
+
+        Raises:
+            NotDeclaredError: The measurement declares no probability of success.
+            ParameterError: There is no such event.
+            DataError: ``scores`` is not a member of the input domain, or has fewer than k elements.
+            CapacityError: The computation would be too large.
+        """
+        if self.success_bound is None:
+            raise NotDeclaredError("this measurement declares no probability of success")
+        event = _check.choice("event", event, EVENTS)
+        return Enclosure(*self.success_bound(self.input_domain.validate(scores), event))
+
     def __rshift__(self, other: Any) -> Measurement:
         if isinstance(other, Measurement | Partial):
             raise SpaceError(
@@ -196,7 +218,8 @@ def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
     def decorate(constructor: Callable[P, Link]) -> Callable[P, Link]:
         @functools.wraps(constructor)
         def make(*args: P.args, **kwargs: P.kwargs) -> Link:
-            return replace(constructor(*args, **kwargs), proof=Proof(name))
+            link = constructor(*args, **kwargs)
+            return replace(link, proof=Proof(name, assumption=link.proof.assumption))
 
         make.proof_name = name  # type: ignore[attr-defined]
         return make

@@ -22,6 +22,8 @@ from .arithmetic import Interval, Intervals
 from .floatlog import Floats, log_bounds, minus_log1m_bounds
 
 Pair = tuple[Floats, Floats]
+Enclosure = Callable[[mpq, int], Interval]
+"""A function at a rational point, as an interval rounded outward at a precision in bits."""
 _SMALL = 2.0**-7
 
 
@@ -33,16 +35,21 @@ class Noise:
     rational u in [0, 1] (the ends give the ends of the support, which may be infinite).
     ``quantile_floats(U, V)`` takes bounds (lower, upper) on arrays of U and of V = 1 - U, and returns float64
     bounds on F^{-1}.
+    ``is_class_a`` and ``is_lipschitz`` say which conditions the noise meets. For the five noises of this module both
+    are proved; a noise with ``is_proven`` false comes from the caller, who vouches for them.
+    ``survival(z, precision)`` encloses 1 - F at a rational z, where it was given.
     """
 
     name: str
-    quantile: Callable[[mpq, int], Interval]
+    quantile: Enclosure
     quantile_floats: Callable[[Pair, Pair], Pair]
     is_class_a: bool = True
     is_lipschitz: bool = True
+    survival: Enclosure | None = None
+    is_proven: bool = True
 
     def __repr__(self) -> str:
-        return f"{self.name}()"
+        return f"{self.name}()" if self.is_proven else f"UserNoise({self.name!r})"
 
 
 # proof-region: noise

@@ -37,8 +37,8 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     text = f"Text.\n\\pin{{inner/sums.py}}{{sum}}{{{digest}}}\n"
     (tmp_path / "proofs" / "inner" / "sums.tex").write_text(text, encoding="utf-8")
     monkeypatch.setattr(proof, "_PACKAGE", package)
-    proof._status.cache_clear()
-    monkeypatch.setattr(proof, "_status", proof._status.__wrapped__)
+    for name in ("_status", "_own_is_current"):
+        monkeypatch.setattr(proof, name, getattr(proof, name).__wrapped__)
     return tmp_path
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .audit import audit
 from .demo import demo
 from .guard import guarded
 from .plan import plan
@@ -45,6 +46,9 @@ def main(
 
 for command in (plan, release, proofs, demo):
     app.command()(guarded(command))
+
+
+app.add_typer(audit, name="audit")
 
 
 def run() -> None:

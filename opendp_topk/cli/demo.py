@@ -12,6 +12,7 @@ from . import show
 from .options import target
 from .plan import show_plan
 from .planning import Request
+from .record import Winners
 from .release import chained, show_release
 from .stdlib import import_table, public_modules
 
@@ -42,9 +43,9 @@ def demo(
         table = import_table()
     domain = FrameDomain(user=_MODULE, item=_IMPORTS)
     measurement = chained(domain, items, request, request.planned().parameters["scale"])
-    released = measurement(table)
+    winners = Winners.of(measurement(table))
     show.say("", f"3. The release: the {k} names that most modules import", style="bold")
-    show_release(released, measurement, request)
+    show_release(winners, measurement, request)
     show.say("", "4. How to read it", style="bold")
     show.say(*_reading(measurement.map(1)), "")
     show.say("Your own table:", style="bold")

@@ -10,9 +10,9 @@ import typer
 
 from ..errors import ParameterError
 from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+from .mechanisms import NAMES, RELEASES
 
 NEIGHBORS = ("add_remove", "replace")
-RELEASES = ("ranking", "set")
 
 K = Annotated[int, typer.Option("--k", "-k", help="How many items to release.", show_default=False)]
 Epsilon = Annotated[
@@ -46,6 +46,21 @@ ReleaseOption = Annotated[
     str,
     typer.Option(
         "--release", metavar="|".join(RELEASES), help="ranking: best first. set: which items, not their order."
+    ),
+]
+MechanismOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"How the items are chosen: {', '.join(NAMES)}. If not given: report_noisy_top_k for a ranking or with "
+        "--counts, canonical for a set. plan --compare shows them side by side.",
+        show_default=False,
+    ),
+]
+CountsOption = Annotated[
+    bool,
+    typer.Option(
+        "--counts", help="Release a noisy count of users with each item, at half of the cost; it may be below zero."
     ),
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import sys
@@ -61,22 +63,21 @@ class Destination:
         return self
 
     def write(self, record: dict[str, Any]) -> None:
-        """Write ``record`` as JSON.
+        """Write ``record`` as JSON; to a file whose name ends in .csv, the items alone, as a table.
 
         Raises:
             TableError: The file could not be written; nothing of it is left.
         """
         if self._stdout:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-            sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=encoding != "utf8") + "\n")
+            sys.stdout.write(_as_json(record, ensure_ascii=encoding != "utf8"))
             sys.stdout.flush()
         if self._claim is None:
             return
         reason = None
         try:
             with self._claim.open("w", encoding="utf-8", newline="\n") as stream:
-                json.dump(record, stream, indent=2, ensure_ascii=False)
-                stream.write("\n")
+                stream.write(_as_csv(record) if self._target.suffix.lower() == ".csv" else _as_json(record))
                 stream.flush()
                 os.fsync(stream.fileno())
             self._publish(self._claim)
@@ -99,3 +100,21 @@ class Destination:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._claim is not None:
             self._claim.unlink(missing_ok=True)
+
+
+def _as_json(record: dict[str, Any], *, ensure_ascii: bool = False) -> str:
+    return json.dumps(record, indent=2, ensure_ascii=ensure_ascii) + "\n"
+
+
+def _as_csv(record: dict[str, Any]) -> str:
+    """One line an item under a header: rank (of a ranking), item, count (where counts were released)."""
+    columns = {"item": record["items"]}
+    if record["release"] == "ranking":
+        columns = {"rank": range(1, len(record["items"]) + 1), **columns}
+    if "counts" in record:
+        columns["count"] = record["counts"]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()

@@ -7,10 +7,25 @@ from typing import Annotated
 
 import typer
 
+from ..errors import ParameterError
 from . import show
 from .candidates import read_candidates
-from .options import NEIGHBORS, RELEASES, Epsilon, K, NeighborsOption, ReleaseOption, Rho, Users, target
+from .compare import show_comparison
+from .mechanisms import RELEASES
+from .options import (
+    NEIGHBORS,
+    CountsOption,
+    Epsilon,
+    K,
+    MechanismOption,
+    NeighborsOption,
+    ReleaseOption,
+    Rho,
+    Users,
+    target,
+)
 from .planning import Request
+from .proxy import Scores, read_proxy
 
 
 def plan(
@@ -27,31 +42,57 @@ def plan(
     alpha: Annotated[
         float, typer.Option(help="The accuracy guarantee may fail with this probability.", metavar="ALPHA")
     ] = 0.05,
+    mechanism: MechanismOption = None,
+    counts: CountsOption = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
+    ] = False,
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A .parquet or .csv file with a column named count, one row a candidate: counts of users that are "
+            "public (published, say) or made up. Candidates without a row count 0. It says how likely "
+            "the exact top-k would be on such counts. Never give it the private counts.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Say what a release would cost, without data.
+    """Say what a release would cost, without private data.
 
     No table is read. The scale of the noise is the smallest that meets the privacy target.
 
     \b
     Example:
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1
+      opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
     """
     goal = target(epsilon, rho)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
-    show_plan(Request(k, number, goal, users, neighbors, release), alpha)
+    request = Request(k, number, goal, users, neighbors, release, mechanism, counts)
+    scores = None if proxy is None else read_proxy(proxy, number)
+    if compare and (counts or mechanism is not None):
+        raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
+    if compare:
+        show_comparison(request, alpha, scores)
+    else:
+        show_plan(request, alpha, scores)
 
 
-def show_plan(request: Request, alpha: float = 0.05) -> None:
+def show_plan(request: Request, alpha: float = 0.05, proxy: Scores | None = None) -> None:
     """Print the plan for ``request``."""
     measurement = request.planned()
-    guarantee = show.guarantee(measurement, request, alpha)
-    show.rows(
-        [
-            ("question", f"which {request.k} of {request.n_candidates} candidates do most users have?"),
-            ("mechanism", show.noise(measurement)),
-            ("scale", f"{measurement.parameters['scale']} (the smallest that meets the target)"),
-            ("cost", show.cost(measurement, request)),
-            ("accuracy", guarantee),
-            ("proof", show.proofs(measurement)),
-        ]
-    )
+    fields = [
+        ("question", f"which {request.k} of {request.n_candidates} candidates do most users have?"),
+        ("mechanism", show.mechanism(measurement, request)),
+        ("scale", show.scale(measurement)),
+        ("cost", show.cost(measurement, request)),
+        ("accuracy", show.guarantee(measurement, request, alpha)),
+    ]
+    if request.counts:
+        fields.append(("counts", show.count_guarantee(measurement, request, alpha)))
+    if proxy is not None:
+        with show.working("computing"):
+            success = request.success(measurement, proxy)
+        fields.append(("on the proxy", show.success(success, request)))
+    show.rows([*fields, ("proof", show.proofs(measurement))])

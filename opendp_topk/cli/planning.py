@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from .. import _check
+from ..arithmetic import exact
 from ..core import Measurement, Transformation
+from ..distributions.discrete import largest_noise
 from ..domains import AtomDomain, FrameDomain, VectorDomain
-from ..errors import ParameterError, SearchError
-from ..measurements.report_noisy_top_k import then_report_noisy_top_k
-from ..metrics import UserDistance
+from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError
+from ..measures import ZeroConcentratedDivergence
+from ..metrics import LInfDistance, UserDistance
 from ..search import binary_search_chain
+from ..success import Enclosure
 from ..transformations.count_by_item import make_count_by_item
-from .options import NEIGHBORS, RELEASES, Target
+from .mechanisms import RELEASES, Mechanism, chosen, default
+from .options import NEIGHBORS, Target
+from .proxy import Scores
+
+_MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,8 @@ class Request:
     users: int = 1
     neighbors: str = "add_remove"
     release: str = "ranking"
+    mechanism: str | None = None
+    counts: bool = False
 
     def __post_init__(self) -> None:
         _check.count("--users", self.users)
@@ -32,11 +43,18 @@ class Request:
         _check.choice("--release", self.release, RELEASES)
         _check.count("the number of candidates", self.n_candidates)
         _check.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
+        _ = self.row
+
+    @property
+    def row(self) -> Mechanism:
+        """The mechanism that is asked for, or the default."""
+        name = default(self.release, self.counts) if self.mechanism is None else self.mechanism
+        return chosen(name, self.k, self.release, self.counts)
 
     def on(self, count: Transformation, scale: float) -> Measurement:
         """The selection with this scale, behind ``count``."""
-        measurement: Measurement = count >> then_report_noisy_top_k(
-            self.target.measure, k=self.k, scale=scale, release=self.release
+        measurement: Measurement = count >> self.row.build(
+            self.target.measure, self.k, scale, self.release, self.counts
         )
         return measurement
 
@@ -57,6 +75,35 @@ class Request:
         except SearchError:
             pass
         raise ParameterError(f"no finite scale meets so small a target: raise --{self.target.measure.symbol}")
+
+    def shortfall(self, measurement: Measurement, alpha: Fraction) -> float | None:
+        """By how many users a winner may fall short with probability at least 1 - alpha: the accuracy theorem.
+
+        Counts are integers, so that the bound is rounded down to one. None where counting the releases takes too long.
+        """
+        factors = self.k if self.release == "ranking" else min(self.k, self.n_candidates - self.k)
+        if self.row.numbered and factors > _MOST_FACTORS:
+            return None
+        bound = measurement.accuracy(self.n_candidates, alpha)
+        return bound if math.isinf(bound) else math.floor(bound)
+
+    def success(self, measurement: Measurement, counts: Scores) -> Enclosure | None:
+        """Bounds on the probability that the exact top-k is released, in any order, if these were the counts.
+
+        None where it is not known.
+        """
+        scale = measurement.parameters["scale"]
+        space = VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)
+        selection: Measurement = space >> self.row.build(self.target.measure, self.k, scale, self.release, counts=False)
+        try:
+            return selection.success_probability(counts, "exact")
+        except (NotDeclaredError, CapacityError):
+            return None
+
+    def deviation(self, measurement: Measurement, alpha: Fraction) -> float:
+        """By how many users any of the k noisy counts may be off with probability at least 1 - alpha."""
+        scale = exact(measurement.parameters["count_scale"])
+        return largest_noise(scale, self.k, alpha, gaussian=isinstance(self.target.measure, ZeroConcentratedDivergence))
 
 
 def _uncounted(n_candidates: int, neighbors: str) -> Transformation:

@@ -9,8 +9,8 @@ import typer
 from rich.text import Text
 
 from .. import proof
+from ..audit import proofs as claims
 from ..audit.latex import build
-from ..audit.proofs import registry
 from ..errors import ParameterError, ProofError
 from . import show
 from .guard import DATA
@@ -40,13 +40,13 @@ def proofs(
         raise ParameterError("--pdf needs the NAME of a constructor or document: opendp-topk proofs lists them")
     if out is not None and not pdf:
         raise ParameterError("--out is the folder of the PDF: add --pdf")
-    states = _list() if name is None else _show(_document(name), pdf, out)
+    states = _list() if name is None else _show(document_of(name), pdf, out)
     if any(state in _BAD for state in states):
         raise typer.Exit(DATA)
 
 
 def _list() -> list[str]:
-    constructors = registry()
+    constructors = claims()
     named = {row.document for row in constructors}
     others = [name for name in proof.documents() if name not in named]
     states = [proof.Proof(name).status for name in others]
@@ -70,9 +70,9 @@ def _list() -> list[str]:
     return [row.status for row in constructors] + states
 
 
-def _document(name: str) -> str:
+def document_of(name: str) -> str:
     """The document of a constructor (with or without its ``make_``), or the one of that name."""
-    for row in registry():
+    for row in claims():
         if name in (row.constructor, row.constructor.removeprefix("make_")) and row.document is not None:
             return row.document
     stem = name.removeprefix("proofs/").removesuffix(".tex")
@@ -85,7 +85,7 @@ def _show(document: str, pdf: bool, out: str | None) -> list[str]:
     if proof.document(document) is None:
         raise ProofError(f"the document proofs/{document}.tex is missing")
     state = proof.Proof(document).status
-    makers = [row.constructor for row in registry() if row.document == document]
+    makers = [row.constructor for row in claims() if row.document == document]
     about = [("constructor", ", ".join(makers))] if makers else []
     pins = Text("\n").join(
         Text.assemble(f"{pin.digest} (", show.status(_state(pin)), f") region {pin.region} of {pin.source}")

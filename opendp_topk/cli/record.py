@@ -1,13 +1,17 @@
-"""The record of a release, for programs: everything public about it, and no count or score."""
+"""What was released, and its record for programs: everything public about it, and no exact count or score."""
 
 from __future__ import annotations
 
 import hashlib
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
 from importlib import metadata
 from typing import Any
 
 from ..core import Measurement
 from ..proof import Proof
+from .planning import Request
 
 FORMAT = "opendp_topk.release.v1"
 
@@ -20,23 +24,39 @@ def version() -> str:
         return "unknown"
 
 
-def record(items: list[Any], measurement: Measurement, users: int, neighbors: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Winners:
+    """The items that were released, in order, and a noisy count of each where counts were asked for."""
+
+    items: list[Any]
+    counts: list[int] | None = None
+
+    @classmethod
+    def of(cls, released: Any) -> Winners:
+        """What a measurement released: one item, a list of items, or a tuple of both lists."""
+        if hasattr(released, "counts"):
+            return cls(released.indices, [int(count) for count in released.counts])
+        return cls(released if isinstance(released, list) else [released])
+
+
+def record(winners: Winners, measurement: Measurement, request: Request) -> dict[str, Any]:
     """What was released, what it cost, how, and why that is so.
 
     Args:
-        items: What ``measurement`` released, in order.
+        winners: What ``measurement`` released.
         measurement: The whole chain, from the table to the items.
-        users: d_in, the number of users by which neighbouring tables differ.
-        neighbors: ``"add_remove"`` or ``"replace"``.
+        request: What was asked for.
     """
-    parameters = dict(measurement.parameters)
+    parameters = {name: plain(value) for name, value in measurement.parameters.items()}
+    users = request.users
     return {
         "format": FORMAT,
-        "items": items,
-        "release": parameters["release"],
+        "items": winners.items,
+        **({} if winners.counts is None else {"counts": winners.counts}),
+        "release": request.release,
         "measure": type(measurement.output_measure).__name__,
         "symbol": measurement.output_measure.symbol,
-        "neighbors": neighbors,
+        "neighbors": request.neighbors,
         "d_in": users,
         "d_out": measurement.map(users),
         "mechanism": {name: value for name, value in parameters.items() if name != "scale"},
@@ -51,7 +71,14 @@ def record(items: list[Any], measurement: Measurement, users: int, neighbors: st
 
 def links(proof: Proof) -> list[Proof]:
     """The documents on which a chain rests: those of its links, and the chain rules."""
-    return [*proof.parts, Proof(proof.name)]
+    return [*proof.parts, Proof(proof.name, assumption=proof.assumption)]
+
+
+def plain(value: Any) -> Any:
+    """A fraction as a float, or as an integer where it is beyond all floats; another value as it is."""
+    if not isinstance(value, Fraction):
+        return value
+    return float(value) if abs(value) <= sys.float_info.max else int(value)
 
 
 def _document(proof: Proof) -> dict[str, Any]:

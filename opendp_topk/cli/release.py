@@ -19,10 +19,22 @@ from ..transformations.count_by_item import then_count_by_item
 from . import show
 from .candidates import as_integers, read_candidates
 from .guard import Interrupted
-from .options import NEIGHBORS, RELEASES, Epsilon, K, NeighborsOption, ReleaseOption, Rho, Users, target
+from .mechanisms import RELEASES
+from .options import (
+    NEIGHBORS,
+    CountsOption,
+    Epsilon,
+    K,
+    MechanismOption,
+    NeighborsOption,
+    ReleaseOption,
+    Rho,
+    Users,
+    target,
+)
 from .output import STDOUT, Destination
 from .planning import Request
-from .record import record
+from .record import Winners, record
 
 PUBLIC = (
     "The list of candidates must be public: one that was taken from the table would itself reveal who is in it. "
@@ -50,18 +62,22 @@ def release(
     neighbors: NeighborsOption = NEIGHBORS[0],
     users: Users = 1,
     kind: ReleaseOption = RELEASES[0],
+    mechanism: MechanismOption = None,
+    counts: CountsOption = False,
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Write a JSON record here; - prints it on standard output instead of the table."
+            metavar="FILE",
+            help="Write a JSON record here, or to a name that ends in .csv a table of the items alone; - prints the "
+            "record on standard output instead of the table.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")] = False,
 ) -> None:
     """Release the k items that most users have.
 
-    Only the items are released, never a count or a score. The noise is the least that meets the privacy target:
-    exponential for --epsilon, Gumbel for --rho. A user counts once for an item, however many rows say so.
+    Only the items are released, and with --counts a noisy count of each; never an exact count. The noise is the
+    least that meets the privacy target. A user counts once for an item, however many rows say so.
 
     \b
     Example:
@@ -71,7 +87,7 @@ def release(
     goal = target(epsilon, rho)
     domain = FrameDomain(user=user, item=item)
     listed = read_candidates(candidates)
-    request = Request(k, len(listed), goal, users, neighbors, kind)
+    request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts)
     scale = request.planned().parameters["scale"]
     with Destination(out, force=force, keep=(table, candidates)) as destination:
         with show.working("reading and counting"):
@@ -79,21 +95,21 @@ def release(
             domain.validate(rows)
             items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
             measurement = chained(domain, items, request, scale)
-            released = measurement(rows)
+            winners = Winners.of(measurement(rows))
         failure: Exception | None = None
         try:
             with _uninterrupted():
-                destination.write(record(released, measurement, users, neighbors))
+                destination.write(record(winners, measurement, request))
         except TableError as error:
             failure = error
         try:
             if out != STDOUT:
-                show_release(released, measurement, request)
+                show_release(winners, measurement, request)
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
         if failure is not None:
             raise failure
-        show.note(f"The record was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
+        show.note(f"The release was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
 
 
 def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
@@ -102,14 +118,28 @@ def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale
     return request.on(count, scale) >> index_candidates(items)
 
 
-def show_release(released: list[Any], measurement: Measurement, request: Request) -> None:
+def show_release(winners: Winners, measurement: Measurement, request: Request) -> None:
     """Print the release for people."""
-    if request.release == "ranking":
-        show.table(("rank", "item"), ((str(t), show.item(one)) for t, one in enumerate(released, start=1)), right=1)
-    else:
-        show.table(("items, in the order of the candidates",), ([show.item(one)] for one in released))
+    ranked, counts = request.release == "ranking", winners.counts
+    headers = [
+        *(["rank"] if ranked else []),
+        *(["noisy count"] if counts is not None else []),
+        "item" if ranked else "items, in the order of the candidates",
+    ]
+    columns = [
+        *([map(str, range(1, request.k + 1))] if ranked else []),
+        *([map(str, counts)] if counts is not None else []),
+        map(show.item, winners.items),
+    ]
+    show.table(headers, zip(*columns, strict=True), right=range(len(columns) - 1))
     show.say("")
-    show.rows([("cost", show.cost(measurement, request)), ("proof", show.proofs(measurement))])
+    show.rows(
+        [
+            *([("counts", show.count_guarantee(measurement, request))] if counts is not None else []),
+            ("cost", show.cost(measurement, request)),
+            ("proof", show.proofs(measurement)),
+        ]
+    )
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -17,11 +17,21 @@ from rich.text import Text
 
 from .. import _check
 from ..core import Measurement
+from ..success import Enclosure
 from .planning import Request
-from .record import links
+from .record import links, plain
 
 _WIDEST = 100
 _MEASURES = {"epsilon": "pure differential privacy", "rho": "zero-concentrated differential privacy"}
+_COUNT_NOISE = {"epsilon": "Laplace", "rho": "Gaussian"}
+_NAMES = {
+    "Exponential": "exponential",
+    "HalfLogistic": "half-logistic",
+    "Logistic": "logistic",
+    "exponential": "the exponential mechanism",
+    "permute_and_flip": "permute-and-flip",
+}
+_NO_BOUND = "none: the scale is near the largest number that the computer holds"
 _STYLES = {"current": "green", "stale": "bold red", "missing": "bold red", "unproven": "yellow"}
 
 
@@ -55,11 +65,11 @@ def rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
             screen.print(Text.assemble(((name if number == 0 else "").ljust(indent), "bold"), line), soft_wrap=True)
 
 
-def table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, right: int = 0) -> None:
-    """A table whose first ``right`` columns are aligned to the right."""
+def table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, right: Container[int] = ()) -> None:
+    """A table whose columns at the positions ``right`` are aligned to the right."""
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for position, header in enumerate(headers):
-        grid.add_column(header, justify="right" if position < right else "left", overflow="fold")
+        grid.add_column(header, justify="right" if position in right else "left", overflow="fold")
     for line in lines:
         grid.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in line))
     console().print(grid)
@@ -92,20 +102,34 @@ def working(what: str) -> Iterator[None]:
 def cost(measurement: Measurement, request: Request) -> str:
     """The exact privacy loss, with the neighbours to whom it applies."""
     measure = measurement.output_measure
-    who = "1 user" if request.users == 1 else f"{request.users} users"
-    how = "added or removed" if request.neighbors == "add_remove" else "replaced"
     return (
-        f"{measure.symbol} = {measurement.map(request.users)} for {who} {how} "
+        f"{measure.symbol} = {measurement.map(request.users)} {neighbours(request)} "
         f"({type(measure).__name__}: {_MEASURES[measure.symbol]})"
     )
 
 
-def noise(measurement: Measurement) -> str:
+def neighbours(request: Request) -> str:
+    """Whom the cost protects."""
+    how = "added or removed" if request.neighbors == "add_remove" else "replaced"
+    return f"for {_users(request.users)} {how}"
+
+
+def mechanism(measurement: Measurement, request: Request) -> str:
     """The mechanism in words."""
+    named = {name: _NAMES.get(value, value) for name, value in measurement.parameters.items()}
+    what = "ranking, best first" if request.release == "ranking" else "set, without order"
+    then = f"; then discrete {_COUNT_NOISE[request.target.measure.symbol]} noise on each winner's count"
+    words = request.row.words.format_map(named)
+    return f"{request.row.name} ({what}): {words}{then if request.counts else ''}"
+
+
+def scale(measurement: Measurement) -> str:
+    """The scale, and that of the counts."""
     parameters = measurement.parameters
-    kind = {"exponential": "exponential", "gumbel": "Gumbel"}.get(parameters["noise"].lower(), parameters["noise"])
-    what = "ranking, best first" if parameters["release"] == "ranking" else "set, without order"
-    return f"report noisy top-{parameters['k']} ({what}): independent {kind} noise on each count of distinct users"
+    if "count_scale" not in parameters:
+        return f"{parameters['scale']} (the smallest that meets the target)"
+    counts = plain(parameters["count_scale"])
+    return f"{parameters['scale']}, and {counts} for the counts (the smallest that meet the target)"
 
 
 def proofs(measurement: Measurement) -> Text:
@@ -117,18 +141,75 @@ def proofs(measurement: Measurement) -> Text:
     return lines
 
 
+def sure(alpha: float) -> tuple[Fraction, str]:
+    """The probability of failure as an exact number, and that of success in words, which is never rounded."""
+    exactly = Fraction(str(_check.probability(alpha, "--alpha")))
+    percent = f"{float(100 * (1 - exactly)):.6g}"
+    return exactly, f"{percent} %" if Fraction(percent) == 100 * (1 - exactly) else f"1 - {alpha}"
+
+
 def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
     """The accuracy theorem in words. Counts are integers, so that the bound may be rounded down to one."""
-    exactly = Fraction(str(_check.probability(alpha, "--alpha")))
-    bound = measurement.accuracy(request.n_candidates, exactly)
-    percent = f"{float(100 * (1 - exactly)):.6g}"
-    sure = f"{percent} %" if Fraction(percent) == 100 * (1 - exactly) else f"1 - {alpha}"
-    if math.isinf(bound):
-        return "none: the scale is near the largest number that the computer holds"
-    users = math.floor(bound)
-    how = f"a count within {'1 user' if users == 1 else f'{users} users'} of" if users else "exactly"
-    winner = "t-th released item" if request.release == "ranking" else "t-th most frequent of the released items"
-    return (
-        f"with probability at least {sure}, for every t from 1 to {request.k} the {winner} "
-        f"has {how} the t-th largest count"
-    )
+    exactly, words = sure(alpha)
+    users = request.shortfall(measurement, exactly)
+    if users is None:
+        return "not computed: the possible releases are too many to count"
+    if users == math.inf:
+        return _NO_BOUND
+    near = f"a count within {_users(users)} of"
+    if request.row.ranked:
+        winner = "t-th released item" if request.release == "ranking" else "t-th most frequent of the released items"
+        return (
+            f"with probability at least {words}, for every t from 1 to {request.k} the {winner} "
+            f"has {near if users else 'exactly'} the t-th largest count"
+        )
+    reach = f"{near if users else 'at least'} the {largest(request.k)} count"
+    return f"with probability at least {words}, every released item has {reach}"
+
+
+def count_guarantee(measurement: Measurement, request: Request, alpha: float = 0.05) -> str:
+    """How far the noise may drive the counts, in words."""
+    exactly, words = sure(alpha)
+    users = request.deviation(measurement, exactly)
+    if users == math.inf:
+        return _NO_BOUND
+    near = f"within {_users(users)} of" if users else "exactly"
+    return f"with probability at least {words}, every noisy count is {near} the true count"
+
+
+def success(enclosure: Enclosure | None, request: Request) -> str:
+    """The probability of an exact release on the proxy, in words."""
+    if enclosure is None:
+        return "the probability of the exact release is not known for this mechanism, or too long to compute"
+    return f"{exact(request)} has probability {probability(enclosure)}"
+
+
+def exact(request: Request) -> str:
+    """The event that the release is as good as can be, in words."""
+    return f"the exact top-{request.k}" + (", in any order," if request.k > 1 else "")
+
+
+def probability(enclosure: Enclosure | None) -> str:
+    """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
+    if enclosure is None:
+        return "-"
+    lower, upper = enclosure
+    if upper < 0.0005:
+        return "0" if upper == 0 else "< 0.001"
+    if lower >= 0.9995:
+        return "1" if lower == 1 else "> 0.999"
+    if f"{lower:.3f}" == f"{upper:.3f}":
+        return f"{lower:.3f}"
+    return f"{math.floor(lower * 1000) / 1000:.3f}-{math.ceil(upper * 1000) / 1000:.3f}"
+
+
+def _users(number: float) -> str:
+    return "1 user" if number == 1 else f"{number} users"
+
+
+def largest(rank: int) -> str:
+    """Largest, 2nd largest, 3rd largest, 4th largest."""
+    if rank == 1:
+        return "largest"
+    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank}{ending} largest"

@@ -6,25 +6,35 @@ Proof: proofs/measurements/one_shot.tex
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 from ..arithmetic import round_up
 from ..distributions import one_shot as laws
+from ..distributions import success, union_bound
 from ..measures import MaxDivergence, Measure, RangeDivergence
 from ..noise import Exponential, Gumbel, Laplace, Logistic, Noise
 from ..samplers import race
 from ._permute_and_flip_range import permute_and_flip_range
-from ._selection import Engine
+from ._selection import Engine, Success
 
 
 # proof-region: one_shot
 def one_shot(noise: Noise) -> Engine:
-    """The selection of the k best of scores with independent ``noise``, one of the five."""
+    """The selection of the k best of scores with independent ``noise``; of a noise of the caller's no law is known."""
+    accuracy = laws.accuracy if noise.is_proven else union_bound.accuracy
     return Engine(
         sample=lambda scores, tau, k, sign, ordered: race.top_k(scores, tau, noise, k, sign=sign, ordered=ordered),
         loss=lambda measure, k, size, ordered, r: one_shot_loss(measure, noise, k, size, ordered, r),
-        law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, ordered),
-        accuracy=lambda n, k, tau, alpha: laws.accuracy(noise, n, k, tau, alpha),
+        law=partial(laws.law, noise) if noise.is_proven else None,
+        accuracy=lambda n, k, tau, alpha: accuracy(noise, n, k, tau, alpha),
+        success=_success(noise) if noise.is_proven else None,
     )  # [engine]
+
+
+def _success(noise: Noise) -> Success:
+    return lambda scores, tau, k, sign, ordered, sure, reach: success.probability(
+        noise, scores, tau, k, sign, sure, reach
+    )
 
 
 def one_shot_loss(measure: Measure, noise: Noise, k: int, size: int | None, ordered: bool, r: Fraction) -> float:

@@ -22,8 +22,10 @@ from ..errors import DataLengthError, ParameterTypeError
 from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from ..metrics import ScoreMetric
 from ..samplers import noiseless
+from ..success import ranks
 
 Scores = NDArray[Any]
+Success = Callable[[Scores, Fraction, int, int, bool, int, int], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,17 @@ class Engine:
 
     ``sample(scores, tau, k, sign, ordered)`` draws a release for a scale tau > 0.
     ``loss(measure, k, size, ordered, r)`` is what it costs at range distance r > 0 in units of the scale.
-    ``law(scores, noiseless, k, ordered)`` is the law for scores in units of the scale, larger being better.
+    ``law(scores, noiseless, k, ordered)`` is the law for scores in units of the scale, larger being better, if known.
     ``accuracy(n_candidates, k, tau, alpha)`` is the bound of its accuracy theorem.
+    ``success(scores, tau, k, sign, ordered, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the
+    winners contain the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
     """
 
     sample: Callable[[Scores, Fraction, int, int, bool], NDArray[np.int64]]
     loss: Callable[[Measure, int, int | None, bool, Fraction], float]
-    law: Callable[[list[Fraction], bool, int, bool], dict[Hashable, Any]]
+    law: Callable[[list[Fraction], bool, int, bool], dict[Hashable, Any]] | None
     accuracy: Callable[[int, int, Fraction, Any], float]
+    success: Success | None = None
 
 
 # proof-region: selection
@@ -84,8 +89,17 @@ def selection(
         return engine.loss(output_measure, k, size, ordered, exact(range_distance) / tau)  # [loss]
 
     def law(scores: Scores) -> dict[Hashable, Any]:
+        assert engine.law is not None
         units = [sign * Fraction(score) / (tau or 1) for score in scores.tolist()]  # [scaled]
         return engine.law(units, tau == 0, k, ordered)  # [law]
+
+    def success(scores: Scores, event: str) -> tuple[float, float]:
+        d = len(scores)
+        if k > d:
+            raise DataLengthError(f"scores must hold at least k elements ({k})")
+        if tau == 0 or k == d or engine.success is None:
+            return 1.0, 1.0  # [certain]
+        return engine.success(scores, tau, k, sign, ordered, *ranks(event, k, d))  # [success]
 
     return Measurement(
         input_domain=input_domain,
@@ -94,8 +108,9 @@ def selection(
         function=function,
         privacy_map=privacy_map,
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
-        exact_distribution=law,
+        exact_distribution=law if engine.law else None,
         accuracy_bound=lambda n, alpha: engine.accuracy(n, k, tau, alpha),  # [accuracy]
+        success_bound=success if engine.success else None,  # [declared]
         decode=lambda outcome: np.array(outcome, dtype=np.int64),
         n_candidates=size,
     )

@@ -14,6 +14,7 @@ from .._check import Number
 from ..arithmetic import exact, round_up
 from ..core import Measurement, proven
 from ..distributions import canonical as laws
+from ..distributions import canonical_success
 from ..domains import VectorDomain
 from ..errors import ParameterError
 from ..measures import MaxDivergence, Measure, RangeDivergence
@@ -146,6 +147,9 @@ def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> Engine:
         loss=loss,
         law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, gamma, capped),  # [law]
         accuracy=lambda n, k, tau, alpha: laws.accuracy(n, k, gamma, tau, alpha),
+        success=lambda scores, tau, k, sign, ordered, sure, reach: canonical_success.probability(
+            noise, scores, tau, gamma, k, sign, capped, sure, reach
+        ),
     )
 
 

@@ -121,6 +121,7 @@ def _joint(rankings: bool) -> Engine:
         loss=loss,
         law=laws.law,  # [law]
         accuracy=lambda n, k, tau, alpha: laws.accuracy(n, k, rankings, tau, alpha),  # [accuracy]
+        success=laws.success,  # [success]
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import _check
 from .._check import Number
 from ..core import Measurement, proven
@@ -11,6 +13,7 @@ from ..measures import Measure
 from ..metrics import ScoreMetric
 from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
 from ..partials import partial
+from ..proof import Proof
 from ._one_shot import one_shot
 from ._selection import selection
 
@@ -31,7 +34,8 @@ def make_lipschitz_top_k(
 
     Independent noise of scale ``scale`` is added to every score at once, and the indices of the k largest
     (smallest) sums are released. A ranking needs noise of class A, f(z + c) >= e^{-c} f(z); for a set it is enough
-    that ln(1 - F) is 1-Lipschitz. All five noises meet both conditions.
+    that ln(1 - F) is 1-Lipschitz. All five noises of the library meet both conditions; of your own noise it is you
+    who vouches for its condition, and the measurement is marked as unproven.
 
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
@@ -41,7 +45,8 @@ def make_lipschitz_top_k(
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
             lowest index first among equal scores, with an infinite privacy loss.
-        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
+        noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``; or a noise of your
+            own, ``UserNoise(...)``.
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
         release: ``"ranking"`` for an ordered release, ``"set"`` for an unordered one.
 
@@ -62,6 +67,7 @@ def make_lipschitz_top_k(
         Exponential, k >= 2             min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         HalfLogistic                    min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         Laplace, Logistic               m r                  2 m r                    (m r)^2 / 2
+        UserNoise                       min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         ==============================  ===================  =======================  ==========================
 
         where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in
@@ -70,7 +76,8 @@ def make_lipschitz_top_k(
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th
         best score. With c = ln(d / alpha) and C = ln(2 d / alpha) the bound is scale ln(d k / alpha) for Gumbel,
-        scale c for exponential, scale C for half-logistic, 2 scale c for Laplace, 2 scale C for logistic noise.
+        scale c for exponential, scale C for half-logistic, 2 scale c for Laplace, 2 scale C for logistic noise, and
+        scale (F^{-1}(1 - b) - F^{-1}(b)) with b = alpha / (2 d) for a noise of your own, whose exact law is not known.
 
     Raises:
         ParameterError: ``k``, ``scale``, ``noise``, ``optimize`` or ``release`` is out of range or of the wrong type.
@@ -79,7 +86,8 @@ def make_lipschitz_top_k(
 
     Runtime:
         One pass over the scores and O(k log d) noise draws where most scores lie below the k best noisy ones;
-        O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes.
+        O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes. The first release with a noise of
+        your own evaluates its quantile at 4,096 points; the table is kept.
 
     Proof: proofs/measurements/lipschitz_top_k.tex
 
@@ -98,14 +106,15 @@ def make_lipschitz_top_k(
         60
     """
     # proof-region: lipschitz_top_k
-    noise = _check.instance("noise", noise, Noise, "Gumbel(), Exponential(), HalfLogistic(), Laplace() or Logistic()")
+    kinds = "Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic() or UserNoise(...)"
+    noise = _check.instance("noise", noise, Noise, kinds)
     if release == "ranking" and not noise.is_class_a:  # [class-a]
         raise ParameterError('noise must be of class A for release="ranking": choose another, or release="set"')
     if not noise.is_lipschitz:  # [lipschitz]
         raise ParameterError("noise must be Lipschitz: choose one of the five noises of the library")
-    if noise not in (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()):  # [known]
-        raise ParameterError("noise must be Gumbel(), Exponential(), HalfLogistic(), Laplace() or Logistic()")
-    return selection(
+    if noise.is_proven and noise not in (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()):  # [known]
+        raise ParameterError(f"noise must be {kinds}")
+    measurement = selection(
         one_shot(noise),
         {"mechanism": "lipschitz_top_k", "noise": noise.name},
         input_domain,
@@ -116,6 +125,8 @@ def make_lipschitz_top_k(
         optimize=optimize,
         release=release,
     )
+    supplied = None if noise.is_proven else Proof(None, assumption=f"the caller supplied the noise {noise.name}")
+    return replace(measurement, proof=supplied) if supplied else measurement  # [supplied]
     # end-proof-region: lipschitz_top_k
 
 

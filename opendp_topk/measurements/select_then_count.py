@@ -78,7 +78,9 @@ def make_select_then_count(
         exact rational, rounded up once.
 
     Accuracy:
-        The selection's: see ``make_report_noisy_top_k``.
+        Of the selection: see ``make_report_noisy_top_k``. Of the counts of integers, with probability at least
+        1 - alpha: all k are off by at most count_scale ln(2 k / alpha) under ``MaxDivergence`` and count_scale
+        sqrt(2 ln(2 k / alpha)) under ``ZeroConcentratedDivergence`` (proofs/distributions/discrete.tex).
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type; among them, ``input_metric`` is
@@ -149,6 +151,7 @@ def make_select_then_count(
         parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
         | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
         accuracy_bound=select.accuracy_bound,  # [accuracy]
+        success_bound=select.success_bound,
         n_candidates=size,
     )
     # end-proof-region: select_then_count

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..floatlog import Floats
 from ..noise import Noise
 from .advantages import Scores
 from .entropy import SYSTEM, Entropy, Indices
@@ -56,12 +57,15 @@ def top_k(
         int64 array of shape (k,).
     """
     with np.errstate(all="ignore"):  # [floating-point-state]
-        winners = _winners(Scores(np.ascontiguousarray(values), scale, sign), noise, k, ordered, entropy)
+        winners = settle(*contenders(values, scale, noise, k, sign=sign, entropy=entropy), k, ordered)
     return winners if ordered else np.sort(winners)  # [order]
 
 
-def _winners(scores: Scores, noise: Noise, k: int, ordered: bool, entropy: Entropy) -> Indices:
-    d, sign = len(scores.values), scores.sign
+def contenders(
+    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
+) -> tuple[Racers, Floats, Floats]:
+    """Candidates of whom the k best are the k best of all, with bounds on their noisy advantages."""
+    scores, d = Scores(np.ascontiguousarray(values), scale, sign), len(values)
     blocks = d // BLOCK
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
     best = rows.max(axis=1) if sign > 0 else rows.min(axis=1)
@@ -73,7 +77,7 @@ def _winners(scores: Scores, noise: Noise, k: int, ordered: bool, entropy: Entro
         batch = order[done : done + min(max(_FIRST_BLOCKS, k // BLOCK, 2 * done), _MOST_BLOCKS)]  # [batch]
         done += _race_blocks(scan, rows, best, batch)
     racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
-    return settle(racers, scan.lower, scan.upper, k, ordered)
+    return racers, scan.lower, scan.upper
 
 
 def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,16 @@ from .entropy import Entropy, Indices
 from .tables import DIGITS, quantile_bounds
 
 _WORD = 64
-_MOST_LEVELS = 12
+MOST_LEVELS = 12
 
 
 @dataclass
 class Racers:
-    """Candidates still in the race: their indices, and the first digits of their uniforms."""
+    """Candidates still in the race: their indices, and the first digits of their uniforms.
+
+    ``words`` holds the next 64 digits of those for which they were drawn, ``exact`` those that were compared at
+    growing precision; members are places in ``index``.
+    """
 
     index: Indices
     prefix: NDArray[np.uint16]
@@ -32,6 +36,13 @@ class Racers:
     noise: Noise
     reference: Any
     entropy: Entropy
+    words: NDArray[np.uint64] = field(init=False)
+    has_word: NDArray[np.bool_] = field(init=False)
+    exact: dict[int, Racer] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.words = np.zeros(len(self.index), dtype=np.uint64)
+        self.has_word = np.zeros(len(self.index), dtype=np.bool_)
 
 
 # proof-region: settle
@@ -40,26 +51,35 @@ def settle(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) 
 
     Best first if ``ordered``; else in no particular order.
     """
+    return racers.index[_settled(racers, lower, upper, k, ordered)]  # [winners]
+
+
+def finalists(racers: Racers, lower: Floats, upper: Floats, k: int) -> list[Racer]:
+    """The k winners among ``racers``, best first, each with all digits that were drawn of it."""
+    return [_exact(racers, member) for member in _settled(racers, lower, upper, k, True).tolist()]  # [finalists]
+
+
+def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
     order = _descending(lower)
     clusters = _clusters(lower[order], upper[order], 0, k, ordered)
-    words = np.zeros(len(racers.index), dtype=np.uint64)
     if clusters:
         where = np.concatenate([order[start:end] for start, end in clusters])
-        words[where] = racers.entropy.words(racers.index[where])  # [more-digits]
+        racers.words[where] = racers.entropy.words(racers.index[where])  # [more-digits]
+        racers.has_word[where] = True
     open_runs = [(start, end, racers.reference, False) for start, end in clusters]
     while open_runs:
         start, end, reference, last = open_runs.pop()
         members = order[start:end]
-        lower, upper = _closer_bounds(racers, words[members], members, reference)
+        lower, upper = _closer_bounds(racers, members, reference)
         better = _descending(lower)
         order[start:end] = members[better]
         for first, past in _clusters(lower[better], upper[better], start, k, ordered):
             if last and past - first == end - start:
-                order[first:past] = _decide(racers, words, order[first:past])  # [decide]
+                order[first:past] = _decide(racers, order[first:past])  # [decide]
             else:
                 middle = racers.scores.values[racers.index[order[(first + past) // 2]]]  # [rebase]
                 open_runs.append((first, past, middle, past - first == end - start))
-    return racers.index[order[:k]]
+    return order[:k]
 
 
 def _descending(lower: Floats) -> Indices:
@@ -77,35 +97,42 @@ def _clusters(lower: Floats, upper: Floats, offset: int, k: int, ordered: bool) 
     return list(zip(starts[matters].tolist(), ends[matters].tolist(), strict=True))
 
 
-def _closer_bounds(
-    racers: Racers, words: NDArray[np.uint64], members: Indices, reference: Any
-) -> tuple[Floats, Floats]:
+def _closer_bounds(racers: Racers, members: Indices, reference: Any) -> tuple[Floats, Floats]:
     """Bounds on the noisy advantages of ``members`` over ``reference`` from the first 64 digits of each."""
-    digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | (words >> np.uint64(16))  # [first-64]
+    rest = racers.words[members] >> np.uint64(16)
+    digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | rest  # [first-64]
     advantages = racers.scores.advantages(racers.scores.values[racers.index[members]], reference)
     return noisy_bounds(advantages, *quantile_bounds(racers.noise, digits))
 
 
-def _decide(racers: Racers, words: NDArray[np.uint64], members: Indices) -> Indices:
+def _decide(racers: Racers, members: Indices) -> Indices:
     """``members`` in descending order, by comparisons at growing precision."""
-    reference = racers.scores.values[racers.index[members[0]]]
-    exact = [_Exact(racers, int(member), int(words[member]), reference) for member in members]
+    exact = [_exact(racers, member) for member in members.tolist()]
     exact.sort(key=functools.cmp_to_key(_compare))
     return np.array([racer.member for racer in exact], dtype=np.int64)
 
 
-class _Exact:
-    """One racer, at any precision."""
+def _exact(racers: Racers, member: int) -> Racer:
+    if member not in racers.exact:
+        racers.exact[member] = Racer(racers, member)  # [once]
+    return racers.exact[member]
 
-    def __init__(self, racers: Racers, member: int, word: int, reference: Any) -> None:
+
+class Racer:
+    """One racer, at any precision: its further digits are drawn when they are needed, and kept."""
+
+    def __init__(self, racers: Racers, member: int) -> None:
         self.member = member
-        self._index = racers.index[member : member + 1]
+        self.index = int(racers.index[member])
+        advantage = racers.scores.exact(self.index, racers.reference)
+        self.advantage = mpq(advantage.numerator, advantage.denominator)
+        self._where = racers.index[member : member + 1]
         self._entropy = racers.entropy
         self._noise = racers.noise
-        advantage = racers.scores.exact(int(self._index[0]), reference)
-        self.advantage = mpq(advantage.numerator, advantage.denominator)
-        self._digits = int(racers.prefix[member]) << _WORD | word
-        self._known = DIGITS + _WORD
+        self._digits = int(racers.prefix[member])  # [first-16]
+        self._known = DIGITS
+        if racers.has_word[member]:
+            self._append(int(racers.words[member]))  # [first-80]
         self._enclosures: list[Interval] = []
 
     def enclosure(self, level: int) -> Interval:
@@ -113,20 +140,23 @@ class _Exact:
         while len(self._enclosures) <= level:
             precision = 2 * _WORD << len(self._enclosures)
             while self._known < precision:
-                self._digits = self._digits << _WORD | int(self._entropy.words(self._index)[0])  # [extend]
-                self._known += _WORD
+                self._append(int(self._entropy.words(self._where)[0]))  # [extend]
             unit = mpq(1, 1 << self._known)
             lower = self._noise.quantile(self._digits * unit, precision)[0]
             upper = self._noise.quantile((self._digits + 1) * unit, precision)[1]
             self._enclosures.append((lower, upper))  # [enclose]
         return self._enclosures[level]
 
+    def _append(self, word: int) -> None:
+        self._digits = self._digits << _WORD | word
+        self._known += _WORD
 
-def _compare(a: _Exact, b: _Exact) -> int:
+
+def _compare(a: Racer, b: Racer) -> int:
     if a is b:
         return 0
     lead = a.advantage - b.advantage  # [lead]
-    for level in range(_MOST_LEVELS + 1):
+    for level in range(MOST_LEVELS + 1):
         at = Intervals(2 * _WORD << level)
         noise = at.add(a.enclosure(level), at.negative(b.enclosure(level)))
         gap = at.add(at.rational(lead), noise)  # [difference]

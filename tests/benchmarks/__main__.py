@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 import opendp_topk as tk
+from opendp_topk.samplers.tables import table
 
+from ..concepts.own_noises import NOISES
 from . import bench_count
 from .timing import best_of_batches, medians, readable, row, seconds
 
@@ -96,8 +98,10 @@ def named() -> Iterator[str]:
         "permute-and-flip": tk.then_permute_and_flip(pure, scale=10.0),
         "peeled permute-and-flip, k = 10": tk.then_peeled_top_k(pure, k=10, scale=10.0, mechanism="permute_and_flip"),
     }
-    for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic()):
+    for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic(), NOISES["AsymmetricLaplace"]):
         cases[f"{noise.name}, k = 10"] = tk.then_lipschitz_top_k(pure, k=10, scale=10.0, noise=noise)
+    for k in (10, 1000):
+        cases[f"ranking with gaps, k = {k}"] = tk.then_noisy_top_k_with_gaps(pure, k=k, scale=10.0)
     for name, partial in cases.items():
         measurement = space >> partial
         yield row(f"d = 10^6, {name}", best_of_batches(lambda m=measurement: m(x), batch=1, turns=5))
@@ -127,6 +131,22 @@ def joint() -> Iterator[str]:
             measurement = space >> tk.then_joint_top_k(tk.MaxDivergence(), k=k, scale=scale, release=release)
             duration = best_of_batches(lambda m=measurement, x=x: m(x), batch=1, turns=9)
             yield row(f"joint {release}, d = 10^{len(str(d)) - 1}, k = {k}, scale {scale:g}", duration)
+
+
+def success() -> Iterator[str]:
+    """Probabilities of success, by proved formulas."""
+    generator = np.random.default_rng(4)
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    for d, k, power in ((10**5, 100, "10^5"), (10**6, 10, "10^6")):
+        zipf = generator.permutation((1e6 / np.arange(1, d + 1)).astype(np.int64))
+        for measure in (tk.MaxDivergence(), tk.ZeroConcentratedDivergence()):
+            measurement = space >> tk.then_report_noisy_top_k(measure, k=k, scale=100.0)
+            name = measurement.parameters["noise"]
+            for event in ("exact", "good"):
+                duration = best_of_batches(
+                    lambda m=measurement, x=zipf, e=event: m.success_probability(x, e), batch=1, turns=3
+                )
+                yield row(f"success, d = {power}, k = {k}, Zipf, {name}, {event}", duration)
 
 
 def counts() -> Iterator[str]:
@@ -161,10 +181,17 @@ def first_call() -> Iterator[str]:
         yield row(f"first call in a fresh interpreter, {measure}", sorted(map(float, runs))[2])
 
 
+def own_noise() -> Iterator[str]:
+    """What the first release with a noise of the caller's own adds: a table from its interval quantile."""
+    for name, noise in NOISES.items():
+        yield row(f"table of a noise of one's own, {name}", seconds(lambda n=noise: table.__wrapped__(n)))
+
+
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    for section in (first_call, alone, named, canonical, joint, counts, against_numpy, against_opendp):
+    sections = (first_call, own_noise, alone, named, canonical, joint, success, counts, against_numpy, against_opendp)
+    for section in sections:
         for line in section():
             print(line, flush=True)
     for name, duration in bench_count.rows():

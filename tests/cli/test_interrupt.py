@@ -93,3 +93,12 @@ def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     result.complains(130, "interrupted while the release was printed: it was drawn and has its cost")
     assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
+
+
+def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opendp_topk.cli.compare.compared", pressed)
+    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
+    assert (result.code, result.out, result.err) == (130, "", MESSAGE)

@@ -58,6 +58,29 @@ def test_force_replaces_the_file_behind_a_link(command: Command, library: Librar
     assert record_of(real.read_text(encoding="utf-8"))["d_in"] == 1
 
 
+def test_a_name_that_ends_in_csv_gets_the_items_as_a_table(command: Command, library: Library) -> None:
+    import polars as pl
+
+    odd = library.folder / "odd.txt"
+    odd.write_text('Emma\n"Walden", a\n[bold]Dune[/bold]\n', encoding="utf-8")
+    rows = [(reader, book) for readers, book in ((9, "Emma"), (5, '"Walden", a')) for reader in range(readers)]
+    table = library.folder / "odd.parquet"
+    pl.DataFrame(rows, schema=["reader", "book"], orient="row").write_parquet(table)
+
+    def written(*more: object) -> list[str]:
+        out = library.folder / "top.CSV"
+        options = "--epsilon", 10**9, "--out", out, "--force", *more
+        assert command(*library.release(*options, table=table, candidates=odd, k=2)).code == 0
+        text = out.read_bytes().decode("utf-8")
+        assert text.endswith("\n")
+        return text.split("\n")[:-1]
+
+    assert written() == ["rank,item", "1,Emma", '2,"""Walden"", a"']
+    assert written("--counts") == ["rank,item,count", "1,Emma,9", '2,"""Walden"", a",5']
+    assert written("--release", "set") == ["item", "Emma", '"""Walden"", a"']
+    assert written("--release", "set", "--counts") == ["item,count", "Emma,9", '"""Walden"", a",5']
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_only_the_record_is_left(
     command: Command, library: Library, links: bool, monkeypatch: pytest.MonkeyPatch

@@ -37,7 +37,8 @@ def test_the_scale_is_the_smallest_that_meets_the_target(
 
     def loss(tau: float) -> Fraction:
         r = Fraction(spread) / Fraction(tau)
-        return min(k, n - 1) * (r if target == "epsilon" else r * r / 8)
+        steps = 1 if release == "set" else min(k, n - 1)  # a set is one choice among all sets
+        return steps * (r if target == "epsilon" else r * r / 8)
 
     assert loss(scale) <= Fraction(budget)
     assert loss(math.nextafter(scale, 0)) > Fraction(budget)
@@ -60,8 +61,29 @@ def test_the_guarantee_is_the_accuracy_theorem(command: Command, target: str, no
 
 
 def test_the_guarantee_of_a_set_speaks_of_no_rank_in_the_release(command: Command) -> None:
-    result = command("plan", "--k", 4, "--candidates", 900, "--epsilon", 1, "--release", "set")
+    asked = "plan", "--k", 4, "--candidates", 900, "--epsilon", 1, "--release", "set"
+    result = command(*asked, "--mechanism", "report_noisy_top_k")
     assert "the t-th most frequent of the released items has a count within" in result.field("accuracy")
+    bound = int(mpmath.floor(2 * mpmath.log(mpmath.binomial(900, 4) / mpmath.mpf("0.05"))))
+    assert command(*asked).field("accuracy") == (
+        f"with probability at least 95 %, every released item has a count within {bound} users of the 4th largest count"
+    )
+    assert "a count within 19 users of the largest count" in command(*asked, "--k", 1).field("accuracy")
+    assert "has at least the 4th largest" in command(*asked, "--epsilon", 1000).field("accuracy")
+
+
+@pytest.mark.parametrize(
+    ("k", "rank"), [(2, "2nd"), (3, "3rd"), (11, "11th"), (13, "13th"), (21, "21st"), (112, "112th")]
+)
+def test_ranks_are_ordinals(command: Command, k: int, rank: str) -> None:
+    result = command("plan", "--k", k, "--candidates", 900, "--epsilon", 1, "--release", "set")
+    assert f"of the {rank} largest count" in result.field("accuracy")
+
+
+def test_sets_too_many_to_count_have_no_guarantee(command: Command) -> None:
+    result = command("plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set")
+    assert result.field("accuracy") == "not computed: the possible releases are too many to count"
+    assert result.field("scale").startswith("1.0 ")
 
 
 @pytest.mark.parametrize(
@@ -82,13 +104,42 @@ def test_a_bound_below_one_user_is_exact_and_an_infinite_one_is_none(command: Co
 
 def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> None:
     pure = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1)
-    assert "report noisy top-2 (ranking, best first): independent exponential noise" in pure.field("mechanism")
+    assert "report_noisy_top_k (ranking, best first): independent exponential noise" in pure.field("mechanism")
     assert pure.field("cost").endswith("for 1 user added or removed (MaxDivergence: pure differential privacy)")
     concentrated = command("plan", "--k", 2, "--candidates", 9, "--rho", 1, "--users", 3, "--neighbors", "replace")
     assert "independent Gumbel noise" in concentrated.field("mechanism")
     assert "for 3 users replaced (ZeroConcentratedDivergence: zero-" in concentrated.field("cost")
     for document in ("transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"):
         assert f"{document} (" in pure.field("proof")
+
+
+@pytest.mark.parametrize(("target", "formula"), [("epsilon", "laplace"), ("rho", "gaussian")])
+def test_counts_have_a_scale_and_a_guarantee_of_their_own(command: Command, target: str, formula: str) -> None:
+    result = command("plan", "--k", 4, "--candidates", 900, f"--{target}", 0.5, "--counts")
+    assert result.code == 0
+    scale, count_scale = (Fraction(float(result.field("scale").split()[at].rstrip(","))) for at in (0, 2))
+    assert count_scale == (scale if target == "epsilon" else 2 * scale)
+    r, each = 1 / scale, 1 / count_scale
+    exact = 4 * (r + each) if target == "epsilon" else 4 * (r * r / 8 + each * each / 2)
+    assert Fraction(1, 2) * (1 - Fraction(1, 10**12)) < exact <= Fraction(1, 2)
+    log = mpmath.log(8 / mpmath.mpf("0.05"))
+    bound = int(mpmath.floor(float(count_scale) * (log if target == "epsilon" else mpmath.sqrt(2 * log))))
+    assert result.field("counts") == (
+        f"with probability at least 95 %, every noisy count is within {bound} users of the true count"
+    )
+    assert f"discrete {formula.capitalize()} noise on each winner's count" in result.field("mechanism")
+    assert "measurements/select_then_count (" in result.field("proof")
+
+
+def test_counts_without_a_choice_cost_only_themselves(command: Command) -> None:
+    result = command("plan", "--k", 3, "--candidates", 3, "--epsilon", 1, "--release", "set", "--counts")
+    assert result.code == 0
+    assert result.field("scale").startswith("3.0, and 3.0 for the counts")
+
+
+def test_a_hopeless_scale_of_the_counts_has_no_guarantee(command: Command) -> None:
+    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 3e-308, "--counts")
+    assert result.field("counts").startswith("none")
 
 
 def test_candidates_may_be_a_file(command: Command, library: Library) -> None:
@@ -111,6 +162,8 @@ def test_candidates_may_be_a_file(command: Command, library: Library) -> None:
         (("--rho", 1, "--users", 0), "--users must be an integer >= 1"),
         (("--rho", 1, "--neighbors", "abc"), "--neighbors must be one of 'add_remove', 'replace'"),
         (("--rho", 1, "--release", "abc"), "--release must be one of 'ranking', 'set'"),
+        (("--rho", 1, "--compare", "--counts"), "leave --mechanism and --counts out"),
+        (("--rho", 1, "--compare", "--mechanism", "canonical", "--release", "set"), "leave --mechanism and"),
         (("--rho", 1, "--k", 0), "k must be an integer >= 1"),
         (("--rho", 1, "--k", -2), "k must be an integer >= 1"),
         (("--rho", 1, "--k", 10), "k must be at most the number of candidates (9)"),

@@ -25,8 +25,10 @@ def staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "core").mkdir()
     monkeypatch.setattr(proof, "folder", lambda: tmp_path)
     proof._status.cache_clear()
+    proof._own_is_current.cache_clear()
     yield tmp_path
     proof._status.cache_clear()
+    proof._own_is_current.cache_clear()
 
 
 def test_the_list_holds_every_constructor_and_document(command: Command) -> None:

@@ -225,6 +225,23 @@ def test_accuracy_is_the_theorem() -> None:
         raises_exactly(tk.ParameterError, lambda m=noisy: m.accuracy(1, 0.05), "n_candidates must be at least k (2)")
 
 
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_success_is_that_of_the_law(optimize: str, release: str) -> None:
+    scores, sign = [5, 3, 3, 1, 0, -2], 1 if optimize == "max" else -1
+    options = {"k": 3, "scale": 2, "optimize": optimize, "release": release}
+    noisy = build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)
+    signed = [sign * x for x in scores]
+    with mpmath.workdps(30):
+        for event, sure, reach in (("exact", 3, 3), ("great", 1, 3), ("good", 1, 4)):
+            everything = law(tuple(signed), 3, Fraction(2), release)
+            exact = mpmath.fsum(p for s, p in everything.items() if oracle.holds(signed, s, sure, reach))
+            low, high = noisy.success_probability(scores, event)
+            assert low <= exact <= high < low + 1e-10
+    many = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=11, scale=2, release=release)
+    raises_exactly(tk.CapacityError, lambda: many.success_probability(list(range(20))), "at most 10 winners")
+
+
 @pytest.mark.parametrize(
     ("option", "value", "error", "required"),
     [

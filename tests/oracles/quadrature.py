@@ -1,15 +1,15 @@
-"""Exact laws of one-shot rankings of one or two winners, for every noise, by quadrature over the last one's value."""
+"""Exact laws of one-shot rankings of one or two winners, and of sets, by quadrature over the last winner's value."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import permutations
+from collections.abc import Callable, Sequence
+from itertools import combinations, permutations
 from typing import Any
 
 import mpmath
 from mpmath import exp, mpf
 
-from .noise import CDF
+from .noise import CDF, GAP
 
 DENSITY = {
     "Gumbel": lambda z: exp(-z - exp(-z)),
@@ -17,6 +17,9 @@ DENSITY = {
     "HalfLogistic": lambda z: 2 * exp(-z) / (1 + exp(-z)) ** 2 if z >= 0 else mpf(0),
     "Laplace": lambda z: exp(-abs(z)) / 2,
     "Logistic": lambda z: exp(-abs(z)) / (1 + exp(-abs(z))) ** 2,
+    "AsymmetricLaplace": lambda z: 2 * (exp(2 * z) if z < 0 else exp(-z)) / 3,
+    "Lomax": lambda z: (1 + z) ** -2 if z >= 0 else mpf(0),
+    "Gapped": lambda z: exp(-z) if 0 <= z < 1 else exp(GAP - z) if z >= 1 + GAP else mpf(0),
 }
 UPPER = {
     "Gumbel": lambda z: -mpmath.expm1(-exp(-z)),
@@ -24,29 +27,60 @@ UPPER = {
     "HalfLogistic": lambda z: 2 / (1 + exp(z)) if z > 0 else mpf(1),
     "Laplace": lambda z: exp(-z) / 2 if z > 0 else 1 - exp(z) / 2,
     "Logistic": lambda z: 1 / (1 + exp(z)),
+    "AsymmetricLaplace": lambda z: 1 - exp(2 * z) / 3 if z < 0 else 2 * exp(-z) / 3,
+    "Lomax": lambda z: 1 / (1 + z) if z > 0 else mpf(1),
+    "Gapped": lambda z: exp(-max(z - GAP, min(max(z, 0), 1))),
 }
+KINKS = {"Gapped": (0, 1, 1 + GAP)}
 
 
 def rankings(name: str, scores: Sequence[Any], k: int, digits: int = 30) -> dict[tuple[int, ...], Any]:
     """The probability of each ranking of k <= 2 indices."""
     assert k in (1, 2)
     with mpmath.workdps(digits + 10):
-        numbers = [
-            mpf(score) if isinstance(score, int) else mpf(score.numerator) / score.denominator for score in scores
-        ]
-        corners = sorted(set(numbers))
-        grid = [corners[0] - 60 - digits, corners[0] - 6, *corners, corners[-1] + 6, corners[-1] + 60 + 3 * digits]
-        law = {}
-        for outcome in permutations(range(len(scores)), k):
-            *first, last = outcome
+        numbers = _numbers(scores)
+        grid = _grid(name, numbers, digits)
+        return {
+            (*first, last): mpmath.quad(_density(name, numbers, first, last), grid)
+            for *first, last in permutations(range(len(scores)), k)
+        }
 
-            def density(v: Any, first: list[int] = first, last: int = last) -> Any:
-                value = DENSITY[name](v - numbers[last])
-                for i in first:
-                    value *= UPPER[name](v - numbers[i])
-                for j in set(range(len(numbers))) - {last, *first}:
-                    value *= CDF[name](v - numbers[j])
-                return value
 
-            law[outcome] = mpmath.quad(density, grid)
-        return law
+def sets(name: str, scores: Sequence[Any], k: int, digits: int = 20) -> tuple[dict[tuple[int, ...], Any], Any]:
+    """The probability of each set of k indices, and the largest error that the quadrature states."""
+    with mpmath.workdps(digits + 10):
+        numbers = _numbers(scores)
+        grid = _grid(name, numbers, digits)
+        law, error = {}, mpf(0)
+        for chosen in combinations(range(len(scores)), k):
+            law[chosen] = mpf(0)
+            for last in chosen:
+                density = _density(name, numbers, [i for i in chosen if i != last], last)
+                value, stated = mpmath.quad(density, grid, error=True)
+                law[chosen] += value
+                error = max(error, k * stated)
+        return law, error
+
+
+def _numbers(scores: Sequence[Any]) -> list[Any]:
+    return [mpf(score) if isinstance(score, int) else mpf(score.numerator) / score.denominator for score in scores]
+
+
+def _grid(name: str, numbers: list[Any], digits: int) -> list[Any]:
+    corners = sorted({number + kink for number in numbers for kink in KINKS.get(name, (0,))})
+    last = mpmath.inf if name == "Lomax" else corners[-1] + 60 + 3 * digits
+    return [corners[0] - 60 - digits, corners[0] - 6, *corners, corners[-1] + 6, last]
+
+
+def _density(name: str, numbers: list[Any], first: Sequence[int], last: int) -> Callable[[Any], Any]:
+    """The density, in the value v of ``last``, of: those of ``first`` are above v, all others below."""
+
+    def density(v: Any) -> Any:
+        value = DENSITY[name](v - numbers[last])
+        for i in first:
+            value *= UPPER[name](v - numbers[i])
+        for j in set(range(len(numbers))) - {last, *first}:
+            value *= CDF[name](v - numbers[j])
+        return value
+
+    return density

@@ -17,12 +17,12 @@ PACKAGE = Path(opendp_topk.__file__).parent
 LAYERS = [
     ["errors"],
     ["_check"],
-    ["arithmetic", "floatlog"],
-    ["noise", "domains", "metrics", "measures", "frames", "proof"],
+    ["arithmetic", "floatlog", "floatexp"],
+    ["statements", "noise", "user_noise", "domains", "metrics", "measures", "frames", "proof", "success"],
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*"],
-    ["search", "audit.*"],
+    ["search", "audit", "audit.*"],
     ["tables", "cli", "cli.*", "__main__"],
     [""],
 ]
@@ -84,7 +84,7 @@ def reads_public_names(module: str) -> set[str]:
     """The audit lists all that the package exports, so its functions may import the package when they run."""
     tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     on_top = any(isinstance(node, ast.Import) and "opendp_topk" in ast.unparse(node) for node in tree.body)
-    return {""} if module.startswith("audit.") and not on_top else set()
+    return {""} if module.startswith("audit") and not on_top else set()
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.audit import proofs
+from opendp_topk.audit import documents
+from opendp_topk.audit import proofs as registry
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
@@ -48,7 +50,7 @@ ROWS = [found for line in (ROOT / "proofs/README.md").read_text("utf-8").splitli
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_document_is_sound_in_form(name: str) -> None:
-    assert proofs.problems(name) == []
+    assert documents.problems(name) == []
 
 
 @pytest.mark.parametrize(("source", "region"), MARKED)
@@ -68,7 +70,7 @@ def test_samplers_and_distributions_are_pinned(source: str) -> None:
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_public_constructor_is_proved(name: str) -> None:
-    (row,) = [row for row in proofs.registry() if row.constructor == name]
+    (row,) = [row for row in registry() if row.constructor == name]
     module = Path(inspect.getfile(inspect.unwrap(getattr(tk, name)))).relative_to(PACKAGE).as_posix()
     assert row.document is not None
     assert module in {pin.source for pin in proof.pins(row.document)}
@@ -80,13 +82,14 @@ def test_public_constructor_is_proved(name: str) -> None:
 
 
 def test_the_registry_lists_every_constructor_once() -> None:
-    assert [row.constructor for row in proofs.registry()] == sorted(CONSTRUCTORS)
+    assert [row.constructor for row in registry()] == sorted(CONSTRUCTORS)
 
 
 def test_a_constructor_without_proof_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tk, "__all__", ["make_unfounded"])
     monkeypatch.setattr(tk, "make_unfounded", lambda: None, raising=False)
-    assert proofs.registry() == [proofs.Row("make_unfounded", None, "missing")]
+    (claim,) = registry()
+    assert (claim.constructor, claim.document, claim.status) == ("make_unfounded", None, "missing")
 
 
 # proofs/README.md maps claim -> proof -> code -> test.
@@ -111,12 +114,20 @@ def test_the_map_names_files_that_exist(row: re.Match[str]) -> None:
 
 
 @pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The package's sources and the proofs in a place where they may be spoiled."""
     shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=shutil.ignore_patterns("*.pdf"))
     monkeypatch.setattr(proof, "_PACKAGE", tmp_path / "opendp_topk")
-    return tmp_path
+    forget()
+    yield tmp_path
+    forget()
+
+
+def forget() -> None:
+    """Statuses are remembered for as long as the interpreter runs."""
+    proof._status.cache_clear()
+    proof._own_is_current.cache_clear()
 
 
 def spoil(path: Path, old: str, new: str) -> None:
@@ -126,19 +137,19 @@ def spoil(path: Path, old: str, new: str) -> None:
 
 
 def test_the_copy_is_sound(copy: Path) -> None:
-    assert proofs.problems("metrics/range_distance") == []
+    assert documents.problems("metrics/range_distance") == []
 
 
 def test_code_that_moved(copy: Path) -> None:
     spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else 1 * d_in")
-    (problem,) = proofs.problems("metrics/range_distance")
+    (problem,) = documents.problems("metrics/range_distance")
     assert "re-read the proof, then update the pin" in problem
     assert "range_distance of metrics.py" in problem
 
 
 def test_a_region_that_is_gone(copy: Path) -> None:
     spoil(copy / "opendp_topk/metrics.py", "# end-proof-region: range_distance", "")
-    (problem,) = proofs.problems("metrics/range_distance")
+    (problem,) = documents.problems("metrics/range_distance")
     assert "exactly once" in problem
 
 
@@ -168,30 +179,50 @@ TEX = Path("proofs/metrics/range_distance.tex")
 )
 def test_documents_that_are_unsound(copy: Path, old: str, new: str, message: str) -> None:
     spoil(copy / TEX, old, new)
-    assert any(message in problem for problem in proofs.problems("metrics/range_distance"))
+    assert any(message in problem for problem in documents.problems("metrics/range_distance"))
 
 
-def test_relations() -> None:
-    assert ("core/chaining", "post-processing") in proofs.relations("core/user")
+def test_a_statement_that_changed(copy: Path) -> None:
+    """A lemma that says something else makes stale what relies on it, and all that rests on that."""
+    resting = ["measurements/selection", "measurements/report_noisy_top_k", "measurements/canonical_top_k"]
+    before = {name: tk.Proof(name).status for name in resting}
+    assert set(before.values()) == {"current"}
+    spoil(copy / TEX, r"\label{conversion}", r"\label{conversion} On Sundays,")
+    assert documents.problems("metrics/range_distance") == []
+    (problem,) = documents.problems("measurements/selection")
+    assert "relies on metrics/range_distance#conversion, whose statement is not what it was" in problem
+    forget()
+    assert [tk.Proof(name).status for name in resting] == ["stale"] * 3
+    assert documents.main(["measurements/selection", "--repin"]) == 0
+    assert documents.problems("measurements/selection") == []
+
+
+def test_no_document_rests_on_itself() -> None:
+    assert [name for name in DOCUMENTS for one in proof.foundations(name) if name in proof.foundations(one)] == []
+
+
+def test_every_document_on_which_another_relies_is_recorded() -> None:
+    recorded = json.loads((ROOT / "proofs" / "relied.json").read_text(encoding="utf-8"))
+    assert {name for name in DOCUMENTS if proof.relied_now(name)} == set(recorded)
 
 
 def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else d_in * 2")
-    assert proofs.main(["metrics/range_distance"]) == 1
+    assert documents.main(["metrics/range_distance"]) == 1
     assert "re-read the proof" in capsys.readouterr().out
-    assert proofs.main(["metrics/range_distance", "--repin"]) == 0
+    assert documents.main(["metrics/range_distance", "--repin"]) == 0
     assert "1 pins" in capsys.readouterr().out
-    assert proofs.problems("metrics/range_distance") == []
-    assert proofs.repin("metrics/range_distance") == 0
+    assert documents.problems("metrics/range_distance") == []
+    assert documents.repin("metrics/range_distance") == 0
 
 
 def test_repin_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        proofs.main(["--repin"])
+        documents.main(["--repin"])
     assert "re-read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("step", [proofs.problems, proofs.repin, proofs.relations, proofs.build])
+@pytest.mark.parametrize("step", [documents.problems, documents.repin, proof.text, documents.build])
 def test_no_such_document(step: Callable[[str], object]) -> None:
     with pytest.raises(tk.ProofError, match="core/nothing"):
         step("core/nothing")
@@ -202,7 +233,7 @@ def test_no_such_document(step: Callable[[str], object]) -> None:
 
 def require_tex() -> None:
     """Skip where TeX is missing, or fail if OPENDP_TOPK_REQUIRE_TEX=1."""
-    missing = proofs.tex_is_missing()
+    missing = documents.tex_is_missing()
     if missing and os.environ.get("OPENDP_TOPK_REQUIRE_TEX") == "1":
         pytest.fail(missing)
     if missing:
@@ -212,14 +243,14 @@ def require_tex() -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_document_builds(name: str, tmp_path: Path) -> None:
     require_tex()
-    pdf = proofs.build(name, tmp_path / "new")
+    pdf = documents.build(name, tmp_path / "new")
     assert pdf == tmp_path / "new" / f"{name.replace('/', '-')}.pdf"
     assert pdf.read_bytes().startswith(b"%PDF")
 
 
 def test_building_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_tex()
-    assert proofs.main(["metrics/range_distance", "--pdf", str(tmp_path)]) == 0
+    assert documents.main(["metrics/range_distance", "--pdf", str(tmp_path)]) == 0
     assert str(tmp_path / "metrics-range_distance.pdf") in capsys.readouterr().out
 
 
@@ -237,7 +268,7 @@ def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
     require_tex()
     spoil(copy / TEX, r"\end{document}", rf"{fault} \end{{document}}")
     with pytest.raises(tk.ProofError, match=report):
-        proofs.build("metrics/range_distance", copy)
+        documents.build("metrics/range_distance", copy)
     assert not (copy / "metrics-range_distance.pdf").exists()
 
 
@@ -249,13 +280,13 @@ def test_any_code_can_be_listed(copy: Path) -> None:
         "return d_in if",
         r"δ_1 = '\\%$#&~^{}@*) 漢 ≤ é'  # [l-inf]" "\n        return d_in if",
     )
-    assert proofs.build("metrics/range_distance", copy).is_file()
+    assert documents.build("metrics/range_distance", copy).is_file()
 
 
 def test_without_tex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(tk.MissingExtraError, match="texlive-latex-extra latexmk lmodern"):
-        proofs.build("core/chaining", tmp_path)
+        documents.build("core/chaining", tmp_path)
     monkeypatch.delenv("OPENDP_TOPK_REQUIRE_TEX", raising=False)
     with pytest.raises(pytest.skip.Exception):
         require_tex()

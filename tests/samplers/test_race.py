@@ -90,7 +90,7 @@ def test_a_set_does_not_need_the_order_of_its_members() -> None:
 
 @pytest.mark.parametrize("values", [np.array([3, 3]), np.array([3.0, 3.0])], ids=["int", "float"])
 def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settle, "_MOST_LEVELS", 5)
+    monkeypatch.setattr(settle, "MOST_LEVELS", 5)
     with pytest.raises(EntropyError, match="repeats itself") as caught:
         race.top_k(values, Fraction(1), noises.Exponential(), 1, sign=1, ordered=True, entropy=Streams(3, twins={1: 0}))
     assert caught.value.__cause__ is None

@@ -1,0 +1,118 @@
+"""The registry: each constructor with its proof, what the proof rests on, who has read it, and which tests run it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import proof
+from ..errors import ProofError
+from .signoffs import Signoff, read_signoffs
+
+USER = "core/user"
+_TESTS = Path(__file__).resolve().parents[2] / "tests"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a public constructor claims, and on what the claim stands.
+
+    ``document`` is None where there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
+    the worst of the document and of all ``foundations``. ``digest`` stands for all that a reader signs: the
+    document, the code that it pins, and the same of its foundations. ``tests`` are the files that use the constructor
+    (none where the tests are not installed). ``signoffs`` are those of the file that was named.
+    """
+
+    constructor: str
+    document: str | None
+    status: str
+    digest: str
+    relies_on: tuple[str, ...] = ()
+    foundations: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    signoffs: tuple[Signoff, ...] = ()
+    remark: str = ""
+
+    @property
+    def accepted_by(self) -> tuple[str, ...]:
+        """Who has signed the claim as it stands now."""
+        return tuple(one.by for one in self.signoffs if one.digest == self.digest)
+
+
+def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
+    """Every public ``make_*`` constructor in alphabetical order, with its proof and the state of that proof.
+
+    Args:
+        signoffs: The file of sign-offs, as ``opendp-topk audit accept`` writes it. None is shipped.
+
+    Raises:
+        TableError: ``signoffs`` cannot be read.
+    """
+    import opendp_topk
+
+    signed = [] if signoffs is None else read_signoffs(signoffs)
+    return [_claim(name, signed) for name in sorted(opendp_topk.__all__) if name.startswith("make_")]
+
+
+def graph() -> dict[str, list[str]]:
+    """Every document, with the statements on which it relies (``document`` or ``document#label``)."""
+    return {name: sorted(proof.relied_now(name)) for name in proof.documents()}
+
+
+def claim_digest(name: str) -> str:
+    """What a sign-off of the document ``name`` holds for: its text, its code, and those of all that it rests on."""
+    whole = hashlib.sha256()
+    for one in [name, *proof.foundations(name)]:
+        if proof.document(one) is None:
+            raise ProofError(f"there is no proof document {one}.tex; opendp-topk proofs lists those that exist")
+        whole.update(f"{one}\n{' '.join(proof.text(one).split())}\n".encode())
+        for pin in proof.pins(one):
+            whole.update(proof.region(pin.source, pin.region).encode())
+    return whole.hexdigest()[:16]
+
+
+def _claim(name: str, signed: list[Signoff]) -> Claim:
+    import opendp_topk
+
+    by_caller = name.startswith("make_user_")
+    document = USER if by_caller else getattr(getattr(opendp_topk, name), "proof_name", None)
+    if document is None or proof.document(document) is None:
+        return Claim(name, document, "missing", "", tests=tests_of(name))
+    return Claim(
+        constructor=name,
+        document=document,
+        status="unproven" if by_caller else proof.Proof(document).status,
+        digest=_digest_or_nothing(document),
+        relies_on=tuple(sorted(proof.relied_now(document))),
+        foundations=tuple(proof.foundations(document)),
+        tests=tests_of(name),
+        signoffs=tuple(one for one in signed if one.name == document),
+        remark="unproven: the caller supplies the map" if by_caller else "",
+    )
+
+
+def _digest_or_nothing(document: str) -> str:
+    try:
+        return claim_digest(document)
+    except ProofError:
+        return ""
+
+
+def tests_of(constructor: str) -> tuple[str, ...]:
+    """The files of tests that name the constructor, or its partial form."""
+    wanted = {constructor, constructor.replace("make_", "then_", 1)}
+    return tuple(path for path, names in _names_in_tests() if wanted & names)
+
+
+@functools.cache
+def _names_in_tests() -> list[tuple[str, frozenset[str]]]:
+    found = []
+    for path in sorted(_TESTS.rglob("test_*.py")) if (_TESTS / "repo").is_dir() else []:
+        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        names = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in tree}
+        found.append((path.relative_to(_TESTS.parent).as_posix(), frozenset(names)))
+    return found

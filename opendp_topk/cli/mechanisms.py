@@ -1,0 +1,116 @@
+"""The mechanisms that the command offers: one table, one line a mechanism."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import ParameterError
+from ..measurements.canonical_top_k import then_canonical_top_k
+from ..measurements.exponential_mechanism import then_exponential_mechanism
+from ..measurements.lipschitz_top_k import then_lipschitz_top_k
+from ..measurements.peeled_top_k import then_peeled_top_k
+from ..measurements.permute_and_flip import then_permute_and_flip
+from ..measurements.report_noisy_top_k import then_report_noisy_top_k
+from ..measurements.select_then_count import then_select_then_count
+from ..measures import Measure
+from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from ..partials import Partial
+
+RELEASES = ("ranking", "set")
+
+Then = Callable[..., Partial]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A way to choose k items.
+
+    ``words`` describes it, with parameters of the measurement in braces, and ``then`` is its constructor, which is
+    given ``options`` besides k, the scale and the release. ``most`` is the largest k, and ``counted`` the constructor
+    that adds noisy counts of the winners, where there is one. ``ranked`` says whether the accuracy theorem speaks of
+    every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases.
+    """
+
+    name: str
+    releases: tuple[str, ...]
+    words: str
+    then: Then
+    options: Mapping[str, Any] = field(default_factory=dict)
+    most: int | None = None
+    counted: Then | None = None
+    ranked: bool = True
+    numbered: bool = False
+
+    def refusal(self, k: int, release: str, counts: bool) -> str | None:
+        """The options to change if it cannot release this, or None."""
+        if self.most is not None and k > self.most:
+            return f"use --k {self.most}"
+        if release not in self.releases:
+            return f"use --release {self.releases[0]}"
+        if counts and self.counted is None:
+            return "leave --counts out"
+        return None
+
+    def build(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Partial:
+        """Its measurement, which still lacks the space."""
+        then = self.counted if counts and self.counted is not None else self.then
+        accepted = inspect.signature(then).parameters
+        asked = {"k": k, "scale": scale, "release": release, **self.options}
+        return then(measure, **{name: value for name, value in asked.items() if name in accepted})
+
+
+_SUMS = "independent {noise} noise on each count of distinct users; the k largest sums win"
+_SETS = "one choice among all sets of k, by the counts next to the boundary of the set, with {noise} noise"
+_PEELS = "k choices of one item, each among those left, by {choice}"
+_ODDS = "one choice, with odds proportional to exp(count / scale)"
+_FLIP = "one choice, the largest of the counts with independent exponential noise"
+_SET = RELEASES[1:]
+_EXPONENTIAL = {"noise": Exponential()}
+
+TABLE = (
+    Mechanism("report_noisy_top_k", RELEASES, _SUMS, then_report_noisy_top_k, counted=then_select_then_count),
+    Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
+    Mechanism("canonical_exponential", _SET, _SETS, then_canonical_top_k, _EXPONENTIAL, ranked=False, numbered=True),
+    Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
+    Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
+    Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
+    Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
+    Mechanism("lipschitz_gumbel", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Gumbel()}),
+    Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, _EXPONENTIAL),
+    Mechanism("lipschitz_half_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": HalfLogistic()}),
+    Mechanism("lipschitz_laplace", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Laplace()}),
+    Mechanism("lipschitz_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Logistic()}),
+)
+NAMES = tuple(row.name for row in TABLE)
+
+
+def able(k: int, release: str, counts: bool = False) -> list[Mechanism]:
+    """The mechanisms that can release this, in the order of the table."""
+    return [row for row in TABLE if row.refusal(k, release, counts) is None]
+
+
+def default(release: str, counts: bool) -> str:
+    """The mechanism where none is named."""
+    return "canonical" if release == "set" and not counts else "report_noisy_top_k"
+
+
+def chosen(name: str, k: int, release: str, counts: bool) -> Mechanism:
+    """The mechanism of this name.
+
+    Raises:
+        ParameterError: There is none, or it cannot release this; the message says what to change.
+    """
+    if name not in NAMES:
+        raise ParameterError(f"--mechanism must be one of {', '.join(NAMES)}")
+    row = TABLE[NAMES.index(name)]
+    change = row.refusal(k, release, counts)
+    if change is not None:
+        others = [other.name for other in able(k, release, counts)]
+        one_of = "one of " if len(others) > 1 else ""
+        raise ParameterError(
+            f"--mechanism {name} cannot give this release: {change}, or choose {one_of}{', '.join(others)}"
+        )
+    return row

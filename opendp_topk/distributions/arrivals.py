@@ -1,0 +1,162 @@
+"""The five noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
+
+With noise Z on the score s a candidate arrives at X = e^(-s - Z). In z = x / b, b = e^-s, the probabilities of having
+arrived (G) and of not having arrived (q) by the time x, and the rate x G'(x), are elementary functions.
+
+Proof: proofs/distributions/success.tex
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..floatexp import exp
+from ..floatlog import Floats
+from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Noise
+
+KINKED = (Exponential(), HalfLogistic(), Laplace())
+ENDING = (Exponential(), HalfLogistic())
+_RELATIVE = 2.0**-46
+_ABSOLUTE = 2.0**-49
+_CLIP = 100.0
+_FAR_CLIP = 600.0
+_SMALL = 0.25
+TERMS = 16
+_TINY = 2.0**-120
+NEAR = 0.125
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Bounds on G, q = 1 - G and the rate x G'(x), arrays of one shape."""
+
+    arrived: Floats
+    waiting: Floats
+    rate: Floats
+
+    def __getitem__(self, rows: Any) -> Law:
+        return Law(self.arrived[rows], self.waiting[rows], self.rate[rows])
+
+
+# proof-region: arrivals
+def bounds(noise: Noise, z: Floats, before: NDArray[np.bool_]) -> tuple[Law, Law]:
+    """Lower and upper bounds at z = x / b > 0; ``before`` says on which side of the kink z = 1 the formulas hold."""
+    if noise == Gumbel():
+        y = np.minimum(z, _CLIP)
+        waiting = exp(-y)
+        arrived = np.where(z < _SMALL, _one_minus_exp(np.minimum(z, _SMALL)), 1 - waiting)
+        rate = y * waiting
+    elif noise == Exponential():
+        arrived, waiting, rate = np.where(before, z, 1.0), np.where(before, 1 - z, 0.0), np.where(before, z, 0.0)
+    elif noise == HalfLogistic():
+        arrived = np.where(before, 2 * z / (1 + z), 1.0)
+        waiting = np.where(before, (1 - z) / (1 + z), 0.0)
+        rate = np.where(before, arrived / (1 + z), 0.0)
+    elif noise == Laplace():
+        waiting = np.where(before, 1 - z / 2, 0.5 / z)
+        arrived = np.where(before, z / 2, 1 - waiting)
+        rate = np.where(before, z / 2, waiting)
+    else:
+        arrived, waiting = z / (1 + z), 1 / (1 + z)
+        rate = arrived * waiting
+    lower = Law(
+        arrived * (1 - _RELATIVE), np.maximum(waiting - _ABSOLUTE, 0.0), np.maximum(rate * (1 - _RELATIVE) - _TINY, 0.0)
+    )  # [lower]
+    return lower, Law(arrived * (1 + _RELATIVE), waiting + _ABSOLUTE, rate * (1 + _RELATIVE) + _TINY)  # [upper]
+
+
+def majorants(noise: Noise, left: Floats, right: Floats, before: NDArray[np.bool_]) -> Law:
+    """Bounds on |G|, |q| and |x G'(x)| on the complex disc with the diameter [left, right] in z, 0 < left."""
+    if noise == Gumbel():
+        waiting = exp(-np.minimum(left, _FAR_CLIP)) * (1 + 2.0**-43) + 2.0**-860
+        arrived, rate = np.minimum(right, 1 + waiting), right * waiting
+    elif noise == Exponential():
+        arrived, waiting = np.where(before, right, 1.0), np.where(before, np.maximum(1 - left, 0.0), 0.0)
+        rate = np.where(before, right, 0.0)
+    elif noise == HalfLogistic():
+        arrived = np.where(before, 2 * right / (1 + left), 1.0)
+        waiting = np.where(before, np.maximum(1 - left, 0.0) / (1 + left), 0.0)
+        rate = np.where(before, arrived / (1 + left), 0.0)
+    elif noise == Laplace():
+        waiting = np.where(before, np.maximum(1 - left / 2, 0.0), 0.5 / left)
+        arrived, rate = np.where(before, right / 2, 1 + waiting), np.where(before, right / 2, waiting)
+    else:
+        arrived, waiting = np.minimum(right / (1 + left), 1.0), 1 / (1 + left)
+        rate = right * waiting * waiting
+    up = 1 + _RELATIVE
+    return Law(arrived * up, waiting * up + _ABSOLUTE, rate * up + _TINY)  # [majorants]
+
+
+class Crowd:
+    """Many candidates who will hardly have arrived by the time 1: b >= 1 / NEAR for each (any b > 0 with Gumbel noise).
+
+    ``sums[m - 1]`` is the sum of b^-m over them, m = 1, 2, ..., within ``errors[m - 1]``.
+    ``bounds(x)``: bounds on the probability that none of them has arrived by the time x in (0, 1], and on the rate
+    x times its negative derivative.
+    """
+
+    def __init__(self, noise: Noise, sums: Floats, errors: Floats) -> None:
+        self._sums, self._errors = sums, errors + sums * 2.0**-46
+        self._weights = np.array([_coefficient(noise, m) for m in range(1, len(sums) + 1)])
+        self._rest = 0.0 if noise == Gumbel() else 2.5 * (sums[0] + errors[0]) * NEAR**TERMS  # [remainder]
+
+    @staticmethod
+    def of(noise: Noise, b: Floats) -> Crowd:
+        """The crowd of candidates with these b."""
+        power, sums = np.ones_like(b), []
+        for _ in range(1 if noise == Gumbel() else TERMS):
+            power = power / b
+            sums.append(_sum(power))  # [power-sums]
+        exact = np.array(sums)
+        return Crowd(noise, exact, exact * (2 * TERMS + 1200 + len(b) / 512) * 2.0**-52)  # [sum-error]
+
+    def bounds(self, x: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """((none, rate) lower, (none, rate) upper) at each x."""
+        exponent, error, slope, slope_error = np.zeros((4, *x.shape))
+        for m in range(len(self._sums), 0, -1):
+            c, p, e = self._weights[m - 1], self._sums[m - 1], self._errors[m - 1]
+            exponent, error = (exponent + c * p) * x, (error + abs(c) * e) * x
+            slope, slope_error = (slope + m * c * p) * x, (slope_error + m * abs(c) * e) * x  # [series]
+        error, slope_error = (wrong * (1 + 2.0**-40) + self._rest for wrong in (error, slope_error))
+        least, most = np.maximum(exponent - error, 0.0), exponent + error
+        below = np.where(most < _CLIP, exp(-np.minimum(most, _CLIP)) * (1 - _RELATIVE), 0.0)
+        above = exp(-np.minimum(least, _CLIP)) * (1 + _RELATIVE)  # [none]
+        lower = below, below * np.maximum(slope - slope_error, 0.0) * (1 - _RELATIVE)
+        return lower, (above, above * (slope + slope_error) * (1 + _RELATIVE))  # [crowd-rate]
+
+
+def _coefficient(noise: Noise, m: int) -> float:
+    """c_m where -ln q = the sum of c_m z^m."""
+    if noise == Gumbel():
+        return 1.0
+    if noise == HalfLogistic():
+        return 2 / m if m % 2 else 0.0
+    sign = {Exponential(): 1.0, Laplace(): 2.0**-m}.get(noise, 1.0 if m % 2 else -1.0)
+    return sign / m  # [coefficients]
+
+
+def _one_minus_exp(z: Floats) -> Floats:
+    """1 - e^-z for 0 <= z <= 1/4."""
+    total = np.full_like(z, 1 / 13)
+    for n in range(12, 1, -1):
+        total = (1 - z * total) / n  # [one-minus-exp]
+    return z * (1 - z * total)
+
+
+def total(values: Floats) -> float:
+    """An upper bound on the sum of nonnegative numbers."""
+    return _sum(values) * (1 + 2.0**-20)  # [total]
+
+
+def _sum(values: Floats) -> float:
+    """The sum of nonnegative numbers in blocks of 1024."""
+    padded = np.zeros(-(-len(values) // 1024) * 1024)
+    padded[: len(values)] = values
+    return float(padded.reshape(-1, 1024).sum(axis=1).sum())  # [blocks]
+
+
+# end-proof-region: arrivals

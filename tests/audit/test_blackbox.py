@@ -1,0 +1,178 @@
+"""The black-box auditor: valid where a claim is true, strong enough where it is false."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.audit import estimate
+from opendp_topk.audit.bounds import concentrated, log_ratio
+from opendp_topk.audit.events import Cells, choose
+from tests.concepts.sentinels import raises_exactly
+
+PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+APPROXIMATE = tk.Approximate(PURE)
+
+
+def biased(law: dict[int, list[float]], seed: int) -> Callable[[int], int]:
+    """A function that draws outcome i with probability law[x][i]."""
+    source = random.Random(seed)
+    return lambda x: source.choices(range(len(law[x])), law[x])[0]
+
+
+def losses(law: dict[int, list[float]], measure: tk.Measure, delta: float = 0.0) -> float:
+    """The exact loss between law[0] and law[1]; for zCDP the supremum over a fine grid of orders."""
+    p, q = law[0], law[1]
+    logs = [math.log(b / a) for a, b in zip(p, q, strict=True)]
+    if measure == PURE:
+        return max(map(abs, logs))
+    if measure == RANGE:
+        return max(logs) - min(logs)
+    if measure == ZCDP:
+        return max(
+            math.log(sum(a**alpha * b ** (1 - alpha) for a, b in zip(*pair, strict=True))) / (alpha - 1) / alpha
+            for pair in ((p, q), (q, p))
+            for alpha in (1 + 10 ** (i / 50) for i in range(-150, 100))
+        )
+    best = 0.0
+    for first, second in ((p, q), (q, p)):
+        ordered = sorted(zip(first, second, strict=True), key=lambda pair: -pair[0] / pair[1])
+        for size in range(1, len(ordered) + 1):
+            a, b = (sum(column) for column in zip(*ordered[:size], strict=True))
+            if a > delta:
+                best = max(best, math.log((a - delta) / b))
+    return best
+
+
+LAWS = {
+    "three": {0: [0.5, 0.3, 0.2], 1: [0.3, 0.3, 0.4]},
+    "rare": {0: [0.98, 0.01, 0.01], 1: [0.97, 0.0276, 0.0024]},
+    "same": {0: [0.25, 0.75], 1: [0.25, 0.75]},
+}
+
+
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP, APPROXIMATE])
+@pytest.mark.parametrize("name", LAWS)
+def test_bounds_stay_below_the_true_loss_in_a_hundred_runs(name: str, measure: tk.Measure) -> None:
+    """At 99 % family-wise confidence; the draws are reproducible, so the test is too."""
+    law, delta = LAWS[name], 0.05 if measure == APPROXIMATE else 0.0
+    truth = losses(law, measure, delta)
+    for seed in range(100):
+        found = estimate(biased(law, seed), 0, 1, samples=400, measure=measure, confidence=1 - 0.01 / 100, delta=delta)
+        assert 0 <= found.lower <= truth + 1e-12
+
+
+def test_the_stated_confidence_is_needed() -> None:
+    """At a low confidence some runs exceed the truth: the test above can fail."""
+    law = LAWS["three"]
+    over = sum(
+        estimate(biased(law, seed), 0, 1, samples=400, confidence=0.01).lower > losses(law, PURE) for seed in range(60)
+    )
+    assert over > 0
+
+
+@pytest.mark.parametrize(("measure", "share"), [(PURE, 0.9), (RANGE, 0.9), (ZCDP, 0.75), (APPROXIMATE, 0.9)])
+def test_many_samples_come_near_the_true_loss(measure: tk.Measure, share: float) -> None:
+    law, delta = LAWS["three"], 0.02 if measure == APPROXIMATE else 0.0
+    found = estimate(biased(law, 1), 0, 1, samples=60_000, measure=measure, delta=delta)
+    assert share * losses(law, measure, delta) < found.lower <= losses(law, measure, delta)
+    assert (found.samples, found.distinct_outcomes, found.delta) == (60_000, 3, delta)
+
+
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP, APPROXIMATE])
+def test_the_order_of_the_inputs_does_not_matter_for_finding_a_loss(measure: tk.Measure) -> None:
+    law = {0: [0.5, 0.5], 1: [0.99, 0.01]}
+    for pair in ((0, 1), (1, 0)):
+        assert estimate(biased(law, 3), *pair, samples=4000, measure=measure).lower > 0.4
+
+
+def test_permute_and_flip_under_the_cost_of_the_exponential_mechanism_is_flagged() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    honest = space >> tk.then_permute_and_flip(ZCDP, scale=1)
+    epsilon = (space >> tk.then_permute_and_flip(PURE, scale=1)).map(1)
+    found = estimate(honest, [0, 0], [1, -1], samples=20_000, measure=ZCDP, confidence=1 - 1e-9)
+    assert found.contradicts(epsilon**2 / 8)
+    assert not found.contradicts(honest.map(1))
+
+
+def test_floats_are_cut_into_cells() -> None:
+    source = random.Random(5)
+    found = estimate(lambda x: (source.gauss(2.0 * x, 1), "label"), 0, 1, samples=10_000)
+    assert 1.5 < found.lower < 60
+    assert found.distinct_outcomes <= 64
+
+
+def test_a_gap_in_the_support_shows() -> None:
+    source = random.Random(6)
+    found = estimate(lambda x: source.randrange(3 + x), 0, 1, samples=20_000, measure=PURE)
+    assert found.lower > 5
+
+
+def test_outcomes_of_every_shape() -> None:
+    assert Cells([(1, 2), (3,), "a"])("a") == "a"
+    cells = Cells([(1, 0.5), (2, 1.5), (2, 0.25)])
+    assert cells((1, 0.1)) != cells((2, 0.1))
+    assert cells((1, 0.1)) != cells((1, 9.0))
+
+
+def test_events_are_the_most_telling_ones() -> None:
+    first, second = Counter(a=900, b=90, c=10), Counter(a=500, b=300, c=200)
+    choice = choose(PURE, 0.0, first, second, 2.0)
+    assert choice.swapped
+    assert choice.high == {"c"}
+    both = choose(RANGE, 0.0, first, second, 2.0)
+    assert {both.high, both.low} == {frozenset("c"), frozenset("a")}
+
+
+def test_elementary_bounds_lie_below() -> None:
+    assert log_ratio(0.5, 0.25) < math.log(2) < log_ratio(0.5, 0.25) + 1e-10
+    assert log_ratio(0.0, 0.25) == -math.inf
+    assert log_ratio(0.25, 0.5) < -math.log(2)
+    exact = math.log(0.7**3 / 0.4**2 + 0.3**3 / 0.6**2) / 2 / 3
+    assert exact - 1e-9 < concentrated(0.7, 0.4, 3.0) < exact
+    assert concentrated(0.4, 0.7, 3.0) == 0.0
+
+
+def test_contradicts_compares_in_the_measure() -> None:
+    law = {0: [0.5, 0.5], 1: [0.9, 0.1]}
+    found = estimate(biased(law, 3), 0, 1, samples=20_000, measure=APPROXIMATE, delta=0.01)
+    assert found.contradicts((0.5, 0.01))
+    assert found.contradicts((0.5, 0.0))
+    assert not found.contradicts((3.0, 0.01))
+    raises_exactly(tk.ParameterError, lambda: found.contradicts((0.5, 0.02)), "delta of claimed")
+    raises_exactly(tk.DistanceError, lambda: found.contradicts(0.5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"samples": 99}, tk.ParameterError),
+        ({"samples": 1e5}, tk.ParameterTypeError),
+        ({"measure": "pure"}, tk.ParameterError),
+        ({"measure": tk.Approximate(ZCDP)}, tk.ParameterError),
+        ({"confidence": 1.0}, tk.ParameterError),
+        ({"confidence": 0}, tk.ParameterError),
+        ({"delta": 0.1}, tk.ParameterError),
+        ({"delta": -0.1, "measure": APPROXIMATE}, tk.ParameterError),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], kind: type[Exception]) -> None:
+    raises_exactly(kind, lambda: estimate(len, "a", "b", **arguments))
+
+
+def test_a_function_is_required() -> None:
+    raises_exactly(tk.ParameterTypeError, lambda: estimate(7, 0, 1))  # type: ignore[arg-type]
+
+
+def test_the_bar_reaches_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    estimate(lambda x: x, 0, 1, samples=200, progress=True)
+    shown = capsys.readouterr().err
+    assert shown.endswith("100%\n")
+    assert estimate(lambda x: x, 0, 0, samples=200).lower == 0.0
+    assert capsys.readouterr().err == ""

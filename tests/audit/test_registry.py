@@ -1,0 +1,119 @@
+"""The registry of claims, and the sign-offs of those who read them."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk import proof
+from opendp_topk.audit import proofs
+from opendp_topk.audit.registry import claim_digest, graph
+from opendp_topk.audit.signoffs import Signoff, accept, read_signoffs
+from tests.concepts.sentinels import raises_exactly
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "measurements/report_noisy_top_k"
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=ignored)
+    shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=ignored)
+    monkeypatch.setattr(proof, "_PACKAGE", tmp_path / "opendp_topk")
+    return tmp_path
+
+
+def one(constructor: str, signoffs: Path | None = None) -> tk.audit.Claim:
+    (found,) = [claim for claim in proofs(signoffs) if claim.constructor == constructor]
+    return found
+
+
+def test_a_claim_names_its_proof_its_foundations_and_its_tests() -> None:
+    claim = one("make_report_noisy_top_k")
+    assert (claim.document, claim.status) == (NAME, "current")
+    assert "measurements/selection#selection" in claim.relies_on
+    assert "samplers/race" in claim.foundations
+    assert "noise/floatlog" in claim.foundations, "foundations of foundations count"
+    assert "tests/measurements/test_report_noisy_top_k.py" in claim.tests
+    assert claim.signoffs == claim.accepted_by == ()
+
+
+def test_every_constructor_is_exercised_by_a_test() -> None:
+    assert [claim.constructor for claim in proofs() if not claim.tests] == []
+
+
+def test_the_graph_leads_from_statements_to_documents() -> None:
+    found = graph()
+    assert sorted(found) == proof.documents()
+    assert {edge.split("#")[0] for edges in found.values() for edge in edges} <= set(found)
+    assert "metrics/range_distance#conversion" in found["measurements/selection"]
+
+
+def test_no_signoff_is_shipped() -> None:
+    assert [path for path in ROOT.rglob("*signoff*.toml") if ".venv" not in path.parts] == []
+
+
+def test_a_signoff_holds_until_anything_below_it_changes(copy: Path, tmp_path: Path) -> None:
+    file = tmp_path / "signoffs.toml"
+    accept(NAME, claim_digest(NAME), by="R. E. Viewer", file=file, on=date(2026, 1, 2))
+    claim = one("make_report_noisy_top_k", file)
+    assert claim.accepted_by == ("R. E. Viewer",)
+    assert one("make_canonical_top_k", file).signoffs == ()
+    source = copy / "opendp_topk" / "samplers" / "race.py"
+    source.write_text(source.read_text("utf-8").replace("    ", "     ", 1), encoding="utf-8")
+    tex = copy / "proofs" / "samplers" / "race.tex"
+    tex.write_text(tex.read_text("utf-8").replace("$F$", "$G$", 1), encoding="utf-8")
+    changed = one("make_report_noisy_top_k", file)
+    assert changed.digest != claim.digest
+    assert changed.accepted_by == ()
+    assert [sign.by for sign in changed.signoffs] == ["R. E. Viewer"], "what was signed remains on record"
+
+
+def test_comments_in_a_document_leave_a_signoff_valid(copy: Path) -> None:
+    before = claim_digest(NAME)
+    tex = copy / "proofs" / f"{NAME}.tex"
+    tex.write_text(tex.read_text("utf-8") + "% read with care\n", encoding="utf-8")
+    assert claim_digest(NAME) == before
+    tex.write_text(tex.read_text("utf-8") + "One word more.\n", encoding="utf-8")
+    assert claim_digest(NAME) != before
+
+
+def test_signoffs_are_appended_and_read_back(tmp_path: Path) -> None:
+    file = tmp_path / "signoffs.toml"
+    signs = [accept("a/b", "0" * 16, by=by, file=file, on=date(2026, 1, 2)) for by in ("Ada", ' "Bo" \\ Ç ')]
+    assert signs[1].by == '"Bo" \\ Ç'
+    assert read_signoffs(file) == signs
+    assert signs[0] == Signoff("a/b", "0" * 16, "Ada", "2026-01-02")
+    raises_exactly(tk.ParameterError, lambda: accept("a/b", "0" * 16, by="Ada", file=file), "already")
+    accept("a/b", "1" * 16, by="Ada", file=file)
+    assert len(read_signoffs(file)) == 3
+
+
+@pytest.mark.parametrize("by", ["", "  ", "a\nb", None])
+def test_a_signoff_needs_a_name(tmp_path: Path, by: str) -> None:
+    raises_exactly(tk.ParameterError, lambda: accept("a/b", "0", by=by, file=tmp_path / "new.toml"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["[[signoff]]\nname = 'a'\n", "not toml", "[other]\n", "signoff = 3\n", "[[signoff]]\nname = 3\n"]
+)
+def test_files_that_are_no_signoffs(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "signoffs.toml"
+    file.write_text(text, encoding="utf-8")
+    raises_exactly(tk.TableError, lambda: read_signoffs(file))
+    raises_exactly(tk.TableError, lambda: proofs(file))
+
+
+def test_a_missing_file_is_an_error_for_reading_only(tmp_path: Path) -> None:
+    raises_exactly(tk.TableError, lambda: proofs(tmp_path / "none.toml"))
+    raises_exactly(tk.TableError, lambda: accept("a/b", "0", by="Ada", file=tmp_path / "no" / "file.toml"))
+
+
+def test_no_digest_of_a_document_that_is_missing() -> None:
+    raises_exactly(tk.ProofError, lambda: claim_digest("core/nothing"))

@@ -1,0 +1,193 @@
+"""``plan --compare``: every mechanism that fits once, with the numbers of its own plan, the best first."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.cli import show
+from opendp_topk.cli.mechanisms import TABLE, able
+
+from .command import Result, spawn
+from .conftest import Command
+
+COUNTS = [41, 31, 23, 13, 7]
+REQUESTS = [
+    (target, value, release, k) for target, value in (("epsilon", 0.3), ("rho", 0.01)) for release in ("ranking", "set")
+    for k in (1, 2)
+]  # fmt: skip
+
+
+def _rows(result: Result) -> dict[str, list[str]]:
+    """The lines of the table, by name."""
+    lines = result.out.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("mechanism")) + 2
+    rows = [line.replace(" *", "").split(None, 1) for line in lines[start : lines.index("", start)]]
+    assert len({name for name, _ in rows}) == len(rows)
+    return {name: rest.replace("< ", "<").replace("> ", ">").split() for name, rest in rows}
+
+
+@pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
+def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value: float, release: str, k: int) -> None:
+    asked = "plan", "--k", k, "--candidates", 900, f"--{target}", value, "--release", release, "--users", 2
+    compared = command(*asked, "--compare")
+    assert (compared.code, compared.err) == (0, "")
+    rows = _rows(compared)
+    assert set(rows) == {row.name for row in TABLE if k <= (row.most or 900) and release in row.releases}
+    for name, (scale, cost, within) in rows.items():
+        plan = command(*asked, "--mechanism", name)
+        for shown, field, at in ((scale, "scale", 0), (cost, "cost", 2)):
+            exact = Decimal(plan.field(field).split()[at])
+            assert exact <= Decimal(shown) <= exact * (1 + Decimal("1e-5"))
+        assert f"a count within {within} users of the" in plan.field("accuracy")
+    bounds = [int(within) for _, _, within in rows.values()]
+    assert bounds == sorted(bounds)
+    starred = [line.split()[0] for line in compared.out.splitlines() if " * " in line]
+    assert starred == ["canonical" if release == "set" else "report_noisy_top_k"]
+    assert f"{target} the cost for 2 users added or removed" in compared.flat
+    phrase = "for every t from 1" if release == "ranking" else "every released item has"
+    assert f"with probability at least 95 %, {phrase}" in compared.field("within")
+    assert "P(exact)" not in compared.out
+
+
+def test_the_legend_follows_alpha_and_k(command: Command) -> None:
+    asked = "plan", "--candidates", 50, "--rho", 1, "--release", "set", "--compare", "--alpha", 0.001
+    assert "at least 99.9 %, every released item" in command(*asked, "--k", 3).field("within")
+    assert command(*asked, "--k", 3).field("within").endswith("so many users of the 3rd largest")
+    assert command(*asked, "--k", 1).field("within").endswith("so many users of the largest")
+
+
+def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) -> None:
+    asked = "plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set", "--compare"
+    result = command(*asked)
+    rows = _rows(result)
+    numbered = [row.name for row in able(3, "set") if row.numbered]
+    assert {"canonical", "canonical_exponential"} <= set(numbered)
+    assert [name for name, (*_, within) in rows.items() if within == "-"] == numbered == list(rows)[-len(numbered) :]
+    assert result.field("-") == "not known, or too long to compute"
+    assert "\n- " not in command(*asked, "--k", 3).out
+
+
+def test_huge_bounds_are_rounded_up_and_infinite_ones_are_said(command: Command) -> None:
+    asked = "plan", "--k", 1, "--candidates", 40, "--compare"
+    rows = _rows(command(*asked, "--epsilon", 1e-300))
+    within = Decimal(rows["permute_and_flip"][2])
+    assert within == Decimal("6.68462e+300")  # ln(40 / 0.05) = 6.684611...
+    assert {row[2] for row in _rows(command(*asked, "--epsilon", 2e-308)).values()} == {"inf"}
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Path:
+    path = tmp_path / "published.csv"
+    path.write_text("item,count\n" + "".join(f"item{count},{count}\n" for count in reversed(COUNTS)))
+    return path
+
+
+def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[Any, Any]:
+    """The exact law on COUNTS and a sixth candidate of count 0."""
+    (row,) = [row for row in TABLE if row.name == name]
+    space = tk.VectorDomain(tk.AtomDomain(int), size=6), tk.LInfDistance(monotonic=True)
+    measurement = space >> row.build(measure, k, scale, release, counts=False)
+    return dict(measurement.distribution([*COUNTS, 0]))
+
+
+@pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
+def test_the_probability_of_the_exact_release_is_that_of_the_law(
+    command: Command, proxy: Path, target: str, value: float, release: str, k: int
+) -> None:
+    measure = tk.MaxDivergence() if target == "epsilon" else tk.ZeroConcentratedDivergence()
+    asked = "plan", "--k", k, "--candidates", 6, f"--{target}", value, "--release", release, "--proxy", proxy
+    rows = _rows(command(*asked, "--compare"))
+    known = 0
+    for name, (*_, shown) in rows.items():
+        plan = command(*asked, "--mechanism", name)
+        if shown == "-":
+            assert "is not known for this mechanism" in plan.field("on the proxy")
+            continue
+        known += 1
+        exact = "the exact top-2, in any order," if k == 2 else "the exact top-1"
+        assert plan.field("on the proxy").replace("< ", "<") == f"{exact} has probability {shown}"
+        law = _law(name, measure, k, float(plan.field("scale").split()[0]), release)
+        best = set(range(k))
+        truth = mpmath.fsum(
+            p for outcome, p in law.items() if set(outcome if k > 1 or type(outcome) is tuple else [outcome]) == best
+        )
+        lower, upper = map(float, shown.split("-")) if "-" in shown else (float(shown), float(shown))
+        assert lower - 0.0005 <= truth <= upper + 0.0005, name
+        assert 0.02 < truth < 0.98
+    assert known >= 4
+    likely = [float(shown.split("-")[0]) for *_, shown in rows.values() if shown != "-"]
+    assert likely == sorted(likely, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "shown"),
+    [
+        (0.25, 0.25, "0.250"),
+        (0.12341, 0.12349, "0.123"),
+        (0.1234, 0.1236, "0.123-0.124"),
+        (0.2, 0.5, "0.200-0.500"),
+        (0.0, 1.0, "0.000-1.000"),
+        (0.0, 0.0, "0"),
+        (0.0, 1e-9, "< 0.001"),
+        (0.9999, 1.0, "> 0.999"),
+        (1.0, 1.0, "1"),
+        (math.nextafter(1, 0), 1.0, "> 0.999"),
+    ],
+)
+def test_probabilities_are_never_rounded_to_certainty(lower: float, upper: float, shown: str) -> None:
+    assert show.probability(tk.Enclosure(lower, upper)) == shown
+
+
+@pytest.mark.parametrize("error", [tk.NotDeclaredError, tk.CapacityError])
+def test_a_probability_that_is_not_known_is_a_dash(
+    command: Command, proxy: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: Any) -> Any:
+        raise error("no")
+
+    monkeypatch.setattr(tk.Measurement, "success_probability", unknown)
+    asked = "plan", "--k", 2, "--candidates", 6, "--rho", 1, "--proxy", proxy
+    compared = command(*asked, "--compare")
+    assert {shown for *_, shown in _rows(compared).values()} == {"-"}
+    assert len(_rows(compared)) == len(able(2, "ranking"))
+    assert compared.field("-") == "not known, or too long to compute"
+    assert "is not known" in command(*asked).field("on the proxy")
+
+
+def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unless_reported(self: tk.Measurement, *_: Any) -> tk.Enclosure:
+        if self.parameters["mechanism"] == "report_noisy_top_k":
+            raise tk.NotDeclaredError("no")
+        return tk.Enclosure(0.5, 0.5)
+
+    monkeypatch.setattr(tk.Measurement, "success_probability", unless_reported)
+    rows = _rows(command("plan", "--k", 2, "--candidates", 6, "--rho", 1, "--compare", "--proxy", proxy))
+    assert [name for name, (*_, shown) in rows.items() if shown == "-"] == ["report_noisy_top_k"] == list(rows)[-1:]
+
+
+def test_a_bad_proxy_is_one_line(command: Command, proxy: Path, tmp_path: Path) -> None:
+    asked = "plan", "--k", 2, "--epsilon", 1, "--compare"
+    command(*asked, "--candidates", 4, "--proxy", proxy).complains(1, "at most one row a candidate")
+    command(*asked, "--candidates", 9, "--proxy", tmp_path / "none.csv").complains(1, "does not exist")
+    command(*asked, "--candidates", 10**8, "--proxy", proxy).complains(2, "leave it out")
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"COLUMNS": "200"}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "40"}], ids=str
+)
+def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, str]) -> None:
+    asked = "plan", "--k", 2, "--candidates", 6, "--rho", 0.1, "--release", "set", "--compare", "--proxy", proxy
+    shown = spawn(*asked, **environment)
+    assert (shown.code, shown.err) == (0, "")
+    assert "\x1b" not in shown.out
+    width = min(int(environment.get("COLUMNS", 80)), 100)
+    assert max(map(len, shown.out.splitlines())) <= width
+    if width >= 80:
+        assert sum(line.startswith("lipschitz_half_logistic ") for line in shown.out.splitlines()) == 1

@@ -1,0 +1,407 @@
+"""The claims of make_noisy_top_k_with_gaps: every noise and measure against neighbours, witnesses, law, arguments."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps, then_noisy_top_k_with_gaps
+from opendp_topk.noise import Noise
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import realised
+from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
+from tests.oracles import gaps as oracle
+from tests.oracles.chi_square import assert_follows
+
+NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+MEASURES = MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+METRICS = (tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True))
+GRID = (1e-9, 0.05, 0.4, 1.0, 1.7, 3.0, 8.0, 25.0)
+"""Gaps at which losses are evaluated. Both densities are smooth between kinks, and beyond 25 winners lie in the
+exponential tail, where a loss has come to within exp(-20) of its limit."""
+ERROR = 1e-10
+"""The relative error of the oracle's densities is below this; a loss has twice of it."""
+every_noise = pytest.mark.parametrize("noise", NOISES, ids=repr)
+
+
+def build(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> tk.Measurement:
+    domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
+    return make_noisy_top_k_with_gaps(domain, metric or tk.RangeDistance(), measure, **options)
+
+
+@functools.cache
+def outcomes(d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every ranking with every combination of gaps of the grid (a thinner one for more gaps)."""
+    grid = GRID[:: 1 if k == 1 else 2 if k == 2 else 4]
+    grid = grid if grid[-1] == GRID[-1] else (*grid, GRID[-1])
+    pairs = list(itertools.product(itertools.permutations(range(d), k), itertools.product(grid, repeat=k)))
+    return np.array([y for y, _ in pairs]), np.array([g for _, g in pairs])
+
+
+@functools.lru_cache(maxsize=64)
+def log_densities(noise: Noise, scores: tuple[float, ...], k: int) -> np.ndarray:
+    return np.log(oracle.densities(noise.name, scores, *outcomes(len(scores), k)))
+
+
+def steps(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
+    """Every move of length one by the metric's definition, that has extreme coordinates."""
+    moves = itertools.product((-1, 0, 1), repeat=d)
+    if metric == tk.LInfDistance():
+        return [move for move in moves if max(move) != min(move)]
+    if metric == tk.RangeDistance():
+        return [move for move in moves if max(move) - min(move) == 1]
+    return [m for m in moves if max(0, *m) + max(0, *(-c for c in m)) == 1 and max(m) != min(m)]
+
+
+def assert_bounded(noise: Noise, x: Any, move: Any, k: int, scale: Fraction, metric: tk.Metric) -> None:
+    """No density ratio of (ranking, gaps) exceeds the maps; the zCDP map is a^2 / 8 for a range a of losses."""
+    before = tuple(a / float(scale) for a in x)
+    after = tuple((a + b) / float(scale) for a, b in zip(x, move, strict=True))
+    loss = log_densities(noise, after, k) - log_densities(noise, before, k)
+    most, width = np.abs(loss).max(), loss.max() - loss.min()
+    for measure, found in ((MAX, most), (RANGE, width), (ZCDP, width**2 / 8)):
+        claimed = build(len(x), measure, metric, k=k, scale=scale, noise=noise).map(1)
+        assert found <= claimed + 4 * ERROR * (1 + claimed), (measure, x, move)
+
+
+@every_noise
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_no_density_ratio_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:
+    for d in (2, 3):
+        for x in ((0,) * d, (0, -1, -2)[:d], (0, -3, 0)[:d]):
+            for move in steps(metric, d):
+                for k in range(1, d):
+                    assert_bounded(noise, x, move, k, Fraction(1), metric)
+
+
+@every_noise
+@pytest.mark.parametrize(
+    ("d", "k", "scale"),
+    [(4, 1, Fraction(1, 3)), (4, 2, Fraction(1, 2)), (4, 3, Fraction(2)), (5, 1, 1), (5, 2, Fraction(1)), (5, 3, 1)],
+)
+def test_no_density_ratio_exceeds_the_map_for_more_candidates(noise: Noise, d: int, k: int, scale: Fraction) -> None:
+    """Corners of the cube of moves, all for d = 4 and k < 3 and a part of them else; and points inside of it."""
+    corners = [move for move in steps(tk.RangeDistance(), d) if min(move) == 0]
+    for x in ((0, -1, -1, -2, -2), (5, 0, 0, 0, 4), (0, 0, 0, 0, 0))[: 2 if d == 5 or k == 3 else 3]:
+        for move in corners[:: {1: 2, 2: 3, 3: 10}[k] if d == 5 else 2 if k == 3 else 1]:
+            assert_bounded(noise, x[:d], move, k, Fraction(scale), tk.RangeDistance())
+            if d == 4 and k < 3:
+                inner = tuple(m * (0.5 if i % 2 else 1) for i, m in enumerate(move))
+                assert_bounded(noise, x[:d], inner, k, Fraction(scale), tk.RangeDistance())
+
+
+@functools.cache
+def _binned(noise: Noise, scores: tuple[float, ...], k: int) -> dict[Any, Any]:
+    law = oracle.binned(noise.name, scores, k, (0.5, 3.0) if k == 1 else (1.0,))
+    return {outcome: mpmath.mpf(mass) for outcome, mass in law.items()}
+
+
+@every_noise
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_no_law_of_binned_gaps_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:
+    """Bins post-process the release, so under each measure, zCDP at many orders among them, they lose no more."""
+    for d, k in ((2, 1), (3, 1), (3, 2), (4, 2)):
+        for x in ((0,) * d, (0, -1, -2, -2)[:d]):
+            for move in steps(metric, d) if d < 4 else [(0, 1, 1, 0), (1, 1, 0, 0), (0, 0, 0, 1), (1, 0, 0, 0)]:
+                y = tuple(a + b for a, b in zip(x, move, strict=True))
+                for measure in MEASURES:
+                    claimed = build(d, measure, metric, k=k, scale=1, noise=noise).map(1)
+                    found = realised(measure, _binned(noise, x, k), _binned(noise, y, k))
+                    assert found <= claimed + 1e-7, (measure, x, move)
+
+
+def test_binned_gaps_of_three_winners_stay_below_the_map() -> None:
+    for noise in (tk.Exponential(), tk.Laplace()):
+        x, y = (0, -1, -1, 0), (0, 0, 0, 0)
+        before, after = _binned(noise, x, 3), _binned(noise, y, 3)
+        for measure in MEASURES:
+            assert realised(measure, before, after) <= build(4, measure, k=3, scale=1, noise=noise).map(1) + 1e-7
+
+
+# Witnesses: U holds k items that rise by r = 1, D holds items that stay, far above or far apart.
+
+
+def loss_at(noise: Noise, x: Any, y: Any, ranking: Any, gaps: Any) -> float:
+    before, after = (oracle.densities(noise.name, z, np.array([ranking]), np.array([gaps]))[0] for z in (x, y))
+    return float(np.log(after) - np.log(before))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@every_noise
+def test_witness_the_max_map_is_reached(noise: Noise, k: int) -> None:
+    """2 k items, k of them far above; the k others rise by one, and are found in front of those far above."""
+    x, y = (60.0,) * k + (0.0,) * k, (60.0,) * k + (1.0,) * k
+    found = loss_at(noise, x, y, range(k, 2 * k), [0.5] * (k - 1) + [5.0])
+    claimed = build(2 * k, MAX, k=k, scale=1, noise=noise).map(1)
+    assert claimed == k
+    assert 0.97 * claimed <= found <= claimed + ERROR
+
+
+@pytest.mark.parametrize(
+    ("noise", "d", "k"),
+    [(noise, d, k) for noise in NOISES for d, k in ((2, 1), (3, 1), (4, 2), (6, 3))]
+    + [(noise, d, k) for noise in NOISES[:3] for d, k in ((3, 2), (5, 3), (5, 4))],
+)
+def test_witness_the_range_map_is_reached(noise: Noise, d: int, k: int) -> None:
+    """k items rise by one, and gain k in front of others that stay; these lose d - k, or k, in front of them."""
+    x = (*[0.0] * min(2 * k, d), *[-60.0] * (d - 2 * k))
+    y = tuple(score + (i < k) for i, score in enumerate(x))
+    ups, others = tuple(range(k)), tuple(range(k, d))
+    least = loss_at(noise, x, y, (*others[:k], *ups)[:k], [60.0] * k)
+    found = loss_at(noise, x, y, ups, [60.0] * k) - least
+    claimed = build(d, RANGE, k=k, scale=1, noise=noise).map(1)
+    assert claimed == min(2 * k, d)
+    assert 0.97 * claimed <= found <= claimed + 4 * ERROR
+
+
+@pytest.mark.parametrize(("d", "k"), [(3, 2), (5, 3), (5, 4)])
+@pytest.mark.parametrize("noise", [tk.Laplace(), tk.Logistic()], ids=repr)
+def test_witness_the_cap_of_two_sided_noise_is_reached(noise: Noise, d: int, k: int) -> None:
+    """floor(d / 2) items rise and are found far in front of all others."""
+    m = d // 2
+    x, y = (0.0,) * d, (1.0,) * m + (0.0,) * (d - m)
+    gaps = [1.0] * k
+    gaps[m - 1] = 40.0
+    found = loss_at(noise, x, y, range(k), gaps)
+    claimed = build(d, MAX, k=k, scale=1, noise=noise).map(1)
+    assert claimed == m < k
+    assert 0.97 * claimed <= found <= claimed + ERROR
+
+
+def test_gaps_are_not_free_for_gumbel_noise_under_bounded_range() -> None:
+    """The gapless maps, planted here, are refuted: r for one winner of two, 3 r for two of four, k r^2 / 8 for zCDP."""
+    for d, k in ((2, 1), (4, 2)):
+        x, y = (0.0,) * d, (1.0,) * k + (0.0,) * (d - k)
+        ups, others = range(k), range(k, 2 * k)
+        found = loss_at(tk.Gumbel(), x, y, ups, [25.0] * k) - loss_at(tk.Gumbel(), x, y, others, [25.0] * k)
+        domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
+        planted = tk.make_lipschitz_top_k(domain, tk.RangeDistance(), RANGE, k=k, scale=1, noise=tk.Gumbel())
+        assert planted.map(1) == 2 * k - 1
+        assert found > 1.3 * planted.map(1)
+        assert found <= build(d, RANGE, k=k, scale=1, noise=tk.Gumbel()).map(1) + ERROR
+    cuts = [b / 4 for b in range(1, 25)]
+    before, after = (oracle.binned("Gumbel", scores, 1, cuts) for scores in ((0, 0), (1, 0)))
+    assert realised(ZCDP, before, after) > 1.2 * 1**2 / 8
+    assert realised(ZCDP, before, after) <= build(2, ZCDP, k=1, scale=1, noise=tk.Gumbel()).map(1)
+
+
+def test_gaps_are_not_free_for_one_winner_with_exponential_noise_under_bounded_range() -> None:
+    x, y = (0.0, 0.0), (1.0, 0.0)
+    found = loss_at(tk.Exponential(), x, y, [0], [5.0]) - loss_at(tk.Exponential(), x, y, [1], [5.0])
+    planted = tk.make_permute_and_flip(tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance(), RANGE, scale=1)
+    assert found > 1.05 * planted.map(1)
+    assert 1.99 < found <= 2 + ERROR
+
+
+R = Fraction(2, 7)
+TABLE = [
+    (tk.Exponential(), 1, None, R, 2 * R, 4 * R**2 / 8),
+    (tk.Exponential(), 3, None, 3 * R, 6 * R, 36 * R**2 / 8),
+    (tk.Exponential(), 3, 4, 3 * R, 4 * R, 16 * R**2 / 8),
+    (tk.HalfLogistic(), 2, 3, 2 * R, 3 * R, 9 * R**2 / 8),
+    (tk.Gumbel(), 1, 2, R, 2 * R, 4 * R**2 / 8),
+    (tk.Gumbel(), 3, 9, 3 * R, 6 * R, 36 * R**2 / 8),
+    (tk.Laplace(), 3, None, 3 * R, 6 * R, 9 * R**2 / 2),
+    (tk.Laplace(), 4, 5, 2 * R, 4 * R, 4 * R**2 / 2),
+    (tk.Logistic(), 3, 4, 2 * R, 4 * R, 4 * R**2 / 2),
+    (tk.Logistic(), 1, 2, R, 2 * R, R**2 / 2),
+]
+
+
+@pytest.mark.parametrize(("noise", "k", "d", "pure", "width", "rho"), TABLE)
+def test_the_map_is_the_table_rounded_up(
+    noise: Noise, k: int, d: int | None, pure: Fraction, width: Fraction, rho: Fraction
+) -> None:
+    for measure, cost in zip(MEASURES, (pure, width, rho), strict=True):
+        found = build(d, measure, tk.LInfDistance(), k=k, scale=7, noise=noise).map(1)
+        assert cost <= Fraction(found)
+        assert Fraction(math.nextafter(found, 0)) < cost
+
+
+@every_noise
+def test_the_gaps_are_free_under_pure_privacy(noise: Noise) -> None:
+    for d in (None, 4, 9):
+        for k in (1, 2, 3):
+            domain = tk.VectorDomain(tk.AtomDomain(int), size=d)
+            ranking = tk.make_lipschitz_top_k(domain, tk.LInfDistance(), MAX, k=k, scale=3, noise=noise)
+            assert build(d, MAX, tk.LInfDistance(), k=k, scale=3, noise=noise).map(5) == ranking.map(5)
+
+
+@every_noise
+def test_the_map_at_the_ends(noise: Noise) -> None:
+    for measure in MEASURES:
+        noisy = build(None, measure, k=2, scale=1.5, noise=noise)
+        exact = build(None, measure, k=2, scale=0, noise=noise)
+        assert noisy.map(0) == exact.map(0) == 0
+        assert exact.map(1) == noisy.map(math.inf) == math.inf
+        assert build(None, measure, k=2, scale=5e-324, noise=noise).map(10**300) == math.inf
+    indices, gaps = exact([4, 9, 6])
+    assert (indices.tolist(), gaps.tolist()) == ([1, 2], [3.0, 2.0])
+    indices, gaps = build(None, MAX, k=2, scale=0, noise=noise, optimize="min")([4, 9, 4, 4])
+    assert (indices.tolist(), gaps.tolist()) == ([0, 2], [0.0, 0.0])
+
+
+@every_noise
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_releases_follow_the_joint_law_of_ranking_and_gaps(noise: Noise, optimize: str) -> None:
+    scores, scale, sign = [2, 0, 3], Fraction(3, 2), 1 if optimize == "max" else -1
+    cuts = (0.4, 1.3)
+    units = [float(sign * score / scale) for score in scores]
+    for k, n in ((1, 3000), (2, 5000)):
+        measurement = build(3, MAX, k=k, scale=scale, noise=noise, optimize=optimize)
+        counts: Counter[Any] = Counter()
+        for _ in range(n):
+            indices, gaps = measurement(scores)
+            counts[tuple(indices.tolist()), tuple(sum(gap / float(scale) > c for c in cuts) for gap in gaps)] += 1
+        assert_follows(counts, oracle.binned(noise.name, units, k, cuts))
+
+
+def test_the_gap_of_two_equal_scores_with_exponential_noise_is_exponential() -> None:
+    """A closed form that no quadrature is asked for: the gap follows 1 - exp(-g / scale), whoever wins."""
+    measurement = build(2, MAX, k=1, scale=5)
+    counts = Counter((int(i[0]), min(int(g[0] / 2.5), 5)) for i, g in (measurement([7, 7]) for _ in range(4000)))
+    ends = [math.exp(-b / 2) for b in range(6)] + [0.0]
+    law = {(i, b): (ends[b] - ends[b + 1]) / 2 for i in (0, 1) for b in range(6)}
+    assert_follows(counts, law)
+
+
+def test_the_oracle_is_held_against_closed_forms() -> None:
+    rankings, gaps = outcomes(4, 2)
+    scores = (0.0, -1.5, 2.0, 0.5)
+    for name, closed in (("Gumbel", oracle.gumbel_density), ("Exponential", oracle.exponential_density)):
+        found = oracle.densities(name, scores, rankings, gaps)
+        for p, y, g in zip(found, rankings.tolist(), gaps.tolist(), strict=True):
+            assert abs(p / closed(scores, y, g) - 1) < ERROR
+    for noise in NOISES:
+        law = _binned(noise, (0, -1, -2), 2)
+        assert abs(sum(law.values()) - 1) < 1e-12
+        assert min(law.values()) > 1e-6
+        step = 1e-3
+        corners = [oracle.survival(noise.name, scores, (2, 0), (1 + a, 0.3 + b)) for a in (0, step) for b in (0, step)]
+        density = oracle.densities(noise.name, scores, [[2, 0]], [[1 + step / 2, 0.3 + step / 2]])[0]
+        assert (corners[0] - corners[1] - corners[2] + corners[3]) / step**2 == pytest.approx(density, rel=1e-4)
+
+
+@every_noise
+def test_obligations_of_every_measurement(noise: Noise) -> None:
+    for measure in MEASURES:
+        space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+        measurement = check_constructor(
+            make_noisy_top_k_with_gaps, then_noisy_top_k_with_gaps, space, measure, k=2, scale=1.5, noise=noise
+        )
+        check_measurement(
+            measurement,
+            members=[[3, 1, 2], np.array([0, -5, 7])],
+            non_members=[[1, 2], [1.0, 2.0, 3.0], "abc", None],
+            distances=[Fraction(1, 3), 0.5, 1, 100],
+        )
+        assert measurement.proof.status == "current"
+        assert measurement.parameters == {
+            "mechanism": "noisy_top_k_with_gaps",
+            "noise": noise.name,
+            "k": 2,
+            "scale": 1.5,
+            "optimize": "max",
+        }
+
+
+def test_the_release_is_a_named_tuple_of_arrays() -> None:
+    release = build(None, MAX, k=3, scale=2)([5, 1, 9, 4, 4])
+    assert isinstance(release, tk.RankingWithGaps)
+    assert release._fields == ("indices", "gaps")
+    assert (release.indices.dtype, release.gaps.dtype) == (np.int64, np.float64)
+    assert release.indices.shape == release.gaps.shape == (3,)
+    assert build(None, MAX, k=1, scale=2).parameters["noise"] == "Exponential"
+
+
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_gaps_are_never_negative_in_either_direction(optimize: str) -> None:
+    scores = [1.5, -7.25, 1e6, 3.0]
+    domain = tk.VectorDomain(tk.AtomDomain(float))
+    measurement = make_noisy_top_k_with_gaps(domain, tk.RangeDistance(), ZCDP, k=3, scale=1e-3, optimize=optimize)
+    indices, gaps = measurement(scores)
+    order = [2, 3, 0, 1] if optimize == "max" else [1, 0, 3, 2]
+    assert indices.tolist() == order[:3]
+    assert np.allclose(gaps, np.abs(np.diff(np.array(scores)[order])), atol=0.1)
+    assert (gaps >= 0).all()
+
+
+def test_winners_become_items_and_gaps_stay() -> None:
+    trees = ["ash", "birch", "cedar"]
+    chain = build(None, MAX, k=2, scale=0) >> tk.index_candidates(trees)
+    release = chain([4, 9, 6])
+    assert release.indices == ["birch", "cedar"]
+    assert release.gaps.tolist() == [3.0, 2.0]
+    noisy = build(None, MAX, k=2, scale=1e-6) >> tk.index_candidates(trees)
+    assert noisy([4, 9, 6]).indices == ["birch", "cedar"]
+    assert noisy.map(1) == build(None, MAX, k=2, scale=1e-6).map(1)
+    assert noisy.accuracy(3, 0.1) == build(None, MAX, k=2, scale=1e-6).accuracy(3, 0.1)
+    raises_exactly(tk.DataLengthError, lambda: chain([1, 2, 3, 4]), "exactly 3")
+    two = build(None, MAX, k=2, scale=1) >> tk.index_candidates(trees[:2])
+    raises_exactly(tk.DataLengthError, lambda: two([1, 2]), "at least k + 1 elements (3)")
+
+
+@every_noise
+def test_accuracy_is_that_of_the_ranking(noise: Noise) -> None:
+    domain = tk.VectorDomain(tk.AtomDomain(int))
+    ranking = tk.make_lipschitz_top_k(domain, tk.RangeDistance(), MAX, k=3, scale=2, noise=noise)
+    assert build(None, MAX, k=3, scale=2, noise=noise).accuracy(50, 0.1) == ranking.accuracy(50, 0.1)
+
+
+def test_no_finite_law_is_declared() -> None:
+    raises_exactly(tk.NotDeclaredError, lambda: build(None, MAX, k=1, scale=1).distribution([1, 2]), "no exact")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "required"),
+    [
+        ({"k": 5}, tk.ParameterError, "k must be at most the size of input_domain less 1 (4): the last gap is to the"),
+        ({"k": 6}, tk.ParameterError, "k must be at most the size of input_domain (5)"),
+        ({"k": 0}, tk.ParameterError, "k must be an integer >= 1"),
+        ({"k": 1.0}, tk.ParameterTypeError, "k must be an integer >= 1, not float"),
+        ({"k": True}, tk.ParameterTypeError, "k must be an integer >= 1, not bool"),
+        ({"noise": replace(tk.Gumbel(), is_proven=False)}, tk.ParameterError, "one of the five"),
+        ({"noise": replace(tk.Gumbel(), is_class_a=False)}, tk.ParameterError, "class A"),
+        ({"noise": replace(tk.Gumbel(), name="Strange")}, tk.ParameterError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": tk.Laplace}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": "laplace"}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"noise": None}, tk.ParameterTypeError, "noise must be Gumbel(), Exponential()"),
+        ({"scale": -1.0}, tk.ParameterError, "scale must be >= 0"),
+        ({"scale": math.nan}, tk.ParameterError, "scale must be finite"),
+        ({"scale": "1"}, tk.ParameterTypeError, "scale must be a number >= 0"),
+        ({"optimize": "largest"}, tk.ParameterError, "optimize must be one of 'max', 'min'"),
+        ({"optimize": 1}, tk.ParameterTypeError, "optimize must be one of 'max', 'min'"),
+        ({"input_metric": tk.L1Distance()}, tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ({"input_domain": tk.AtomDomain(int)}, tk.SpaceError, "does not measure members of input_domain"),
+        ({"output_measure": tk.Approximate(tk.MaxDivergence())}, tk.ParameterTypeError, "output_measure must be Max"),
+        ({"output_measure": "epsilon"}, tk.ParameterTypeError, "output_measure must be Max"),
+    ],
+    ids=repr,
+)
+def test_bad_arguments(options: dict[str, Any], error: type[Exception], required: str) -> None:
+    arguments: dict[str, Any] = {
+        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
+        "input_metric": tk.LInfDistance(),
+        "output_measure": tk.MaxDivergence(),
+        "k": 2,
+        "scale": 1.0,
+        "noise": tk.Laplace(),
+    }
+    raises_exactly(error, lambda: make_noisy_top_k_with_gaps(**(arguments | options)), required)
+
+
+@pytest.mark.parametrize("scale", [0, 1.0])
+@pytest.mark.parametrize("scores", [[SENTINEL_INT], [SENTINEL_INT, 1], [SENTINEL_INT, 1, 2]])
+def test_too_few_scores_are_refused(scores: list[int], scale: float) -> None:
+    measurement = build(None, MAX, k=3, scale=scale)
+    raises_exactly(tk.DataLengthError, lambda: measurement(scores), "at least k + 1 elements (4)")

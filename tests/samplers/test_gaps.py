@@ -1,0 +1,211 @@
+"""Gaps between noisy scores are the real gaps, rounded to nearest, whatever the scores, the scale and the digits."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import zlib
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from opendp_topk import noise as noises
+from opendp_topk.errors import EntropyError
+from opendp_topk.samplers import gaps, race
+
+from ..oracles import noise as oracle
+from ..oracles.gaps import ranking_and_gaps
+from . import adversaries
+from .adversaries import Case, canonical
+from .recorder import Recorder
+from .streams import Streams
+
+every_noise = pytest.mark.parametrize("name", oracle.NAMES)
+REPEATS = 25
+
+
+def _draw(name: str, case: Case, k: int, sign: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
+    noise = getattr(noises, name)()
+    return gaps.top_k_with_gaps(canonical(case.scores), case.scale, noise, k, sign=sign, entropy=streams)
+
+
+def _check(name: str, case: Case, k: int, sign: int, seed: int) -> Streams:
+    streams = Streams(seed, case.leading)
+    winners, found = _draw(name, case, k, sign, streams)
+    expected, judges = ranking_and_gaps(name, case.scores, case.scale, streams.digits, k, sign)
+    assert winners.dtype == np.int64
+    assert winners.tolist() == expected
+    assert found.dtype == np.float64
+    assert found.shape == (k,)
+    assert not np.signbit(found).any()
+    for gap, is_nearest in zip(found.tolist(), judges, strict=True):
+        assert is_nearest(gap)
+        assert gap == 0 or not is_nearest(math.nextafter(gap, 0))
+        assert gap == np.inf or not is_nearest(math.nextafter(gap, math.inf))
+    return streams
+
+
+def _random(*seed: Any) -> random.Random:
+    return random.Random(zlib.crc32(repr(seed).encode()))
+
+
+@every_noise
+@pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
+def test_gaps_are_those_of_the_noisy_scores(name: str, make: Callable[[random.Random], Case]) -> None:
+    rng = _random(name, make.__name__)
+    checked = 0
+    while checked < REPEATS:
+        case = make(rng)
+        if len(case.scores) > 1:
+            _check(name, case, rng.randint(1, len(case.scores) - 1), rng.choice((1, -1)), checked)
+            checked += 1
+
+
+@every_noise
+@pytest.mark.parametrize("bits", [20, 47, 64, 79, 81, 130, 200, 600])
+def test_near_ties_have_tiny_gaps(name: str, bits: int) -> None:
+    rng = _random(name, bits)
+    for seed in range(6):
+        sign = rng.choice((1, -1))
+        case = adversaries.near_tie(name, rng, sign, bits)
+        _check(name, case, rng.randint(1, len(case.scores) - 1), sign, seed)
+
+
+def _near_half(name: str, rng: random.Random, sign: int, bits: int, scores: list[Any], scale: Fraction) -> Case:
+    """Digits with which candidate 0 is ahead of 1 by a midpoint of two floats, to about ``bits`` digits."""
+    lead = sign * (Fraction(scores[0]) - Fraction(scores[1]))
+    far = bits + 64
+    with mpmath.workprec(2 * bits + 400):
+        while True:
+            n = rng.randrange(2 ** (far - 12), 2**far - 2 ** (far - 12))
+            near = float(lead) + float(scale) * rng.expovariate(1)
+            low = Fraction(near)
+            half = (low + Fraction(math.nextafter(near, math.inf))) / 2
+            target = oracle.number((half - lead) / scale) + oracle.QUANTILE[name](Fraction(n, 2**far))
+            uniform = oracle.CDF[name](target)
+            if near > 0 and mpmath.mpf(2) ** -12 < uniform < 1 - mpmath.mpf(2) ** -12:
+                digits = int(mpmath.ldexp(uniform, bits)) + rng.choice((0, 0, 1, -1))
+                return Case(scores, scale, {0: format(digits, f"0{bits}b"), 1: format(n, f"0{far}b")})
+
+
+@every_noise
+@pytest.mark.parametrize("bits", [60, 80, 129, 144, 300, 1500])
+def test_gaps_near_half_a_unit_are_decided_by_as_many_digits_as_it_takes(name: str, bits: int) -> None:
+    rng = _random(name, bits, "half")
+    most = 0
+    for seed, (scores, scale) in enumerate(
+        (
+            ([0, 0], Fraction(1)),
+            ([3, 5], Fraction(7, 3)),
+            ([1.5, 1.25], Fraction(0.1)),
+            ([2**53 + 1, 2**53 + 2], Fraction(3)),
+            ([2**62, -(2**62)], Fraction(2.0**62)),
+            ([1e-310, 0.0], Fraction(1e-310)),
+            ([0.0, 0.0], Fraction(5e-324) * 2**8),
+            ([10**40, 10**40 - 1], Fraction(2)),
+        )
+    ):
+        sign = rng.choice((1, -1))
+        streams = _check(name, _near_half(name, rng, sign, bits, scores, scale), 1, sign, seed)
+        most = max(most, *streams.read.values())
+    assert most >= bits - 1, "on which side of a midpoint these gaps lie cannot be known from fewer digits"
+
+
+@pytest.mark.parametrize("bits", [80, 400, 5000])
+@pytest.mark.parametrize("lead", [2**54 + 2, 2**54 + 6, 2**60 + 2**7], ids=str)
+def test_a_lead_half_way_between_floats_is_decided_by_digits_that_differ_late(bits: int, lead: int) -> None:
+    for seed in range(6):
+        digits = format(random.Random(seed).getrandbits(bits), f"0{bits}b")
+        streams = _check("Exponential", Case([lead, 0, -5], Fraction(1, 3), {0: digits, 1: digits}), 1, 1, seed)
+        assert streams.read[0] > bits
+
+
+@pytest.mark.parametrize("levels", [5, None])
+def test_a_gap_that_stays_half_way_for_ever_is_an_error(levels: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if levels is not None:
+        monkeypatch.setattr(gaps, "MOST_LEVELS", levels)
+    case = Case([2**54 + 2, 0], Fraction(1))
+    with pytest.raises(EntropyError, match="repeats itself") as caught:
+        _draw("Exponential", case, 1, 1, Streams(3, twins={1: 0}))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_equal_digits_for_ever_leave_other_gaps_decided() -> None:
+    _, found = _draw("Exponential", Case([2**54 + 3, 0], Fraction(1)), 1, 1, Streams(3, twins={1: 0}))
+    assert found.tolist() == [2.0**54 + 4]
+
+
+def test_gaps_beyond_the_largest_float_are_infinite() -> None:
+    largest = float(np.finfo(np.float64).max)
+    _, found = _draw("Gumbel", Case([largest, 0.0, -largest], Fraction(1)), 2, 1, Streams(1))
+    assert found.tolist() == [largest, largest]
+    _, found = _draw("Gumbel", Case([largest, -largest], Fraction(1)), 1, 1, Streams(1))
+    assert found.tolist() == [np.inf]
+    _, found = _draw("Gumbel", Case([3 * 10**400, 0], Fraction(1)), 1, 1, Streams(1))
+    assert found.tolist() == [np.inf]
+
+
+@every_noise
+def test_integers_with_more_digits_than_any_precision(name: str) -> None:
+    base = 2**600_000
+    for seed in range(3):
+        _check(name, Case([base, base + 1, base, base + 3], Fraction(2)), 3, 1, seed)
+
+
+@pytest.mark.parametrize("k", [1, 10, 80])
+@pytest.mark.parametrize("shape", ["uniform", "constant", "zipf"])
+@pytest.mark.parametrize(("name", "sign"), [("Gumbel", 1), ("Exponential", -1), ("Laplace", 1)])
+def test_gaps_of_many_blocks(name: str, sign: int, shape: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    d, rng = 3 * 4096 + 17, random.Random(k)
+    make = {"uniform": lambda _: rng.random() * 1000, "constant": lambda _: 5.0, "zipf": lambda i: 1e7 / (i + 1)}[shape]
+    scores = [sign * make(i) for i in range(d)]
+    rng.shuffle(scores)
+    monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
+    recorder = Recorder(monkeypatch, Streams(k))
+    winners, found = _draw(name, Case(scores, Fraction(1)), k, sign, recorder.streams)
+    drawn = sorted(recorder.streams.read)
+    order, judges = ranking_and_gaps(
+        name, [scores[i] for i in drawn], Fraction(1), lambda i, n: recorder.streams.digits(drawn[i], n), k, sign
+    )
+    assert winners.tolist() == [drawn[i] for i in order]
+    recorder.check(name, scores, Fraction(1), sign, winners.tolist(), d)
+    assert all(is_nearest(gap) for gap, is_nearest in zip(found.tolist(), judges, strict=True))
+    both = race.top_k(
+        canonical(scores), Fraction(1), getattr(noises, name)(), k + 1, sign=sign, ordered=True, entropy=Streams(k)
+    )
+    assert both[:k].tolist() == winners.tolist()
+    recorder.check(name, scores, Fraction(1), sign, both.tolist(), d)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("scores", [[3, 9, 3, -4, 9], [0.1, 0.7, 0.1, 1e300, -1e-300], [2**70, 2**70 + 1, -5, 0, 7]])
+def test_without_noise_ranking_and_gaps_are_exact(scores: list[Any], sign: int) -> None:
+    order = sorted(range(5), key=lambda i: (-sign * scores[i], i))
+    for k in range(1, 5):
+        winners, found = gaps.noiseless_top_k_with_gaps(canonical(scores), k, sign=sign)
+        assert winners.tolist() == order[:k]
+        assert winners.dtype == np.int64
+        exact = [sign * (Fraction(scores[a]) - Fraction(scores[b])) for a, b in pairwise(order[: k + 1])]
+        assert found.tolist() == [float(gap) for gap in exact]
+        assert not np.signbit(found).any()
+
+
+def test_nothing_is_released_where_the_system_has_no_randomness(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [3]
+
+    def fail(n: int) -> bytes:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError("no entropy")
+        return bytes(range(n))
+
+    monkeypatch.setattr(os, "urandom", fail)
+    with pytest.raises(EntropyError, match="nothing was released"):
+        gaps.top_k_with_gaps(np.arange(3), Fraction(1), noises.Gumbel(), 2, sign=1)
