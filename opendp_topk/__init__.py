@@ -12,9 +12,20 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
 from . import audit as audit
 from .arithmetic import Intervals
 from .candidates import index_candidates
+from .combinators.adaptive_composition import make_adaptive_composition, then_adaptive_composition
+from .combinators.composition import make_composition
+from .combinators.fully_adaptive_composition import (
+    Odometer,
+    make_fully_adaptive_composition,
+    then_fully_adaptive_composition,
+)
+from .combinators.partition_by import make_partition_by, then_partition_by
+from .combinators.privacy_filter import make_privacy_filter
+from .combinators.queryable import Queryable
 from .core import Measurement, Transformation
-from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
 from .errors import (
+    BudgetError,
     CandidatesError,
     CapacityError,
     ColumnError,
@@ -23,6 +34,7 @@ from .errors import (
     DataTypeError,
     DistanceError,
     EntropyError,
+    LedgerError,
     MapError,
     MissingExtraError,
     NonFiniteError,
@@ -31,11 +43,13 @@ from .errors import (
     ParameterError,
     ParameterTypeError,
     ProofError,
+    QueryError,
     SearchError,
     SpaceError,
     TableError,
     TopKError,
 )
+from .ledger import Ledger
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.gaussian import make_gaussian, then_gaussian
@@ -67,6 +81,7 @@ from .user_noise import UserNoise
 __all__ = [
     "Approximate",
     "AtomDomain",
+    "BudgetError",
     "CandidatesError",
     "CapacityError",
     "ColumnError",
@@ -79,6 +94,7 @@ __all__ = [
     "EntropyError",
     "Exponential",
     "FrameDomain",
+    "GroupedFrameDomain",
     "Gumbel",
     "HalfLogistic",
     "Intervals",
@@ -86,6 +102,8 @@ __all__ = [
     "L2Distance",
     "LInfDistance",
     "Laplace",
+    "Ledger",
+    "LedgerError",
     "Logistic",
     "MapError",
     "MaxDivergence",
@@ -95,12 +113,15 @@ __all__ = [
     "MissingExtraError",
     "NonFiniteError",
     "NotDeclaredError",
+    "Odometer",
     "OutOfBoundsError",
     "ParameterError",
     "ParameterTypeError",
     "Partial",
     "Proof",
     "ProofError",
+    "QueryError",
+    "Queryable",
     "RangeDistance",
     "RangeDivergence",
     "RankingWithGaps",
@@ -117,29 +138,37 @@ __all__ = [
     "binary_search_chain",
     "binary_search_param",
     "index_candidates",
+    "make_adaptive_composition",
     "make_canonical_top_k",
+    "make_composition",
     "make_count_by_item",
     "make_exponential_mechanism",
+    "make_fully_adaptive_composition",
     "make_gaussian",
     "make_joint_top_k",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_noisy_top_k_with_gaps",
+    "make_partition_by",
     "make_peeled_top_k",
     "make_permute_and_flip",
+    "make_privacy_filter",
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_user_measurement",
     "make_user_transformation",
     "read_table",
+    "then_adaptive_composition",
     "then_canonical_top_k",
     "then_count_by_item",
     "then_exponential_mechanism",
+    "then_fully_adaptive_composition",
     "then_gaussian",
     "then_joint_top_k",
     "then_laplace",
     "then_lipschitz_top_k",
     "then_noisy_top_k_with_gaps",
+    "then_partition_by",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",

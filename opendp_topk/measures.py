@@ -120,3 +120,14 @@ class Approximate(Measure):
 
 
 # end-proof-region: distances
+
+
+# proof-region: bounds_range
+def bounds_range(measure: Measure) -> bool:
+    """Whether ``measure`` is ``RangeDivergence()``, or ``Approximate`` of it."""
+    return isinstance(measure, RangeDivergence) or (
+        isinstance(measure, Approximate) and bounds_range(measure.measure)
+    )  # [bounds-range]
+
+
+# end-proof-region: bounds_range

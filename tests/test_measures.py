@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from opendp_topk.errors import DistanceError, ParameterTypeError
-from opendp_topk.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from opendp_topk.measures import (
+    Approximate,
+    MaxDivergence,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+    bounds_range,
+)
 
 from .concepts.sentinels import raises_exactly
 from .concepts.values import check_plain_value, check_value
@@ -97,3 +103,10 @@ def test_bad_approximate_distances(bad: Any, fragment: str) -> None:
 @pytest.mark.parametrize("bad", [MaxDivergence, "epsilon", None, 1.0])
 def test_approximate_needs_a_measure(bad: Any) -> None:
     raises_exactly(ParameterTypeError, lambda: Approximate(bad), "measure must be a measure such as MaxDivergence()")
+
+
+def test_measures_that_bound_a_range() -> None:
+    ranges = [RangeDivergence(), Approximate(RangeDivergence()), Approximate(Approximate(RangeDivergence()))]
+    assert all(map(bounds_range, ranges))
+    others = [MaxDivergence(), ZeroConcentratedDivergence(), Approximate(MaxDivergence())]
+    assert not any(map(bounds_range, others))

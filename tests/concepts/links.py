@@ -16,6 +16,7 @@ import pytest
 from opendp_topk.core import Measurement, Transformation
 from opendp_topk.domains import AtomDomain, Domain, VectorDomain
 from opendp_topk.errors import DataError, DistanceError, NotDeclaredError, SpaceError
+from opendp_topk.measures import bounds_range
 from opendp_topk.metrics import L1Distance, LInfDistance, Metric
 
 from .losses import number, realised
@@ -56,9 +57,12 @@ def check_measurement(
         assert measurement.map(0) == 0
     for distance in distances:
         assert measurement.check(distance, measure.infinite)
-    processed = measurement >> str
-    assert [processed.map(d) for d in distances] == [measurement.map(d) for d in distances]
-    assert processed.parameters == measurement.parameters
+    if measurement.interactive and bounds_range(measure):
+        raises_exactly(SpaceError, lambda: measurement >> str, "cannot be post-processed")
+    else:
+        processed = measurement >> str
+        assert [processed.map(d) for d in distances] == [measurement.map(d) for d in distances]
+        assert processed.parameters == measurement.parameters
     for follower in (measurement, copy.copy(measurement)):
         raises_exactly(SpaceError, lambda link=follower: measurement >> link, "ends a chain")
     with pytest.raises(TypeError):
