@@ -59,7 +59,7 @@ def draw(
     step = scores.unit / scale
     nested = layers(scores, step, k, ordered)
     starts = [layer.start for layer in nested]
-    shares = [(1 << starts[-1] - a) - (1 << starts[-1] - b) for a, b in pairwise(starts)] + [1]  # [shares]
+    shares = _shares(starts)
     proposals = list(accumulate(share * layer.size for share, layer in zip(shares, nested, strict=True)))  # [proposals]
     while True:
         layer = nested[bisect_right(proposals, below(proposals[-1], entropy))]  # [propose]
@@ -103,6 +103,11 @@ def layers(scores: Ranked, step: Fraction, k: int, ordered: bool) -> list[Layer]
         push(middle, left)
         push(end, found._replace(start=middle))
     return sorted(kept)
+
+
+def _shares(starts: list[int]) -> list[int]:
+    """How often each output of a layer is proposed from this layer, in units of 2 ** -starts[-1]."""
+    return [(1 << starts[-1] - a) - (1 << starts[-1] - b) for a, b in pairwise(starts)] + [1]  # [shares]
 
 
 def _level(bits: int) -> Fraction:

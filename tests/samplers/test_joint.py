@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -99,14 +98,10 @@ def test_proposals_of_an_output_sum_to_a_bound_on_its_weight(
         ranks = ranks if ordered else sorted(ranks)
         inside = [all(r < n for r, n in zip(ranks, layer.ceilings, strict=True)) for layer in nested]
         sizes.update(i for i, held in enumerate(inside) if held)
-        mass = sum(
-            Fraction(1, 2**a) - Fraction(1, 2**b)
-            for held, (a, b) in zip(inside, pairwise(starts), strict=False)
-            if held
-        ) + Fraction(1, 2 ** starts[-1])
+        mass = sum(share for share, held in zip(joint._shares(starts), inside, strict=True) if held)
         loss = oracle.loss(scores, output, ordered) / scale
         first = starts[inside.index(True)]
-        assert mass == Fraction(1, 2**first)
+        assert mass == 2 ** (starts[-1] - first)
         assert oracle.exp(-loss) <= mpmath.mpf(1) / 2**first
         assert first == 0 or loss > first * joint._LN2
     assert [layer.size for layer in nested] == [sizes[i] for i in range(len(nested))]
@@ -152,8 +147,12 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
             uniforms.clear()
             found = joint.draw(np.array(scores), scale, k, sign=1, ordered=ordered, entropy=Streams(trial))
             order = sorted(range(d), key=lambda i: (-scores[i], i))
+            ladder = ranked(np.array(scores), 1)
+            nested = joint.layers(ladder, ladder.unit / scale, k, ordered)
             for ranks, (value, bound) in zip(proposals, uniforms, strict=True):
                 output = tuple(order[r] for r in ranks.tolist())
+                under = (a for a, ends, _ in nested if all(r < n for r, n in zip(ranks.tolist(), ends, strict=True)))
+                assert bound == Fraction(1, 2 ** next(under))
                 weight = oracle.exp(-oracle.loss(scores, output, ordered) / scale)
                 taken = value < weight / (mpmath.mpf(bound.numerator) / bound.denominator)
                 assert taken == (ranks is proposals[-1]), trial
