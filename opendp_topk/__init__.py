@@ -12,9 +12,25 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
 from . import audit as audit
 from .arithmetic import Intervals
 from .candidates import index_candidates
+from .combinators.adaptive_composition import make_adaptive_composition, then_adaptive_composition
+from .combinators.approximate import make_approximate, make_fix_delta
+from .combinators.composition import make_composition
+from .combinators.from_pureDP import make_pureDP_to_range, make_pureDP_to_zCDP
+from .combinators.from_range import make_range_to_approxDP, make_range_to_pureDP, make_range_to_zCDP
+from .combinators.from_zCDP import make_zCDP_to_approxDP
+from .combinators.fully_adaptive_composition import (
+    Odometer,
+    make_fully_adaptive_composition,
+    then_fully_adaptive_composition,
+)
+from .combinators.partition_by import make_partition_by, then_partition_by
+from .combinators.privacy_filter import make_privacy_filter
+from .combinators.queryable import Queryable
 from .core import Measurement, Transformation
-from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from .curves.curve import PrivacyCurve
+from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
 from .errors import (
+    BudgetError,
     CandidatesError,
     CapacityError,
     ColumnError,
@@ -23,6 +39,7 @@ from .errors import (
     DataTypeError,
     DistanceError,
     EntropyError,
+    LedgerError,
     MapError,
     MissingExtraError,
     NonFiniteError,
@@ -31,11 +48,13 @@ from .errors import (
     ParameterError,
     ParameterTypeError,
     ProofError,
+    QueryError,
     SearchError,
     SpaceError,
     TableError,
     TopKError,
 )
+from .ledger import Ledger
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.gaussian import make_gaussian, then_gaussian
@@ -51,7 +70,7 @@ from .measurements.permute_and_flip import make_permute_and_flip, then_permute_a
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from .measurements.select_then_count import SelectedCounts, make_select_then_count, then_select_then_count
 from .measurements.user import make_user_measurement, then_user_measurement
-from .measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from .measures import Approximate, MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
 from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
 from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from .partials import Partial
@@ -66,6 +85,7 @@ from .user_noise import UserNoise
 __all__ = [
     "Approximate",
     "AtomDomain",
+    "BudgetError",
     "CandidatesError",
     "CapacityError",
     "ColumnError",
@@ -78,6 +98,7 @@ __all__ = [
     "EntropyError",
     "Exponential",
     "FrameDomain",
+    "GroupedFrameDomain",
     "Gumbel",
     "HalfLogistic",
     "Intervals",
@@ -85,6 +106,8 @@ __all__ = [
     "L2Distance",
     "LInfDistance",
     "Laplace",
+    "Ledger",
+    "LedgerError",
     "Logistic",
     "MapError",
     "MaxDivergence",
@@ -94,12 +117,17 @@ __all__ = [
     "MissingExtraError",
     "NonFiniteError",
     "NotDeclaredError",
+    "Odometer",
     "OutOfBoundsError",
     "ParameterError",
     "ParameterTypeError",
     "Partial",
+    "PrivacyCurve",
+    "PrivacyProfile",
     "Proof",
     "ProofError",
+    "QueryError",
+    "Queryable",
     "RangeDistance",
     "RangeDivergence",
     "RankingWithGaps",
@@ -116,27 +144,43 @@ __all__ = [
     "binary_search_chain",
     "binary_search_param",
     "index_candidates",
+    "make_adaptive_composition",
+    "make_approximate",
     "make_canonical_top_k",
+    "make_composition",
     "make_count_by_item",
     "make_exponential_mechanism",
+    "make_fix_delta",
+    "make_fully_adaptive_composition",
     "make_gaussian",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_noisy_top_k_with_gaps",
+    "make_partition_by",
     "make_peeled_top_k",
     "make_permute_and_flip",
+    "make_privacy_filter",
+    "make_pureDP_to_range",
+    "make_pureDP_to_zCDP",
+    "make_range_to_approxDP",
+    "make_range_to_pureDP",
+    "make_range_to_zCDP",
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_user_measurement",
     "make_user_transformation",
+    "make_zCDP_to_approxDP",
     "read_table",
+    "then_adaptive_composition",
     "then_canonical_top_k",
     "then_count_by_item",
     "then_exponential_mechanism",
+    "then_fully_adaptive_composition",
     "then_gaussian",
     "then_laplace",
     "then_lipschitz_top_k",
     "then_noisy_top_k_with_gaps",
+    "then_partition_by",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",

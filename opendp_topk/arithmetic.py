@@ -121,3 +121,36 @@ class Intervals:
 
 
 # end-proof-region: intervals
+
+
+# proof-region: exponentials
+_LEAST_EXPONENT = -800
+
+
+def exp_up(x: Fraction) -> Fraction:
+    """A rational that is not below e^x, for x <= 0; at least 2^-1155."""
+    return _rational(gmpy2.context(precision=_WIDE, round=_UP), "exp", max(x, Fraction(_LEAST_EXPONENT)))  # [exp]
+
+
+def one_minus_exp_up(x: Fraction) -> Fraction:
+    """A rational that is not below 1 - e^-x, for x >= 0."""
+    return -_rational(gmpy2.context(precision=_WIDE, round=_DOWN), "expm1", -x)  # [one-minus]
+
+
+def one_minus_exp_down(x: Fraction) -> Fraction:
+    """A rational that is not above 1 - e^-x, for x >= 0, and positive for x > 0."""
+    return -_rational(gmpy2.context(precision=_WIDE, round=_UP), "expm1", -x)  # [one-minus]
+
+
+def log1p_down(x: Fraction) -> Fraction:
+    """A rational that is not above ln(1 + x), for x >= 0."""
+    return _rational(gmpy2.context(precision=_WIDE, round=_DOWN), "log1p", x)  # [log1p]
+
+
+def _rational(context: gmpy2.context, function: str, x: Fraction) -> Fraction:
+    """An increasing function at ``x``, argument and value rounded in the direction of ``context``."""
+    numerator, denominator = getattr(context, function)(context.add(_mpq(x), mpfr(0))).as_integer_ratio()
+    return Fraction(int(numerator), int(denominator))
+
+
+# end-proof-region: exponentials

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import SpaceError
+from .measures import bounds_range
 from .proof import Proof
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
 
 
 def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
+    if first.interactive and bounds_range(first.output_measure):  # [no-hidden-choice]
+        raise SpaceError(
+            "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
+            "queries at random could widen the range. Convert it to another measure first, or use the queryable itself"
+        )
     return replace(
         first,
         function=lambda value: then(first.function(value)),  # [post-process]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import mpmath
 
@@ -20,11 +20,25 @@ from .proof import UNPROVEN, Proof
 from .rendering import as_outcome, describe
 from .success import EVENTS, Enclosure
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 P = ParamSpec("P")
-Link = TypeVar("Link", "Transformation", "Measurement")
+Built = TypeVar("Built", bound="DataclassInstance")
+Entered = TypeVar("Entered", bound="Link")
 
 
 _DIGITS = 50
+
+
+class Link(Protocol):
+    """Whatever has an input space."""
+
+    @property
+    def input_domain(self) -> Domain: ...
+
+    @property
+    def input_metric(self) -> Metric: ...
 
 
 def _identity(value: Any) -> Any:
@@ -78,7 +92,7 @@ class Transformation:
             return chain_transformations(self, other)
         if isinstance(other, Measurement):
             return chain_measurement(self, other)
-        if callable(other):
+        if callable(other) and not hasattr(type(other), "__rrshift__"):
             raise SpaceError(
                 "a transformation cannot be chained with a plain function, whose stability is unknown: "
                 "wrap it with make_user_transformation and its stability map"
@@ -86,7 +100,7 @@ class Transformation:
         return NotImplemented
 
     def __rrshift__(self, space: Any) -> Any:
-        return _enter(space, self)
+        return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
@@ -103,7 +117,8 @@ class Measurement:
     ``accuracy_bound`` the accuracy theorem; ``success_bound(value, event)`` bounds (lower, upper) on the
     probability of an event of success; ``decode`` turns an outcome of the law into what is released.
     ``n_candidates`` is the number of candidates where it is fixed; where it is not and ``scores_input`` holds,
-    each element of the input is the score of one candidate.
+    each element of the input is the score of one candidate. The releases of an ``interactive`` measurement are
+    queryables, and its map holds for whatever is asked of them.
     """
 
     input_domain: Domain
@@ -118,6 +133,7 @@ class Measurement:
     decode: Callable[[Any], Any] = _identity
     n_candidates: int | None = None
     scores_input: bool = True
+    interactive: bool = False
     proof: Proof = UNPROVEN
 
     def __post_init__(self) -> None:
@@ -206,20 +222,24 @@ class Measurement:
         return post_process(prepare(self), other)
 
     def __rrshift__(self, space: Any) -> Measurement:
-        return _enter(space, self)
+        return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_measure": self.output_measure})
 
 
-def proven(name: str) -> Callable[[Callable[P, Link]], Callable[P, Link]]:
-    """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``."""
+def proven(name: str) -> Callable[[Callable[P, Built]], Callable[P, Built]]:
+    """Decorate a constructor whose results are proved by the document ``proofs/<name>.tex``.
 
-    def decorate(constructor: Callable[P, Link]) -> Callable[P, Link]:
+    The parts of the proof that it sets, those of the measurements that it combines, stay.
+    """
+
+    def decorate(constructor: Callable[P, Built]) -> Callable[P, Built]:
         @functools.wraps(constructor)
-        def make(*args: P.args, **kwargs: P.kwargs) -> Link:
-            link = constructor(*args, **kwargs)
-            return replace(link, proof=Proof(name, assumption=link.proof.assumption))
+        def make(*args: P.args, **kwargs: P.kwargs) -> Built:
+            built: Any = constructor(*args, **kwargs)
+            stated = Proof(name, built.proof.parts, built.proof.assumption)
+            return replace(built, proof=stated)  # type: ignore[no-any-return]
 
         make.proof_name = name  # type: ignore[attr-defined]
         return make
@@ -264,7 +284,8 @@ def _mapped(function: Callable[[Any], Any], d_in: Any, side: Metric | Measure) -
 # end-proof-region: mapped
 
 
-def _enter(space: Any, link: Link) -> Link:
+def enter(space: Any, link: Entered) -> Entered:
+    """``link``, if ``space`` is its input space: ``space >> link``."""
     domain, metric = as_space(space, type(link).__name__)
     if domain != link.input_domain or metric != link.input_metric:
         raise SpaceError(

@@ -140,6 +140,32 @@ class FrameDomain(Domain):
         return frames.two_columns(value, self.user, self.item)
 
 
+@dataclass(frozen=True)
+class GroupedFrameDomain(Domain):
+    """Tables with a column of user identifiers, one of items, and one of groups. Other columns are ignored."""
+
+    user: str
+    item: str
+    group: str
+
+    def __post_init__(self) -> None:
+        FrameDomain(self.user, self.item)
+        if not isinstance(self.group, str) or not self.group:
+            raise ParameterTypeError("group must be the name of a column, a non-empty string")
+        if self.group in (self.user, self.item):
+            raise ParameterError("user, item and group must be three different columns")
+
+    @property
+    def frame_domain(self) -> FrameDomain:
+        """The domain of the table of one group, which has no column of groups any more."""
+        return FrameDomain(self.user, self.item)
+
+    def validate(self, value: Any) -> Any:
+        from . import frames
+
+        return frames.identifier_columns(value, {"user": self.user, "item": self.item, "group": self.group})
+
+
 def _plain(element: Any) -> Any:
     """The Python number, which compares exactly with any other; NumPy would round to float64."""
     return element.item() if isinstance(element, np.generic) else element

@@ -17,10 +17,13 @@ the parameter, state what was required, and say what to do. ::
     │   ├── OutOfBoundsError                   ... outside the declared bounds
     │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
     ├── TableError (OSError)               a file could not be read or written
+    ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
     ├── EntropyError (OSError)             the operating system gave no randomness
+    ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
+    ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 """
@@ -84,6 +87,10 @@ class TableError(TopKError, OSError):
     """A file could not be read as a table, or a result could not be written."""
 
 
+class QueryError(TopKError, RuntimeError):
+    """A queryable is closed, busy with another query, or used from another thread or process."""
+
+
 class SearchError(TopKError, ValueError):
     """No parameter meets the privacy target, or every parameter does."""
 
@@ -98,6 +105,14 @@ class NotDeclaredError(TopKError, AttributeError):
 
 class EntropyError(TopKError, OSError):
     """The operating system's source of randomness failed."""
+
+
+class LedgerError(TopKError, OSError):
+    """The file of a ledger is damaged, has a newer format, or could not be read or written."""
+
+
+class BudgetError(TopKError, ValueError):
+    """A release or a query does not fit with what is left of a budget. Nothing was debited and nothing was drawn."""
 
 
 class ProofError(TopKError, LookupError):

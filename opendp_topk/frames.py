@@ -6,7 +6,7 @@ holds, and no exception of a back end stays attached to ours: some quote the val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -43,15 +43,20 @@ def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
         TableError: The back end could not tell the schema; a lazy frame may fail here.
         MissingExtraError: narwhals is not installed.
     """
+    return identifier_columns(frame, {"user": user, "item": item})
+
+
+def identifier_columns(frame: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+    """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`two_columns`."""
     table = _table(frame)
     names = guarded(lambda: table.collect_schema().names())
-    for role, name in (("user", user), ("item", item)):
+    for role, name in roles.items():
         if name not in names:
             raise ColumnError(f"the table must have the column {name!r}, which the input domain declares as {role}")
-    chosen: nw.LazyFrame[Any] = guarded(lambda: table.lazy().select(user, item))
+    chosen: nw.LazyFrame[Any] = guarded(lambda: table.lazy().select(*roles.values()))
     schema = guarded(chosen.collect_schema)
-    if schema.names() != [user, item]:
-        raise ColumnError("the back end reads the name of the user or item column as a pattern: rename the column")
+    if schema.names() != list(roles.values()):
+        raise ColumnError(f"the back end reads the name of the {' or '.join(roles)} column as a pattern: rename it")
     for name, dtype in schema.items():
         _require_identifiers(chosen, name, type(dtype).__name__)
     return chosen

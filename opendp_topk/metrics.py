@@ -15,7 +15,7 @@ from typing import Any
 
 from . import _check
 from ._check import Number
-from .domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
 from .errors import DistanceError, SpaceError
 
 
@@ -124,7 +124,7 @@ class UserDistance(Metric):
         _check.choice("neighbors", self.neighbors, ("add_remove", "replace"))
 
     def fits(self, domain: Domain) -> bool:
-        return isinstance(domain, FrameDomain)
+        return isinstance(domain, FrameDomain | GroupedFrameDomain)
 
     def distance(self, value: Any, name: str) -> int:
         if not _check.is_integer(value):

@@ -7,10 +7,20 @@ import random
 import struct
 from fractions import Fraction
 
+import gmpy2
 import mpmath
 import pytest
 
-from opendp_topk.arithmetic import exact, round_down, round_up, scaled_log_up
+from opendp_topk.arithmetic import (
+    exact,
+    exp_up,
+    log1p_down,
+    one_minus_exp_down,
+    one_minus_exp_up,
+    round_down,
+    round_up,
+    scaled_log_up,
+)
 
 MAX = 1.7976931348623157e308
 TINY = 5e-324
@@ -151,3 +161,43 @@ def test_scaled_log_up_overflows_and_underflows_upward() -> None:
     assert scaled_log_up(Fraction(10) ** 400, 2) == math.inf
     assert scaled_log_up(Fraction(1, 10**400), 2) == TINY
     assert scaled_log_up(Fraction(0), 10**9) == 0.0
+
+
+EXPONENTS = [
+    Fraction(0),
+    Fraction(1, 10**400),
+    Fraction(TINY),
+    Fraction(1, 3),
+    Fraction(1),
+    Fraction(1001, 10),
+    Fraction(799),
+    Fraction(2000),
+    Fraction(MAX),
+]
+
+
+@pytest.mark.parametrize("x", EXPONENTS)
+def test_exponentials_are_on_their_side_and_close(x: Fraction) -> None:
+    with mpmath.workdps(900):
+        y = mpmath.mpf(x.numerator) / x.denominator
+        small = mpmath.exp(-y) if y < 10**4 else mpmath.mpf(0)
+        up = mpmath_of(exp_up(-x))
+        assert small <= up <= max(small * (1 + mpmath.mpf(2) ** -110), mpmath.mpf(2) ** -1154)
+        most = -mpmath.expm1(-y) if y < 10**4 else mpmath.mpf(1)
+        above, below = mpmath_of(one_minus_exp_up(x)), mpmath_of(one_minus_exp_down(x))
+        assert most * (1 - mpmath.mpf(2) ** -120) <= below <= most <= above <= most * (1 + mpmath.mpf(2) ** -120)
+        assert (below > 0) == (x > 0)
+        assert above <= 1
+        log = mpmath.log1p(y)
+        assert log * (1 - mpmath.mpf(2) ** -120) <= mpmath_of(log1p_down(x)) <= log
+
+
+def test_exponentials_obey_no_context_of_the_caller() -> None:
+    third = Fraction(1, 3)
+    expected = [function(third) for function in (one_minus_exp_up, one_minus_exp_down, log1p_down)]
+    with gmpy2.context(precision=5, round=gmpy2.RoundToNearest):
+        assert [function(third) for function in (one_minus_exp_up, one_minus_exp_down, log1p_down)] == expected
+
+
+def mpmath_of(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.domains import AtomDomain, FrameDomain, VectorDomain
+from opendp_topk.domains import AtomDomain, FrameDomain, GroupedFrameDomain, VectorDomain
 from opendp_topk.errors import (
     DataLengthError,
     DataTypeError,
@@ -25,7 +25,7 @@ from .concepts.values import check_plain_value, check_value
 
 INTS = VectorDomain(AtomDomain(int))
 FLOATS = VectorDomain(AtomDomain(float))
-NAMES = {"AtomDomain": AtomDomain, "VectorDomain": VectorDomain, "FrameDomain": FrameDomain, "Fraction": Fraction}
+NAMES = {kind.__name__: kind for kind in (AtomDomain, VectorDomain, FrameDomain, GroupedFrameDomain, Fraction)}
 WIDTHS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 
@@ -38,6 +38,10 @@ WIDTHS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
         (lambda: VectorDomain(AtomDomain(int)), [FLOATS, VectorDomain(AtomDomain(int), size=3), AtomDomain(int)]),
         (lambda: VectorDomain(AtomDomain(int), size=3), [VectorDomain(AtomDomain(int), size=4)]),
         (lambda: FrameDomain("user", "item"), [FrameDomain("item", "user"), FrameDomain("user", "page")]),
+        (
+            lambda: GroupedFrameDomain("user", "item", "group"),
+            [GroupedFrameDomain("user", "item", "page"), FrameDomain("user", "item")],
+        ),
     ],
 )
 def test_domains_are_values(make: Any, others: list[Any]) -> None:
@@ -74,6 +78,11 @@ def test_equal_numbers_of_other_types_make_equal_domains() -> None:
         (lambda: FrameDomain("user", "user"), ParameterError, "two different columns"),
         (lambda: FrameDomain("", "item"), ParameterTypeError, "user must be the name"),
         (lambda: FrameDomain("user", 3), ParameterTypeError, "item must be the name"),
+        (lambda: GroupedFrameDomain("user", 3, "group"), ParameterTypeError, "item must be the name"),
+        (lambda: GroupedFrameDomain("user", "user", "group"), ParameterError, "two different columns"),
+        (lambda: GroupedFrameDomain("user", "item", ""), ParameterTypeError, "group must be the name"),
+        (lambda: GroupedFrameDomain("user", "item", None), ParameterTypeError, "group must be the name"),
+        (lambda: GroupedFrameDomain("user", "item", "item"), ParameterError, "three different columns"),
     ],
 )
 def test_bad_domains(make: Any, error: type[Exception], fragment: str) -> None:

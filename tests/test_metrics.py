@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.domains import AtomDomain, FrameDomain, VectorDomain
+from opendp_topk.domains import AtomDomain, FrameDomain, GroupedFrameDomain, VectorDomain
 from opendp_topk.errors import DistanceError, ParameterError, ParameterTypeError, SpaceError
 from opendp_topk.metrics import L1Distance, L2Distance, LInfDistance, RangeDistance, UserDistance
 
@@ -42,6 +42,7 @@ def test_each_metric_fits_its_own_domains(make: Any) -> None:
     metric = make()
     fitting, other = (FRAME, VECTOR) if isinstance(metric, UserDistance) else (VECTOR, FRAME)
     assert metric.fits(fitting)
+    assert metric.fits(GroupedFrameDomain("user", "item", "group")) is isinstance(metric, UserDistance)
     metric.require(fitting)
     assert not metric.fits(other)
     assert not metric.fits(AtomDomain(int))

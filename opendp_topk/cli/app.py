@@ -10,6 +10,7 @@ import typer
 from .audit import audit
 from .demo import demo
 from .guard import guarded
+from .ledger import ledger
 from .plan import plan
 from .proofs import proofs
 from .record import version
@@ -44,7 +45,7 @@ def main(
     """
 
 
-for command in (plan, release, proofs, demo):
+for command in (plan, release, ledger, proofs, demo):
     app.command()(guarded(command))
 
 

@@ -12,7 +12,8 @@ import typer
 from ..candidates import index_candidates
 from ..core import Measurement
 from ..domains import FrameDomain
-from ..errors import TableError
+from ..errors import ParameterError, TableError
+from ..ledger import Ledger
 from ..metrics import UserDistance
 from ..tables import read_table
 from ..transformations.count_by_item import then_count_by_item
@@ -73,6 +74,13 @@ def release(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --out if it exists.")] = False,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A budget to take the cost from, before the table is read; `opendp-topk ledger` makes one.",
+        ),
+    ] = None,
 ) -> None:
     """Release the k items that most users have.
 
@@ -89,13 +97,14 @@ def release(
     listed = read_candidates(candidates)
     request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts)
     scale = request.planned().parameters["scale"]
-    with Destination(out, force=force, keep=(table, candidates)) as destination:
+    read = (table, candidates) if ledger is None else (table, candidates, ledger)
+    with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
         with show.working("reading and counting"):
             rows = read_table(table)
             domain.validate(rows)
             items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
             measurement = chained(domain, items, request, scale)
-            winners = Winners.of(measurement(rows))
+            winners = Winners.of(drawn(measurement, rows, users, account))
         failure: Exception | None = None
         try:
             with _uninterrupted():
@@ -110,6 +119,33 @@ def release(
         if failure is not None:
             raise failure
         show.note(f"The release was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
+
+
+@contextlib.contextmanager
+def budget(ledger: str | None, request: Request) -> Iterator[Ledger | None]:
+    """The ledger from which the release is paid, if one is named."""
+    if ledger is None:
+        yield None
+        return
+    with Ledger(ledger) as account:
+        if account.measure != request.target.measure:
+            raise ParameterError(
+                f"the ledger counts {account.measure.symbol}: state the target as --{account.measure.symbol}"
+            )
+        yield account
+
+
+def drawn(measurement: Measurement, rows: Any, users: int, account: Ledger | None) -> Any:
+    """The release, which the ledger has paid for before the table is counted."""
+    if account is None:
+        return measurement(rows)
+    before = account.spent()
+    try:
+        return account.release(measurement, rows, d_in=users)
+    except KeyboardInterrupt:
+        if account.spent() == before:
+            raise
+    raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
 
 
 def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:

@@ -28,6 +28,7 @@ def one_shot(noise: Noise) -> Engine:
         law=partial(laws.law, noise) if noise.is_proven else None,
         accuracy=lambda n, k, tau, alpha: accuracy(noise, n, k, tau, alpha),
         success=_success(noise) if noise.is_proven else None,
+        steps=gumbel_steps if noise == Gumbel() else None,  # [steps]
     )  # [engine]
 
 
@@ -35,6 +36,11 @@ def _success(noise: Noise) -> Success:
     return lambda scores, tau, k, sign, ordered, sure, reach: success.probability(
         noise, scores, tau, k, sign, sure, reach
     )
+
+
+def gumbel_steps(k: int, size: int | None, r: Fraction) -> tuple[int, Fraction]:
+    """The choices of one that make up a ranking, and the range of each."""
+    return k if size is None else min(k, size - 1), r  # [gumbel-steps]
 
 
 def one_shot_loss(measure: Measure, noise: Noise, k: int, size: int | None, ordered: bool, r: Fraction) -> float:

@@ -17,9 +17,12 @@ from .. import _check
 from .._check import Number
 from ..arithmetic import exact
 from ..core import Measurement, require_space
+from ..curves.closed_forms import ApproximateDP, Concentrated
+from ..curves.curve import PrivacyCurve
+from ..curves.range_steps import RangeSteps
 from ..domains import VectorDomain
 from ..errors import DataLengthError, ParameterTypeError
-from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
 from ..metrics import ScoreMetric
 from ..samplers import noiseless
 from ..success import ranks
@@ -38,6 +41,8 @@ class Engine:
     ``accuracy(n_candidates, k, tau, alpha)`` is the bound of its accuracy theorem.
     ``success(scores, tau, k, sign, ordered, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the
     winners contain the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
+    ``steps(k, size, r)``, where it is given, is a pair (n, a): the draw is made in n steps, or is a function of such
+    a draw, and each has range a whatever came before.
     """
 
     sample: Callable[[Scores, Fraction, int, int, bool], NDArray[np.int64]]
@@ -45,9 +50,13 @@ class Engine:
     law: Callable[[list[Fraction], bool, int, bool], dict[Hashable, Any]] | None
     accuracy: Callable[[int, int, Fraction, Any], float]
     success: Success | None = None
+    steps: Callable[[int, int | None, Fraction], tuple[int, Fraction]] | None = None
 
 
 # proof-region: selection
+_SCALAR = (MaxDivergence, RangeDivergence, ZeroConcentratedDivergence)
+
+
 def selection(
     engine: Engine,
     names: Mapping[str, Any],
@@ -62,9 +71,10 @@ def selection(
 ) -> Measurement:
     """The measurement that releases k indices drawn by ``engine``; ``names`` lead its parameters."""
     require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
-    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):  # [check-measure]
+    if not isinstance(output_measure, (*_SCALAR, PrivacyProfile)):  # [check-measure]
         raise ParameterTypeError(
-            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
+            "output_measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() "
+            "or PrivacyProfile()"
         )
     size = input_domain.size
     k = _check.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
@@ -86,7 +96,10 @@ def selection(
             return 0.0  # [free]
         if tau == 0 or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
-        return engine.loss(output_measure, k, size, ordered, exact(range_distance) / tau)  # [loss]
+        r = exact(range_distance) / tau
+        if isinstance(output_measure, PrivacyProfile):
+            return _curve(engine, k, size, ordered, r)  # [curve]
+        return engine.loss(output_measure, k, size, ordered, r)  # [loss]
 
     def law(scores: Scores) -> dict[Hashable, Any]:
         assert engine.law is not None
@@ -114,6 +127,13 @@ def selection(
         decode=lambda outcome: np.array(outcome, dtype=np.int64),
         n_candidates=size,
     )
+
+
+def _curve(engine: Engine, k: int, size: int | None, ordered: bool, r: Fraction) -> PrivacyCurve:
+    """All that is known of the draw at range distance ``r > 0``, as one privacy curve."""
+    pure, width, rho = (engine.loss(measure(), k, size, ordered, r) for measure in _SCALAR)
+    count, each = (1, width) if engine.steps is None else engine.steps(k, size, r)
+    return PrivacyCurve(ApproximateDP(pure), Concentrated(rho), RangeSteps(count, each))  # [all-bounds]
 
 
 def single(

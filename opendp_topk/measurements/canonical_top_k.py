@@ -50,7 +50,8 @@ def make_canonical_top_k(
         input_domain: ``VectorDomain(AtomDomain(int))`` or ``VectorDomain(AtomDomain(float))``: one score a
             candidate.
         input_metric: ``LInfDistance(...)`` or ``RangeDistance()``.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         k: The size of the set, 1 <= k <= d.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
             lowest index first among equal scores, with an infinite privacy loss.
@@ -74,7 +75,8 @@ def make_canonical_top_k(
         - Exponential noise: MaxDivergence r, RangeDivergence a = r + 2 ln(2 - exp(-r / 2)),
           ZeroConcentratedDivergence a^2 / 8.
 
-        Where the domain's size is k, the release is always the same set and costs 0.
+        Under PrivacyProfile the curve is the least of those of the three. Where the domain's size is k, the release
+        is always the same set and costs 0.
 
     Accuracy:
         For gamma > 0, with probability at least 1 - alpha, every released score is at least the k-th best less

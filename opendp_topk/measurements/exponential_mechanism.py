@@ -30,7 +30,8 @@ def make_exponential_mechanism(
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         scale: The scale in units of the scores, finite, >= 0. At 0 the best candidate is released, the lowest
             index among equal scores, with an infinite privacy loss.
         optimize: ``"max"`` for large scores, ``"min"`` for small ones: probabilities proportional to
@@ -46,9 +47,10 @@ def make_exponential_mechanism(
         - MaxDivergence: epsilon = r.
         - RangeDivergence: r, attained.
         - ZeroConcentratedDivergence: rho = r^2 / 8.
+        - PrivacyProfile: the exact curve of range r.
 
-        With one candidate the cost is 0, where the domain declares its size. All maps are exact rationals, rounded
-        up once.
+        With one candidate the cost is 0, where the domain declares its size. Maps to numbers are exact
+        rationals, rounded up once.
 
     Accuracy:
         With probability at least 1 - alpha the chosen score is within scale ln(d / alpha) of the best one; on

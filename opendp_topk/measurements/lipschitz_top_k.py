@@ -41,7 +41,8 @@ def make_lipschitz_top_k(
         input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
             privacy map where the domain declares its size.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
             lowest index first among equal scores, with an infinite privacy loss.
@@ -71,7 +72,8 @@ def make_lipschitz_top_k(
         ==============================  ===================  =======================  ==========================
 
         where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in
-        d are dropped. A ranking of two out of two is a choice of one. A set with k = d costs 0.
+        d are dropped. A ranking of two out of two is a choice of one. A set with k = d costs 0. Under PrivacyProfile
+        the curve is the least of those of the three; Gumbel noise counts as min(k, d - 1) adaptive steps of range r.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th

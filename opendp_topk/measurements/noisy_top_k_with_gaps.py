@@ -13,8 +13,8 @@ from .._check import Number
 from ..arithmetic import exact, round_up
 from ..core import Measurement, proven
 from ..domains import VectorDomain
-from ..errors import DataLengthError, ParameterError
-from ..measures import MaxDivergence, Measure, RangeDivergence
+from ..errors import DataLengthError, ParameterError, ParameterTypeError
+from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from ..metrics import ScoreMetric
 from ..noise import Exponential, Laplace, Logistic, Noise
 from ..partials import partial
@@ -116,6 +116,10 @@ def make_noisy_top_k_with_gaps(
         (2, 2, True)
     """
     # proof-region: noisy_top_k_with_gaps
+    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):
+        raise ParameterTypeError(
+            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
+        )  # [check-measure]
     ranking = make_lipschitz_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]

@@ -42,7 +42,8 @@ def make_peeled_top_k(
         input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
             privacy map where the domain declares its size.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
         scale: The scale of every choice in units of the scores, finite, >= 0. At 0 the exact top-k is released,
             lowest index first among equal scores, with an infinite privacy loss.
@@ -61,6 +62,7 @@ def make_peeled_top_k(
         - RangeDivergence: (min(2 k, d) - 1) r for ``"exponential"``;
           min(min(2 k, d) r, a(r) + 2 (n - 1) r) for ``"permute_and_flip"``.
         - ZeroConcentratedDivergence: n r^2 / 8 for ``"exponential"``; n a(r)^2 / 8 for ``"permute_and_flip"``.
+        - PrivacyProfile: the least of the curves of these epsilon and rho, and of n adaptive steps of range r, or a(r).
 
         Where d is unknown the bounds in d are dropped.
 
@@ -125,6 +127,7 @@ _permute_and_flip = Engine(
     loss=lambda measure, k, size, ordered, r: _loss(measure, k, size, r),
     law=lambda scores, noiseless, k, ordered: laws.law(Exponential(), scores, noiseless, k),  # [law]
     accuracy=laws.accuracy,
+    steps=lambda k, size, r: (k if size is None else min(k, size - 1), permute_and_flip_range(r)),  # [steps]
 )
 # end-proof-region: peeled_top_k
 

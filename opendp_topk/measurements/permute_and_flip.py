@@ -31,7 +31,8 @@ def make_permute_and_flip(
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         scale: The scale in units of the scores, finite, >= 0. At 0 the best candidate is released, the lowest
             index among equal scores, with an infinite privacy loss.
         optimize: ``"max"`` for large scores, ``"min"`` for small ones.
@@ -47,6 +48,7 @@ def make_permute_and_flip(
         - MaxDivergence: epsilon = r, attained.
         - RangeDivergence: a(r), attained.
         - ZeroConcentratedDivergence: rho = a(r)^2 / 8.
+        - PrivacyProfile: the least of the curves of epsilon = r, of range a(r) and of that rho.
 
         With one candidate the cost is 0, where the domain declares its size.
 

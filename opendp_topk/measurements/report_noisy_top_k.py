@@ -27,15 +27,16 @@ def make_report_noisy_top_k(
     """Release the indices of the k best noisy scores; the scores themselves are never released.
 
     Independent noise of scale ``scale`` is added to every score at once: exponential noise under
-    ``MaxDivergence``, Gumbel noise under ``RangeDivergence`` and ``ZeroConcentratedDivergence``. The indices
-    of the k largest (smallest) sums are released. With Gumbel noise this is the exponential mechanism applied
-    k times without replacement; with exponential noise and k = 1 it is permute-and-flip.
+    ``MaxDivergence``, Gumbel noise under the other measures. The indices of the k largest (smallest) sums are
+    released. With Gumbel noise this is the exponential mechanism applied k times without replacement; with
+    exponential noise and k = 1 it is permute-and-flip.
 
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
             privacy map where the domain declares its size.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
             lowest index first among equal scores, with an infinite privacy loss.
@@ -53,9 +54,11 @@ def make_report_noisy_top_k(
         - MaxDivergence: epsilon = min(k, d - 1) r, attained.
         - RangeDivergence: (min(2 k, d) - 1) r, the exact supremum.
         - ZeroConcentratedDivergence: rho = min(k, d - 1) r^2 / 8.
+        - PrivacyProfile: the least of the curves of epsilon = min(k, d - 1) r, of that rho, and of min(k, d - 1)
+          adaptive steps of range r, which is the tightest: see proofs/curves/range_steps.tex.
 
-        Where d is unknown the bounds in d are dropped. A set with k = d costs 0. All maps are exact rationals,
-        rounded up once.
+        Where d is unknown the bounds in d are dropped. A set with k = d costs 0. Maps to numbers are exact
+        rationals, rounded up once.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the

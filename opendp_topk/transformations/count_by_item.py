@@ -78,7 +78,7 @@ def make_count_by_item(
     """
     # proof-region: count_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    items = _integers_or_strings(candidates)  # [check-candidates]
+    items = integers_or_strings(candidates, "candidates")  # [check-candidates]
     _check.flag("monotonic", monotonic)
 
     def function(rows: Any) -> Any:
@@ -106,17 +106,22 @@ def make_count_by_item(
     )
 
 
-def _integers_or_strings(candidates: Iterable[Hashable]) -> tuple[int, ...] | tuple[str, ...]:
-    items = public_items(candidates, "candidates")  # [distinct]
+def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int, ...] | tuple[str, ...]:
+    """Public identifiers: distinct, all integers of 64 bits or all strings, in their order.
+
+    Raises:
+        CandidatesError: They are not.
+    """
+    items = public_items(candidates, name)  # [distinct]
     if all(isinstance(one, str) for one in items):
         if any("\ud800" <= letter <= "\udfff" for one in items for letter in one):
-            raise CandidatesError("candidates must be strings of Unicode characters, without lone surrogates")
+            raise CandidatesError(f"{name} must be strings of Unicode characters, without lone surrogates")
         return tuple(map(str.__str__, items))  # the value itself, also of an enumeration of strings
     if not all(_check.is_integer(one) for one in items):
-        raise CandidatesError("candidates must be all integers or all strings (a bool is no integer here)")
+        raise CandidatesError(f"{name} must be all integers or all strings (a bool is no integer here)")
     numbers = tuple(map(operator.index, items))
     if min(numbers) < -(2**63) or max(numbers) >= 2**64:
-        raise CandidatesError("candidates that are integers must fit into 64 bits: -2**63 <= candidate < 2**64")
+        raise CandidatesError(f"{name} that are integers must fit into 64 bits: -2**63 <= integer < 2**64")
     return numbers
     # end-proof-region: count_by_item
 

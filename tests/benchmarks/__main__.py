@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.samplers.tables import table
 
 from ..concepts.own_noises import NOISES
-from . import bench_count
+from . import bench_count, bench_ledger
 from .timing import best_of_batches, medians, readable, row, seconds
 
 
@@ -153,6 +153,20 @@ def counts() -> Iterator[str]:
         )
 
 
+def accounting() -> Iterator[str]:
+    """Privacy curves of k adaptive steps, each at a scale that was not asked before; then once more."""
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    for k in (10, 100, 1000):
+        scales = iter(range(10 * k, 20 * k))
+
+        def fresh(k: int = k, scales: Iterator[int] = scales) -> float:
+            ranking = space >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=k, scale=next(scales))
+            epsilon: float = ranking.map(1).epsilon(1e-6)
+            return epsilon
+
+        yield row(f"epsilon at delta = 1e-6 of k = {k} winners", best_of_batches(fresh, batch=1, turns=5))
+
+
 def first_call() -> Iterator[str]:
     """In fresh interpreters, without the import: what building the tables adds to the first release."""
     script = (
@@ -175,10 +189,12 @@ def own_noise() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    sections = (first_call, own_noise, alone, named, canonical, success, counts, against_numpy, against_opendp)
-    for section in sections:
+    ours = (first_call, own_noise, alone, named, canonical, success, counts, accounting)
+    for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
+    for line in bench_ledger.rows():
+        print(line, flush=True)
     for name, duration in bench_count.rows():
         print(f"{name:<58} {readable(duration):>10}", flush=True)
 

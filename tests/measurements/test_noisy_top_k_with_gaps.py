@@ -384,6 +384,7 @@ def test_no_finite_law_is_declared() -> None:
         ({"input_metric": tk.L1Distance()}, tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
         ({"input_domain": tk.AtomDomain(int)}, tk.SpaceError, "does not measure members of input_domain"),
         ({"output_measure": tk.Approximate(tk.MaxDivergence())}, tk.ParameterTypeError, "output_measure must be Max"),
+        ({"output_measure": tk.PrivacyProfile()}, tk.ParameterTypeError, "output_measure must be Max"),
         ({"output_measure": "epsilon"}, tk.ParameterTypeError, "output_measure must be Max"),
     ],
     ids=repr,

@@ -49,7 +49,21 @@ def test_every_constructor_conversion_and_search_is_exported() -> None:
     assert written <= set(PUBLIC), f"missing in __all__: {sorted(written - set(PUBLIC))}"
 
 
-@pytest.mark.parametrize("name", CONSTRUCTORS)
+def leads_with_the_space(name: str) -> bool:
+    return list(inspect.signature(PUBLIC[name]).parameters)[:2] == ["input_domain", "input_metric"]
+
+
+@pytest.mark.parametrize("name", [name for name in CONSTRUCTORS if not leads_with_the_space(name)])
+def test_a_combinator_takes_links_and_has_no_then(name: str) -> None:
+    """Its space is that of the links that it takes, so there is nothing for ``space >> then_x(...)`` to add."""
+    assert inspect.getfile(inspect.unwrap(PUBLIC[name])).split("/")[-2] == "combinators"
+    assert name.replace("make_", "then_", 1) not in PUBLIC
+    first, *others = inspect.signature(PUBLIC[name]).parameters.values()
+    assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in others)
+
+
+@pytest.mark.parametrize("name", [name for name in CONSTRUCTORS if leads_with_the_space(name)])
 def test_every_make_has_its_then(name: str) -> None:
     make, then = PUBLIC[name], PUBLIC[name.replace("make_", "then_", 1)]
     assert list(inspect.signature(then).parameters) == list(inspect.signature(make).parameters)[2:]

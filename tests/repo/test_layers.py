@@ -18,15 +18,17 @@ LAYERS = [
     ["errors"],
     ["_check"],
     ["arithmetic", "floatlog", "floatexp"],
-    ["statements", "noise", "user_noise", "domains", "metrics", "measures", "frames", "proof", "success"],
+    ["statements", "noise", "user_noise", "domains", "metrics", "curves", "curves.*", "measures"],
+    ["frames", "grouping", "proof", "success"],
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
-    ["transformations.*", "measurements.*"],
-    ["search", "audit", "audit.*"],
+    ["transformations.*", "measurements.*", "combinators.*"],
+    ["search", "audit", "audit.*", "ledger", "ledger.*"],
     ["tables", "cli", "cli.*", "__main__"],
     [""],
 ]
 PRIVACY = {"domains", "metrics", "measures", "core", "chaining", "partials", "candidates"}
+SAMPLING = ("samplers.", "distributions.", "measurements.")
 RANDOM_WORDS = re.compile(r"np\.random|numpy\.random|default_rng|RandomState|\bimport random\b|\bfrom random\b")
 ENTROPY_WORDS = re.compile(r"urandom|getrandom|\bimport secrets\b|\bfrom secrets\b|SystemRandom")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -108,6 +110,15 @@ def test_imports_have_no_cycle() -> None:
 @pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] in ("samplers", "distributions")])
 def test_samplers_and_distributions_know_nothing_of_privacy(module: str) -> None:
     assert not imports_of(module) & PRIVACY
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.split(".")[0] == "combinators"])
+def test_combinators_neither_sample_nor_know_a_mechanism(module: str) -> None:
+    assert not [name for name in imports_of(module) if name.startswith(SAMPLING)]
+
+
+def test_combinators_draw_nothing(module: str) -> None:
+    assert not [name for name in imports_of(module) if name.split(".")[0] in ("samplers", "distributions")]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: module_of(path) or "opendp_topk")

@@ -1,0 +1,105 @@
+"""How losses add up under each measure, stated once for all combinators.
+
+Proof: proofs/combinators/rules.tex
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from .. import _check
+from .._check import Number
+from ..arithmetic import exact
+from ..core import Measurement
+from ..domains import Domain
+from ..errors import CapacityError, ParameterTypeError, SpaceError
+from ..measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence, bounds_range
+from ..metrics import Metric
+
+_OUTCOMES = 1_000_000
+
+
+# proof-region: rules
+def require_rule(measure: Any) -> Measure:
+    """``measure``, if the rules below cover it."""
+    inner = measure.measure if isinstance(measure, Approximate) else measure
+    if isinstance(inner, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):  # [measures]
+        return measure  # type: ignore[no-any-return]
+    raise ParameterTypeError(
+        "output_measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or Approximate of one"
+    )
+
+
+def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric, measure: Measure) -> Measurement:
+    """``measurement``, if it has this input space and this output measure."""
+    _check.instance(name, measurement, Measurement, "a measurement, such as make_* constructors return")
+    sides = (("input_domain", domain), ("input_metric", metric), ("output_measure", measure))
+    for field, expected in sides:
+        if getattr(measurement, field) != expected:  # [same-space]
+            raise SpaceError(f"{name} has {field} {getattr(measurement, field)!r}, but {expected!r} is required here")
+    return measurement  # type: ignore[no-any-return]
+
+
+def total(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
+    """The joint loss of releases that lose ``losses``, in the order in which they are made; exact.
+
+    ``adaptive`` says that a release may be chosen after those before it.
+    """
+    inner, deltas = apart(measure, losses)
+    later = 2 if adaptive and bounds_range(measure) else 1  # [later]
+    return together(measure, add(inner[:1]) + later * add(inner[1:]), add(deltas))  # [sum]
+
+
+def apart(measure: Measure, losses: Sequence[Any]) -> tuple[list[Number], list[Number]]:
+    """The distances, and the deltas, which are 0 where the measure has none."""
+    if isinstance(measure, Approximate):
+        return [loss[0] for loss in losses], [loss[1] for loss in losses]
+    return list(losses), [0] * len(losses)
+
+
+def together(measure: Measure, loss: Number, delta: Number) -> Any:
+    """A distance of ``measure``: a pair with a delta of at most 1 where it has one."""
+    return (loss, min(delta, 1)) if isinstance(measure, Approximate) else loss  # [delta-cap]
+
+
+def add(values: Iterable[Number]) -> Number:
+    """The exact sum, as a Fraction; infinity where a summand is infinite."""
+    listed = list(values)
+    if float("inf") in listed:
+        return float("inf")
+    return sum(map(exact, listed), Fraction(0))  # [exact-sum]
+
+
+def product_law(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:
+    """The joint law of independent releases, one of each member on the argument in its place; None if any lacks one."""
+    laws = [member.exact_distribution for member in members if member.exact_distribution is not None]
+    if len(laws) < len(members):
+        return None
+
+    def law(values: Any) -> dict[Hashable, Any]:
+        joint: dict[Hashable, Any] = {(): 1}
+        for one, value in zip(laws, values, strict=True):
+            joint = _times(joint, one(value))  # [independent]
+        return joint
+
+    return law
+
+
+def _times(joint: Mapping[Any, Any], law: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    if len(joint) * len(law) > _OUTCOMES:
+        raise CapacityError(f"an exact distribution of more than {_OUTCOMES:,} joint outcomes is not enumerated")
+    pairs = itertools.product(joint.items(), law.items())
+    return {(*before, outcome): mass * weight for (before, mass), (outcome, weight) in pairs}
+
+
+def decode_all(members: Sequence[Measurement]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """From a joint outcome of the law to the tuple of releases."""
+    return lambda outcomes: tuple(
+        member.decode(outcome) for member, outcome in zip(members, outcomes, strict=True)
+    )  # [decode-all]
+
+
+# end-proof-region: rules

@@ -1,0 +1,125 @@
+"""A conversation whose number of queries, and the loss of each, are fixed in advance; the queries are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core import Measurement, proven, require_space
+from ..domains import Domain
+from ..errors import BudgetError, ParameterError, ParameterTypeError
+from ..measures import Measure
+from ..metrics import Metric
+from ..partials import partial
+from ._rules import require_rule, require_space_of, total
+from .queryable import Queryable, held
+
+
+@proven("combinators/adaptive_composition")
+def make_adaptive_composition(
+    input_domain: Domain,
+    input_metric: Metric,
+    output_measure: Measure,
+    *,
+    d_in: Any,
+    d_mids: Sequence[Any],
+) -> Measurement:
+    """Answer one query for each loss in ``d_mids``, each chosen after the answers before it.
+
+    Args:
+        input_domain: The inputs, which all queries share.
+        input_metric: The distance between neighbouring inputs.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``Approximate`` of one of them.
+        d_in: The distance of inputs for which the losses are agreed, in units of ``input_metric``.
+        d_mids: The losses of the queries, in their order; at least one, in the measure's own distance.
+
+    Returns:
+        An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. The i-th query must be a
+        measurement on the same input space, with the same measure, and satisfy ``query.check(d_in, d_mids[i])``;
+        otherwise it is refused, and another may be asked instead. A query may be interactive itself: its queryable
+        is open until the next query is answered. A query whose function raises an error has used up its turn.
+
+    Privacy:
+        For distances up to ``d_in``, an exact rational, rounded up once; beyond ``d_in`` it promises nothing:
+
+        - MaxDivergence, ZeroConcentratedDivergence: the sum of ``d_mids``. Under Approximate the deltas add too.
+        - RangeDivergence: d_mids[0] + 2 (d_mids[1] + d_mids[2] + ...), the supremum. A later query can be chosen by
+          an earlier answer so that its loss adds at both ends; only the first one is chosen blindly. So put the
+          largest range first. The claim holds for each outcome of random numbers that the analyst may draw, which is
+          all that conversions to the other measures need; it would not survive drawing the first query at random and
+          hiding the draw, so such a measurement cannot be post-processed with ``>>``.
+
+    Raises:
+        ParameterError: ``d_mids`` is empty or not a list, or ``output_measure`` has no rule.
+        DistanceError: ``d_in`` or an entry of ``d_mids`` is negative, NaN or of another type.
+        SpaceError: The metric does not fit the domain.
+
+    Runtime:
+        That of the queries. The input is checked, and an array copied, once.
+
+    Proof: proofs/combinators/adaptive_composition.tex
+
+    References:
+        Bun and Steinke, "Concentrated Differential Privacy" (2016). Dong, Durfee and Rogers, "Optimal Differential
+        Privacy Composition for Exponential Mechanisms" (2020).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> measure = tk.MaxDivergence()
+        >>> talk = space >> tk.then_adaptive_composition(measure, d_in=1, d_mids=[0.25, 0.5])
+        >>> talk.map(1)
+        0.75
+        >>> queryable = talk([500, 0, 1000])
+        >>> queryable(space >> tk.then_permute_and_flip(measure, scale=4.0))
+        2
+        >>> queryable(space >> tk.then_permute_and_flip(measure, scale=2.0, optimize="min"))
+        1
+    """
+    # proof-region: adaptive_composition
+    require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")  # [check-space]
+    require_rule(output_measure)  # [check-measure]
+    d_in = input_metric.distance(d_in, "d_in")
+    if not isinstance(d_mids, list | tuple):
+        raise ParameterTypeError(f"d_mids must be a list of distances, not {type(d_mids).__name__}")
+    mids = tuple(d_mids)
+    if not mids:
+        raise ParameterError("d_mids must hold at least one distance")
+    for place, mid in enumerate(mids):
+        output_measure.distance(mid, f"d_mids[{place}]")  # [check-mids]
+
+    def function(value: Any) -> Queryable:
+        data = held(value)
+        left = list(mids)
+
+        def admit(query: Any) -> Callable[[], Any]:
+            require_space_of("query", query, input_domain, input_metric, output_measure)  # [check-query]
+            if not left:
+                raise BudgetError(f"all {len(mids)} queries have been answered")
+            if not query.check(d_in, left[0]):  # [check-loss]
+                raise BudgetError(f"this query loses more than d_mids[{len(mids) - len(left)}] allows at d_in")
+            del left[0]  # [debit]
+            return lambda: query.function(data)  # [ask]
+
+        return Queryable(admit)
+
+    loss = total(output_measure, mids, adaptive=True)  # [total]
+
+    def privacy_map(distance: Any) -> Any:
+        return loss if distance <= d_in else output_measure.infinite  # [map]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={"mechanism": "adaptive_composition", "d_in": d_in, "d_mids": mids},
+        scores_input=False,
+        interactive=True,
+    )
+    # end-proof-region: adaptive_composition
+
+
+then_adaptive_composition = partial(make_adaptive_composition)

@@ -1,0 +1,92 @@
+"""What pure differential privacy says under the other measures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arithmetic import exact, round_up
+from ..core import Measurement
+from ..measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ._convert import convert, converts
+
+
+@converts("combinators/from_pureDP")
+def make_pureDP_to_range(measurement: Measurement) -> Measurement:
+    """The same measurement under ``RangeDivergence()``: epsilon is a range of 2 epsilon.
+
+    Args:
+        measurement: A measurement under ``MaxDivergence()``, or under ``Approximate(MaxDivergence())``, which becomes
+            ``Approximate(RangeDivergence())`` with the same delta.
+
+    Returns:
+        A :class:`Measurement` with the same function, law and accuracy.
+
+    Privacy:
+        a = 2 epsilon. Selection by the exponential mechanism has a = epsilon: ask its constructor for
+        ``RangeDivergence()`` rather than convert.
+
+    Raises:
+        ParameterTypeError: The measurement has another output measure.
+
+    Proof: proofs/combinators/from_pureDP.tex
+
+    References:
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
+        Composition" (2019).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> best = space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
+        >>> tk.make_pureDP_to_range(best).map(1)
+        1.0
+    """
+    # proof-region: pureDP_to_range
+    return convert(measurement, MaxDivergence(), RangeDivergence(), _twice)
+
+
+def _twice(epsilon: Any) -> float:
+    return epsilon if epsilon == float("inf") else round_up(2 * exact(epsilon))  # [twice]
+
+
+# end-proof-region: pureDP_to_range
+
+
+@converts("combinators/from_pureDP")
+def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
+    """The same measurement under ``ZeroConcentratedDivergence()``: epsilon is rho = epsilon^2 / 2.
+
+    Args:
+        measurement: A measurement under ``MaxDivergence()``, or under ``Approximate(MaxDivergence())``, which becomes
+            ``Approximate(ZeroConcentratedDivergence())`` with the same delta.
+
+    Returns:
+        A :class:`Measurement` with the same function, law and accuracy.
+
+    Privacy:
+        rho = epsilon^2 / 2.
+
+    Raises:
+        ParameterTypeError: The measurement has another output measure.
+
+    Proof: proofs/combinators/from_pureDP.tex
+
+    References:
+        Bun and Steinke, "Concentrated Differential Privacy" (2016), Proposition 1.4.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> best = space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
+        >>> tk.make_pureDP_to_zCDP(best).map(1)
+        0.125
+    """
+    # proof-region: pureDP_to_zCDP
+    return convert(measurement, MaxDivergence(), ZeroConcentratedDivergence(), _half_of_square)
+
+
+def _half_of_square(epsilon: Any) -> float:
+    return epsilon if epsilon == float("inf") else round_up(exact(epsilon) ** 2 / 2)  # [half-square]
+
+
+# end-proof-region: pureDP_to_zCDP

@@ -1,0 +1,133 @@
+"""A conversation in which nothing is fixed in advance, with a running account of its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..core import Measurement, Transformation, enter, proven, require_space
+from ..domains import Domain
+from ..errors import SpaceError
+from ..measures import Measure
+from ..metrics import Metric
+from ..partials import partial
+from ..proof import UNPROVEN, Proof
+from ..rendering import describe
+from ._rules import require_rule, require_space_of, total
+from .queryable import Queryable, held
+
+
+# proof-region: odometer
+@dataclass(frozen=True, eq=False, repr=False)
+class Odometer:
+    """A conversation without a bound: it has no privacy map, and its queryables keep an account instead.
+
+    Build one with ``make_fully_adaptive_composition``; ``make_privacy_filter`` turns it into a measurement.
+    """
+
+    input_domain: Domain
+    input_metric: Metric
+    output_measure: Measure
+    proof: Proof = UNPROVEN
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the repr shows beside the space."""
+        return {"mechanism": "fully_adaptive_composition"}
+
+    def invoke(self, value: Any) -> Queryable:
+        """A queryable about ``value``, which is checked to be a member of the input domain."""
+        return self.function(self.input_domain.validate(value))  # [validate]
+
+    def __call__(self, value: Any) -> Queryable:
+        return self.invoke(value)
+
+    def __rrshift__(self, left: Any) -> Odometer:
+        if isinstance(left, Transformation):
+            raise SpaceError(
+                "an odometer cannot follow a transformation, whose distances its account does not know: "
+                "write transformation >> make_privacy_filter(odometer, ...)"
+            )
+        return enter(left, self)
+
+    def function(self, value: Any) -> Queryable:
+        """A queryable about a member in the form that functions on the domain receive."""
+        data = held(value)
+        asked: list[Measurement] = []
+        space = self.input_domain, self.input_metric, self.output_measure
+
+        def admit(query: Any) -> Callable[[], Any]:
+            require_space_of("query", query, *space)  # [check-query]
+            asked.append(query)  # [debit]
+            return lambda: query.function(data)  # [ask]
+
+        def privacy_loss(d_in: Any, query: Any) -> Any:
+            extra = [] if query is None else [require_space_of("query", query, *space)]
+            d_in = self.input_metric.distance(d_in, "d_in")
+            losses = [one.map(d_in) for one in asked + extra]
+            return self.output_measure.distance(total(self.output_measure, losses, adaptive=True), "loss")  # [account]
+
+        return Queryable(admit, privacy_loss)
+
+    def __repr__(self) -> str:
+        return describe(self, {"output_measure": self.output_measure})
+
+
+# end-proof-region: odometer
+
+
+@proven("combinators/fully_adaptive_composition")
+def make_fully_adaptive_composition(input_domain: Domain, input_metric: Metric, output_measure: Measure) -> Odometer:
+    """An odometer: answer any queries, and tell at any time what they have lost.
+
+    Args:
+        input_domain: The inputs, which all queries share.
+        input_metric: The distance between neighbouring inputs.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``Approximate`` of one of them.
+
+    Returns:
+        An :class:`Odometer`, whose calls give :class:`Queryable` objects: ``queryable(query)`` answers,
+        ``queryable.privacy_loss(d_in)`` is the loss so far, ``queryable.privacy_loss(d_in, query)`` what it would be
+        after one more query. Both may be asked before and after every query. It has no privacy map, because it
+        answers whatever is asked: ``make_privacy_filter`` gives it a budget.
+
+    Privacy:
+        An analyst who stops before the account exceeds a bound has lost no more than that bound. With a_i the map of
+        the i-th query at d_in, answered or failed: MaxDivergence and ZeroConcentratedDivergence, a_1 + a_2 + ...;
+        under Approximate the deltas add too; RangeDivergence, a_1 + 2 (a_2 + a_3 + ...), for each outcome of random
+        numbers that the analyst may draw. Exact rationals, rounded up once.
+
+    Raises:
+        ParameterTypeError: An argument has the wrong type, or ``output_measure`` has no rule.
+        SpaceError: The metric does not fit the domain.
+
+    Runtime:
+        That of the queries; an account takes one map a query.
+
+    Proof: proofs/combinators/fully_adaptive_composition.tex
+
+    References:
+        Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters" (2016). Feldman and Zrnic, "Individual
+        Privacy Accounting via a Renyi Filter" (2021). Whitehouse, Ramdas, Rogers and Wu, "Fully-Adaptive Composition
+        in Differential Privacy" (2023).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> measure = tk.MaxDivergence()
+        >>> queryable = (space >> tk.then_fully_adaptive_composition(measure))([500, 0, 1000])
+        >>> best = space >> tk.then_permute_and_flip(measure, scale=4.0)
+        >>> queryable.privacy_loss(1), queryable.privacy_loss(1, best)
+        (0.0, 0.25)
+        >>> queryable(best), queryable.privacy_loss(1)
+        (2, 0.25)
+    """
+    # proof-region: fully_adaptive_composition
+    require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")  # [check-space]
+    return Odometer(input_domain, input_metric, require_rule(output_measure))  # [check-measure]
+    # end-proof-region: fully_adaptive_composition
+
+
+then_fully_adaptive_composition = partial(make_fully_adaptive_composition)

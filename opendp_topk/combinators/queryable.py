@@ -1,0 +1,138 @@
+"""Queryables: releases that go on answering, one query at a time.
+
+Proof: proofs/combinators/queryable.tex
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from ..core import Measurement
+from ..errors import NotDeclaredError, QueryError
+
+T = TypeVar("T")
+
+
+# proof-region: queryable
+class _Turn:
+    """The time for which what is born in one answer stays open."""
+
+    def __init__(self, within: _Turn | None) -> None:
+        self._within = within
+        self._ended = False
+
+    def end(self) -> None:
+        self._ended = True
+
+    @property
+    def is_over(self) -> bool:
+        return self._ended or (self._within is not None and self._within.is_over)  # [nested-turns]
+
+    def run(self, step: Callable[[], T]) -> T:
+        token = _now.set(self)
+        try:
+            return step()
+        finally:
+            _now.reset(token)
+
+
+_now: ContextVar[_Turn | None] = ContextVar("turn", default=None)
+
+
+def sealed(function: Callable[[Any], T], value: Any) -> T:
+    """``function(value)``; every queryable that was born in it is closed."""
+    turn = _Turn(_now.get())
+    try:
+        return turn.run(lambda: function(value))
+    finally:
+        turn.end()  # [seal]
+
+
+def held(value: Any) -> Any:
+    """``value`` as a queryable keeps it: an array is copied, so that nobody can change it between two queries."""
+    if isinstance(value, np.ndarray):
+        value = value.copy()  # [copy]
+        value.flags.writeable = False
+    return value
+
+
+class Queryable:
+    """A release that answers queries: ``queryable(measurement)`` gives a release of that measurement.
+
+    Interactive measurements, such as those of ``make_adaptive_composition``, release one. A query that is refused
+    changes nothing. A query that is answered closes every queryable that came out of an earlier answer, so that only
+    the newest branch of a conversation goes on. A query whose function raises an error counts as answered.
+
+    A queryable serves the thread and the process that made it; it cannot be copied or pickled, since a copy would
+    spend the same budget twice.
+    """
+
+    def __init__(
+        self,
+        admit: Callable[[Measurement], Callable[[], Any]],
+        privacy_loss: Callable[[Any, Measurement | None], Any] | None = None,
+    ) -> None:
+        self._admit = admit
+        self._privacy_loss = privacy_loss
+        self._born = _now.get()  # [born]
+        self._turn: _Turn | None = None
+        self._busy = False
+        self._home = os.getpid(), threading.current_thread()
+
+    def __call__(self, query: Measurement) -> Any:
+        """A release of the measurement ``query``.
+
+        Raises:
+            BudgetError: The query does not fit; nothing was drawn and nothing was spent.
+            QueryError: The queryable is closed, busy with another query, or belongs to another thread or process.
+            SpaceError: The query has another input space or another measure.
+            ParameterTypeError: ``query`` is no measurement.
+        """
+        self._require_home()
+        if self._born is not None and self._born.is_over:  # [check-open]
+            raise QueryError(
+                "this queryable is closed: the one that released it has moved on to another query, or it came out of a "
+                "composition that is no conversation (make_adaptive_composition makes one)"
+            )
+        if self._busy:  # [one-at-a-time]
+            raise QueryError("this queryable is answering another query: wait for that answer")
+        self._busy = True
+        try:
+            answer = self._admit(query)  # [admit]
+            if self._turn is not None:
+                self._turn.end()  # [close-children]
+            self._turn = _Turn(self._born)
+            return self._turn.run(answer)  # [answer]
+        finally:
+            self._busy = False
+
+    def privacy_loss(self, d_in: Any, query: Measurement | None = None) -> Any:
+        """The loss so far for inputs at distance ``d_in``, in the measure's own distance, rounded up.
+
+        With ``query``, what it would be once that measurement was answered too.
+
+        Raises:
+            NotDeclaredError: This queryable keeps no account; make_fully_adaptive_composition makes one that does.
+            QueryError: It belongs to another thread or process.
+            DistanceError: ``d_in`` is no distance of the input metric.
+        """
+        self._require_home()
+        if self._privacy_loss is None:
+            raise NotDeclaredError("this queryable keeps no account: its measurement's map tells the loss in advance")
+        return self._privacy_loss(d_in, query)
+
+    def _require_home(self) -> None:
+        if self._home != (os.getpid(), threading.current_thread()):  # [check-home]
+            raise QueryError("a queryable may be used only by the thread and the process that made it")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise QueryError("a queryable cannot be copied or pickled: a copy would spend the same budget twice")  # [one]
+
+
+# end-proof-region: queryable

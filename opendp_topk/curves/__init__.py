@@ -1,0 +1,1 @@
+"""Privacy curves: for every epsilon a delta, as bounds that are rounded up."""

@@ -1,0 +1,191 @@
+"""make_composition: the joint law is the product, the map is the sum, and what does not fit is refused by name."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+
+from ..concepts.examples import COUNTS, geometric_choice
+from ..concepts.links import check_measurement
+from ..concepts.losses import number, realised
+from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+
+MEASURES = [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()]
+APPROXIMATE = tk.Approximate(tk.MaxDivergence())
+
+
+def pair(measure: tk.Measure) -> list[tk.Measurement]:
+    return [
+        COUNTS >> tk.then_report_noisy_top_k(measure, k=2, scale=2.0),
+        COUNTS >> tk.then_exponential_mechanism(measure, scale=3.0, optimize="min"),
+    ]
+
+
+def leaky(epsilon: Any, delta: Any, measure: tk.Measure = APPROXIMATE) -> tk.Measurement:
+    return tk.make_user_measurement(*COUNTS, measure, function=len, privacy_map=lambda d_in: (epsilon, delta))
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_obligations(measure: tk.Measure) -> None:
+    steps = [(1, 0, 0), (0, 1, 1), (1, 1, 0)]
+    near = [([3, 1, 2], np.add([3, 1, 2], step).tolist(), 1) for step in steps]
+    check_measurement(
+        tk.make_composition(pair(measure)),
+        members=[[3, 1, 2], [0, 0, 5]],
+        non_members=[[0.5], [], [SENTINEL_INT, "a"], None],
+        distances=[1, 2, 5],
+        neighbours=[*near, ([3, 1, 2], [4, 0, 2], 2)],
+    )
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_map_is_the_sum_rounded_up_once(measure: tk.Measure) -> None:
+    members = pair(measure)
+    both = tk.make_composition(members)
+    for d_in in (0, 1, 3, Fraction(1, 3), math.inf):
+        losses = [member.map(d_in) for member in members]
+        if math.inf in losses:
+            assert both.map(d_in) == math.inf
+            continue
+        exact = sum(map(Fraction, losses))
+        assert both.map(d_in) >= exact > Fraction(math.nextafter(both.map(d_in), -1))
+
+
+def test_no_float_is_added() -> None:
+    tenths = [geometric_choice(privacy_map=lambda d_in: 0.1) for _ in range(10)]
+    exact = 10 * Fraction(0.1)
+    assert exact > 1
+    assert tk.make_composition(tenths).map(1) == math.nextafter(1.0, 2)
+    assert sum([0.1] * 10) < 1
+
+
+def test_the_law_is_the_product_of_the_members_laws() -> None:
+    members = pair(tk.MaxDivergence())
+    x = [3, 1, 2]
+    joint = tk.make_composition(members).distribution(x)
+    first, second = (member.distribution(x) for member in members)
+    assert set(joint) == set(itertools.product(first, second))
+    with mpmath.workdps(40):
+        for (a, b), mass in joint.items():
+            assert abs(mass - first[a] * second[b]) < mpmath.mpf("1e-28")
+
+
+@pytest.mark.parametrize("measure", MEASURES[:2], ids=repr)
+def test_the_sum_is_attained(measure: tk.Measure) -> None:
+    """Two candidates: pure loss by permute-and-flip, range by the exponential mechanism, both exactly r."""
+    then = tk.then_permute_and_flip if measure == tk.MaxDivergence() else tk.then_exponential_mechanism
+    members = [COUNTS >> then(measure, scale=scale) for scale in (2, 4)]
+    both = tk.make_composition(members)
+    x, x_prime = ([1, 0], [1, 1]) if measure == tk.MaxDivergence() else ([0, 0], [1, 0])
+    loss = realised(measure, both.distribution(x), both.distribution(x_prime))
+    assert both.map(1) == 0.75
+    assert abs(loss - number(Fraction(3, 4))) < mpmath.mpf("1e-25")
+
+
+def test_deltas_add_up_to_one() -> None:
+    both = tk.make_composition([leaky(0.5, Fraction(1, 3)), leaky(0.25, Fraction(1, 3))])
+    loss, delta = both.map(1)
+    assert loss == 0.75
+    assert delta >= Fraction(2, 3) > Fraction(math.nextafter(delta, 0))
+    assert tk.make_composition([leaky(0.5, 0.75)] * 2).map(1) == (1.0, 1.0)
+    assert tk.make_composition([leaky(math.inf, 0.5)] * 2).map(1) == (math.inf, 1.0)
+    assert both.check(1, (0.75, 0.67))
+    assert not both.check(1, (0.75, 0.66))
+
+
+@pytest.mark.parametrize("inner", MEASURES, ids=repr)
+def test_approximate_of_each_measure_composes(inner: tk.Measure) -> None:
+    measure = tk.Approximate(inner)
+    assert tk.make_composition([leaky(0.5, 0.125, measure)] * 3).map(1) == (1.5, 0.375)
+
+
+def test_compositions_nest_and_chain() -> None:
+    inner = tk.make_composition(pair(tk.MaxDivergence()))
+    outer = tk.make_composition([inner, *pair(tk.MaxDivergence())])
+    assert Fraction(outer.map(1)) >= 2 * sum(Fraction(member.map(1)) for member in pair(tk.MaxDivergence()))
+    release = outer([3, 1, 2])
+    assert [type(part) for part in release] == [tuple, np.ndarray, int]
+    first = tk.make_composition(pair(tk.MaxDivergence())) >> (lambda releases: releases[1])
+    assert set(first.distribution([3, 1, 2])) == {0, 1, 2}
+
+
+def test_parts_without_a_proof_mark_the_whole() -> None:
+    proved = tk.make_composition(pair(tk.MaxDivergence()))
+    assert proved.proof.name == "combinators/composition"
+    assert {part.name for part in proved.proof.parts} >= {"measurements/report_noisy_top_k"}
+    assert proved.proof.status == "current"
+    assert tk.make_composition([geometric_choice()]).proof.status == "unproven"
+
+
+def test_a_member_without_a_law_leaves_none() -> None:
+    bare = tk.make_user_measurement(*COUNTS, tk.MaxDivergence(), function=len, privacy_map=float)
+    mixed = tk.make_composition([bare, geometric_choice()])
+    raises_exactly(tk.NotDeclaredError, lambda: mixed.distribution([1, 2]), "no exact distribution")
+    assert mixed([1, 2]) == (2, 1)
+
+
+def test_too_many_joint_outcomes_are_refused() -> None:
+    choice = COUNTS >> tk.then_exponential_mechanism(tk.MaxDivergence(), scale=1.0)
+    many = tk.make_composition([choice] * 4)
+    raises_exactly(tk.CapacityError, lambda: many.distribution(list(range(40))), "1,000,000")
+    assert len(many.distribution([0, 1])) == 16
+
+
+def test_it_is_no_selection_so_indices_stay() -> None:
+    both = tk.make_composition(pair(tk.MaxDivergence()))
+    raises_exactly(tk.SpaceError, lambda: both >> tk.index_candidates(["a", "b", "c"]), "an unknown number of")
+
+
+@pytest.mark.parametrize("bad", [3, None, geometric_choice()], ids=lambda bad: type(bad).__name__)
+def test_what_is_no_list(bad: Any) -> None:
+    raises_exactly(tk.ParameterTypeError, lambda: tk.make_composition(bad), "measurements must be a list")
+
+
+@pytest.mark.parametrize("bad", [len, 3, None, "ab", tk.Measurement, tk.then_permute_and_flip])
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_is_no_measurement(bad: Any, place: int) -> None:
+    members = [geometric_choice(), geometric_choice()]
+    members[place] = bad
+    raises_exactly(tk.ParameterTypeError, lambda: tk.make_composition(members), f"measurements[{place}] must be")
+
+
+def test_an_empty_list() -> None:
+    raises_exactly(tk.ParameterError, lambda: tk.make_composition([]), "at least one")
+
+
+def test_spaces_must_be_the_same() -> None:
+    others = [
+        (geometric_choice((tk.VectorDomain(tk.AtomDomain(int), size=2), COUNTS[1])), "input_domain", "size=2"),
+        (geometric_choice((COUNTS[0], tk.RangeDistance())), "input_metric", "RangeDistance()"),
+        (geometric_choice(measure=tk.RangeDivergence()), "output_measure", "RangeDivergence()"),
+    ]
+    for other, side, shown in others:
+        error = raises_exactly(
+            tk.SpaceError, lambda other=other: tk.make_composition([geometric_choice(), other]), side, shown
+        )
+        assert repr(getattr(geometric_choice(), side)) in str(error)
+        assert "measurements[1]" in str(error)
+
+
+@pytest.mark.parametrize("measure", [tk.Approximate(APPROXIMATE)])
+def test_measures_without_a_rule_are_refused(measure: tk.Measure) -> None:
+    raises_exactly(
+        tk.ParameterTypeError, lambda: tk.make_composition([geometric_choice(measure=measure)]), "output_measure must"
+    )
+
+
+def test_queryables_that_it_releases_are_closed() -> None:
+    talk = COUNTS >> tk.then_adaptive_composition(tk.MaxDivergence(), d_in=1, d_mids=[1.0])
+    queryable, choice = tk.make_composition([talk, geometric_choice()])([1, 2])
+    assert choice == 1
+    raises_exactly(tk.QueryError, lambda: queryable(geometric_choice()), "closed", "make_adaptive_composition")
+    asked = talk >> (lambda queryable: queryable(geometric_choice()))
+    assert tk.make_composition([asked, asked])([1, 2]) == (1, 1)

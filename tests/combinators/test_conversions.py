@@ -1,0 +1,168 @@
+"""Conversions of measures: the same measurement, another loss; every claim held against enumerated laws."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.curves.closed_forms import Concentrated, Mixture
+from opendp_topk.curves.range_steps import RangeSteps
+from tests.concepts.links import check_measurement
+from tests.concepts.sentinels import raises_exactly
+
+COUNTS = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+RANGE, PURE, ZCDP = tk.RangeDivergence(), tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+Convert = Callable[..., tk.Measurement]
+SCALAR: list[tuple[Convert, tk.Measure, tk.Measure, Callable[[Fraction], Fraction]]] = [
+    (tk.make_range_to_pureDP, RANGE, PURE, lambda a: a),
+    (tk.make_range_to_zCDP, RANGE, ZCDP, lambda a: a * a / 8),
+    (tk.make_pureDP_to_range, PURE, RANGE, lambda e: 2 * e),
+    (tk.make_pureDP_to_zCDP, PURE, ZCDP, lambda e: e * e / 2),
+]
+CURVES = [
+    (tk.make_range_to_approxDP, RANGE, lambda a: RangeSteps(1, a)),
+    (tk.make_zCDP_to_approxDP, ZCDP, Concentrated),
+]
+ALL = [(make, source) for make, source, *_ in [*SCALAR, *CURVES]]
+NEIGHBOURS = [
+    ([3, 1, 2], [4, 1, 2], 1),
+    ([0, 0, 0], [0, 1, 1], 1),
+    ([9, 0, 0], [9, 1, 1], 1),
+    ([3, 1, 2], [4, 0, 2], 2),
+]
+
+
+def top(measure: tk.Measure, k: int = 2, scale: Any = 2.0) -> tk.Measurement:
+    return tk.make_report_noisy_top_k(*COUNTS, measure, k=k, scale=scale)
+
+
+def vouched(measure: tk.Measure, loss: Any) -> tk.Measurement:
+    return tk.make_user_measurement(*COUNTS, measure, function=len, privacy_map=lambda d_in: loss)
+
+
+@pytest.mark.parametrize(("make", "source"), ALL, ids=lambda value: getattr(value, "__name__", None))
+def test_obligations(make: Convert, source: tk.Measure) -> None:
+    check_measurement(
+        make(top(source)), members=[[3, 1, 2]], non_members=[[0.5]], distances=[1, 2, 7], neighbours=NEIGHBOURS
+    )
+
+
+def test_obligations_of_the_approximate_ones() -> None:
+    for converted in (
+        tk.make_approximate(top(PURE)),
+        tk.make_approximate(top(ZCDP)),
+        tk.make_fix_delta(top(tk.PrivacyProfile()), delta=0.01),
+        tk.make_fix_delta(tk.make_range_to_approxDP(top(RANGE)), delta=0.01),
+        tk.make_fix_delta(tk.make_zCDP_to_approxDP(top(ZCDP)), delta=1e-6),
+    ):
+        check_measurement(
+            converted,
+            members=[[3, 1, 2]],
+            non_members=[[0.5]],
+            distances=[1, 2, 7],
+            neighbours=NEIGHBOURS,
+            free_at_zero=converted.map(0) == (0, 0),
+        )
+        assert converted.map(0)[0] == 0
+
+
+@pytest.mark.parametrize(("make", "source"), ALL, ids=lambda value: getattr(value, "__name__", None))
+def test_only_measure_map_and_proof_change(make: Convert, source: tk.Measure) -> None:
+    before = top(source) >> tk.index_candidates(["a", "b", "c"])
+    after = make(before)
+    for field in dataclasses.fields(tk.Measurement):
+        same = getattr(after, field.name) is getattr(before, field.name)
+        assert same == (field.name not in ("output_measure", "privacy_map", "proof")), field.name
+    assert after.proof.parts == (before.proof,)
+    assert after.proof.name == make.proof_name  # type: ignore[attr-defined]
+    assert after.proof.path is not None
+    assert "report_noisy_top_k" in str(after.proof)
+    assert after.accuracy(3) == before.accuracy(3)
+    assert len(after([5, 9, 2])) == 2
+    assert make(vouched(source, 1)).proof.status == "unproven"
+
+
+@pytest.mark.parametrize(("make", "source", "target", "formula"), SCALAR)
+def test_scalar_losses_are_the_formula_rounded_up(
+    make: Convert, source: tk.Measure, target: tk.Measure, formula: Callable[[Fraction], Fraction]
+) -> None:
+    for loss in (0.0, 5e-324, 1e-160, 0.1, 1.0, 3.0, 1e150, 1e308):
+        converted = make(vouched(source, loss))
+        found, exact = converted.map(1), formula(Fraction(loss))
+        assert converted.output_measure == target
+        assert found >= exact
+        assert found == exact or Fraction(math.nextafter(found, 0)) < exact
+        assert make(vouched(tk.Approximate(source), (loss, 0.25))).map(1) == (found, 0.25)
+    assert make(vouched(source, math.inf)).map(1) == math.inf
+    assert make(vouched(tk.Approximate(source), (1.0, 0.25))).output_measure == tk.Approximate(target)
+
+
+@pytest.mark.parametrize(("make", "source", "bound"), CURVES)
+def test_curves_are_the_bound(make: Convert, source: tk.Measure, bound: Callable[[Any], Any]) -> None:
+    for loss in (0.0, 0.1, 1.0, math.inf):
+        converted = make(vouched(source, loss))
+        assert converted.output_measure == tk.PrivacyProfile()
+        assert converted.map(1) == tk.PrivacyCurve(bound(loss))
+        assert make(vouched(tk.Approximate(source), (loss, 0.25))).map(1) == tk.PrivacyCurve(Mixture(bound(loss), 0.25))
+
+
+def test_delta_is_fixed() -> None:
+    measurement = top(tk.PrivacyProfile(), k=10, scale=10)
+    curve = measurement.map(1)
+    for delta in (0, 1e-300, 1e-6, Fraction(1, 100), 1):
+        fixed = tk.make_fix_delta(measurement, delta=delta)
+        assert fixed.output_measure == tk.Approximate(PURE)
+        assert fixed.map(1) == (curve.epsilon(delta), pytest.approx(delta, rel=1e-15))
+        assert fixed.map(1)[1] >= delta
+    assert tk.make_fix_delta(measurement, delta=0).map(1) == (1.0, 0.0)
+    assert tk.make_fix_delta(measurement, delta=1).map(1) == (0.0, 1.0)
+    assert tk.make_fix_delta(measurement, delta=0.5).map(0) == (0.0, 0.5)
+    assert tk.make_fix_delta(measurement, delta=0.5).map(math.inf) == (math.inf, 0.5)
+    assert tk.make_fix_delta(measurement, delta=1e-6).proof.status == "current"
+
+
+def test_a_budget_with_a_delta_can_be_searched_for() -> None:
+    def fixed(scale: float) -> tk.Measurement:
+        return tk.make_fix_delta(top(tk.PrivacyProfile(), k=10, scale=scale), delta=1e-6)
+
+    def profile(scale: float) -> tk.Measurement:
+        return top(tk.PrivacyProfile(), k=10, scale=scale)
+
+    found = tk.binary_search_param(fixed, d_in=1, d_out=(1.0, 1e-6))
+    assert found == tk.binary_search_param(profile, d_in=1, d_out=(1.0, 1e-6))
+    by_zcdp = tk.binary_search_param(
+        lambda scale: tk.make_zCDP_to_approxDP(top(ZCDP, k=10, scale=scale)), d_in=1, d_out=(1.0, 1e-6)
+    )
+    by_pure = tk.binary_search_param(lambda scale: top(PURE, k=10, scale=scale), d_in=1, d_out=1.0)
+    assert 6.4 < found < 6.6 < by_zcdp < by_pure == 10
+
+
+@pytest.mark.parametrize(("make", "source"), ALL, ids=lambda value: getattr(value, "__name__", None))
+def test_other_measures_are_refused(make: Convert, source: tk.Measure) -> None:
+    for other in (RANGE, PURE, ZCDP, tk.PrivacyProfile(), tk.Approximate(tk.Approximate(source))):
+        if other != source:
+            loss = (0.5, 0.0) if isinstance(other, tk.Approximate) else 0.5
+            call = lambda other=other, loss=loss: make(vouched(other, loss))  # noqa: E731
+            raises_exactly(tk.ParameterTypeError, call, repr(source), repr(other))
+
+
+@pytest.mark.parametrize("make", [*(make for make, _ in ALL), tk.make_approximate])
+@pytest.mark.parametrize("bad", [None, 0.5, tk.Measurement, tk.then_permute_and_flip(PURE, scale=1.0)])
+def test_what_is_no_measurement_is_refused(make: Convert, bad: Any) -> None:
+    raises_exactly(tk.ParameterTypeError, lambda: make(bad), "measurement must be a Measurement")
+
+
+def test_bad_arguments_of_the_approximate_ones() -> None:
+    profile = top(tk.PrivacyProfile())
+    for other in (profile, tk.make_approximate(top(PURE))):
+        raises_exactly(tk.ParameterTypeError, lambda other=other: tk.make_approximate(other), "without a delta")
+    raises_exactly(tk.ParameterTypeError, lambda: tk.make_fix_delta(top(PURE), delta=0.1), "PrivacyProfile()")
+    for bad in (-0.1, 1.1, math.nan):
+        raises_exactly(tk.ParameterError, lambda bad=bad: tk.make_fix_delta(profile, delta=bad), "delta must lie")
+    raises_exactly(tk.ParameterTypeError, lambda: tk.make_fix_delta(profile, delta="1"), "delta must be a number")
