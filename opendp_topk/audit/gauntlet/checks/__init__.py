@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from . import (
     accuracy,
     argmax,
+    budgets,
     chains,
     classes,
+    conversions,
     counting,
     digits,
     frequencies,
@@ -18,7 +20,6 @@ from . import (
     refusals,
     statements,
     tables,
-    verify,
 )
 
 CHECKS: Mapping[str, Callable[[], None]] = {
@@ -28,7 +29,8 @@ CHECKS: Mapping[str, Callable[[], None]] = {
         statements,
         maps,
         chains,
-        verify,
+        conversions,
+        budgets,
         laws,
         frequencies,
         argmax,
