@@ -38,6 +38,7 @@ from .errors import (
     DataLengthError,
     DataTypeError,
     DistanceError,
+    DistributionError,
     EntropyError,
     LedgerError,
     MapError,
@@ -47,6 +48,7 @@ from .errors import (
     OutOfBoundsError,
     ParameterError,
     ParameterTypeError,
+    PrivacyViolationError,
     ProofError,
     QueryError,
     SearchError,
@@ -58,6 +60,7 @@ from .ledger import Ledger
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.gaussian import make_gaussian, then_gaussian
+from .measurements.joint_top_k import make_joint_top_k, then_joint_top_k
 from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
 from .measurements.noisy_top_k_with_gaps import (
@@ -93,6 +96,7 @@ __all__ = [
     "DataLengthError",
     "DataTypeError",
     "DistanceError",
+    "DistributionError",
     "Domain",
     "Enclosure",
     "EntropyError",
@@ -124,6 +128,7 @@ __all__ = [
     "Partial",
     "PrivacyCurve",
     "PrivacyProfile",
+    "PrivacyViolationError",
     "Proof",
     "ProofError",
     "QueryError",
@@ -153,6 +158,7 @@ __all__ = [
     "make_fix_delta",
     "make_fully_adaptive_composition",
     "make_gaussian",
+    "make_joint_top_k",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_noisy_top_k_with_gaps",
@@ -177,6 +183,7 @@ __all__ = [
     "then_exponential_mechanism",
     "then_fully_adaptive_composition",
     "then_gaussian",
+    "then_joint_top_k",
     "then_laplace",
     "then_lipschitz_top_k",
     "then_noisy_top_k_with_gaps",
