@@ -20,6 +20,7 @@ from . import (
     refusals,
     statements,
     tables,
+    verify,
 )
 
 CHECKS: Mapping[str, Callable[[], None]] = {
@@ -31,6 +32,7 @@ CHECKS: Mapping[str, Callable[[], None]] = {
         chains,
         conversions,
         budgets,
+        verify,
         laws,
         frequencies,
         argmax,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import Counter
 
-from ....samplers import subsets
+from ....samplers import ceilings, subsets
 from ....samplers.subsets import Cell
 from ..bits import Streams
 from ..oracles import expect, expect_law
@@ -22,6 +23,20 @@ def check() -> None:
             inside = sum(_in(cell, one) for one, _ in listed)
             expect(subsets.size(k, cell) == inside, f"d = {d}, k = {k}: the count of {cell} is not that of a list")
         _uniform(k, Cell(0, k - 1, k + 1, d), listed)
+    for limits in ((2, 4), (1, 2, 5), (3, 3, 4), (2, 5, 5)):
+        _under(limits)
+
+
+def _under(limits: tuple[int, ...]) -> None:
+    """Rankings whose i-th rank, and sets whose i-th best rank, is at most the i-th limit."""
+    ranks = range(max(limits))
+    rankings = [one for one in itertools.permutations(ranks, len(limits)) if all(map(operator.lt, one, limits))]
+    sets = [one for one in itertools.combinations(ranks, len(limits)) if all(map(operator.lt, one, limits))]
+    for ordered, listed in ((True, rankings), (False, sets)):
+        expect(ceilings.count(limits, ordered) == len(listed), f"the count under {limits} is not that of a list")
+        entropy = Streams(f"under/{limits}/{ordered}")
+        drawn = Counter(tuple(ceilings.draw(limits, ordered, entropy).tolist()) for _ in range(20 * len(listed)))
+        expect_law(f"outputs under {limits}", drawn, dict.fromkeys(listed, 1 / len(listed)))
 
 
 def _class(subset: tuple[int, ...], k: int) -> tuple[int, int]:

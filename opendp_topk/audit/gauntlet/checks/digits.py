@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ....samplers import skips, subsets
-from ....samplers.entropy import SYSTEM
+from ....noise import Exponential
+from ....samplers import peeled, skips, subsets
+from ....samplers.entropy import SYSTEM, Entropy, Indices
 from ..bits import Streams, reproducible
 from ..oracles import expect, expect_law
 
@@ -17,6 +20,7 @@ def check() -> None:
     """Uniform integers, positions in tails, and the words that the source hands out."""
     _integers()
     _source()
+    _fresh_races()
     for level in (4, 6):
         _tail(level)
 
@@ -41,6 +45,24 @@ def _source() -> None:
     for shift, values in ((12, prefixes), (60, words), (0, words)):
         counts = Counter(value >> shift & 15 for value in values)
         expect_law("four digits of the source", counts, dict.fromkeys(range(16), 1 / 16))
+
+
+class _Counted(Entropy):
+    """The system's digits, and how many candidates were given first ones."""
+
+    drawn = 0
+
+    def prefixes(self, index: Indices) -> NDArray[np.uint16]:
+        self.drawn += len(index)
+        return super().prefixes(index)
+
+
+def _fresh_races() -> None:
+    """Peeling runs a race for each winner: 4, 3 and 2 candidates draw digits of their own."""
+    counted = _Counted()
+    with reproducible("races"):
+        peeled.top_k(np.arange(4), Fraction(3), Exponential(), 3, sign=1, entropy=counted)
+    expect(counted.drawn == 9, "peeling does not draw fresh noise for every race")
 
 
 def _tail(level: int) -> None:

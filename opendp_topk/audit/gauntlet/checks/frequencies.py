@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..bits import reproducible
 from ..oracles import expect_law, peeled, permute_and_flip, softmax, unordered
 
@@ -58,6 +60,9 @@ def _rankings() -> Iterator[Case]:
     two = peeled(permute_and_flip, [0.0, -0.5, -1.0], 2)
     twice = tk.make_peeled_top_k(*space, pure, k=2, scale=2, mechanism="permute_and_flip")
     yield "peeled permute-and-flip", twice, [2, 1, 0], two
+    x = [6, 4, 3, 1, 0]
+    joint = softmax({pair: -max(6 - x[pair[0]], 4 - x[pair[1]]) for pair in itertools.permutations(range(5), 2)})
+    yield "joint ranking", tk.make_joint_top_k(*space, pure, k=2, scale=1), x, joint
     both = tk.make_report_noisy_top_k(*space, pure, k=2, scale=2)
     yield "one-shot exponential", both, [2, 1, 0], both.distribution([2, 1, 0])
     laplace = tk.make_lipschitz_top_k(*space, pure, k=1, scale=2, noise=tk.Laplace())
@@ -90,8 +95,8 @@ def _crowd() -> Iterator[Case]:
     made = tk.make_exponential_mechanism(
         tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(), tk.MaxDivergence(), scale=1.0
     )
-    leads = made >> (lambda winner: int(winner == 0))
-    yield "a leader before a crowd", leads, [gap] + [0.0] * n, {1: 0.5, 0: 0.5}
+    leads = made >> (lambda winner: int(winner == n))
+    yield "a leader before a crowd", leads, np.array([0.0] * n + [gap]), {1: 0.5, 0: 0.5}
 
 
 def _integers() -> Iterator[tuple[str, Any, dict[Hashable, float]]]:

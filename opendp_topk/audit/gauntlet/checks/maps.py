@@ -15,7 +15,7 @@ _SIZES = (None, 2, 3, 4, 5, 7)
 
 def check() -> None:
     """The map of every constructor of selection and of counts is its formula, rounded up once."""
-    for measurement, d_in, exact in itertools.chain(_one_shot(), _single(), _peeled(), _canonical(), _gaps()):
+    for measurement, d_in, exact in itertools.chain(_one_shot(), _single(), _peeled(), _canonical(), _joint(), _gaps()):
         _compare(measurement, d_in, exact)
     for measurement, d_in, exact in itertools.chain(_noises(), _grids(), _counts()):
         _compare(measurement, d_in, exact)
@@ -126,6 +126,18 @@ def _canonical() -> Iterator[tuple[Any, Any, Fraction]]:
 
             options = {"k": 2, "gamma": gamma, "noise": noise}
             yield from _three(tk.make_canonical_top_k, next(_spaces(5)), cost, **options)
+
+
+def _joint() -> Iterator[tuple[Any, Any, Fraction]]:
+    import opendp_topk as tk
+
+    for size, k, release in itertools.product((None, 4), (1, 2, 3), ("ranking", "set")):
+        twice = 1 if k == 1 else 2
+
+        def cost(r: Fraction, twice: int = twice) -> tuple[Fraction, ...]:
+            return twice * r, twice * r, (twice * r) ** 2 / 8
+
+        yield from _three(tk.make_joint_top_k, next(_spaces(size)), cost, k=k, release=release)
 
 
 def _gaps() -> Iterator[tuple[Any, Any, Fraction]]:

@@ -8,7 +8,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from ....samplers import advantages, tables
+from ....samplers import advantages, scan, tables
+from ....samplers.entropy import SYSTEM
 from ..oracles import QUANTILES, expect
 
 _PREFIXES = (0, 1, 2, 3, 100, 5000, 30000, 32767, 32768, 40000, 60000, 65000, 65533, 65534, 65535)
@@ -24,6 +25,7 @@ def check() -> None:
         for noise in noises:
             _table(noise)
             _words(noise)
+            _levels(noise)
     _sums()
     _cuts()
 
@@ -52,6 +54,16 @@ def _words(noise: Any) -> None:
         ends = [_quantile(noise, Fraction(n, 2**64)) for n in (word, word + 1)]
         expect(mpmath.mpf(low) <= ends[0], f"{noise.name}: the bound from 64 digits is above the quantile")
         expect(mpmath.mpf(high) >= ends[1], f"{noise.name}: the bound from 64 digits is below the quantile")
+
+
+def _levels(noise: Any) -> None:
+    """Whoever lies ``gap`` below the threshold and has fewer leading ones than are asked of it cannot reach it."""
+    gaps = np.arange(1, 60) * 0.2
+    scores = advantages.Scores(-gaps, Fraction(1), 1)
+    skipped = scan.Scan(scores, 1, tables.table(noise), SYSTEM, reference=0.0, threshold=0.0).levels(-gaps)
+    for gap, ones in zip(gaps.tolist(), skipped.tolist(), strict=True):
+        reach = _quantile(noise, 1 - Fraction(1, 2**ones))
+        expect(reach <= gap, f"{noise.name}: candidates that could reach the threshold are skipped")
 
 
 def _sums() -> None:

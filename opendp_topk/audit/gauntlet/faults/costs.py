@@ -83,6 +83,13 @@ FAULTS = (
         "spread = r",
     ),
     code(
+        "joint-single",
+        "the joint mechanism is charged r, as a choice of one is",
+        "measurements/joint_top_k.py",
+        "spread = r if k == 1 or size == 2 else 2 * r",
+        "spread = r",
+    ),
+    code(
         "gaps-too-free",
         "gaps with Gumbel noise are charged as the ranking alone is",
         "measurements/noisy_top_k_with_gaps.py",

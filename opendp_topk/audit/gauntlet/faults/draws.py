@@ -173,6 +173,27 @@ FAULTS = (
         "_power_of_two(int(bits[i])), clock",
     ),
     code(
+        "joint-repeats",
+        "rankings of the joint mechanism are counted as if a candidate could win twice",
+        "samplers/ceilings.py",
+        "return prod(ceiling - i for i, ceiling in enumerate(ceilings))",
+        "return prod(ceilings)",
+    ),
+    code(
+        "joint-paths",
+        "sets of the joint mechanism are counted without one of their blocks' binomials",
+        "samplers/ceilings.py",
+        "found.append(found[-1] * (n - t) // (t + 1))  # [binomial]",
+        "found.append(found[-1] * (n - t) // (t + 2))  # [binomial]",
+    ),
+    code(
+        "joint-acceptance",
+        "proposals of the joint mechanism are accepted by their utility alone, whatever layer they came from",
+        "samplers/joint.py",
+        "if accepted(mpq(-loss), mpq(1, 1 << starts[first]), None, entropy):",
+        "if accepted(mpq(-loss), mpq(1), None, entropy):",
+    ),
+    code(
         "peeling-one-noise",
         "peeling reuses the noise of its first race",
         "samplers/peeled.py",
