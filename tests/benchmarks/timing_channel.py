@@ -92,9 +92,7 @@ def _draw(axes: Any, name: str, found: dict[int, dict[str, list[float]]]) -> Non
         deciles = [statistics.quantiles(times[shape], n=10) for times in found.values()]
         below = [m - q[0] for m, q in zip(middle, deciles, strict=True)]
         above = [q[-1] - m for m, q in zip(middle, deciles, strict=True)]
-        axes.errorbar(
-            x, middle, yerr=[below, above], marker=marker, color=colour, label=shape, lw=1, ms=4, capsize=2
-        )
+        axes.errorbar(x, middle, yerr=[below, above], marker=marker, color=colour, label=shape, lw=1, ms=4, capsize=2)
     axes.set(title=name, xlabel="candidates d", xscale="log", yscale="log")
     axes.grid(alpha=0.25)
 

@@ -29,7 +29,7 @@ class Streams(Entropy):
     """
 
     def __init__(self, key: str, leading: Mapping[int, bytes] | None = None, script: Iterable[int] = ()) -> None:
-        self._key, self._leading = key, dict(leading or {})
+        self._key, self.leading = key, dict(leading or {})
         self._script = list(script)
         self._read: dict[int, int] = {}
         self._shared = _Stream(f"{key}/auxiliary")
@@ -58,7 +58,7 @@ class Streams(Entropy):
         return np.array(scripted + fresh, dtype=np.uint64)
 
     def _bytes(self, i: int) -> bytes:
-        leading = self._leading.get(i, b"")
+        leading = self.leading.get(i, b"")
         return leading + hashlib.shake_256(f"{self._key}/{i}".encode()).digest(DIGITS // 8 - len(leading))
 
 

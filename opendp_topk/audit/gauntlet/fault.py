@@ -12,7 +12,7 @@ from ...errors import ParameterError
 class Fault:
     """A mistake that somebody could make, and that a check must notice.
 
-    ``file`` is a path below the folder that holds the package and, beside it or in it, the proofs. The text ``old`` must
+    ``file`` is a path below the folder that holds the package and, beside it, the proofs. The text ``old`` must
     occur in it exactly once; ``new`` takes its place.
     """
 
@@ -32,7 +32,9 @@ class Fault:
         text = path.read_text(encoding="utf-8")
         found = text.count(self.old)
         if found != 1:
-            raise ParameterError(f"the fault {self.name} looks for a text that {self.file} holds {found} times, not once")
+            raise ParameterError(
+                f"the fault {self.name} looks for a text that {self.file} holds {found} times, not once"
+            )
         path.write_text(text.replace(self.old, self.new), encoding="utf-8")
         return path
 

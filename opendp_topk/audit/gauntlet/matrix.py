@@ -19,9 +19,9 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     lines = [
         "# The mutation gauntlet",
         "",
-        f"{len(outcomes)} faults are planted, each in a copy of the package. Every copy must fail at least one check other than",
-        "`pins`, which notices any change of proved code; the package itself must pass all. `opendp-topk audit --gauntlet`",
-        "runs it, and",
+        f"{len(outcomes)} faults are planted, each in a copy of the package. Every copy must fail at least one check",
+        "other than `pins`, which notices any change of proved code; the package itself must pass all.",
+        "`opendp-topk audit --gauntlet` runs it, and",
         "",
         "```sh",
         COMMAND,
@@ -39,12 +39,16 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
         "",
         "## Which check notices which fault",
         "",
-        "| fault | " + " | ".join(names) + " |",
+        _row(["fault", *names]),
         "| --- |" + " :-: |" * len(names),
-        *("| " + " | ".join([one.fault.name, *(_MARK * (name in one.caught) for name in names)]) + " |" for one in outcomes),
+        *(_row([one.fault.name, *(_MARK * (name in one.caught) for name in names)]) for one in outcomes),
         "",
     ]
     return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _summary(name: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -54,7 +53,7 @@ def widest(r: Fraction) -> Fraction:
         return Fraction(int(mpmath.nint(value * mpmath.mpf(10) ** 60)), 10**60)
 
 
-def softmax(utilities: Mapping[Any, Any]) -> dict[Hashable, float]:
+def softmax(utilities: Mapping[Any, Any]) -> dict[Any, float]:
     """Probabilities proportional to the exponentials of ``utilities``."""
     top = max(utilities.values())
     weights = {one: math.exp(float(value - top)) for one, value in utilities.items()}
@@ -62,11 +61,11 @@ def softmax(utilities: Mapping[Any, Any]) -> dict[Hashable, float]:
     return {one: weight / total for one, weight in weights.items()}
 
 
-def peeled(choice: Callable[[dict[int, float]], dict[Hashable, float]], scores: Sequence[float], k: int) -> Any:
+def peeled(choice: Callable[[dict[int, float]], dict[Any, float]], scores: Sequence[float], k: int) -> Any:
     """The law of k choices without replacement, each by the law ``choice`` of one."""
     law: dict[tuple[int, ...], float] = {(): 1.0}
     for _ in range(k):
-        longer = {}
+        longer: dict[tuple[int, ...], float] = {}
         for chosen, mass in law.items():
             left = {i: score for i, score in enumerate(scores) if i not in chosen}
             longer |= {(*chosen, i): mass * p for i, p in choice(left).items()}
@@ -74,11 +73,11 @@ def peeled(choice: Callable[[dict[int, float]], dict[Hashable, float]], scores: 
     return law
 
 
-def permute_and_flip(scores: dict[int, float]) -> dict[Hashable, float]:
+def permute_and_flip(scores: dict[int, float]) -> dict[Any, float]:
     """The law of visiting candidates in random order and taking i with probability e^(x_i - max x)."""
     top = max(scores.values())
     coins = {i: math.exp(score - top) for i, score in scores.items()}
-    law: dict[Hashable, float] = dict.fromkeys(scores, 0.0)
+    law: dict[Any, float] = dict.fromkeys(scores, 0.0)
     for order in itertools.permutations(scores):
         left = 1.0
         for i in order:
@@ -87,15 +86,16 @@ def permute_and_flip(scores: dict[int, float]) -> dict[Hashable, float]:
     return law
 
 
-def unordered(law: Mapping[Any, float]) -> dict[Hashable, float]:
+def unordered(law: Mapping[Any, float]) -> dict[Any, float]:
     """The law of the set of a ranking, as an ascending tuple."""
-    merged: Counter[Hashable] = Counter()
+    merged: dict[Any, float] = {}
     for outcome, mass in law.items():
-        merged[tuple(sorted(outcome))] += mass  # type: ignore[assignment]
-    return dict(merged)
+        subset = tuple(sorted(outcome))
+        merged[subset] = merged.get(subset, 0.0) + mass
+    return merged
 
 
-def deviation(counts: Mapping[Hashable, int], law: Mapping[Hashable, float]) -> float:
+def deviation(counts: Mapping[Any, int], law: Mapping[Any, float]) -> float:
     """Pearson's odds of a deviation at least as large; rare outcomes are pooled, impossible ones have odds 0."""
     n = sum(counts.values())
     if any(law.get(outcome, 0) <= 0 for outcome in counts):
@@ -114,7 +114,7 @@ def deviation(counts: Mapping[Hashable, int], law: Mapping[Hashable, float]) -> 
     return float(mpmath.gammainc((len(cells) - 1) / 2, statistic / 2, mpmath.inf, regularized=True))
 
 
-def expect_law(what: str, counts: Mapping[Hashable, int], law: Mapping[Hashable, float]) -> None:
+def expect_law(what: str, counts: Mapping[Any, int], law: Mapping[Any, float]) -> None:
     """Raise unless ``counts`` follow ``law``."""
     expect(abs(math.fsum(map(float, law.values())) - 1) < 1e-9, f"{what}: the law does not sum to 1")
     odds = deviation(counts, law)

@@ -55,7 +55,7 @@ class Gauntlet:
         Raises:
             ProofError: It does not.
         """
-        found = _checked(self._sound)
+        found = checked(self._sound)
         if found:
             said = "; ".join(f"{check}: {problem}" for check, problem in found.items())
             raise ProofError(f"without any fault the package fails already: {said}")
@@ -72,7 +72,7 @@ class Gauntlet:
             edited = fault.plant(copy)
             for compiled in (edited.parent / "__pycache__").glob(f"{edited.stem}.*.pyc"):
                 compiled.unlink()
-            return Outcome(fault, _checked(copy))
+            return Outcome(fault, checked(copy))
         finally:
             shutil.rmtree(copy)
 
@@ -109,7 +109,7 @@ def run(
     return found
 
 
-def _checked(root: Path) -> dict[str, str]:
+def checked(root: Path) -> dict[str, str]:
     """The checks that fail on the package below ``root``, with what they say."""
     environment = os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "opendp_topk.audit.gauntlet.worker"]

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import mpmath
 
+from ..library import tk
 from ..oracles import expect, number
 
 
@@ -18,8 +19,6 @@ def check() -> None:
 
 
 def _formulas() -> None:
-    import opendp_topk as tk
-
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
     sides_and_odds = {
         tk.Gumbel(): (1, 3),
@@ -44,8 +43,6 @@ def _near(found: float, factor: Fraction | int, value: Fraction, what: str) -> N
 
 
 def _on_laws() -> None:
-    import opendp_topk as tk
-
     space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
     for noise in (tk.Gumbel(), tk.Exponential(), tk.Laplace()):
         made = tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), k=2, scale=1, noise=noise)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....samplers import gaps, noiseless, race
 from ..bits import DIGITS, Streams
+from ..library import tk
 from ..oracles import QUANTILES, expect, number
 
 _LARGE = 2**60
@@ -28,30 +29,28 @@ _SHARED = (b"\x40\x01", b"\xc0\x07\xff", b"\xff\xff\xff", b"\x81" * 10, b"\x33" 
 
 def check() -> None:
     """Rankings, sets and gaps of races, with digits in common and without."""
-    import opendp_topk as tk
-
     noises = tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()
-    for noise, (place, case) in itertools.product(noises, enumerate(_CASES)):
+    for noise, (place, (values, scale)) in itertools.product(noises, enumerate(_CASES)):
         for turn in range(2):
-            _compare(noise, *case, 1, Streams(f"{noise.name}/{place}/{turn}"), f"{noise.name}/{place}/{turn}")
+            key = f"{noise.name}/{place}/{turn}"
+            _compare(noise, values, scale, 1, Streams(key), key)
     for shared, sign in itertools.product(_SHARED, (1, -1)):
         leading = dict.fromkeys(range(6), shared)
         for noise, turn in itertools.product((tk.Gumbel(), tk.Exponential()), range(2)):
             key = f"{noise.name}/{shared.hex()}/{turn}"
             close = np.array([1.0, 1.0, 1.0 + 2.0**-52, 1.0, 1.0 - 2.0**-53, 1.0])
-            scale = Fraction(2**40 if turn else 2)
-            _compare(noise, close, scale, sign, Streams(key, leading), key)
+            _compare(noise, close, Fraction(2**40 if turn else 2), sign, Streams(key, leading), key)
     expect(noiseless.top_k(np.array([1, 3, 3, 2]), 2, sign=1, ordered=True).tolist() == [1, 2], "ties without noise")
 
 
 def _compare(noise: Any, values: Any, scale: Fraction, sign: int, streams: Streams, key: str) -> None:
     order, gap = _oracle(noise.name, values.tolist(), scale, sign, streams)
     for k, ordered in ((1, True), (3, True), (3, False)):
-        fresh = Streams(key, streams._leading)
+        fresh = Streams(key, streams.leading)
         winners = race.top_k(values, scale, noise, k, sign=sign, ordered=ordered, entropy=fresh).tolist()
         expected = order[:k] if ordered else sorted(order[:k])
         expect(winners == expected, f"{key}: the release of {k} is not the argmax over all candidates")
-    fresh = Streams(key, streams._leading)
+    fresh = Streams(key, streams.leading)
     ranking, found = gaps.top_k_with_gaps(values, scale, noise, 2, sign=sign, entropy=fresh)
     expect(ranking.tolist() == order[:2], f"{key}: a ranking with gaps is not the argmax over all candidates")
     expect(found.tolist() == gap, f"{key}: a gap is not the one to the next candidate, rounded to nearest")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ..library import tk
 from ..oracles import expect, is_rounded_up
 
 
@@ -20,18 +21,14 @@ def check() -> None:
 
 
 def _query(loss: float, measure: Any = None, function: Callable[[Any], Any] = len) -> Any:
-    import opendp_topk as tk
-
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
     measure = measure or tk.MaxDivergence()
     return tk.make_user_measurement(*space, measure, function=function, privacy_map=lambda d_in: loss * d_in)
 
 
 def _sums() -> None:
-    import opendp_topk as tk
-
     losses = [0.1, 0.2, 0.3]
-    total = sum(map(Fraction, losses))
+    total = sum(map(Fraction, losses), Fraction(0))
     for measure in (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()):
         together = tk.make_composition([_query(loss, measure) for loss in losses]).map(1)
         expect(is_rounded_up(together, total), f"a composition does not cost the sum under {measure!r}")
@@ -43,8 +40,6 @@ def _sums() -> None:
 
 
 def _filter() -> None:
-    import opendp_topk as tk
-
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
     odometer = tk.make_fully_adaptive_composition(*space, tk.MaxDivergence())
     budgeted = tk.make_privacy_filter(odometer, d_in=1, d_out=0.75)
@@ -57,8 +52,6 @@ def _filter() -> None:
 
 
 def _ledger(folder: Path) -> None:
-    import opendp_topk as tk
-
     with tk.Ledger(folder / "ledger", budget=0.75, measure=tk.MaxDivergence()) as ledger:
         seen = ledger.release(_query(0.5, function=lambda scores: ledger.spent()), [1], d_in=1)
         expect(seen == 0.5, "a ledger releases before it has debited")
@@ -72,8 +65,6 @@ def _ledger(folder: Path) -> None:
 
 
 def _is_refused(call: Callable[[], Any]) -> bool:
-    import opendp_topk as tk
-
     try:
         call()
     except tk.BudgetError:

@@ -8,6 +8,7 @@ from typing import Any
 
 import mpmath
 
+from ..library import tk
 from ..oracles import expect, is_rounded_up, number
 
 _NUMBERS = (0.1, 0.3, 1.7)
@@ -15,8 +16,6 @@ _NUMBERS = (0.1, 0.3, 1.7)
 
 def check() -> None:
     """Nothing is converted to less than its formula, or to much more."""
-    import opendp_topk as tk
-
     pure, ranged, zcdp = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
     for a in map(Fraction, _NUMBERS):
         for source, convert, exact in (
@@ -29,7 +28,9 @@ def check() -> None:
             expect(found >= exact, f"{convert.__name__} rounds down")
             expect(is_rounded_up(found, exact), f"{convert.__name__} gives more than its formula")
         for epsilon in (0.0, 0.05, 0.2, 1.0):
-            _curve("a range", tk.make_range_to_approxDP(_with_loss(ranged, float(a))).map(1), epsilon, _range(a, epsilon))
+            _curve(
+                "a range", tk.make_range_to_approxDP(_with_loss(ranged, float(a))).map(1), epsilon, _range(a, epsilon)
+            )
             _curve("zCDP", tk.make_zCDP_to_approxDP(_with_loss(zcdp, float(a))).map(1), epsilon, _renyi(a, epsilon))
     curve = tk.make_zCDP_to_approxDP(_with_loss(zcdp, 0.3)).map(1)
     expect(curve.delta(curve.epsilon(1e-6)) <= 1e-6, "the epsilon of a curve does not meet its delta")
@@ -39,8 +40,6 @@ def check() -> None:
 
 
 def _with_loss(measure: Any, loss: float) -> Any:
-    import opendp_topk as tk
-
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
     return tk.make_user_measurement(*space, measure, function=len, privacy_map=lambda d_in: loss * d_in)
 

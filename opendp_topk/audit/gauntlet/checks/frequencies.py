@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..bits import reproducible
+from ..library import tk
 from ..oracles import expect_law, peeled, permute_and_flip, softmax, unordered
 
 _RELEASES, _FEWER = 700, 300
@@ -29,7 +30,7 @@ def check() -> None:
         expect_law(what, counts, law)
 
 
-Case = tuple[str, Any, Any, Mapping[Hashable, float]]
+Case = tuple[str, Any, Any, Mapping[Any, float]]
 
 
 def _outcome(release: Any) -> Hashable:
@@ -37,14 +38,10 @@ def _outcome(release: Any) -> Hashable:
 
 
 def _space() -> tuple[Any, Any]:
-    import opendp_topk as tk
-
     return tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 
 
 def _rankings() -> Iterator[Case]:
-    import opendp_topk as tk
-
     pure, zcdp, space = tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), _space()
     x, tau = [4, 2, 0, 3], 2
     s = [score / tau for score in x]
@@ -54,7 +51,12 @@ def _rankings() -> Iterator[Case]:
     yield "minimum", tk.make_report_noisy_top_k(*space, zcdp, k=2, scale=tau, optimize="min"), x, lowest
     chosen = tk.make_report_noisy_top_k(*space, zcdp, k=2, scale=tau, release="set")
     yield "one-shot set", chosen, x, unordered(ranking)
-    yield "exponential mechanism", tk.make_exponential_mechanism(*space, pure, scale=tau), x, softmax(dict(enumerate(s)))
+    yield (
+        "exponential mechanism",
+        tk.make_exponential_mechanism(*space, pure, scale=tau),
+        x,
+        softmax(dict(enumerate(s))),
+    )
     single = permute_and_flip(dict(enumerate(s)))
     yield "permute-and-flip", tk.make_permute_and_flip(*space, pure, scale=tau), x, single
     two = peeled(permute_and_flip, [0.0, -0.5, -1.0], 2)
@@ -71,8 +73,6 @@ def _rankings() -> Iterator[Case]:
 
 def _sets() -> Iterator[Case]:
     """Canonical top-k: the law over all subsets, by its definition."""
-    import opendp_topk as tk
-
     x, k = [5, 3, 2, 2, 0], 2
     for gamma, loss in ((0.5, "margin"), (0.5, "distance"), (1.0, "margin")):
         utilities = {}
@@ -82,15 +82,14 @@ def _sets() -> Iterator[Case]:
         made = tk.make_canonical_top_k(*_space(), tk.ZeroConcentratedDivergence(), k=k, scale=1, gamma=gamma, loss=loss)
         yield f"canonical, gamma = {gamma}, {loss}", made, x, softmax(utilities)
     subsets = ((0, 1), (0, 2), (1, 2))
-    law = {subsets[i]: mass for i, mass in permute_and_flip({0: 0.5, 1: -0.5, 2: -0.5}).items()}
+    flips = permute_and_flip({0: 0.5, 1: -0.5, 2: -0.5})
+    law = {subset: flips[i] for i, subset in enumerate(subsets)}
     made = tk.make_canonical_top_k(*_space(), tk.MaxDivergence(), k=2, scale=1, noise=tk.Exponential())
     yield "canonical, exponential noise", made, [1, 1, 0], law
 
 
 def _crowd() -> Iterator[Case]:
     """One leader and two blocks of others, who rise by their tails alone: as likely as not, one of them wins."""
-    import opendp_topk as tk
-
     n, gap = 2 * 4096, math.log(2 * 4096)
     made = tk.make_exponential_mechanism(
         tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(), tk.MaxDivergence(), scale=1.0
@@ -99,9 +98,7 @@ def _crowd() -> Iterator[Case]:
     yield "a leader before a crowd", leads, np.array([0.0] * n + [gap]), {1: 0.5, 0: 0.5}
 
 
-def _integers() -> Iterator[tuple[str, Any, dict[Hashable, float]]]:
-    import opendp_topk as tk
-
+def _integers() -> Iterator[tuple[str, Any, Mapping[Any, float]]]:
     vectors = tk.VectorDomain(tk.AtomDomain(int))
     laplace = tk.make_laplace(vectors, tk.L1Distance(), tk.MaxDivergence(), scale=2)
     yield "discrete Laplace", laplace, softmax({z: -abs(z) / 2 for z in range(-200, 201)})

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..library import tk
 from ..oracles import expect, peeled, permute_and_flip, softmax, unordered
 
 
 def check() -> None:
     """The exact distributions that constructors declare are those of their definitions."""
-    import opendp_topk as tk
-
     space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
     pure, s = tk.MaxDivergence(), [0.0, 1.5, -0.5, 1.0]
     gumbel = peeled(softmax, s, 2)

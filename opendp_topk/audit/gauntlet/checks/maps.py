@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from ..library import tk
 from ..oracles import expect, is_rounded_up, widest
 
 _SCALES = (3, 0.7)
@@ -30,21 +31,15 @@ def _compare(measurement: Any, d_in: Any, exact: Fraction) -> None:
 
 
 def _measures() -> tuple[Any, Any, Any]:
-    import opendp_topk as tk
-
     return tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 
 
 def _vectors(size: int | None, T: type = int) -> Any:
-    import opendp_topk as tk
-
     return tk.VectorDomain(tk.AtomDomain(T), size)
 
 
 def _spaces(size: int | None) -> Iterator[tuple[Any, Any, int]]:
     """Spaces, each with how far the range is moved at d_in = 1."""
-    import opendp_topk as tk
-
     yield _vectors(size), tk.LInfDistance(monotonic=True), 1
     yield _vectors(size), tk.LInfDistance(), 2
     yield _vectors(size), tk.RangeDistance(), 1
@@ -60,8 +55,6 @@ def _three(make: Any, space: Any, cost: Any, **options: Any) -> Iterator[tuple[A
 
 
 def _one_shot() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     noises = tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()
     for size, k, release, noise in itertools.product(_SIZES, (1, 2, 3), ("ranking", "set"), noises):
         if size is not None and k > size:
@@ -74,9 +67,9 @@ def _one_shot() -> Iterator[tuple[Any, Any, Fraction]]:
         yield from _three(tk.make_lipschitz_top_k, space, cost, k=k, release=release, noise=noise)
     for size, k in itertools.product((None, 4), (1, 2)):
         for space in _spaces(size):
-            for measure, loss, noise in zip(_measures(), range(3), ("Exponential", "Gumbel", "Gumbel"), strict=True):
+            for measure, loss, name in zip(_measures(), range(3), ("Exponential", "Gumbel", "Gumbel"), strict=True):
                 made = tk.make_report_noisy_top_k(*space[:2], measure, k=k, scale=3)
-                yield made, 1, _one_shot_cost(noise, k, size, "ranking", Fraction(space[2], 3))[loss]
+                yield made, 1, _one_shot_cost(name, k, size, "ranking", Fraction(space[2], 3))[loss]
 
 
 def _one_shot_cost(noise: str, k: int, size: int | None, release: str, r: Fraction) -> tuple[Fraction, ...]:
@@ -94,16 +87,12 @@ def _one_shot_cost(noise: str, k: int, size: int | None, release: str, r: Fracti
 
 
 def _single() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     for space in _spaces(4):
         yield from _three(tk.make_exponential_mechanism, space, lambda r: (r, r, r * r / 8))
         yield from _three(tk.make_permute_and_flip, space, lambda r: (r, widest(r), widest(r) ** 2 / 8))
 
 
 def _peeled() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     for size, k in itertools.product((None, 3, 6), (1, 2, 3)):
         steps, width = (min(k, size - 1), min(2 * k, size)) if size else (k, 2 * k)
 
@@ -115,8 +104,6 @@ def _peeled() -> Iterator[tuple[Any, Any, Fraction]]:
 
 
 def _canonical() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     for gamma in (0, 0.5, 1):
         for noise in (tk.Gumbel(), tk.Exponential()):
 
@@ -129,8 +116,6 @@ def _canonical() -> Iterator[tuple[Any, Any, Fraction]]:
 
 
 def _joint() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     for size, k, release in itertools.product((None, 4), (1, 2, 3), ("ranking", "set")):
         twice = 1 if k == 1 else 2
 
@@ -141,8 +126,6 @@ def _joint() -> Iterator[tuple[Any, Any, Fraction]]:
 
 
 def _gaps() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     for noise, size, k in itertools.product((tk.Gumbel(), tk.Exponential(), tk.Laplace()), (None, 4, 5), (1, 2, 3)):
 
         def cost(r: Fraction, noise: Any = noise, size: Any = size, k: int = k) -> tuple[Fraction, ...]:
@@ -156,8 +139,6 @@ def _gaps() -> Iterator[tuple[Any, Any, Fraction]]:
 
 
 def _noises() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     space = _vectors(None), tk.L1Distance(), 1
     yield from _three(tk.make_laplace, space, lambda r: (r, 2 * r, r * r / 2))
     for d_in, sigma in ((1, 3), (2, 0.7)):
@@ -167,8 +148,6 @@ def _noises() -> Iterator[tuple[Any, Any, Fraction]]:
 
 def _grids() -> Iterator[tuple[Any, Any, Fraction]]:
     """Scores of multiples of 1/4: rounding moves each of d scores by another step, at most."""
-    import opendp_topk as tk
-
     step, size = Fraction(1, 4), 3
     laplace = tk.make_laplace(_vectors(size, float), tk.L1Distance(), tk.MaxDivergence(), scale=3, granularity=0.25)
     for d_in in (0.25, 0.3, 1.1):
@@ -176,8 +155,6 @@ def _grids() -> Iterator[tuple[Any, Any, Fraction]]:
 
 
 def _counts() -> Iterator[tuple[Any, Any, Fraction]]:
-    import opendp_topk as tk
-
     pure, zcdp = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
     for d_in, monotonic, k in itertools.product((1, 2), (True, False), (1, 2)):
         space = _vectors(None), tk.LInfDistance(monotonic=monotonic)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....samplers import advantages, scan, tables
 from ....samplers.entropy import SYSTEM
+from ..library import tk
 from ..oracles import QUANTILES, expect
 
 _PREFIXES = (0, 1, 2, 3, 100, 5000, 30000, 32767, 32768, 40000, 60000, 65000, 65533, 65534, 65535)
@@ -18,8 +19,6 @@ _WORDS = (0, 1, 2**16, 2**40, 2**63 - 1, 2**63, 3 * 2**62, 2**64 - 2**40, 2**64 
 
 def check() -> None:
     """Table entries and float bounds enclose the quantiles of mpmath, and sums with scores are outward."""
-    import opendp_topk as tk
-
     noises = tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic()
     with mpmath.workdps(50):
         for noise in noises:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from ..library import tk
 from ..oracles import expect
 
 _PAIRS = 12
@@ -13,16 +14,12 @@ _PAIRS = 12
 
 def check() -> None:
     """Maps of selection hold for every pair that is tried."""
-    import opendp_topk as tk
-
     for measurement in _examples():
         report = tk.audit.verify(measurement, budget=_PAIRS)
         expect(report.holds, f"a pair of neighbours refutes the map of {measurement!r}")
 
 
 def _examples() -> Iterator[Any]:
-    import opendp_topk as tk
-
     monotonic, general = tk.LInfDistance(monotonic=True), tk.LInfDistance()
     three, four = (tk.VectorDomain(tk.AtomDomain(float), size) for size in (3, 4))
     measures = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
