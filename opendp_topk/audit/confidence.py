@@ -11,8 +11,9 @@ import mpmath
 import numpy as np
 
 # proof-region: confidence
+MOST_TRIALS = 2_000_000
 _DIGITS = 40
-_SLACK = 1e-9
+_SLACK = 2e-9
 _STEPS = 200
 _BLOCK = 4096
 
