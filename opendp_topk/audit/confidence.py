@@ -5,6 +5,7 @@ Proof: proofs/audit/blackbox.tex
 
 from __future__ import annotations
 
+import functools
 import math
 
 import mpmath
@@ -18,6 +19,7 @@ _STEPS = 200
 _BLOCK = 4096
 
 
+@functools.lru_cache(maxsize=4096)
 def lower_bound(hits: int, trials: int, alpha: float) -> float:
     """A number that exceeds the probability of a hit with odds of at most ``alpha``, whatever it is."""
     if hits == 0:

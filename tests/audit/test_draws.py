@@ -53,9 +53,7 @@ def test_what_the_function_raises_comes_through() -> None:
 
 def test_copies_of_a_generator_are_refused() -> None:
     source = random.Random(1)
-    raises_exactly(
-        tk.ParameterError, lambda: draws(lambda x: source.random(), workers=2)(0, 2000), "workers must be 1"
-    )
+    raises_exactly(tk.ParameterError, lambda: draws(lambda x: source.random(), workers=2)(0, 2000), "workers must be 1")
     shared = draws(lambda x: source.randrange(x), workers=2)
     raises_exactly(tk.ParameterError, lambda: [shared(x, 2000) for x in (5, 5)], "workers must be 1")
     assert draws(lambda x: 7, workers=2)(0, 2000) == [7] * 2000

@@ -54,7 +54,7 @@ def test_the_running_sum_swallows_small_probabilities_and_no_pair_need_be_given(
 
 
 def test_small_gaps_are_sound() -> None:
-    """At gaps of a few units the same claim holds up to the rounding of the table, so the reports above are no noise."""
+    """At gaps of a few units the same claim holds, up to the rounding of the table."""
     pairs = [([0.0, -gap, -gap], [1.0, -gap - 1, -gap - 1]) for gap in (0.0, 1.0, 2.0, 5.0)]
     assert verified(pairs=pairs).holds
 
