@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.samplers.tables import table
 
 from ..concepts.own_noises import NOISES
-from . import bench_count, bench_ledger
+from . import bench_audit, bench_count, bench_ledger
 from .timing import best_of_batches, medians, readable, row, seconds
 
 
@@ -233,8 +233,9 @@ def main() -> None:
     for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
-    for line in bench_ledger.rows():
-        print(line, flush=True)
+    for bench in (bench_ledger, bench_audit):
+        for line in bench.rows():
+            print(line, flush=True)
     for name, duration in bench_count.rows():
         print(f"{name:<58} {readable(duration):>10}", flush=True)
 
