@@ -1,7 +1,8 @@
 """Every exception that the library raises.
 
 No message and no attribute of any of them holds a score, a count, an identifier or a noise value: they name
-the parameter, state what was required, and say what to do. ::
+the parameter, state what was required, and say what to do. The one exception is ``PrivacyViolationError``, which
+carries a pair of inputs that the verifier made up, or was given as public. ::
 
     TopKError
     ├── ParameterError (ValueError)        an argument of a constructor is outside what it allows
@@ -21,6 +22,8 @@ the parameter, state what was required, and say what to do. ::
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
     ├── NotDeclaredError (AttributeError)  a measurement has no exact distribution or accuracy theorem
+    ├── DistributionError (ValueError)     a declared distribution is none: a mass is negative, or they miss 1
+    ├── PrivacyViolationError (AssertionError)  two neighbouring inputs refute a privacy map
     ├── EntropyError (OSError)             the operating system gave no randomness
     ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
     ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
@@ -29,6 +32,8 @@ the parameter, state what was required, and say what to do. ::
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class TopKError(Exception):
@@ -101,6 +106,21 @@ class CapacityError(TopKError, ValueError):
 
 class NotDeclaredError(TopKError, AttributeError):
     """The measurement declares no exact distribution or no accuracy theorem."""
+
+
+class DistributionError(TopKError, ValueError):
+    """A declared distribution is none: a probability is negative or NaN, or they do not sum to 1."""
+
+
+class PrivacyViolationError(TopKError, AssertionError):
+    """Two neighbouring inputs refute a privacy map.
+
+    ``report`` holds the claim, the loss and the witness: inputs that the verifier made up, or was given as public.
+    """
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class EntropyError(TopKError, OSError):

@@ -1,6 +1,23 @@
 """Checks of claims, of this library's own and of foreign ones."""
 
 from .blackbox import Estimate, estimate
+from .foreign import verify_probabilities
+from .lemmas import Verdict, verify_lemmas
 from .registry import Claim, proofs
+from .report import Report, Witness
+from .shipped import verify_all
+from .verify import verify
 
-__all__ = ["Claim", "Estimate", "estimate", "proofs"]
+__all__ = [
+    "Claim",
+    "Estimate",
+    "Report",
+    "Verdict",
+    "Witness",
+    "estimate",
+    "proofs",
+    "verify",
+    "verify_all",
+    "verify_lemmas",
+    "verify_probabilities",
+]

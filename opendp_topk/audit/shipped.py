@@ -1,0 +1,158 @@
+"""The exact verifier applied to every constructor that the package exports, and the table of what it finds."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core import Measurement
+from ..domains import AtomDomain, VectorDomain
+from ..errors import ParameterError, SpaceError
+from ..measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ..metrics import L1Distance, L2Distance, LInfDistance
+from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from . import coarse
+from .report import Report
+from .verify import verify_with
+
+# What is tried for each argument of a constructor, whatever the constructor.
+ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
+    "k": (1, 2),
+    "scale": (1.0,),
+    "noise": (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()),
+    "mechanism": ("exponential", "permute_and_flip"),
+    "loss": ("margin", "distance"),
+    "release": ("ranking", "set"),
+}
+Pair = tuple[tuple[int, ...], tuple[int, ...]]
+MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
+METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
+
+
+# Constructors whose releases have infinitely many values: their merged laws, and pairs to try.
+MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[Pair, ...]]] = {
+    "make_laplace": (coarse.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_gaussian": (coarse.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_select_then_count": (coarse.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
+    "make_noisy_top_k_with_gaps": (coarse.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A measurement that the package builds, and how it was built."""
+
+    constructor: str
+    arguments: Mapping[str, Any]
+    measurement: Measurement
+
+
+def constructors() -> dict[str, Callable[..., Measurement]]:
+    """The exported constructors of measurements on score vectors, with a proof."""
+    import opendp_topk
+
+    found = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__ if name.startswith("make_")}
+    return {
+        name: make
+        for name, make in found.items()
+        if ".measurements." in inspect.unwrap(make).__module__ and "_user_" not in name
+    }
+
+
+def examples() -> Iterator[Example]:
+    """Every constructor under every metric and measure that it accepts, for every combination of :data:`ARGUMENTS`.
+
+    Raises:
+        ParameterError: A constructor has a required argument that :data:`ARGUMENTS` does not know.
+    """
+    for name, make in constructors().items():
+        for options in _options(make):
+            for metric, measure in itertools.product(METRICS, MEASURES):
+                try:
+                    yield Example(name, options, make(_domain(name, options), metric, measure, **options))
+                except (ParameterError, SpaceError):
+                    continue  # it accepts no such metric, measure or noise
+
+
+def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
+    """Floats: 4 for two winners, 3 for one or where laws take long; where they are merged, what the pairs have."""
+    if name in MERGED:
+        return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
+    quick = options.get("noise", Gumbel()) in (Gumbel(), Exponential())
+    return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
+
+
+def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
+    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for p in own:
+        if p.default is p.empty and p.name not in ARGUMENTS:
+            raise ParameterError(f"the argument {p.name} has no default: say in audit/shipped.py what to try for it")
+    tried = {p.name: ARGUMENTS[p.name] for p in own if p.name in ARGUMENTS}
+    for values in itertools.product(*tried.values()):
+        options = dict(zip(tried, values, strict=True))
+        if options.get("k", 2) > 1 or options.get("release") != "set":
+            yield options
+
+
+def verify_all(budget: int = 60) -> list[tuple[Example, Report | None]]:
+    """:func:`verify` for every shipped mechanism, measure and kind of neighbour; None where no law is declared.
+
+    Args:
+        budget: The number of pairs to try for each, at most.
+
+    Raises:
+        PrivacyViolationError: A pair refutes a map.
+    """
+    found: list[tuple[Example, Report | None]] = []
+    laws: dict[str, dict[Any, Any]] = {}
+    for example in examples():
+        measurement = example.measurement
+        same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
+        known = laws.setdefault(same, {})  # the law depends on neither the metric nor the measure
+        if example.constructor in MERGED:
+            merge, d_in, pairs = MERGED[example.constructor]
+            report = verify_with({}, measurement, d_in, merge(measurement), pairs, budget, None)
+        elif measurement.exact_distribution is None:
+            report = None
+        else:
+            report = verify_with(known, measurement, 1, None, None, budget, None)
+        found.append((example, report))
+    return found
+
+
+HEADER = """# How tight the privacy maps are
+
+The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
+scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
+with d_in = 2 for noise on all scores). A ratio of 1 says that the map is attained. A smaller one says that no pair that
+was tried does, not that none does; the proofs say which maps are exact suprema. Written by
+`python -m opendp_topk.audit --write docs/tightness.md`.
+"""
+
+
+def row(example: Example) -> tuple[str, ...] | None:
+    """The first columns of the table, which no search decides; None for neighbours that it leaves out."""
+    measurement = example.measurement
+    if measurement.input_metric == LInfDistance():
+        return None
+    own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
+    d_in = MERGED[example.constructor][1] if example.constructor in MERGED else 1
+    return f"`{example.constructor}`", own, type(measurement.output_measure).__name__, f"{measurement.map(d_in):.6g}"
+
+
+def table(found: list[tuple[Example, Report | None]]) -> str:
+    """The results of :func:`verify_all` as a page in Markdown."""
+    lines = [
+        HEADER,
+        "| constructor | arguments | measure | claimed | largest loss | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
+    for example, report in found:
+        columns = row(example)
+        if columns is not None and report is not None:
+            ratio = "-" if report.tightness is None else f"{report.tightness:.4f}"
+            lines.append(f"| {' | '.join(columns)} | {report.loss:.6g} | {ratio} |")
+    return "\n".join(lines) + "\n"

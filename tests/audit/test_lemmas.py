@@ -1,0 +1,110 @@
+"""Sensitivity lemmas for all reals; false ones are refuted by counterexamples that exact arithmetic confirms."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.audit import lemmas
+from tests.concepts.sentinels import raises_exactly
+
+needs_z3 = pytest.mark.skipif(
+    __import__("importlib.util").util.find_spec("z3") is None, reason="the extra audit (z3-solver) is not installed"
+)
+
+
+@needs_z3
+def test_every_lemma_is_proved_and_every_witness_attains_it() -> None:
+    stated = {lemma.name: lemma for lemma in lemmas.lemmas()}
+    verdicts = tk.audit.verify_lemmas()
+    assert {verdict.lemma for verdict in verdicts if verdict.status == "proved"} == set(stated)
+    for family in ("metric, l-inf", "metric, monotonic", "counting, replace", "canonical, margin, d=4, k=3, gamma=0"):
+        assert any(name.startswith(family) for name in stated)
+    for family in ("canonical, distance, d=4, k=2, gamma=1", "joint, ranking, d=4, k=3", "joint, set, d=4, k=2"):
+        assert any(name.startswith(family) for name in stated)
+    for name, witness in lemmas.WITNESSES:
+        assert lemmas.attains(stated[name], witness), name
+        assert not lemmas.attains(stated[name], {n: 2 * v if n in ("r", "added") else v for n, v in witness.items()})
+
+
+def scores(found: Any, letter: str, d: int) -> list[Fraction]:
+    return [found[f"{letter}{i}"] for i in range(d)]
+
+
+def joint_utility(x: list[Fraction], chosen: tuple[int, ...], as_set: bool) -> Fraction:
+    best = sorted(x, reverse=True)
+    winners = [x[i] for i in chosen]
+    return -max(b - w for b, w in zip(best, sorted(winners, reverse=True) if as_set else winners, strict=False))
+
+
+def canonical_utility(x: list[Fraction], chosen: tuple[int, ...], gamma: int, capped: bool) -> Fraction:
+    inside = min(x[i] for i in chosen)
+    outside = max([x[i] for i in range(len(x)) if i not in chosen] + [inside] * capped)
+    return gamma * inside - (1 - gamma) * outside
+
+
+def spread(moves: list[Fraction]) -> Fraction:
+    return max(moves) - min(moves)
+
+
+@needs_z3
+@pytest.mark.parametrize(("d", "k"), [(3, 2), (4, 3)])
+def test_a_joint_sensitivity_of_one_is_refuted(d: int, k: int) -> None:
+    refuted = 0
+    for lemma in lemmas.joint(d, k, factor=1):
+        verdict = lemmas.decide(lemma)
+        if verdict.counterexample is not None:
+            x, y = (scores(verdict.counterexample, letter, d) for letter in "xy")
+            outcomes = itertools.combinations if "set" in lemma.name else itertools.permutations
+            moves = [
+                joint_utility(y, s, "set" in lemma.name) - joint_utility(x, s, "set" in lemma.name)
+                for s in outcomes(range(d), k)
+            ]
+            allowed = spread([b - a for a, b in zip(x, y, strict=True)])
+            assert allowed < spread(moves) <= 2 * allowed
+            refuted += 1
+            if refuted == 6:
+                break
+    assert refuted
+
+
+@needs_z3
+@pytest.mark.parametrize("capped", [False, True])
+def test_a_canonical_sensitivity_of_less_than_one_is_refuted(capped: bool) -> None:
+    refuted = set()
+    for lemma in lemmas.canonical(3, 2, capped, factor=Fraction(99, 100)):
+        verdict = lemmas.decide(lemma)
+        if verdict.counterexample is not None:
+            gamma = int("gamma=1" in lemma.name)
+            x, y = (scores(verdict.counterexample, letter, 3) for letter in "xy")
+            moves = [
+                canonical_utility(y, s, gamma, capped) - canonical_utility(x, s, gamma, capped)
+                for s in itertools.combinations(range(3), 2)
+            ]
+            allowed = spread([b - a for a, b in zip(x, y, strict=True)])
+            assert Fraction(99, 100) * allowed < spread(moves) <= allowed
+            refuted.add(gamma)
+    assert refuted == {0, 1}
+
+
+@needs_z3
+def test_a_combination_beyond_the_ends_is_refuted() -> None:
+    true = lemmas.convex()
+    false = lemmas.Lemma("every gamma", true.hypotheses[:2], true.quantity, true.bound)
+    assert lemmas.decide(false).status == "refuted"
+
+
+@needs_z3
+def test_time_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    z3 = lemmas.solver()
+    monkeypatch.setattr(z3.Solver, "check", lambda self: z3.unknown)
+    assert lemmas.decide(lemmas.convex()).status == "unknown"
+
+
+def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "z3", None)
+    raises_exactly(tk.MissingExtraError, tk.audit.verify_lemmas, 'pip install "opendp_topk[audit]"')

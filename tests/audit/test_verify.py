@@ -1,0 +1,247 @@
+"""The exact verifier: what ships passes, planted wrong maps are refuted by witnesses that other code confirms."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from tests.concepts.examples import geometric_choice, times
+from tests.concepts.losses import realised
+from tests.concepts.sentinels import raises_exactly
+from tests.oracles.one_shot import rankings
+
+FLOATS = tk.AtomDomain(float)
+RANGE, PURE, ZCDP = tk.RangeDivergence(), tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+
+
+def one_shot(d: int | None, measure: tk.Measure, metric: tk.Metric | None = None, **options: Any) -> tk.Measurement:
+    space = tk.VectorDomain(FLOATS, size=d), metric or tk.RangeDistance()
+    return tk.make_lipschitz_top_k(*space, measure, **{"k": 2, "scale": 1.0, "noise": tk.Gumbel()} | options)
+
+
+def claiming(measurement: tk.Measurement, privacy_map: Any) -> tk.Measurement:
+    return dataclasses.replace(measurement, privacy_map=privacy_map)
+
+
+def refuted(measurement: tk.Measurement, **options: Any) -> Any:
+    with pytest.raises(tk.PrivacyViolationError, match="refutes the privacy map") as caught:
+        tk.audit.verify(measurement, **options)
+    report = caught.value.report
+    assert not report.holds
+    assert "REFUTED" in repr(report)
+    assert report.loss >= report.claimed
+    return report
+
+
+def confirmed(report: Any, k: int, scale: float = 1.0) -> mpmath.mpf:
+    """The loss at the witness by the oracle, which knows neither the library's laws nor its losses."""
+    noise = report.parameters.get("noise", "Exponential")
+    with mpmath.workdps(50):
+        laws = [
+            rankings(noise, [mpmath.exp(mpmath.mpf(s) / scale) for s in x], k)
+            for x in (report.witness.x, report.witness.x_prime)
+        ]
+        if report.output_measure != ZCDP:
+            return realised(report.output_measure, *laws)
+        order = mpmath.mpf(report.witness.where["alpha"])
+        moments = (mpmath.fsum(p * (q[y] / p) ** order for y, p in law.items()) for law, q in (laws, laws[::-1]))
+        return max(mpmath.log(moment) / (order - 1) / order for moment in moments)
+
+
+def test_k_r_is_refuted_as_a_range_of_gumbel_noise() -> None:
+    report = refuted(claiming(one_shot(4, RANGE), lambda d_in: 2 * d_in))
+    assert 2.5 < report.loss <= 3
+    assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-12)
+
+
+def test_k_r_squared_half_is_refuted_as_rho_of_exponential_noise() -> None:
+    """r = 1e-3. The pair of the theorem has 1.0705 at alpha = 300; the supremum over all orders is a little more."""
+    r = 1e-3
+    wrong = claiming(one_shot(3, ZCDP, noise=tk.Exponential()), lambda d_in: 2 * Fraction(d_in) ** 2 / 2)
+    report = refuted(wrong, d_in=r)
+    assert 1.0705 < report.tightness < 1.2
+    assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
+    stated = refuted(wrong, d_in=r, pairs=[((0.0, -r / 2, -r), (0.0, r / 2, 0.0))])
+    assert 1.0705 < stated.tightness < 1.082
+    at_300 = dataclasses.replace(stated, witness=dataclasses.replace(stated.witness, where={"alpha": 300}))
+    assert 1.0704 < confirmed(at_300, 2) / mpmath.mpf(r) ** 2 < 1.0706
+
+
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
+def test_half_of_the_scale_is_refuted(measure: tk.Measure) -> None:
+    report = refuted(claiming(one_shot(3, measure), one_shot(3, measure, scale=2.0).privacy_map))
+    assert report.tightness > 1.7
+    assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
+def test_a_map_for_monotone_neighbours_is_refuted_for_others(measure: tk.Measure) -> None:
+    monotone = one_shot(3, measure, tk.LInfDistance(monotonic=True))
+    report = refuted(claiming(one_shot(3, measure, tk.LInfDistance()), monotone.privacy_map))
+    assert report.tightness > 1.7
+    assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
+    assert tk.audit.verify(monotone).holds
+
+
+def test_the_exponential_mechanism_s_rho_is_refuted_for_permute_and_flip() -> None:
+    flip = tk.make_permute_and_flip(tk.VectorDomain(FLOATS, size=2), tk.RangeDistance(), ZCDP, scale=1.0)
+    report = refuted(claiming(flip, lambda d_in: Fraction(d_in) ** 2 / 8))
+    assert report.tightness > 1.2
+    assert confirmed(report, 1) == pytest.approx(report.loss, rel=1e-9)
+
+
+def test_a_slightly_wrong_map_is_refuted_and_an_attained_one_is_not() -> None:
+    attained = one_shot(3, PURE, noise=tk.Exponential())
+    assert tk.audit.verify(attained).tightness == pytest.approx(1, abs=1e-15)
+    refuted(claiming(attained, lambda d_in: math.nextafter(2.0 * d_in, 0)))
+
+
+def test_unknown_sizes_are_tried_from_k_plus_one_to_five() -> None:
+    report = tk.audit.verify(one_shot(None, RANGE))
+    assert report.holds
+    assert report.tightness > 0.99
+    assert len(report.witness.x) in (4, 5)
+    assert "over 300 pairs" in repr(report) or report.pairs < 300
+
+
+def test_a_measurement_of_the_user_s_own() -> None:
+    assert tk.audit.verify(geometric_choice()).tightness == pytest.approx(math.log(2))
+    refuted(geometric_choice(privacy_map=lambda d_in: Fraction(69, 100) * d_in))
+    chain = times(3) >> geometric_choice() >> (lambda index: index % 2)
+    assert tk.audit.verify(chain).claimed == 3
+    assert 2 < tk.audit.verify(chain).loss <= 3 * math.log(2)
+    refuted(times(3, stability=lambda d_in: d_in) >> geometric_choice())
+
+
+def test_pairs_of_tables() -> None:
+    pl = pytest.importorskip("polars")
+    counts = (tk.FrameDomain("user", "item"), tk.UserDistance()) >> tk.then_count_by_item(candidates=["a", "b"])
+    choice = counts >> tk.then_exponential_mechanism(PURE, scale=1.0)
+    tables = [pl.DataFrame({"user": list(range(n)), "item": ["a"] * n}) for n in (3, 4)]
+    report = tk.audit.verify(choice, pairs=[tuple(tables)])
+    assert 0 < report.tightness < 1
+    assert report.pairs == 1
+    raises_exactly(tk.ParameterError, lambda: tk.audit.verify(choice), "pairs must be given")
+
+
+def test_epsilon_and_delta() -> None:
+    def of(delta: Any) -> tk.Measurement:
+        space = tk.VectorDomain(FLOATS, size=2), tk.RangeDistance()
+        softmax = tk.make_exponential_mechanism(*space, PURE, scale=1.0)
+        return tk.make_user_measurement(
+            *space,
+            tk.Approximate(PURE),
+            function=softmax.function,
+            privacy_map=lambda d_in: (0.5, delta),
+            distribution=softmax.exact_distribution,
+            parameters={"scale": 1.0},
+        )
+
+    exact = (1 - math.exp(-0.25)) ** 2 / (1 - math.exp(-1))
+    report = tk.audit.verify(of(exact + 1e-9))
+    assert 0.9 * exact < report.loss <= exact
+    with pytest.raises(tk.PrivacyViolationError):
+        tk.audit.verify(of(exact * 0.9))
+
+
+def softmax(scores: Any) -> Any:
+    """The exponential mechanism as libraries compute it, in float64, for epsilon = 1 and sensitivity 1."""
+    weights = np.exp((scores - scores.max()) / 2)
+    return weights / weights.sum()
+
+
+def test_probabilities_of_another_library() -> None:
+    space = tk.VectorDomain(FLOATS, size=3), tk.LInfDistance()
+    options = {"privacy_map": lambda d_in: 1.0 * d_in, "scale": 2.0}
+    assert tk.audit.verify_probabilities(softmax, *space, PURE, **options).tightness == pytest.approx(1, rel=1e-6)
+    with pytest.raises(tk.PrivacyViolationError):
+        tk.audit.verify_probabilities(softmax, *space, PURE, **options | {"privacy_map": lambda d_in: 0.99 * d_in})
+
+
+def test_a_probability_that_underflows_is_infinitely_revealing() -> None:
+    """A utility gap of 1491 beside one of 1489."""
+    space = tk.VectorDomain(FLOATS, size=2), tk.LInfDistance()
+    assert softmax(np.array([0.0, 1491.0]))[0] == 0 < softmax(np.array([1.0, 1490.0]))[0]
+    with pytest.raises(tk.PrivacyViolationError) as caught:
+        tk.audit.verify_probabilities(
+            softmax, *space, PURE, privacy_map=lambda d_in: d_in, pairs=[([0.0, 1491.0], [1.0, 1490.0])]
+        )
+    report = caught.value.report
+    assert report.loss == math.inf
+    assert report.witness.x == (0.0, 1491.0)
+    assert report.witness.where == {"outcome": 0}
+
+
+def test_a_mapping_of_probabilities_and_k() -> None:
+    def table(scores: Any) -> Mapping[Any, Any]:
+        return one_shot(None, PURE, k=1).distribution(scores)
+
+    space = tk.VectorDomain(FLOATS), tk.RangeDistance()
+    report = tk.audit.verify_probabilities(table, *space, PURE, privacy_map=lambda d_in: d_in, scale=1, k=3)
+    assert report.parameters == {"mechanism": "table", "k": 3, "scale": 1}
+    assert len(report.witness.x) >= 4
+
+
+def test_the_report_is_readable() -> None:
+    report = tk.audit.verify(one_shot(3, ZCDP, k=1), budget=50)
+    rows = dict(row.strip().split("=", 1) for row in repr(report).splitlines()[1:-1])
+    names = [name.strip() for name in rows]
+    assert names[:2] == ["mechanism", "noise"]
+    assert {"claimed", "loss", "tightness", "witness", "alpha", "verdict", "d_in"} <= set(names)
+    assert report.loss <= report.bound <= 1.01 * report.loss
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        report.loss = 0
+
+
+def test_the_same_pairs_are_tried_every_time() -> None:
+    first, second = (tk.audit.verify(one_shot(4, RANGE), budget=90) for _ in range(2))
+    assert first == second
+
+
+def test_a_free_release() -> None:
+    everyone = one_shot(2, PURE, release="set")
+    report = tk.audit.verify(everyone)
+    assert (report.claimed, report.loss, report.tightness) == (0, 0, None)
+
+
+def test_laws_that_are_too_large_are_skipped() -> None:
+    large = one_shot(None, PURE, noise=tk.Laplace(), k=2)
+    spread = [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((0.0, 1e9, 2e9), (1.0, 1e9, 2e9))]
+    report = tk.audit.verify(large, pairs=spread)
+    assert (report.pairs, report.skipped) == (1, 1)
+    assert "too large to compute" in repr(report)
+    raises_exactly(tk.ParameterError, lambda: tk.audit.verify(large, pairs=spread[1:]), "no pair of neighbours")
+
+
+def broken(scores: Any) -> dict[int, Fraction]:
+    return {0: Fraction(1, 3), 1: Fraction(1, 3)}
+
+
+@pytest.mark.parametrize(
+    ("measurement", "options", "error", "required"),
+    [
+        (3, {}, tk.ParameterTypeError, "measurement must be a measurement"),
+        (one_shot(3, PURE), {"budget": 0}, tk.ParameterError, "budget must be an integer >= 1"),
+        (one_shot(3, PURE), {"d_in": 0}, tk.ParameterError, "d_in must be > 0"),
+        (one_shot(3, PURE), {"d_in": -1}, tk.DistanceError, "d_in must be >= 0"),
+        (one_shot(3, PURE), {"pairs": [((0.0,) * 3, (0.0, 0.0, 2.0))]}, tk.ParameterError, "further apart than d_in"),
+        (geometric_choice(distribution=None), {}, tk.NotDeclaredError, "no exact distribution"),
+        (geometric_choice(distribution=broken), {}, tk.DistributionError, "do not sum to 1"),
+        (
+            geometric_choice(measure=tk.Approximate(ZCDP), privacy_map=lambda d_in: (1.0, 0.0)),
+            {},
+            tk.ParameterError,
+            "cannot be verified",
+        ),
+    ],
+)
+def test_what_cannot_be_verified(measurement: Any, options: Any, error: type[Exception], required: str) -> None:
+    raises_exactly(error, lambda: tk.audit.verify(measurement, **options), required)
