@@ -1,0 +1,143 @@
+"""Enclosures of the canonical mechanism's success: against all subsets, and against sums over all classes."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from math import lgamma
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.distributions import canonical_success
+from opendp_topk.success import EVENTS, ranks
+from tests.oracles import canonical as laws
+from tests.oracles import success as oracle
+
+NOISES = [tk.Gumbel(), tk.Exponential()]
+SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+GAMMAS = [Fraction(0), Fraction(1, 3), Fraction(1)]
+
+
+def canonical(noise: Any, k: int, scale: Any, **options: Any) -> tk.Measurement:
+    measurement = SPACE >> tk.then_canonical_top_k(tk.MaxDivergence(), k=k, scale=scale, noise=noise, **options)
+    assert isinstance(measurement, tk.Measurement)
+    return measurement
+
+
+def enclosed(
+    noise: Any, scores: list[int], k: int, tau: Fraction, gamma: Fraction, loss: str, sure: int, reach: int
+) -> None:
+    law = (laws.gumbel_law if noise == tk.Gumbel() else laws.flip_law)(scores, k, tau, gamma, loss)
+    expected = oracle.probability(scores, law, sure, reach)
+    low, high = canonical_success.probability(
+        noise, np.array(scores), tau, gamma, k, 1, loss == "distance", sure, reach
+    )
+    assert 0 <= low <= high <= 1
+    assert high - low < 1e-9
+    slack = mpmath.mpf("1e-25")
+    assert low - slack <= expected <= high + slack, (noise, scores, k, tau, gamma, loss, sure, reach)
+
+
+@pytest.mark.parametrize("loss", ["margin", "distance"])
+@pytest.mark.parametrize("gamma", GAMMAS, ids=str)
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_the_law_of_small_instances_lies_within(noise: Any, gamma: Fraction, loss: str) -> None:
+    generator = np.random.default_rng(1)
+    with mpmath.workdps(40):
+        for _ in range(12):
+            d = int(generator.integers(2, 7))
+            k = int(generator.integers(1, d))
+            scores = generator.integers(0, int(generator.integers(1, 9)), d).tolist()
+            tau = Fraction(int(generator.integers(1, 9)), 4)
+            for sure, reach in itertools.product(range(1, k + 1), range(k, d + 1)):
+                enclosed(noise, scores, k, tau, gamma, loss, sure, reach)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_ties_across_both_ends(noise: Any) -> None:
+    with mpmath.workdps(40):
+        for scores, k in (([9, 7, 4, 4, 4, 4, 0], 4), ([8, 6, 6, 6, 5, 2, 2], 5), ([5, 5, 5, 3, 1, 1, 1], 4)):
+            for sure, reach in itertools.product(range(1, k + 1), range(k, len(scores) + 1)):
+                enclosed(noise, scores, k, Fraction(2), Fraction(1, 2), "margin", sure, reach)
+
+
+def by_classes(scores: np.ndarray, k: int, scale: float, gamma: float, sure: int, reach: int) -> float:
+    """Gumbel noise, no ties: a direct sum over all classes with logarithms of binomials."""
+    x = np.sort(scores)[::-1] / scale
+    h, t = np.arange(k)[:, None], np.arange(k + 1, len(x) + 1)[None, :]
+    log_factorial = np.array([lgamma(n + 1) for n in range(len(x) + 1)])
+    n, m = t - h - 2, k - 1 - h + 0 * t
+    log = log_factorial[n] - log_factorial[m] - log_factorial[n - m] + gamma * x[t - 1] - (1 - gamma) * x[h]
+    best = gamma * x[k - 1] - (1 - gamma) * x[k]
+    top = max(float(log.max()), best)
+    right = np.exp(log - top)[(h >= sure) & (t <= reach)].sum() + np.exp(best - top)
+    return float(right / (np.exp(log - top).sum() + np.exp(best - top)))
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("d", "k", "scale"), [(3000, 40, 60.0), (20_000, 1000, 0.2), (5000, 300, 2.0)])
+def test_many_candidates_against_sums_over_all_classes(d: int, k: int, scale: float, gamma: float) -> None:
+    scores = 1e5 / np.sqrt(np.arange(1, d + 1))
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
+    measurement = space >> tk.then_canonical_top_k(tk.MaxDivergence(), k=k, scale=scale, gamma=gamma)
+    for event in EVENTS:
+        found = measurement.success_probability(scores, event)
+        expected = by_classes(scores, k, scale, gamma, *ranks(event, k, d))
+        assert found.upper - found.lower < 1e-9
+        assert abs(found.lower - expected) < 1e-8
+
+
+def test_permute_and_flip_against_another_integral() -> None:
+    """The best set of 34,220: the integral over 0 < x < 1 of the product of 1 - w x over all others, by classes."""
+    scores, k, scale = [60 // (i + 1) for i in range(60)], 3, 2
+    x = sorted(scores, reverse=True)
+    sizes = {label: n for label, n in laws.sizes(60, k).items() if label != (k, k)}
+    best = x[k - 1] - x[k]
+    w = np.exp([(x[t - 1] - x[h] - best) / (2 * scale) for h, t in sizes])
+    n = np.array(list(sizes.values()), dtype=np.float64)
+    expected = oracle.integral(lambda y: float(np.exp(np.sum(n * np.log1p(-w * y)))), 0, 1, 200)
+    found = canonical(tk.Exponential(), k, scale).success_probability(scores)
+    assert found.upper - found.lower < 1e-9
+    assert found.lower - 1e-12 < expected < found.upper + 1e-12
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("gamma", [0, 0.5, 1])
+@pytest.mark.parametrize("gap", [0, 30])
+def test_the_margin_loss_finds_the_best_at_least_as_often(noise: Any, gamma: float, gap: int) -> None:
+    """At equal cost, and more often just if gamma < 1 and the k-th and the next score differ."""
+    d, k = 500, 20
+    scores = np.concatenate([np.arange(k)[::-1] * 40 + gap, np.zeros(1, dtype=np.int64), -200 - np.arange(d - k - 1)])
+    found = [canonical(noise, k, 4, gamma=gamma, loss=loss) for loss in ("margin", "distance")]
+    assert found[0].map(1) == found[1].map(1)
+    margin, distance = (m.success_probability(scores) for m in found)
+    assert 1e-4 < distance.lower < margin.upper
+    assert (margin.lower > distance.upper) == (gamma < 1 and gap > 0)
+    if gamma == 1 or gap == 0:
+        assert margin == distance
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(tk.CapacityError, match="too many classes"):
+        canonical(tk.Gumbel(), 3, 1, gamma=Fraction(1, 10**400)).success_probability([5, 4, 3, 2])
+    with pytest.raises(tk.CapacityError, match="too many classes"):
+        canonical(tk.Gumbel(), 50_000, 1).success_probability(np.arange(10**5))
+    with pytest.raises(tk.DataLengthError):
+        canonical(tk.Gumbel(), 3, 1).success_probability([1, 2])
+    assert canonical(tk.Gumbel(), 3, 1).success_probability([1, 2, 3]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_extreme_scores(noise: Any) -> None:
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
+    for gamma in (0, 0.5, 1):
+        partial = tk.then_canonical_top_k(tk.MaxDivergence(), k=2, scale=1, gamma=gamma, noise=noise)
+        found = (space >> partial).success_probability([1e308, 1e300, 5.0, 4.0, -1e308])
+        expected = {0: 0.25, 0.5: 1.0, 1: 1.0}[gamma]
+        assert found.upper - found.lower < 1e-9
+        if gamma:
+            assert abs(found.lower - expected) < 1e-9
