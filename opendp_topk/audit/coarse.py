@@ -69,7 +69,7 @@ def counted_winners(measurement: Measurement, reach: int = 6) -> Callable[[Seque
     return law
 
 
-def winners_with_gaps(measurement: Measurement, cuts: Sequence[Fraction] = (Fraction(1), Fraction(3))) -> Any:
+def winners_with_gaps(measurement: Measurement, cuts: Sequence[Fraction] = (Fraction(1),)) -> Any:
     """The law of a ranking with its gaps, each merged to the intervals between 0, ``cuts`` (in scales) and infinity.
 
     Scores lowered by c make a winner that is ahead by more than c a winner still, so the probability that all gaps

@@ -98,7 +98,7 @@ def test_the_gap_of_one_winner(noise: str) -> None:
 
 @pytest.mark.parametrize("optimize", ["max", "min"])
 def test_cells_of_gaps_sum_to_the_ranking(optimize: str) -> None:
-    law = coarse.winners_with_gaps(gaps("Exponential", 2, optimize))([2, 0, 1])
+    law = coarse.winners_with_gaps(gaps("Exponential", 2, optimize), cuts=(Fraction(1), Fraction(3)))([2, 0, 1])
     ranking = tk.make_lipschitz_top_k(
         tk.VectorDomain(INTEGERS), tk.RangeDistance(), tk.MaxDivergence(), k=2, scale=1, noise=tk.Exponential(),
         optimize=optimize,

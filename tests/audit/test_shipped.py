@@ -16,9 +16,8 @@ EXAMPLES = list(shipped.examples())
 
 
 @pytest.mark.parametrize("name", sorted(shipped.constructors()))
-def test_no_shipped_map_is_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "examples", lambda: (e for e in EXAMPLES if e.constructor == name))
-    found = shipped.verify_all(budget=8)
+def test_no_shipped_map_is_refuted(name: str) -> None:
+    found = shipped.verify_all(budget=6, among=[e for e in EXAMPLES if e.constructor == name])
     assert found
     for example, report in found:
         assert report is not None, f"{name} declares no law: say in audit/shipped.py how to merge its outcomes"
@@ -67,7 +66,7 @@ def test_the_table_in_the_docs_is_current_in_shape() -> None:
 
 def test_the_command_writes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     few = [e for e in EXAMPLES if e.constructor == "make_permute_and_flip"]
-    monkeypatch.setattr(shipped, "examples", lambda: iter(few))
+    monkeypatch.setattr(command, "examples", lambda: iter(few))
     assert command.main(["--budget", "20", "--write", str(tmp_path / "t.md")]) == 0
     written = (tmp_path / "t.md").read_text(encoding="utf-8")
     assert command.main(["--budget", "20"]) == 0
