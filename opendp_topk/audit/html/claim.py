@@ -47,13 +47,14 @@ def _facts(claim: Claim, document: Document | None, material: Material, address:
     if material.signed:
         pairs.append(("signed by", signatures(claim)))
         pairs += [
-            ("sign-off", f"{one.by}, {one.date}, " + ("as it stands" if one.digest == claim.digest else "of another state"))
+            (
+                "sign-off",
+                f"{one.by}, {one.date}, " + ("as it stands" if one.digest == claim.digest else "of another state"),
+            )
             for one in claim.signoffs
         ]
     below = [] if document is None else faults([document.name, *document.foundations], material.documents)
-    pairs += [
-        ("stale", join([el("a", name, href=address.document(name)), f": {fault}"])) for name, fault in below
-    ]
+    pairs += [("stale", join([el("a", name, href=address.document(name)), f": {fault}"])) for name, fault in below]
     return el("dl", *(el("div", el("dt", key), el("dd", value)) for key, value in pairs), class_="facts")
 
 
@@ -79,7 +80,9 @@ def _measure(name: str, claim: Claim, material: Material, said: dict[str, str]) 
     if found:
         parts += [figures(found), rows(found, f"{name}: the claim against the largest loss met", f"of-{name}", None)]
         if any(one.points for one in found):
-            parts.insert(1 if cases else 0, el("p", "The line is the claim, the dots are the largest losses met.", class_="note"))
+            parts.insert(
+                1 if cases else 0, el("p", "The line is the claim, the dots are the largest losses met.", class_="note")
+            )
     else:
         parts.append(el("p", "Not verified by enumeration.", class_="note"))
     return section(name, name, *parts)
@@ -91,7 +94,11 @@ def _grounds(claim: Claim, document: Document, material: Material, address: Addr
     regions = [
         join(
             [
-                el("h3", f"opendp_topk/{one.pin.source}, region {one.pin.region} ", status("current" if one.is_current else "stale")),
+                el(
+                    "h3",
+                    f"opendp_topk/{one.pin.source}, region {one.pin.region} ",
+                    status("current" if one.is_current else "stale"),
+                ),
                 listing(one.code, one.first_line, page_of, tags) if one.code else el("p", "The region is missing."),
             ]
         )
@@ -107,7 +114,12 @@ def _grounds(claim: Claim, document: Document, material: Material, address: Addr
     ]
     whole = f"With what these rest on in turn: {count(len(claim.foundations), 'document')}."
     return [
-        section("code", "Code that the proof pins", el("p", "Lines in colour are cited by the proof; a tag leads there."), *regions),
+        section(
+            "code",
+            "Code that the proof pins",
+            el("p", "Lines in colour are cited by the proof; a tag leads there."),
+            *regions,
+        ),
         section(
             "grounds",
             "What it rests on",

@@ -36,7 +36,9 @@ def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
                 class_="line tagged" if tagged else "line",
             )
         )
-    return el("div", el("pre", el("code", *lines)), class_="scroll code", tabindex="0", role="region", aria_label="Code")
+    return el(
+        "div", el("pre", el("code", *lines)), class_="scroll code", tabindex="0", role="region", aria_label="Code"
+    )
 
 
 def _coloured(line: str, cited: str, tags: set[str]) -> Markup:

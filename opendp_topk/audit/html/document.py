@@ -15,7 +15,11 @@ def document_page(document: Document, material: Material) -> str:
     regions = [
         join(
             [
-                el("h3", f"opendp_topk/{one.pin.source}, region {one.pin.region} ", status("current" if one.is_current else "stale")),
+                el(
+                    "h3",
+                    f"opendp_topk/{one.pin.source}, region {one.pin.region} ",
+                    status("current" if one.is_current else "stale"),
+                ),
                 listing(one.code, one.first_line, "", left) if one.code else el("p", "The region is missing."),
             ]
         )
@@ -25,7 +29,7 @@ def document_page(document: Document, material: Material) -> str:
         el(
             "article",
             el("h3", one.kind.capitalize(), *([f": {one.name}"] if one.name else []), " ", el("code", one.label)),
-            latex(one.text, address.known, set(), document.labels),
+            latex(one.text, address.known, set(), set(document.labels)),
             id=f"s-{one.label}",
         )
         for one in document.statements

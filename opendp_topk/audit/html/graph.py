@@ -8,7 +8,7 @@ from .layout import columns
 from .markup import Markup, el
 from .state import Document
 
-_ROW, _HEAD, _CHARACTER, _ACROSS, _DOWN, _EDGE = 17, 24, 7.0, 96, 16, 12
+_ROW, _HEAD, _CHARACTER, _ACROSS, _DOWN, _EDGE = 17, 24, 7.4, 90, 14, 12
 
 
 def graph(

@@ -75,7 +75,12 @@ def _claims(material: Material, address: Address) -> Markup:
         "The last columns hold the largest ratio of a loss that the verifier met to the loss that is claimed, over all "
         "arguments; a dash stands for what is not verified by enumeration."
     )
-    return join([el("p", note), table("Claims", [*headers, *(["signed by"] if material.signed else [])], lines, name="of-claims")])
+    return join(
+        [
+            el("p", note),
+            table("Claims", [*headers, *(["signed by"] if material.signed else [])], lines, name="of-claims"),
+        ]
+    )
 
 
 def _closest(material: Material, claim: Claim, measure: str) -> Any:
@@ -99,10 +104,11 @@ def summary_of(constructor: str) -> str:
 
 def _verification(material: Material, address: Address) -> list[Markup]:
     note = (
-        "Each row compares the exact output distributions on made-up pairs of neighbours, with a proven error, at scale 1: "
-        f"at most {count(material.budget, 'pair')} a row, two thirds of them from a list of likely ones and the rest "
-        "varied from the worst. A map is refuted only where a loss exceeds it with certainty. A ratio of 1 says that the "
-        "claim is attained; a smaller one, that no pair that was tried attains it. Dots on the line below are attained claims."
+        "Each row compares exact output distributions on made-up pairs of neighbours, with a proven error, at scale "
+        f"1: at most {count(material.budget, 'pair')} a row, two thirds of them from a list of likely ones, the rest "
+        "varied from the worst. A map is refuted only where a loss exceeds it with certainty. A ratio of 1 says that "
+        "the claim is attained; a smaller one, that no pair that was tried attains it. Below, dots on the line are "
+        "claims that are attained, and a dot above it would be a claim that is false."
     )
     panels = [
         plots.scatter(measure.__name__, symbol, [one for one in material.findings if one.measure == measure.__name__])
@@ -118,8 +124,9 @@ def _verification(material: Material, address: Address) -> list[Markup]:
 
 def _graph(material: Material, address: Address) -> list[Markup]:
     note = (
-        "Documents from claims on the left to foundations on the right; a line leads to the statement on which a document "
-        "relies. Scroll to see all of it. Point at a document to see its own lines alone; each claim's page has its own graph."
+        "Documents from claims on the left to foundations on the right; a line leads to the statement on which a "
+        "document relies. Scroll to see all of it. Point at a document to see its own lines alone; each claim has "
+        "a graph of its own on its page."
     )
     return [el("p", note), graph(material.documents, material.documents, address.document)]
 

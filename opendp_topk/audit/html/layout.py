@@ -63,7 +63,7 @@ def _without_circles(edges: Edges) -> dict[str, list[str]]:
 
 def _sorted(edges: Edges) -> list[str]:
     """Every node before those to which it leads; the edges have no circle."""
-    waiting = {name: 0 for name in edges}
+    waiting = dict.fromkeys(edges, 0)
     for targets in edges.values():
         for target in targets:
             waiting[target] += 1

@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable
 from typing import Any
 
+_LONG = 24
 _VOID = frozenset(("br", "hr", "input", "link", "meta"))
 
 
@@ -38,10 +39,19 @@ def table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *
         for row in rows
     ]
     made = el("table", el("caption", caption), el("thead", head), el("tbody", *body), id=name or None)
-    return el("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption, data_filter=name or None)
+    return el(
+        "div",
+        made,
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
+        data_filter=name or None,
+        data_long=len(body) > _LONG,
+    )
 
 
 def cell(name: str, value: Any, **attributes: Any) -> Markup:
     """One cell; a number is sorted as such, and a pair (content, key) by its key."""
     content, key = value if isinstance(value, tuple) else (value, value if isinstance(value, int | float) else None)
-    return el(name, content, data_key=key, class_=None if key is None else "number", **attributes)
+    return el(name, content, data_key=key, class_="number" if isinstance(key, int | float) else None, **attributes)

@@ -9,7 +9,7 @@ from .findings import Finding, Point
 from .markup import Markup, el
 
 _WIDTH, _HEIGHT = 250, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 12, 36
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 22, 36
 
 
 def curve(title: str, points: Sequence[Point], claim: Sequence[tuple[float, float]], symbol: str) -> Markup:
@@ -32,7 +32,7 @@ def curve(title: str, points: Sequence[Point], claim: Sequence[tuple[float, floa
         el("polyline", points=line, class_="claim"),
         *dots,
         _text("d_in / scale", (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 4, "middle"),
-        _text(symbol, 4, _TOP + 2, "start"),
+        _text(symbol, 4, 11, "start"),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
         aria_label=f"{title}: claimed and largest loss met. {words}.",
@@ -66,7 +66,9 @@ def ticks(top: float) -> list[float]:
 
 def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
     """One dot a row, the claim to the right and the largest loss upward; on the diagonal the claim is attained."""
-    shown = [one for one in found if one.report is not None and 0 < one.report.loss < math.inf and one.report.claimed > 0]
+    shown = [
+        one for one in found if one.report is not None and 0 < one.report.loss < math.inf and one.report.claimed > 0
+    ]
     values = [value for one in shown if one.report for value in (one.report.loss, one.report.claimed)]
     low, high = (f(math.log10(v(values))) for f, v in ((math.floor, min), (math.ceil, max)))
     high = max(high, low + 1)
@@ -93,7 +95,7 @@ def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
         "svg",
         *made,
         _text(f"claimed {symbol}", (_LEFT + size - _RIGHT) / 2, size - 4, "middle"),
-        _text(f"largest {symbol} met", 4, 10, "start"),
+        _text(f"largest {symbol} met", 4, 11, "start"),
         viewBox=f"0 0 {size} {size}",
         role="img",
         aria_label=f"{measure}: {len(shown)} rows, {worst} of them above the diagonal, where the loss is the claim. "

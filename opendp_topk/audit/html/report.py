@@ -31,7 +31,7 @@ def write_report(
     signoffs: str | os.PathLike[str] | None = None,
     pdf: bool = False,
     force: bool = False,
-    budget: int = 20,
+    budget: int = 12,
     on: date | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Material:
@@ -94,7 +94,8 @@ def pages(material: Material) -> dict[str, str]:
     made = {"index.html": index(material)}
     made |= {f"claims/{claim.constructor}.html": claim_page(claim, material) for claim in material.claims}
     return made | {
-        f"documents/{one.name.replace('/', '-')}.html": document_page(one, material) for one in material.documents.values()
+        f"documents/{one.name.replace('/', '-')}.html": document_page(one, material)
+        for one in material.documents.values()
     }
 
 
@@ -119,7 +120,9 @@ def _require_room(target: Path, force: bool) -> None:
     if target.exists() and not target.is_dir():
         raise ParameterError(f"the report needs a folder, and {os.fspath(target)!r} is a file")
     if target.is_dir() and any(target.iterdir()) and not force:
-        raise ParameterError(f"the folder {os.fspath(target)!r} is not empty: name another, or add --force to write into it")
+        raise ParameterError(
+            f"the folder {os.fspath(target)!r} is not empty: name another, or add --force to write into it"
+        )
 
 
 def _write(target: Path, files: dict[str, bytes]) -> None:

@@ -110,22 +110,26 @@ def _document(name: str) -> Document:
         source=text.strip() + "\n",
         regions=tuple(_region(pin) for pin in proof.pins(name)),
         statements=tuple(
-            Statement(label, kind, title or "", _environment(text, label)) for kind, title, label in _STATED.findall(text)
+            Statement(label, kind, title or "", _environment(text, label))
+            for kind, title, label in _STATED.findall(text)
         ),
         labels=frozenset(_LABEL.findall(text)),
-        relies_on=tuple(
-            Reliance(*(*key.split("#"), "")[:2], is_current=then.get(key) == now.get(key)) for key in sorted(then | now)
-        ),
+        relies_on=tuple(_reliance(key, then.get(key) == now.get(key)) for key in sorted(then | now)),
         foundations=tuple(proof.foundations(name)),
     )
 
 
+def _reliance(key: str, is_current: bool) -> Reliance:
+    target, _, label = key.partition("#")
+    return Reliance(target, label, is_current)
+
+
 def _region(pin: proof.Pin) -> Region:
     try:
-        code, first, digest = (step(pin.source, pin.region) for step in (proof.region, proof.first_line, proof.digest))
+        code = proof.region(pin.source, pin.region)
+        return Region(pin, code, proof.first_line(pin.source, pin.region), proof.digest(pin.source, pin.region))
     except ProofError:
         return Region(pin, "", 1, "")
-    return Region(pin, code, first, digest)
 
 
 def _environment(text: str, label: str) -> str:

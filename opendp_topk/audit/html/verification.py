@@ -12,7 +12,11 @@ from .findings import Finding, rescaled
 from .markup import Markup, el, join, table
 from .page import Address, status
 
-SYMBOLS = {MaxDivergence: "epsilon", RangeDivergence: "range", ZeroConcentratedDivergence: "rho"}
+SYMBOLS: dict[type[Measure], str] = {
+    MaxDivergence: "epsilon",
+    RangeDivergence: "range",
+    ZeroConcentratedDivergence: "rho",
+}
 _FINE = 16
 
 
@@ -22,15 +26,15 @@ def symbol(measure: Measure) -> str:
 
 
 def rows(found: Iterable[Finding], caption: str, name: str, address: Address | None) -> Markup:
-    """Claims against the largest losses met; with an address, led by the constructor."""
-    headers = ["arguments", "measure", "neighbours", "claimed", "largest loss met", "ratio", "pairs", "worst pair", ""]
+    """Claims against the largest losses met; with an address, led by constructor and measure."""
+    headers = ["arguments", "neighbours", "claimed", "largest loss met", "ratio", "pairs", "worst pair", "verdict"]
     lines = []
     for one in found:
         line = _row(one)
         if address is not None:
-            line = [_constructor(one, address), *line]
+            line = [_constructor(one, address), one.measure, *line]
         lines.append(line)
-    return table(caption, ["constructor", *headers] if address else headers, lines, name=name)
+    return table(caption, ["constructor", "measure", *headers] if address else headers, lines, name=name)
 
 
 def _constructor(one: Finding, address: Address) -> tuple[Markup, Any]:
@@ -41,7 +45,7 @@ def _constructor(one: Finding, address: Address) -> tuple[Markup, Any]:
 def _row(one: Finding) -> list[Any]:
     measurement, report = one.example.measurement, one.report
     if report is None:
-        return [one.case, one.measure, str(measurement.input_metric), *["-"] * 5, status(one.verdict)]
+        return [one.case, str(measurement.input_metric), *["-"] * 5, status(one.verdict)]
     ratio: Any = "-"
     if report.tightness is not None:
         ratio = join([f"{report.tightness:.4f} ", plots.bar(report.tightness)]), report.tightness
@@ -54,7 +58,6 @@ def _row(one: Finding) -> list[Any]:
     tried = f"{report.pairs}" + (f" ({report.skipped} skipped)" if report.skipped else "")
     return [
         one.case,
-        one.measure,
         f"{report.input_metric}, d_in = {report.d_in}",
         (f"{report.claimed:.6g}", report.claimed),
         (f"{report.loss:.6g}", report.loss),
