@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-_VOID = {"br", "hr", "input", "link", "meta"}
+_VOID = {"br", "input", "meta", "wbr"}
 
 
 @dataclass

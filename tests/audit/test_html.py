@@ -154,7 +154,8 @@ def test_links_lead_to_files_of_the_report(folder: Path, tmp_path: Path) -> None
 def test_nothing_is_fetched(folder: Path) -> None:
     for path in folder.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        assert "default-src 'none'" in text
+        policies = [one.attributes["content"] for one in read(text).all("meta") if "http-equiv" in one.attributes]
+        assert [policy.startswith("default-src 'none';") for policy in policies] == [True]
         assert not re.search(r"https?:|//[a-z0-9.-]+\.[a-z]{2,}|@import|url\(|<link|<img|<iframe", text), path.name
         assert str(ROOT) not in text
 
@@ -202,7 +203,8 @@ def spoil(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_stale_code_and_statements_are_named(copy: Path, few: None) -> None:
+def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "findings", lambda budget, progress: [])
     spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else d_in * 2")
     spoil(copy / "proofs/metrics/range_distance.tex", r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converse]")
     spoil(copy / "opendp_topk/search.py", "# proof-region: binary_search", "# region")
@@ -237,7 +239,7 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bare = [replace(one, measurement=replace(one.measurement, exact_distribution=None)) for one in EXAMPLES[:1]]
+    bare = [replace(one, measurement=replace(one.measurement, exact_distribution=None)) for one in EXAMPLES[-1:]]
     monkeypatch.setattr(shipped, "examples", lambda: iter(bare))
     assert [one.verdict for one in write_report(tmp_path, budget=4, on=DAY).findings] == ["no law"]
     assert "no law" in read((tmp_path / "index.html").read_text(encoding="utf-8")).text
@@ -315,10 +317,10 @@ const input = frame.previousElementSibling.querySelector("input");
 const head = [...frame.querySelectorAll("th button")].find((one) => one.textContent === "claimed");
 head.click(); head.click();
 const claimed = [...frame.querySelectorAll("tbody tr")].map((row) => +row.cells[4].dataset.key);
-input.value = "permute range"; input.dispatchEvent(new Event("input"));
-const node = document.querySelector(".graph .node"); node.dispatchEvent(new Event("mouseenter"));
 const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
 const seen = [...document.querySelectorAll("svg, table, h2")].every((one) => one.getBoundingClientRect().height > 0);
+input.value = "permute range"; input.dispatchEvent(new Event("input"));
+const node = document.querySelector(".graph .node"); node.dispatchEvent(new Event("mouseenter"));
 document.title = JSON.stringify({script: document.documentElement.dataset.script, wide, seen,
   sorted: claimed.every((value, at) => !at || claimed[at - 1] >= value),
   shown: [...frame.querySelectorAll("tbody tr")].filter((row) => row.offsetParent).length,

@@ -8,7 +8,7 @@ from typing import Any
 from ..registry import Claim
 from . import plots
 from .graph import graph
-from .markup import Markup, el, join, table
+from .markup import Markup, breakable, el, join, table
 from .page import Address, Material, count, page, section, signatures, status
 from .prose import sections, text
 from .state import faults
@@ -60,7 +60,7 @@ def _claims(material: Material, address: Address) -> Markup:
     headers = ["constructor", "what it does", "proof", "state", "rests on", "tests", *SYMBOLS.values()]
     lines = [
         [
-            (el("a", claim.constructor, href=address.claim(claim.constructor)), claim.constructor),
+            (el("a", breakable(claim.constructor), href=address.claim(claim.constructor)), claim.constructor),
             text(summary_of(claim.constructor)),
             address.proof(claim.document) if claim.document in material.documents else "none",
             status(claim.status),

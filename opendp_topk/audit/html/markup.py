@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
 from typing import Any
 
 _LONG = 24
-_VOID = frozenset(("br", "hr", "input", "link", "meta"))
+_VOID = frozenset(("br", "input", "meta", "wbr"))
 
 
 class Markup(str):
@@ -29,6 +30,11 @@ def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
 def join(parts: Iterable[Any], between: str = "") -> Markup:
     """The parts one after another, texts escaped."""
     return Markup(between.join(part if isinstance(part, Markup) else html.escape(str(part)) for part in parts))
+
+
+def breakable(name: str) -> Markup:
+    """A name that may be broken after underscores and slashes."""
+    return join(re.split(r"(?<=[_/])", name), "<wbr>")
 
 
 def table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *, name: str = "") -> Markup:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..registry import Claim
 from .findings import Finding
-from .markup import Markup, el, join
+from .markup import Markup, breakable, el, join
 from .state import Document
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -60,7 +60,7 @@ class Address:
 
     def proof(self, name: str) -> Markup:
         """Links to the document and, where there is one, to its PDF."""
-        links = [el("a", name, href=self.document(name))]
+        links = [el("a", breakable(name), href=self.document(name))]
         pdf = self.pdf(name)
         if pdf:
             links.append(el("a", "PDF", href=pdf))

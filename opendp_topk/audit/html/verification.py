@@ -9,7 +9,7 @@ from typing import Any
 from ...measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from . import plots
 from .findings import Finding, rescaled
-from .markup import Markup, el, join, table
+from .markup import Markup, breakable, el, join, table
 from .page import Address, status
 
 SYMBOLS: dict[type[Measure], str] = {
@@ -39,7 +39,7 @@ def rows(found: Iterable[Finding], caption: str, name: str, address: Address | N
 
 def _constructor(one: Finding, address: Address) -> tuple[Markup, Any]:
     name = one.example.constructor
-    return el("a", name.removeprefix("make_"), href=address.claim(name)), name
+    return el("a", breakable(name.removeprefix("make_")), href=address.claim(name)), name
 
 
 def _row(one: Finding) -> list[Any]:
