@@ -305,6 +305,19 @@ def test_ticks_are_round_and_few() -> None:
         assert found[-1] <= top
 
 
+def test_every_statement_shows_its_text(roots: dict[str, Element]) -> None:
+    for name, document in state.documents().items():
+        shown = {
+            one.attributes["id"]: one.all("pre")[0].text
+            for one in roots[f"documents/{name.replace('/', '-')}.html"].all("article")
+        }
+        assert sorted(shown) == sorted(f"s-{one.label}" for one in document.statements)
+        for one in document.statements:
+            assert shown[f"s-{one.label}"].startswith(rf"\begin{{{one.kind}}}")
+            assert rf"\label{{{one.label}}}" in shown[f"s-{one.label}"]
+            assert shown[f"s-{one.label}"].endswith(rf"\end{{{one.kind}}}")
+
+
 def test_titles_lose_their_commands() -> None:
     assert state.documents()["measurements/canonical_top_k"].title == "Canonical top-k"
 

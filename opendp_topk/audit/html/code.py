@@ -9,6 +9,7 @@ from collections.abc import Callable
 from ..latex import TAGS
 from .markup import Markup, el, join
 
+_QUOTES = '"""'
 _TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
 _TOKEN = re.compile(
     r"(?P<comment>#.*)|(?P<string>[rbf]{0,2}(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'))|(?P<word>[^\W\d]\w*)"
@@ -24,14 +25,18 @@ def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
         cited: The address of the page that shows the proof; empty for this one.
         tags: Tags that a proof cites and that this page has not shown; those that are shown are taken out.
     """
-    lines = []
+    lines, quoted = [], False
     for number, line in enumerate(code.splitlines(), start=first):
         tagged = bool(TAGS.search(line))
+        before = "" if quoted else line.partition(_QUOTES)[0]
+        rest = line[len(before) :]
+        quoted ^= line.count(_QUOTES) % 2 == 1
         lines.append(
             el(
                 "span",
                 el("span", number, class_="at"),
-                _coloured(line, cited, tags),
+                _coloured(before, cited, tags),
+                el("span", rest, class_="string") if rest else "",
                 "\n",
                 class_="line tagged" if tagged else "line",
             )

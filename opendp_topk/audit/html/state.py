@@ -11,10 +11,9 @@ from ...errors import ProofError
 from ..latex import tags
 
 _TITLE = re.compile(r"\\proofdocument\{[^{}]*\}")
-_STATED = re.compile(
-    r"\\begin\{(theorem|lemma|corollary|proposition|definition|remark|example)\}(?:\[([^\[\]]*)\])?\s*\\label\{([^{}]*)\}"
-)
-_ENVIRONMENT = re.compile(r"\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
+_KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
+_STATED = re.compile(rf"\\begin\{{({_KINDS})\}}(?:\[([^\[\]]*)\])?\s*\\label\{{([^{{}}]*)\}}")
+_ENVIRONMENT = re.compile(rf"\\begin\{{({_KINDS})\}}.*?\\end\{{\1\}}", re.DOTALL)
 _CITED = re.compile(r"\\codetag\{([^{}]*)\}")
 _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 
@@ -133,7 +132,7 @@ def _region(pin: proof.Pin) -> Region:
 
 
 def _environment(text: str, label: str) -> str:
-    return next((m[0] for m in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in m[0] and m[1] != "document"), "")
+    return next((m[0] for m in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in m[0]), "")
 
 
 def _title(text: str) -> str:
