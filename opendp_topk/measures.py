@@ -43,6 +43,63 @@ class Measure(ABC):
         """The distance that promises nothing."""
 
 
+_PROBES = (0.0, *(2.0**power for power in range(-10, 11)))
+
+
+# proof-region: profile
+@dataclass(frozen=True)
+class PrivacyProfile(Measure):
+    """All of (epsilon, delta)-differential privacy at once; distances are privacy curves.
+
+    A curve states that for every epsilon >= 0 and every event A, P'(A) <= e^epsilon P(A) + curve.delta(epsilon), and
+    the same with P and P' exchanged. A number epsilon stands for the curve of pure privacy, a pair (epsilon, delta)
+    for what that pair implies. Elsewhere this measure is called the smoothed max-divergence.
+    """
+
+    symbol = "delta(epsilon)"
+
+    def distance(self, value: Any, name: str) -> PrivacyCurve:
+        if isinstance(value, PrivacyCurve):
+            return value
+        if not isinstance(value, tuple):
+            return PrivacyCurve(ApproximateDP(_check.distance(value, name)))  # [pure]
+        if len(value) != 2:
+            raise DistanceError(f"{name} must be a curve, a number epsilon or a pair (epsilon, delta)")
+        delta = _check.distance(value[1], f"delta of {name}")
+        if delta > 1:
+            raise DistanceError(f"delta of {name} must be at most 1")
+        return PrivacyCurve(ApproximateDP(_check.distance(value[0], name), delta))  # [pair]
+
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        """Whether ``loss`` is within ``budget``; True is certain.
+
+        Raises:
+            DistanceError: The budget is a curve, and whether it is met is not known.
+        """
+        given, allowed = self.distance(loss, "loss"), self.distance(budget, "d_out")
+        if all(_within(given, bound) for bound in allowed.bounds):
+            return True  # [implied]
+        if all(isinstance(bound, ApproximateDP) for bound in allowed.bounds):
+            return False
+        if any(given.delta(epsilon) > allowed.delta(epsilon) for epsilon in _PROBES):
+            return False
+        raise DistanceError("d_out is a curve of another kind than the loss: compare with a pair (epsilon, delta)")
+
+    @property
+    def infinite(self) -> PrivacyCurve:
+        return PrivacyCurve(ApproximateDP(float("inf")))
+
+
+def _within(given: PrivacyCurve, bound: Any) -> bool:
+    """Whether ``given`` is known to imply what ``bound`` states."""
+    if isinstance(bound, ApproximateDP):
+        return bool(given.delta(bound.epsilon) <= bound.delta)  # [at-the-pair]
+    return any(own == bound or (hasattr(own, "implies") and own.implies(bound)) for own in given.bounds)  # [same-kind]
+
+
+# end-proof-region: profile
+
+
 # proof-region: distances
 class _ScalarMeasure(Measure):
     """A measure whose distances are single numbers."""
@@ -133,60 +190,3 @@ def bounds_range(measure: Measure) -> bool:
 
 
 # end-proof-region: bounds_range
-
-
-_PROBES = (0.0, *(2.0**power for power in range(-10, 11)))
-
-
-# proof-region: profile
-@dataclass(frozen=True)
-class PrivacyProfile(Measure):
-    """All of (epsilon, delta)-differential privacy at once; distances are privacy curves.
-
-    A curve states that for every epsilon >= 0 and every event A, P'(A) <= e^epsilon P(A) + curve.delta(epsilon), and
-    the same with P and P' exchanged. A number epsilon stands for the curve of pure privacy, a pair (epsilon, delta)
-    for what that pair implies. Elsewhere this measure is called the smoothed max-divergence.
-    """
-
-    symbol = "delta(epsilon)"
-
-    def distance(self, value: Any, name: str) -> PrivacyCurve:
-        if isinstance(value, PrivacyCurve):
-            return value
-        if not isinstance(value, tuple):
-            return PrivacyCurve(ApproximateDP(_check.distance(value, name)))  # [pure]
-        if len(value) != 2:
-            raise DistanceError(f"{name} must be a curve, a number epsilon or a pair (epsilon, delta)")
-        delta = _check.distance(value[1], f"delta of {name}")
-        if delta > 1:
-            raise DistanceError(f"delta of {name} must be at most 1")
-        return PrivacyCurve(ApproximateDP(_check.distance(value[0], name), delta))  # [pair]
-
-    def at_most(self, loss: Any, budget: Any) -> bool:
-        """Whether ``loss`` is within ``budget``; True is certain.
-
-        Raises:
-            DistanceError: The budget is a curve, and whether it is met is not known.
-        """
-        given, allowed = self.distance(loss, "loss"), self.distance(budget, "d_out")
-        if all(_within(given, bound) for bound in allowed.bounds):
-            return True  # [implied]
-        if all(isinstance(bound, ApproximateDP) for bound in allowed.bounds):
-            return False
-        if any(given.delta(epsilon) > allowed.delta(epsilon) for epsilon in _PROBES):
-            return False
-        raise DistanceError("d_out is a curve of another kind than the loss: compare with a pair (epsilon, delta)")
-
-    @property
-    def infinite(self) -> PrivacyCurve:
-        return PrivacyCurve(ApproximateDP(float("inf")))
-
-
-def _within(given: PrivacyCurve, bound: Any) -> bool:
-    """Whether ``given`` is known to imply what ``bound`` states."""
-    if isinstance(bound, ApproximateDP):
-        return bool(given.delta(bound.epsilon) <= bound.delta)  # [at-the-pair]
-    return any(own == bound or (hasattr(own, "implies") and own.implies(bound)) for own in given.bounds)  # [same-kind]
-
-
-# end-proof-region: profile

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ParameterError
-from . import show
+from . import promises, show
 from .candidates import read_candidates
 from .compare import show_comparison
 from .mechanisms import RELEASES
@@ -87,12 +87,12 @@ def show_plan(request: Request, alpha: float = 0.05, proxy: Scores | None = None
         ("mechanism", show.mechanism(measurement, request)),
         ("scale", show.scale(measurement)),
         ("cost", show.cost(measurement, request)),
-        ("accuracy", show.guarantee(measurement, request, alpha)),
+        ("accuracy", promises.guarantee(measurement, request, alpha)),
     ]
     if request.counts:
-        fields.append(("counts", show.count_guarantee(measurement, request, alpha)))
+        fields.append(("counts", promises.count_guarantee(measurement, request, alpha)))
     if proxy is not None:
         with show.working("computing"):
             success = request.success(measurement, proxy)
-        fields.append(("on the proxy", show.success(success, request)))
+        fields.append(("on the proxy", promises.success(success, request)))
     show.rows([*fields, ("proof", show.proofs(measurement))])

@@ -43,7 +43,7 @@ class Request:
         _check.choice("--release", self.release, RELEASES)
         _check.count("the number of candidates", self.n_candidates)
         _check.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
-        _ = self.row
+        _ = self.row  # refuses what no mechanism can give
 
     @property
     def row(self) -> Mechanism:

@@ -17,7 +17,7 @@ from ..ledger import Ledger
 from ..metrics import UserDistance
 from ..tables import read_table
 from ..transformations.count_by_item import then_count_by_item
-from . import show
+from . import promises, show
 from .candidates import as_integers, read_candidates
 from .guard import Interrupted
 from .mechanisms import RELEASES
@@ -171,7 +171,7 @@ def show_release(winners: Winners, measurement: Measurement, request: Request) -
     show.say("")
     show.rows(
         [
-            *([("counts", show.count_guarantee(measurement, request))] if counts is not None else []),
+            *([("counts", promises.count_guarantee(measurement, request))] if counts is not None else []),
             ("cost", show.cost(measurement, request)),
             ("proof", show.proofs(measurement)),
         ]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 from collections.abc import Container, Iterable, Iterator
-from fractions import Fraction
 from typing import Any
 
 from rich import box
@@ -15,9 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from .. import _check
 from ..core import Measurement
-from ..success import Enclosure
 from .planning import Request
 from .record import links, plain
 
@@ -31,7 +27,6 @@ _NAMES = {
     "exponential": "the exponential mechanism",
     "permute_and_flip": "permute-and-flip",
 }
-_NO_BOUND = "none: the scale is near the largest number that the computer holds"
 _STYLES = {"current": "green", "stale": "bold red", "missing": "bold red", "unproven": "yellow"}
 
 
@@ -111,7 +106,7 @@ def cost(measurement: Measurement, request: Request) -> str:
 def neighbours(request: Request) -> str:
     """Whom the cost protects."""
     how = "added or removed" if request.neighbors == "add_remove" else "replaced"
-    return f"for {_users(request.users)} {how}"
+    return f"for {users(request.users)} {how}"
 
 
 def mechanism(measurement: Measurement, request: Request) -> str:
@@ -141,75 +136,6 @@ def proofs(measurement: Measurement) -> Text:
     return lines
 
 
-def sure(alpha: float) -> tuple[Fraction, str]:
-    """The probability of failure as an exact number, and that of success in words, which is never rounded."""
-    exactly = Fraction(str(_check.probability(alpha, "--alpha")))
-    percent = f"{float(100 * (1 - exactly)):.6g}"
-    return exactly, f"{percent} %" if Fraction(percent) == 100 * (1 - exactly) else f"1 - {alpha}"
-
-
-def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
-    """The accuracy theorem in words. Counts are integers, so that the bound may be rounded down to one."""
-    exactly, words = sure(alpha)
-    users = request.shortfall(measurement, exactly)
-    if users is None:
-        return "not computed: the possible releases are too many to count"
-    if users == math.inf:
-        return _NO_BOUND
-    near = f"a count within {_users(users)} of"
-    if request.row.ranked:
-        winner = "t-th released item" if request.release == "ranking" else "t-th most frequent of the released items"
-        return (
-            f"with probability at least {words}, for every t from 1 to {request.k} the {winner} "
-            f"has {near if users else 'exactly'} the t-th largest count"
-        )
-    reach = f"{near if users else 'at least'} the {largest(request.k)} count"
-    return f"with probability at least {words}, every released item has {reach}"
-
-
-def count_guarantee(measurement: Measurement, request: Request, alpha: float = 0.05) -> str:
-    """How far the noise may drive the counts, in words."""
-    exactly, words = sure(alpha)
-    users = request.deviation(measurement, exactly)
-    if users == math.inf:
-        return _NO_BOUND
-    near = f"within {_users(users)} of" if users else "exactly"
-    return f"with probability at least {words}, every noisy count is {near} the true count"
-
-
-def success(enclosure: Enclosure | None, request: Request) -> str:
-    """The probability of an exact release on the proxy, in words."""
-    if enclosure is None:
-        return "the probability of the exact release is not known for this mechanism, or too long to compute"
-    return f"{exact(request)} has probability {probability(enclosure)}"
-
-
-def exact(request: Request) -> str:
-    """The event that the release is as good as can be, in words."""
-    return f"the exact top-{request.k}" + (", in any order," if request.k > 1 else "")
-
-
-def probability(enclosure: Enclosure | None) -> str:
-    """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
-    if enclosure is None:
-        return "-"
-    lower, upper = enclosure
-    if upper < 0.0005:
-        return "0" if upper == 0 else "< 0.001"
-    if lower >= 0.9995:
-        return "1" if lower == 1 else "> 0.999"
-    if f"{lower:.3f}" == f"{upper:.3f}":
-        return f"{lower:.3f}"
-    return f"{math.floor(lower * 1000) / 1000:.3f}-{math.ceil(upper * 1000) / 1000:.3f}"
-
-
-def _users(number: float) -> str:
+def users(number: float) -> str:
+    """1 user, 2 users."""
     return "1 user" if number == 1 else f"{number} users"
-
-
-def largest(rank: int) -> str:
-    """Largest, 2nd largest, 3rd largest, 4th largest."""
-    if rank == 1:
-        return "largest"
-    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank}{ending} largest"

@@ -70,7 +70,7 @@ class Queryable:
     the newest branch of a conversation goes on. A query whose function raises an error counts as answered.
 
     A queryable serves the thread and the process that made it; it cannot be copied or pickled, since a copy would
-    spend the same budget twice.
+    spend the same budget twice. It holds a copy of an array, but not of a table, which must stay as it is meanwhile.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """One-shot selection: independent noise on every score at once, and the k best are released.
 
-Proof: proofs/measurements/one_shot.tex
+Proof: proofs/measurements/one_shot.tex, proofs/measurements/one_shot_engine.tex
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ def gumbel_steps(k: int, size: int | None, r: Fraction) -> tuple[int, Fraction]:
     return k if size is None else min(k, size - 1), r  # [gumbel-steps]
 
 
+# end-proof-region: one_shot
+
+
+# proof-region: one_shot_loss
 def one_shot_loss(measure: Measure, noise: Noise, k: int, size: int | None, ordered: bool, r: Fraction) -> float:
     """The loss of the k best of noisy scores (a ranking if ``ordered``, else a set) at range distance ``r > 0``.
 
@@ -65,4 +69,4 @@ def one_shot_loss(measure: Measure, noise: Noise, k: int, size: int | None, orde
     return round_up(bound if isinstance(measure, RangeDivergence) else bound * bound / 8)  # [hoeffding]
 
 
-# end-proof-region: one_shot
+# end-proof-region: one_shot_loss

@@ -31,7 +31,8 @@ def staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     proof._own_is_current.cache_clear()
 
 
-def test_the_list_holds_every_constructor_and_document(command: Command) -> None:
+def test_the_list_holds_every_constructor_and_document(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     result = command("proofs")
     words = [line.split() for line in result.out.splitlines()]
     makers = [name for name in opendp_topk.__all__ if name.startswith("make_")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..concepts.examples import COUNTS, geometric_choice
 from ..concepts.links import check_measurement
 from ..concepts.losses import number, realised
 from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+from ..oracles.chi_square import assert_follows
 
 MEASURES = [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()]
 APPROXIMATE = tk.Approximate(tk.MaxDivergence())
@@ -76,6 +78,18 @@ def test_the_law_is_the_product_of_the_members_laws() -> None:
     with mpmath.workdps(40):
         for (a, b), mass in joint.items():
             assert abs(mass - first[a] * second[b]) < mpmath.mpf("1e-28")
+
+
+def test_releases_follow_the_joint_law_also_when_they_are_asked_for_one_by_one() -> None:
+    best, worst = (
+        COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=scale, optimize=optimize)
+        for scale, optimize in ((1.0, "max"), (2.0, "min"))
+    )
+    both, x = tk.make_composition([best, worst]), [1, 0, 2]
+    law = both.distribution(x)
+    odometer = COUNTS >> tk.then_fully_adaptive_composition(tk.MaxDivergence())
+    for draw in (lambda: both(x), lambda: tuple(map(odometer(x), (best, worst)))):
+        assert_follows(Counter(draw() for _ in range(3000)), law)
 
 
 @pytest.mark.parametrize("measure", MEASURES[:2], ids=repr)

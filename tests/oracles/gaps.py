@@ -92,14 +92,14 @@ BELOW: dict[str, Callable[[Floats], Floats]] = {
     "Exponential": _half_line(lambda z: -np.expm1(-z)),
     "HalfLogistic": _half_line(_tanh_half),
     "Laplace": lambda z: np.where(z < 0, np.exp(np.minimum(z, 0)) / 2, 1 - np.exp(-np.maximum(z, 0)) / 2),
-    "Logistic": lambda z: (1 + np.tanh(z / 2)) / 2,
+    "Logistic": lambda z: np.exp(np.minimum(z, 0)) / (1 + np.exp(-np.abs(z))),
 }
 ABOVE: dict[str, Callable[[Floats], Floats]] = {
     "Gumbel": lambda z: -np.expm1(-np.exp(np.minimum(-z, 700))),
     "Exponential": lambda z: np.exp(-np.maximum(z, 0)),
     "HalfLogistic": lambda z: 2 / (1 + np.exp(np.maximum(z, 0))),
     "Laplace": lambda z: np.where(z > 0, np.exp(-np.maximum(z, 0)) / 2, 1 - np.exp(np.minimum(z, 0)) / 2),
-    "Logistic": lambda z: 1 / (1 + np.exp(np.minimum(z, 700))),
+    "Logistic": lambda z: np.exp(-np.maximum(z, 0)) / (1 + np.exp(-np.abs(z))),
 }
 """f, F and 1 - F of the five noises in float64."""
 
