@@ -28,6 +28,7 @@ from ..measures import (
 )
 from ..metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
 
+# proof-region: descriptors
 _INTEGERS = {
     "i32": (-(2**31), 2**31 - 1),
     "u32": (0, 2**32 - 1),
@@ -35,10 +36,15 @@ _INTEGERS = {
     "u64": (0, 2**64 - 1),
 }
 _FLOAT = "f64"
+_RANGE_DISTANCE = "opendp_topk.RangeDistance"
+_RANGE_DIVERGENCE = "opendp_topk.RangeDivergence"
 _LARGEST = sys.float_info.max
 _METRICS = (LInfDistance(), LInfDistance(monotonic=True), L1Distance(), L2Distance(), RangeDistance())
 _SIMPLE = (MaxDivergence(), ZeroConcentratedDivergence())
 _MEASURES = (*_SIMPLE, RangeDivergence(), PrivacyProfile(), *map(Approximate, _SIMPLE))
+
+
+# end-proof-region: descriptors
 
 
 def library() -> Any:
@@ -61,7 +67,7 @@ def library() -> Any:
     return found
 
 
-# proof-region: descriptors
+# proof-region: spaces
 def type_name(name: str, value: Any, default: type) -> str:
     """The name of a number type as OpenDP reads it: its own default for ``int`` is i32."""
     parse = importlib.import_module("opendp.typing").RuntimeType.parse
@@ -125,7 +131,7 @@ def metric_out(metric: Metric, Q: str) -> Any:
     if type(metric) in (L1Distance, L2Distance):
         return dp.l1_distance(T=Q) if type(metric) is L1Distance else dp.l2_distance(T=Q)
     if type(metric) is RangeDistance:
-        return dp.user_distance("opendp_topk.RangeDistance")  # [range-distance]
+        return dp.user_distance(_RANGE_DISTANCE, descriptor=_RANGE_DISTANCE)  # [range-distance]
     raise SpaceError(f"the metric {metric!r} has no counterpart in opendp")
 
 
@@ -146,7 +152,7 @@ def measure_out(measure: Measure) -> Any:
     if type(measure) is Approximate and measure.measure in _SIMPLE:
         return dp.approximate(measure_out(measure.measure))  # [approximate]
     if type(measure) is RangeDivergence:
-        return dp.user_divergence("opendp_topk.RangeDivergence")  # [range-divergence]
+        return dp.user_divergence(_RANGE_DIVERGENCE, descriptor=_RANGE_DIVERGENCE)  # [range-divergence]
     if type(measure) is PrivacyProfile:
         return dp.smoothed_max_divergence()  # [smoothed]
     if type(measure) is MaxDivergence:
@@ -176,4 +182,4 @@ def distance_in(d_in: Any, Q: str) -> Any:
     return found if found < limit else None  # [d-in-beyond]
 
 
-# end-proof-region: descriptors
+# end-proof-region: spaces

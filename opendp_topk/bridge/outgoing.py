@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,8 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
         the former but not the latter.
 
     Privacy:
-        The map of ``measurement``: every distance is handed on exactly. What opendp does with it is opendp's claim.
+        The map of ``measurement`` at finite d_in: every distance is handed on exactly. At d_in = inf the loss is
+        infinite, because opendp's floats include infinities, which no member of a domain here holds. What opendp does with it is opendp's claim.
 
     Raises:
         MissingExtraError: opendp is not installed.
@@ -69,9 +71,15 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
         metric_out(metric, default if Q is None else type_name("Q", Q, float)),
         measure_out(measurement.output_measure),
         function=_without_data(measurement.invoke),  # [same-function]
-        privacy_map=_without_data(lambda d_in: _loss(dp, measurement.map(d_in))),  # [same-map]
+        privacy_map=_without_data(lambda d_in: _loss(dp, _at(measurement, d_in))),  # [same-map]
         TO="ExtrinsicObject",
     )
+
+
+def _at(measurement: Measurement, d_in: Any) -> Any:
+    """The loss at ``d_in``; at an infinite distance OpenDP has members that fail here, so nothing is promised."""
+    loss = measurement.map(d_in)
+    return measurement.output_measure.infinite if d_in == math.inf else loss  # [at-infinity]
 
 
 def _loss(dp: Any, loss: Any) -> Any:

@@ -72,7 +72,11 @@ def test_bounds_of_floats_are_rounded_inward(atom: tk.AtomDomain) -> None:
         (MONOTONIC, {}, lambda: dp.linf_distance(T="i32", monotonic=True)),
         (MONOTONIC, {"T": "i64"}, lambda: dp.linf_distance(T="i64", monotonic=True)),
         (MONOTONIC, {"Q": float}, lambda: dp.linf_distance(T="f64", monotonic=True)),
-        (tk.RangeDistance(), {}, lambda: dp.user_distance("opendp_topk.RangeDistance")),
+        (
+            tk.RangeDistance(),
+            {},
+            lambda: dp.user_distance("opendp_topk.RangeDistance", descriptor="opendp_topk.RangeDistance"),
+        ),
     ],
 )
 def test_the_metric_says_the_same(metric: tk.Metric, options: dict[str, Any], expected: Any) -> None:
@@ -106,6 +110,15 @@ def test_every_loss_is_handed_on_to_the_last_bit(measure: tk.Measure, scale: Any
         assert own.map(d_in) == 0 or not sent.check(d_in, math.nextafter(own.map(d_in), 0))
 
 
+def test_nothing_is_promised_at_an_infinite_distance() -> None:
+    all_of_them = top(tk.MaxDivergence(), domain=FLOATS, k=3, release="set")
+    assert all_of_them.map(math.inf) == 0
+    sent = tk.to_opendp(all_of_them)
+    assert (sent.map(1e300), sent.map(math.inf)) == (0, math.inf)
+    profile = tk.to_opendp(top(tk.PrivacyProfile(), domain=FLOATS)).map(math.inf)
+    assert (profile.delta(0.0), profile.delta(1e9)) == (1.0, 1.0)
+
+
 def test_measures_are_those_of_opendp() -> None:
     pure = top(tk.MaxDivergence())
     for own, theirs in (
@@ -117,7 +130,7 @@ def test_measures_are_those_of_opendp() -> None:
             tk.make_approximate(top(tk.ZeroConcentratedDivergence())),
             dp.approximate(dp.zero_concentrated_divergence()),
         ),
-        (top(tk.RangeDivergence()), dp.user_divergence("opendp_topk.RangeDivergence")),
+        (top(tk.RangeDivergence()), dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence")),
     ):
         assert tk.to_opendp(own).output_measure == theirs
     assert tk.to_opendp(tk.make_approximate(pure)).map(1) == (0.5, 0.0)
