@@ -20,7 +20,7 @@ from ..metrics import LInfDistance
 from ..proof import Proof
 from .descriptors import distance_in, domain_in, library, measure_in, metric_in
 
-_MANY = 1024
+_MANY = 128
 _BITS = 80
 
 
@@ -44,7 +44,7 @@ def from_opendp(measurement: Any) -> Measurement:
 
         Under opendp's monotonic linf distance scores that move in both directions are infinitely far apart; here they
         are as far apart as a step up by a and a step down by b together, d_in = a + b. So the loss is the largest sum
-        map(a) + map(b), under zCDP (sqrt(map(a)) + sqrt(map(b)))², over all whole a and b for integers up to 1024.
+        map(a) + map(b), under zCDP (sqrt(map(a)) + sqrt(map(b)))², over all whole a and b for integers below 128.
         Beyond, and for floats, a = b = d_in is assumed, which doubles the loss and makes rho four times as large.
 
     Raises:

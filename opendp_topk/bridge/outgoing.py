@@ -33,7 +33,8 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
 
     Privacy:
         The map of ``measurement`` at finite d_in: every distance is handed on exactly. At d_in = inf the loss is
-        infinite, because opendp's floats include infinities, which no member of a domain here holds. What opendp does with it is opendp's claim.
+        infinite, because opendp's floats include infinities, which no member of a domain here holds. What opendp
+        does with a loss is opendp's claim.
 
     Raises:
         MissingExtraError: opendp is not installed.

@@ -183,10 +183,10 @@ def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
 )
 def test_steps_in_both_directions_add(measure: Any, loss: Any, sums: Any) -> None:
     made = tk.from_opendp(theirs(measure(), loss, metric=dp.linf_distance(T="i32", monotonic=True)))
-    for d_in in (0, 1, 2, 3, 4, 7, 1000, 1023):
+    for d_in in (0, 1, 2, 3, 4, 7, 100, 127):
         assert made.map(d_in) == made.map(d_in + 0.75) == sums(d_in)
     factor = 2 if measure is dp.max_divergence else 4
-    assert made.map(1024) == factor * loss(1024)
+    assert made.map(128) == factor * loss(128)
     assert made.map(2**40) == math.inf
     space = vectors("f64"), dp.linf_distance(T="f64", monotonic=True)
     real = tk.from_opendp(theirs(measure(), loss, domain=space[0], metric=space[1]))
@@ -248,7 +248,7 @@ def test_the_round_trip_of_a_monotonic_distance_loses_no_more_than_a_rounding(me
             measure, k=3, scale=scale
         )
         back = tk.from_opendp(tk.to_opendp(own))
-        for d_in in (0, 1, 2, 3, 10, 1000):
+        for d_in in (0, 1, 2, 3, 10, 100):
             assert own.map(d_in) <= back.map(d_in) <= own.map(d_in) * (1 + 4e-16)
         assert back.map(1) == own.map(1)
 
