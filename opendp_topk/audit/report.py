@@ -54,7 +54,7 @@ class Report:
             "output_measure": self.output_measure,
             "d_in": self.d_in,
             "claimed": self.claimed,
-            "loss": f"{self.loss!r} at least, {self.bound!r} at most, over {self.pairs} pairs",
+            "largest loss": f"{self.loss!r} at least, {self.bound!r} at most, over {self.pairs} pairs",
             "tightness": "-" if self.tightness is None else f"{self.tightness:.4f}",
         }
         if self.skipped:

@@ -195,7 +195,7 @@ def test_the_report_is_readable() -> None:
     rows = dict(row.strip().split("=", 1) for row in repr(report).splitlines()[1:-1])
     names = [name.strip() for name in rows]
     assert names[:2] == ["mechanism", "noise"]
-    assert {"claimed", "loss", "tightness", "witness", "alpha", "verdict", "d_in"} <= set(names)
+    assert {"claimed", "largest loss", "tightness", "witness", "alpha", "verdict", "d_in"} <= set(names)
     assert report.loss <= report.bound <= 1.01 * report.loss
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.loss = 0
@@ -245,3 +245,12 @@ def broken(scores: Any) -> dict[int, Fraction]:
 )
 def test_what_cannot_be_verified(measurement: Any, options: Any, error: type[Exception], required: str) -> None:
     raises_exactly(error, lambda: tk.audit.verify(measurement, **options), required)
+
+
+def test_a_parameter_called_loss_is_shown_beside_the_loss() -> None:
+    measurement = (tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance()) >> tk.then_canonical_top_k(
+        tk.MaxDivergence(), k=2, scale=1.0, loss="distance"
+    )
+    shown = repr(tk.audit.verify(measurement, budget=3))
+    assert "= distance" in shown
+    assert "largest loss" in shown
