@@ -12,6 +12,7 @@ from ..audit.registry import claim_digest
 from ..audit.signoffs import accept
 from ..errors import ProofError
 from . import show
+from .gauntlet import gauntlet
 from .guard import DATA, guarded
 from .proofs import document_of
 
@@ -23,16 +24,26 @@ Signoffs = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="A file of sign-offs, as `audit accept` writes it.", show_default=False),
 ]
+Gauntlet = Annotated[
+    bool,
+    typer.Option("--gauntlet", help="Plant faults in copies of the package, and see which checks notice them."),
+]
 
 
-def claims(context: typer.Context, signoffs: Signoffs = None) -> None:
+def claims(context: typer.Context, signoffs: Signoffs = None, with_faults: Gauntlet = False) -> None:
     """What every constructor claims, where it is proved, what the proof rests on, and who has signed it.
 
     Sign-offs live in a file of yours; none is shipped. A sign-off holds for the document, the code that it pins, and
     all on which it rests: when any of that changes, it has to be given anew. The exit code is 1 if a proof is stale
     or missing.
+
+    With --gauntlet some sixty faults are planted instead, each in a copy of the package, and checked for a few
+    minutes. The exit code is 1 if a fault survives.
     """
     if context.invoked_subcommand is not None:
+        return
+    if with_faults:
+        gauntlet()
         return
     found = auditing.proofs(signoffs)
     headers = ("constructor", "proof is", "rests on", "tests", "signed by")

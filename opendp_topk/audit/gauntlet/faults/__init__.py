@@ -1,0 +1,9 @@
+"""The faults, each a mistake that would break a promise."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+from . import costs, draws, edges
+
+FAULTS: tuple[Fault, ...] = costs.FAULTS + draws.FAULTS + edges.FAULTS
+"""All of them: in maps, in samplers, and around the mechanisms."""
