@@ -11,6 +11,8 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
 
 from . import audit as audit
 from .arithmetic import Intervals
+from .bridge.incoming import from_opendp
+from .bridge.outgoing import to_opendp
 from .candidates import index_candidates
 from .combinators.adaptive_composition import make_adaptive_composition, then_adaptive_composition
 from .combinators.approximate import make_approximate, make_fix_delta
@@ -40,6 +42,7 @@ from .errors import (
     DistanceError,
     DistributionError,
     EntropyError,
+    ForeignError,
     LedgerError,
     MapError,
     MissingExtraError,
@@ -101,6 +104,7 @@ __all__ = [
     "Enclosure",
     "EntropyError",
     "Exponential",
+    "ForeignError",
     "FrameDomain",
     "GroupedFrameDomain",
     "Gumbel",
@@ -148,6 +152,7 @@ __all__ = [
     "ZeroConcentratedDivergence",
     "binary_search_chain",
     "binary_search_param",
+    "from_opendp",
     "index_candidates",
     "make_adaptive_composition",
     "make_approximate",
@@ -194,4 +199,5 @@ __all__ = [
     "then_select_then_count",
     "then_user_measurement",
     "then_user_transformation",
+    "to_opendp",
 ]

@@ -27,6 +27,7 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     ├── EntropyError (OSError)             the operating system gave no randomness
     ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
     ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
+    ├── ForeignError (RuntimeError)        a function of the caller or of another library failed, or cannot be used
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
 """
@@ -133,6 +134,10 @@ class LedgerError(TopKError, OSError):
 
 class BudgetError(TopKError, ValueError):
     """A release or a query does not fit with what is left of a budget. Nothing was debited and nothing was drawn."""
+
+
+class ForeignError(TopKError, RuntimeError):
+    """A function of the caller or of another library failed in a bridge, or its release cannot be used here."""
 
 
 class ProofError(TopKError, LookupError):

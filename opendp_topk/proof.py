@@ -113,6 +113,17 @@ def region(source: str, name: str) -> str:
     Raises:
         ProofError: The file or the markers are missing.
     """
+    return "\n".join(_marked(source, name)[1]).strip("\n") + "\n"
+
+
+def first_line(source: str, name: str) -> int:
+    """The number that the first line of a region has in its file; arguments and errors are those of :func:`region`."""
+    marker, lines = _marked(source, name)
+    return marker + 1 + next((at for at, line in enumerate(lines) if line), 0)
+
+
+def _marked(source: str, name: str) -> tuple[int, list[str]]:
+    """The number of the line with the first marker, and the lines between the two."""
     path = _PACKAGE / source
     if not path.is_file():
         raise ProofError(f"a proof pins the source file {source}, which does not exist")
@@ -121,7 +132,7 @@ def region(source: str, name: str) -> str:
     stripped = [line.strip() for line in lines]
     if stripped.count(start) != 1 or stripped.count(end) != 1:
         raise ProofError(f"{source} must hold the markers {start!r} and {end!r} exactly once each")
-    return "\n".join(lines[stripped.index(start) + 1 : stripped.index(end)]).strip("\n") + "\n"
+    return stripped.index(start) + 1, lines[stripped.index(start) + 1 : stripped.index(end)]
 
 
 def digest(source: str, name: str) -> str:

@@ -5,17 +5,20 @@ from .foreign import verify_probabilities
 from .lemmas import Verdict, verify_lemmas
 from .registry import Claim, proofs
 from .report import Report, Witness
+from .search import Found, search
 from .shipped import verify_all
 from .verify import verify
 
 __all__ = [
     "Claim",
     "Estimate",
+    "Found",
     "Report",
     "Verdict",
     "Witness",
     "estimate",
     "proofs",
+    "search",
     "verify",
     "verify_all",
     "verify_lemmas",

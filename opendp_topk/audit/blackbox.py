@@ -6,21 +6,20 @@ Proof: proofs/audit/blackbox.tex
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
 from .. import _check
 from ..errors import ParameterError
 from ..measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
-from ..rendering import as_outcome
 from .bounds import concentrated, log_ratio
-from .confidence import lower_bound, upper_bound
+from .confidence import MOST_TRIALS, lower_bound, upper_bound
+from .draws import Draws
 from .events import Cells, Choice, choose
 
-_LEAST = 100
+LEAST_SAMPLES = 100
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,8 @@ def estimate(
     measure: Measure = MaxDivergence(),  # noqa: B008  (a frozen value)
     confidence: float = 0.99,
     delta: float = 0.0,
+    batched: bool = False,
+    workers: int = 1,
     progress: bool = False,
 ) -> Estimate:
     """Bound the loss of ``function`` between two neighbouring inputs from below, by sampling.
@@ -67,15 +68,19 @@ def estimate(
     It can prove that a claim is false, never that it is true.
 
     Args:
-        function: Called with ``x`` and with ``x_neighbor``; each call must be independent of all others.
-            Releases are arrays, lists, tuples or hashable values; floats are cut at quantiles.
+        function: Called with ``x`` and with ``x_neighbor``, which it must not change; each call must be independent
+            of all others. Releases are arrays, lists, tuples or hashable values; floats are cut at quantiles.
         x: An input.
         x_neighbor: A neighbouring input.
-        samples: How often the function is called on each of the two inputs, >= 100.
+        samples: How many releases are drawn on each of the two inputs, 100 to 4,000,000.
         measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` (by the Renyi
             divergence of one event) or ``Approximate(MaxDivergence())``, for which ``delta`` is given.
         confidence: With at least this probability the bound holds, in (0, 1).
         delta: Under ``Approximate(MaxDivergence())``: the delta for which epsilon is bounded, in [0, 1].
+        batched: Whether ``function(x, n)`` returns n independent releases at once, which saves calls.
+        workers: How many processes share the calls. They are forked, so more than 1 is for functions whose
+            randomness is the operating system's, as that of all measurements here is: copies of a pseudo-random
+            generator would repeat each other. That is refused where it shows.
         progress: Whether to show a bar on standard error.
 
     Returns:
@@ -85,7 +90,7 @@ def estimate(
         ParameterError: An argument is out of range or of the wrong type.
 
     Runtime:
-        2 ``samples`` calls of the function.
+        That of 2 ``samples`` calls of the function, and some microseconds for each.
 
     References:
         Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
@@ -97,22 +102,14 @@ def estimate(
         >>> found.contradicts(1.0)
         True
     """
-    _check.function("function", function)
-    if _check.count("samples", samples) < _LEAST:
-        raise ParameterError(f"samples must be at least {_LEAST}")
-    require_audited(measure)
-    alpha = 1 - float(_check.probability(confidence, "confidence"))
-    shift = float(_check.share(delta, "delta"))
-    if shift and not isinstance(measure, Approximate):
-        raise ParameterError("delta is for Approximate(MaxDivergence()) only")
-    bar = Bar(4 * (samples // 2), progress)
-    half = samples // 2
-    chosen_on = [_draw(function, value, half, bar) for value in (x, x_neighbor)]
+    alpha, shift, half = require_settings(samples, measure, confidence, delta)
+    draws = Draws(function, 4 * half, batched=batched, workers=workers, progress=progress)
+    chosen_on = [draws(value, half) for value in (x, x_neighbor)]
     cells = Cells([*chosen_on[0], *chosen_on[1]])
     seen = [Counter(map(cells, outcomes)) for outcomes in chosen_on]
-    choice = choose(measure, shift, seen[0], seen[1], _standard_errors(alpha))
-    tested = [Counter(map(cells, _draw(function, value, half, bar))) for value in (x, x_neighbor)]
-    bar.close()
+    _, choice = choose(measure, shift, seen[0], seen[1], standard_errors(alpha))
+    tested = [Counter(map(cells, draws(value, half))) for value in (x, x_neighbor)]
+    draws.close()
     return Estimate(
         measure=measure,
         lower=_bound(measure, shift, choice, tested, half, alpha),
@@ -152,43 +149,25 @@ def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
 # end-proof-region: blackbox
 
 
-def require_audited(measure: Measure) -> None:
-    """Raise unless ``measure`` is one that samples can bound."""
+def require_settings(samples: Any, measure: Measure, confidence: Any, delta: Any) -> tuple[float, float, int]:
+    """What every audit checks: alpha, delta and the size of a half, or an error."""
+    if _check.count("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
+        raise ParameterError(f"samples must be at least {LEAST_SAMPLES}")
     known = MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence(), Approximate(MaxDivergence())
     if measure not in known:
         raise ParameterError(
             "measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or "
             "Approximate(MaxDivergence())"
         )
+    alpha = 1 - float(_check.probability(confidence, "confidence"))
+    if not 0 < alpha < 1:
+        raise ParameterError("confidence must differ from 0 and from 1 by at least 2^-53")
+    shift = float(_check.share(delta, "delta"))
+    if shift and not isinstance(measure, Approximate):
+        raise ParameterError("delta is for Approximate(MaxDivergence()) only")
+    return alpha, shift, int(samples) // 2
 
 
-def _draw(function: Callable[[Any], Any], value: Any, count: int, bar: Bar) -> list[Hashable]:
-    return [as_outcome(function(value)) for _ in bar.steps(count)]
-
-
-def _standard_errors(alpha: float) -> float:
+def standard_errors(alpha: float) -> float:
     """About as many standard errors as a bound at level alpha / 2 is away; only the choice of events uses it."""
     return math.sqrt(2 * math.log(2 / alpha))
-
-
-class Bar:
-    """A bar of progress on standard error, drawn at most a hundred times."""
-
-    def __init__(self, total: int, shown: bool) -> None:
-        self._total, self._done, self._shown = total, 0, shown
-        self._stride = max(1, total // 100)
-
-    def steps(self, count: int) -> Iterator[None]:
-        """Count ``count`` steps while the caller takes them."""
-        for _ in range(count):
-            yield
-            self._done += 1
-            if self._shown and self._done % self._stride == 0:
-                share = self._done / self._total
-                sys.stderr.write(f"\raudit [{'#' * round(30 * share):<30}] {share:4.0%}")
-                sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line."""
-        if self._shown:
-            sys.stderr.write("\n")

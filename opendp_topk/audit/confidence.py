@@ -5,18 +5,21 @@ Proof: proofs/audit/blackbox.tex
 
 from __future__ import annotations
 
+import functools
 import math
 
 import mpmath
 import numpy as np
 
 # proof-region: confidence
+MOST_TRIALS = 2_000_000
 _DIGITS = 40
-_SLACK = 1e-9
+_SLACK = 2e-9
 _STEPS = 200
 _BLOCK = 4096
 
 
+@functools.lru_cache(maxsize=4096)
 def lower_bound(hits: int, trials: int, alpha: float) -> float:
     """A number that exceeds the probability of a hit with odds of at most ``alpha``, whatever it is."""
     if hits == 0:

@@ -5,6 +5,7 @@ Whatever is chosen here, the bounds that follow are valid; a bad choice only mak
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -34,34 +35,48 @@ class Choice:
 
 
 class Cells:
-    """A map from outcomes to cells: floats are cut at quantiles of the samples, all else is kept."""
+    """A map from outcomes to cells: floats are cut at quantiles of the samples, all else is kept, NaN too.
+
+    Where a place holds few different floats, each is a cell of its own.
+    """
 
     def __init__(self, outcomes: Sequence[Hashable]) -> None:
-        leaves = [_leaves(outcome) for outcome in outcomes]
-        positions = sorted({i for row in leaves for i, leaf in enumerate(row) if isinstance(leaf, float)})
-        count = 64 if len(positions) <= 1 else int(max(2.0, min(64.0, (len(leaves) / 100) ** (1 / len(positions)))))
-        self._cuts = {
-            i: np.unique(
-                np.quantile([row[i] for row in leaves if i < len(row)], np.arange(1, count) / count, method="nearest")
-            )
-            for i in positions
-        }
+        places: dict[int, list[float]] = {}
+        for outcome in outcomes:
+            for i, leaf in enumerate(_leaves(outcome)):
+                if isinstance(leaf, float):
+                    places.setdefault(i, []).append(leaf)
+        count = 64 if len(places) <= 1 else int(max(2.0, min(64.0, (len(outcomes) / 100) ** (1 / len(places)))))
+        self._cuts = {i: _cuts([leaf for leaf in leaves if leaf == leaf], count) for i, leaves in places.items()}
 
     def __call__(self, outcome: Hashable) -> Hashable:
         if not self._cuts:
             return outcome
-        leaves = _leaves(outcome)
         return tuple(
-            int(np.searchsorted(self._cuts[i], leaf)) if i in self._cuts else leaf for i, leaf in enumerate(leaves)
+            (bisect_left(self._cuts[i], leaf) if leaf == leaf else None,)
+            if isinstance(leaf, float) and i in self._cuts
+            else leaf
+            for i, leaf in enumerate(_leaves(outcome))
         )
 
 
-def choose(measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float) -> Choice:
-    """The events that show the largest loss, ``z`` standard errors to the safe side."""
+def _cuts(values: list[float], count: int) -> list[float]:
+    """At most ``count`` ends of cells; a cell reaches from the end before it, exclusive, to its own."""
+    ends = np.unique(values)
+    if len(ends) > count:
+        ends = np.unique(np.quantile(values, np.arange(1, count) / count, method="nearest"))
+    return [float(end) for end in ends]
+
+
+def choose(
+    measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
+) -> tuple[float, Choice]:
+    """The largest loss that events show, ``z`` standard errors to the safe side, and these events."""
     plain = _best(measure, delta, first, second, z)
     swapped = _best(measure, delta, second, first, z)
     swap = swapped[0] > plain[0]
-    return replace((swapped if swap else plain)[1], swapped=swap)
+    loss, choice = swapped if swap else plain
+    return loss, replace(choice, swapped=swap)
 
 
 def _best(

@@ -10,8 +10,8 @@ from .. import audit as auditing
 from .. import proof
 from ..audit.registry import claim_digest
 from ..audit.signoffs import accept
-from ..errors import ProofError
-from . import show
+from ..errors import ParameterError, ProofError
+from . import pages, show
 from .gauntlet import gauntlet
 from .guard import DATA, guarded
 from .proofs import document_of
@@ -30,20 +30,43 @@ Gauntlet = Annotated[
 ]
 
 
-def claims(context: typer.Context, signoffs: Signoffs = None, with_faults: Gauntlet = False) -> None:
+def claims(
+    context: typer.Context,
+    signoffs: Signoffs = None,
+    with_faults: Gauntlet = False,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Write a report for a browser into this folder.", show_default=False),
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="With --html: build the proofs as PDFs, too (needs TeX).")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --html: write into a folder that is not empty.")] = False,
+    budget: Annotated[
+        int, typer.Option(min=1, help="With --html: pairs of neighbours that the verifier tries for each map.")
+    ] = 12,
+) -> None:
     """What every constructor claims, where it is proved, what the proof rests on, and who has signed it.
 
     Sign-offs live in a file of yours; none is shipped. A sign-off holds for the document, the code that it pins, and
     all on which it rests: when any of that changes, it has to be given anew. The exit code is 1 if a proof is stale
     or missing.
 
+    With --html the exact verifier is run, too, and all is written as pages that need no network: index.html is the
+    first. That takes about two minutes, and twice as long with --pdf.
+
     With --gauntlet some sixty faults are planted instead, each in a copy of the package, and checked for a few
     minutes. The exit code is 1 if a fault survives.
     """
     if context.invoked_subcommand is not None:
         return
+    pages.require_html(html, pdf=pdf, force=force)
+    if with_faults and html is not None:
+        raise ParameterError("--gauntlet and --html are two commands: give one of them")
     if with_faults:
         gauntlet()
+        return
+    if html is not None:
+        if not pages.write(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
+            raise typer.Exit(DATA)
         return
     found = auditing.proofs(signoffs)
     headers = ("constructor", "proof is", "rests on", "tests", "signed by")

@@ -35,7 +35,7 @@ def compared(request: Request, alpha: float, proxy: Scores | None) -> list[Row]:
     """The mechanisms that can give the release, the best first."""
     exactly, _ = promises.sure(alpha)
     rows = []
-    for mechanism in able(request.k, request.release):
+    for mechanism in able(request.k, request.n_candidates, request.release):
         one = replace(request, mechanism=mechanism.name)
         measurement = one.planned()
         success = None if proxy is None else one.success(measurement, proxy)

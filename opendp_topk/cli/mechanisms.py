@@ -12,6 +12,7 @@ from ..measurements.canonical_top_k import then_canonical_top_k
 from ..measurements.exponential_mechanism import then_exponential_mechanism
 from ..measurements.joint_top_k import then_joint_top_k
 from ..measurements.lipschitz_top_k import then_lipschitz_top_k
+from ..measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
 from ..measurements.peeled_top_k import then_peeled_top_k
 from ..measurements.permute_and_flip import then_permute_and_flip
 from ..measurements.report_noisy_top_k import then_report_noisy_top_k
@@ -32,7 +33,8 @@ class Mechanism:
     ``words`` describes it, with parameters of the measurement in braces, and ``then`` is its constructor, which is
     given ``options`` besides k, the scale and the release. ``most`` is the largest k, and ``counted`` the constructor
     that adds noisy counts of the winners, where there is one. ``ranked`` says whether the accuracy theorem speaks of
-    every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases.
+    every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases;
+    ``led`` whether each winner's lead over the next is released with it.
     """
 
     name: str
@@ -44,11 +46,14 @@ class Mechanism:
     counted: Then | None = None
     ranked: bool = True
     numbered: bool = False
+    led: bool = False
 
-    def refusal(self, k: int, release: str, counts: bool) -> str | None:
+    def refusal(self, k: int, n_candidates: int, release: str, counts: bool) -> str | None:
         """The options to change if it cannot release this, or None."""
         if self.most is not None and k > self.most:
             return f"use --k {self.most}"
+        if self.led and k >= n_candidates:
+            return "use a --k below the number of candidates"
         if release not in self.releases:
             return f"use --release {self.releases[0]}"
         if counts and self.counted is None:
@@ -65,6 +70,7 @@ class Mechanism:
 
 _SUMS = "independent {noise} noise on each count of distinct users; the k largest sums win"
 _SETS = "one choice among all sets of k, by the counts next to the boundary of the set, with {noise} noise"
+_LEADS = f"{_SUMS}, and the lead of each over the next is released"
 _PEELS = "k choices of one item, each among those left, by {choice}"
 _ODDS = "one choice, with odds proportional to exp(count / scale)"
 _FLIP = "one choice, the largest of the counts with independent exponential noise"
@@ -81,6 +87,7 @@ TABLE = (
     Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
+    Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, then_noisy_top_k_with_gaps, led=True),
     Mechanism("lipschitz_gumbel", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Gumbel()}),
     Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, _EXPONENTIAL),
     Mechanism("lipschitz_half_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": HalfLogistic()}),
@@ -90,9 +97,9 @@ TABLE = (
 NAMES = tuple(row.name for row in TABLE)
 
 
-def able(k: int, release: str, counts: bool = False) -> list[Mechanism]:
+def able(k: int, n_candidates: int, release: str, counts: bool = False) -> list[Mechanism]:
     """The mechanisms that can release this, in the order of the table."""
-    return [row for row in TABLE if row.refusal(k, release, counts) is None]
+    return [row for row in TABLE if row.refusal(k, n_candidates, release, counts) is None]
 
 
 def default(release: str, counts: bool) -> str:
@@ -100,7 +107,7 @@ def default(release: str, counts: bool) -> str:
     return "canonical" if release == "set" and not counts else "report_noisy_top_k"
 
 
-def chosen(name: str, k: int, release: str, counts: bool) -> Mechanism:
+def chosen(name: str, k: int, n_candidates: int, release: str, counts: bool) -> Mechanism:
     """The mechanism of this name.
 
     Raises:
@@ -109,9 +116,9 @@ def chosen(name: str, k: int, release: str, counts: bool) -> Mechanism:
     if name not in NAMES:
         raise ParameterError(f"--mechanism must be one of {', '.join(NAMES)}")
     row = TABLE[NAMES.index(name)]
-    change = row.refusal(k, release, counts)
+    change = row.refusal(k, n_candidates, release, counts)
     if change is not None:
-        others = [other.name for other in able(k, release, counts)]
+        others = [other.name for other in able(k, n_candidates, release, counts)]
         one_of = "one of " if len(others) > 1 else ""
         raise ParameterError(
             f"--mechanism {name} cannot give this release: {change}, or choose {one_of}{', '.join(others)}"

@@ -107,12 +107,14 @@ def _as_json(record: dict[str, Any], *, ensure_ascii: bool = False) -> str:
 
 
 def _as_csv(record: dict[str, Any]) -> str:
-    """One line an item under a header: rank (of a ranking), item, count (where counts were released)."""
+    """One line an item under a header: rank (of a ranking), item, count or gap (where released)."""
     columns = {"item": record["items"]}
     if record["release"] == "ranking":
         columns = {"rank": range(1, len(record["items"]) + 1), **columns}
     if "counts" in record:
         columns["count"] = record["counts"]
+    if "gaps" in record:
+        columns["gap"] = record["gaps"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

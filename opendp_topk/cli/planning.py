@@ -49,7 +49,7 @@ class Request:
     def row(self) -> Mechanism:
         """The mechanism that is asked for, or the default."""
         name = default(self.release, self.counts) if self.mechanism is None else self.mechanism
-        return chosen(name, self.k, self.release, self.counts)
+        return chosen(name, self.k, self.n_candidates, self.release, self.counts)
 
     def on(self, count: Transformation, scale: float) -> Measurement:
         """The selection with this scale, behind ``count``."""

@@ -26,16 +26,19 @@ def version() -> str:
 
 @dataclass(frozen=True)
 class Winners:
-    """The items that were released, in order, and a noisy count of each where counts were asked for."""
+    """The items that were released, in order, and with each a noisy count or a noisy lead where the release has one."""
 
     items: list[Any]
     counts: list[int] | None = None
+    gaps: list[float] | None = None
 
     @classmethod
     def of(cls, released: Any) -> Winners:
-        """What a measurement released: one item, a list of items, or a tuple of both lists."""
+        """What a measurement released: one item, a list of items, or a tuple of items and counts or gaps."""
         if hasattr(released, "counts"):
-            return cls(released.indices, [int(count) for count in released.counts])
+            return cls(released.indices, counts=[int(count) for count in released.counts])
+        if hasattr(released, "gaps"):
+            return cls(released.indices, gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
         return cls(released if isinstance(released, list) else [released])
 
 
@@ -53,6 +56,7 @@ def record(winners: Winners, measurement: Measurement, request: Request) -> dict
         "format": FORMAT,
         "items": winners.items,
         **({} if winners.counts is None else {"counts": winners.counts}),
+        **({} if winners.gaps is None else {"gaps": winners.gaps}),
         "release": request.release,
         "measure": type(measurement.output_measure).__name__,
         "symbol": measurement.output_measure.symbol,

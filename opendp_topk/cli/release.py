@@ -84,8 +84,9 @@ def release(
 ) -> None:
     """Release the k items that most users have.
 
-    Only the items are released, and with --counts a noisy count of each; never an exact count. The noise is the
-    least that meets the privacy target. A user counts once for an item, however many rows say so.
+    Only the items are released, and with --counts a noisy count of each; never an exact count. The mechanism
+    noisy_top_k_with_gaps adds by how much each leads the next. The noise is the least that meets the privacy
+    target. A user counts once for an item, however many rows say so.
 
     \b
     Example:
@@ -156,15 +157,17 @@ def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale
 
 def show_release(winners: Winners, measurement: Measurement, request: Request) -> None:
     """Print the release for people."""
-    ranked, counts = request.release == "ranking", winners.counts
+    ranked, counts, gaps = request.release == "ranking", winners.counts, winners.gaps
     headers = [
         *(["rank"] if ranked else []),
         *(["noisy count"] if counts is not None else []),
+        *(["noisy lead"] if gaps is not None else []),
         "item" if ranked else "items, in the order of the candidates",
     ]
     columns = [
         *([map(str, range(1, request.k + 1))] if ranked else []),
         *([map(str, counts)] if counts is not None else []),
+        *([(f"{gap:.6g}" for gap in gaps)] if gaps is not None else []),
         map(show.item, winners.items),
     ]
     show.table(headers, zip(*columns, strict=True), right=range(len(columns) - 1))

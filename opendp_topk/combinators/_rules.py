@@ -16,7 +16,15 @@ from ..arithmetic import exact
 from ..core import Measurement
 from ..domains import Domain
 from ..errors import CapacityError, ParameterTypeError, SpaceError
-from ..measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence, bounds_range
+from ..measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+    bounds_range,
+)
 from ..metrics import Metric
 
 _OUTCOMES = 1_000_000
@@ -28,8 +36,10 @@ def require_rule(measure: Any) -> Measure:
     inner = measure.measure if isinstance(measure, Approximate) else measure
     if isinstance(inner, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):  # [measures]
         return measure  # type: ignore[no-any-return]
+    hint = ": curves do not add up, so fix a delta of each part first, with make_fix_delta"
     raise ParameterTypeError(
         "output_measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or Approximate of one"
+        + (hint if measure == PrivacyProfile() else "")
     )
 
 

@@ -7,6 +7,7 @@ Proof: proofs/distributions/success.tex
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +29,7 @@ _CLIP = 80.0
 _FLOOR = 2.0**-400
 _TAIL = 2.0**-50
 _MOST_STEPS = 10**6
+_MOST_CELLS = 2**23
 
 
 # proof-region: success
@@ -121,9 +123,20 @@ def _enclosed(noise: Noise, b: Floats, groups: Groups, k: int) -> tuple[float, f
         pair = np.maximum(none, _FLOOR), np.maximum(rate * (high / low), _FLOOR)
         return np.asarray(exits.rate(groups, law, pair, _FLOOR) / low * (1 + count))  # [greatest]
 
-    lower, upper = integral(ends, values, greatest)
+    lower, upper = integral(ends, _in_pieces(values, len(near)), _in_pieces(greatest, len(near)))
     tail = 0.0 if last < 1 else _tail(noise, b, crowd, rest[~many], k)  # [tail]
     return lower, upper + head + tail
+
+
+def _in_pieces(function: Callable[..., Any], rows: int) -> Callable[..., Any]:
+    """The same function of arrays of points, at so few points at a time that an array of ``rows`` rows is not large."""
+    size = max(1, _MOST_CELLS // max(1, rows))
+
+    def whole(*points: Floats) -> Any:
+        parts = [function(*(array[i : i + size] for array in points)) for i in range(0, len(points[0]), size)]
+        return np.concatenate(parts, axis=-1)  # [pieces]
+
+    return whole
 
 
 def _tail(noise: Noise, b: Floats, crowd: Crowd, near: Floats, k: int) -> float:

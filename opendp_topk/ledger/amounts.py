@@ -55,7 +55,7 @@ def distance_up(measure: Measure, value: Amount) -> Any:
 
 def left(measure: Measure, budget: Amount, spent: Amount) -> Any:
     """What of ``budget`` is left, each number rounded down."""
-    return _distance(measure, tuple(round_down(one - other) for one, other in zip(budget, spent, strict=True)))
+    return _distance(measure, tuple(abs(round_down(one - other)) for one, other in zip(budget, spent, strict=True)))
 
 
 def _distance(measure: Measure, parts: tuple[float, ...]) -> Any:

@@ -17,7 +17,9 @@ from ..core import Measurement
 from ..errors import BudgetError, DistanceError, ParameterError, SpaceError
 from ..measures import Measure
 from .amounts import MEASURES, Amount, amount, distance_up, fits, from_text, left, require_additive, to_text, total
-from .store import Store, create, damaged
+from .creation import create
+from .failures import damaged
+from .store import Store
 
 
 class Entry(NamedTuple):
@@ -40,7 +42,10 @@ class Ledger:
 
     The promise is about releases made through the ledger, and about the file as it is: the total of all of them is
     within the budget. It does not cover a file that was deleted, or replaced by an older copy. The file must lie on
-    a file system whose locks work; SQLite keeps two more files beside it while it is in use, which belong to it.
+    a local file system whose locks work, under one name (a symbolic link to it is the same ledger, a hard link is
+    refused). SQLite keeps two more files beside it while it is in use, which belong to it. A process that uses the
+    ledger must not open the file in another way, not even to copy it: closing it again would drop the locks, and the
+    next debit may be refused until the ledger is opened again.
 
     Args:
         path: The file. It is created if it does not exist and a budget is given.
@@ -54,7 +59,8 @@ class Ledger:
         LedgerError: The file is damaged, is no ledger, has a newer format, or cannot be read or written. It is left
             as it was.
 
-    Thread safety: one object may be used from several threads, and after a fork from both processes.
+    Thread safety: one object may be used from several threads, and after ``os.fork`` (or ``multiprocessing``) from
+    both processes; the fork waits for debits that are being written.
 
     Proof: proofs/ledger/ledger.tex
 
@@ -76,7 +82,7 @@ class Ledger:
             raise ParameterError("give budget and measure together, or neither to open a ledger that exists")
         if not isinstance(path, str | os.PathLike) or not str(os.fspath(path)):
             raise ParameterError("path must be the name of a file")
-        where = Path(os.path.abspath(os.fspath(path)))
+        where = Path(os.path.realpath(os.fspath(path)))
         wanted = None if measure is None else _wanted(budget, measure)
         if wanted is not None and not where.exists():
             create(where, to_text(wanted[0]), repr(wanted[1]))

@@ -133,9 +133,12 @@ def make_noisy_top_k_with_gaps(
         )  # [check-k]
     sign = 1 if optimize == "max" else -1  # [sign]
 
-    def function(scores: NDArray[Any]) -> RankingWithGaps:
+    def check_length(scores: NDArray[Any]) -> None:
         if k >= len(scores):
             raise DataLengthError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
+
+    def function(scores: NDArray[Any]) -> RankingWithGaps:
+        check_length(scores)
         if tau == 0:
             return RankingWithGaps(*noiseless_top_k_with_gaps(scores, k, sign=sign))  # [exact-gaps]
         return RankingWithGaps(*top_k_with_gaps(scores, tau, noise, k, sign=sign))  # [sample]
@@ -148,10 +151,16 @@ def make_noisy_top_k_with_gaps(
             return output_measure.infinite  # [no-noise]
         return _loss(output_measure, noise, k, size, exact(range_distance) / tau)  # [loss]
 
+    def success(scores: NDArray[Any], event: str) -> tuple[float, float]:
+        assert ranking.success_bound is not None
+        check_length(scores)
+        return ranking.success_bound(scores, event)  # [success]
+
     return replace(
         ranking,
         function=function,
         privacy_map=privacy_map,
+        success_bound=success,
         parameters={
             "mechanism": "noisy_top_k_with_gaps",
             **{name: ranking.parameters[name] for name in ("noise", "k", "scale", "optimize")},

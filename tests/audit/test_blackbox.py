@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -121,12 +122,32 @@ def test_outcomes_of_every_shape() -> None:
     assert cells((1, 0.1)) != cells((1, 9.0))
 
 
+def test_a_place_may_hold_floats_and_other_things() -> None:
+    cells = Cells([0.5, None, math.nan, math.inf, -math.inf, "none", 3])
+    kinds = [0.5, None, math.nan, math.inf, -math.inf, "none", 3]
+    assert len({cells(kind) for kind in kinds}) == len(kinds)
+    assert cells(math.nan) == cells(float("nan"))
+
+
+def test_few_different_floats_are_kept_apart() -> None:
+    """However rare one of them is: a release that occurs on one side only would else hide beside its neighbour."""
+    found = estimate(lambda x, n: [0.0] * (n - n // 50 * x) + [1e-9] * (n // 50 * x), 0, 1, samples=4000, batched=True)
+    assert found.distinct_outcomes == 2
+    assert found.lower > 1
+
+
+def test_a_release_of_nan_shows() -> None:
+    source = random.Random(8)
+    found = estimate(lambda x: math.nan if x and source.random() < 0.05 else source.random(), 0, 1, samples=4000)
+    assert found.lower > 1
+
+
 def test_events_are_the_most_telling_ones() -> None:
     first, second = Counter(a=900, b=90, c=10), Counter(a=500, b=300, c=200)
-    choice = choose(PURE, 0.0, first, second, 2.0)
+    _, choice = choose(PURE, 0.0, first, second, 2.0)
     assert choice.swapped
     assert choice.high == {"c"}
-    both = choose(RANGE, 0.0, first, second, 2.0)
+    _, both = choose(RANGE, 0.0, first, second, 2.0)
     assert {both.high, both.low} == {frozenset("c"), frozenset("a")}
 
 
@@ -153,11 +174,14 @@ def test_contradicts_compares_in_the_measure() -> None:
     ("arguments", "kind"),
     [
         ({"samples": 99}, tk.ParameterError),
+        ({"samples": 4_000_001}, tk.ParameterError),
         ({"samples": 1e5}, tk.ParameterTypeError),
         ({"measure": "pure"}, tk.ParameterError),
         ({"measure": tk.Approximate(ZCDP)}, tk.ParameterError),
         ({"confidence": 1.0}, tk.ParameterError),
         ({"confidence": 0}, tk.ParameterError),
+        ({"confidence": 1e-20}, tk.ParameterError),
+        ({"confidence": 1 - Fraction(1, 10**30)}, tk.ParameterError),
         ({"delta": 0.1}, tk.ParameterError),
         ({"delta": -0.1, "measure": APPROXIMATE}, tk.ParameterError),
     ],
@@ -174,5 +198,7 @@ def test_the_bar_reaches_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     estimate(lambda x: x, 0, 1, samples=200, progress=True)
     shown = capsys.readouterr().err
     assert shown.endswith("100%\n")
+    estimate(lambda x: x, 0, 1, samples=211, progress=True)
+    assert capsys.readouterr().err.endswith("100%\n")
     assert estimate(lambda x: x, 0, 0, samples=200).lower == 0.0
     assert capsys.readouterr().err == ""

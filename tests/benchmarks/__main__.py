@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.samplers.tables import table
 
 from ..concepts.own_noises import NOISES
-from . import bench_count, bench_ledger
+from . import bench_audit, bench_count, bench_ledger
 from .timing import best_of_batches, medians, readable, row, seconds
 
 
@@ -96,6 +96,7 @@ def named() -> Iterator[str]:
     cases = {
         "exponential mechanism": tk.then_exponential_mechanism(pure, scale=10.0),
         "permute-and-flip": tk.then_permute_and_flip(pure, scale=10.0),
+        "peeled exponential, k = 10": tk.then_peeled_top_k(pure, k=10, scale=10.0, mechanism="exponential"),
         "peeled permute-and-flip, k = 10": tk.then_peeled_top_k(pure, k=10, scale=10.0, mechanism="permute_and_flip"),
     }
     for noise in (tk.HalfLogistic(), tk.Laplace(), tk.Logistic(), NOISES["AsymmetricLaplace"]):
@@ -147,6 +148,30 @@ def success() -> Iterator[str]:
                     lambda m=measurement, x=zipf, e=event: m.success_probability(x, e), batch=1, turns=3
                 )
                 yield row(f"success, d = {power}, k = {k}, Zipf, {name}, {event}", duration)
+
+
+def success_of_sets() -> Iterator[str]:
+    """The same by sums over classes of subsets and over loss levels."""
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    uniform = np.random.default_rng(4).integers(0, 10**5 + 1, 10**4)
+    zipf = (1e6 / np.arange(1, 20_001)).astype(np.int64)
+    pure = tk.MaxDivergence()
+    cases = {
+        "canonical, d = 2·10^4, k = 1000, Gumbel": (tk.then_canonical_top_k(pure, k=1000, scale=0.05), zipf),
+        "canonical, d = 2·10^4, k = 10, Exponential": (
+            tk.then_canonical_top_k(pure, k=10, scale=1000.0, noise=tk.Exponential()),
+            zipf,
+        ),
+        "joint set, d = 10^4, k = 10": (tk.then_joint_top_k(pure, k=10, scale=5.0, release="set"), uniform),
+        "joint ranking, d = 10^4, k = 10": (tk.then_joint_top_k(pure, k=10, scale=5.0), uniform),
+    }
+    for name, (partial, x) in cases.items():
+        measurement = space >> partial
+        for event in ("exact", "good"):
+            duration = best_of_batches(
+                lambda m=measurement, x=x, e=event: m.success_probability(x, e), batch=1, turns=3
+            )
+            yield row(f"success, {name}, {event}", duration)
 
 
 def counts() -> Iterator[str]:
@@ -204,12 +229,13 @@ def own_noise() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    ours = (first_call, own_noise, alone, named, canonical, joint, success, counts, accounting)
+    ours = (first_call, own_noise, alone, named, canonical, joint, success, success_of_sets, counts, accounting)
     for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
-    for line in bench_ledger.rows():
-        print(line, flush=True)
+    for bench in (bench_ledger, bench_audit):
+        for line in bench.rows():
+            print(line, flush=True)
     for name, duration in bench_count.rows():
         print(f"{name:<58} {readable(duration):>10}", flush=True)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import opendp_topk as tk
+from opendp_topk.audit import shipped
 
 from .conftest import Command
 
@@ -39,3 +43,36 @@ def test_what_cannot_be_signed(command: Command, tmp_path: Path) -> None:
     command("audit", "accept", "core/chaining", "--by", "Ada", "--file", tmp_path).complains(1, "sign-off")
     assert list(tmp_path.iterdir()) == []
     command("audit", "--signoffs", tmp_path / "none.toml").complains(1, "sign-offs")
+
+
+def test_the_report_is_written_and_summed_up(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [one for one in shipped.examples() if one.constructor == "make_permute_and_flip"]
+    monkeypatch.setattr(shipped, "examples", lambda: iter(few))
+    folder = tmp_path / "report"
+    result = command("audit", "--html", folder, "--budget", 2)
+    assert (result.code, result.err) == (0, "")
+    assert result.field("report") == f"{folder}/index.html"
+    assert result.field("verified") == f"{len(few)} maps, of which 0 refuted"
+    assert (folder / "index.html").is_file()
+    command("audit", "--html", folder).complains(2, "not empty", "--force")
+    wrong = [replace(few[0], measurement=replace(few[0].measurement, privacy_map=lambda d_in: 0.25 * d_in))]
+    monkeypatch.setattr(shipped, "examples", lambda: iter(wrong))
+    refuted = command("audit", "--html", folder, "--budget", 2, "--force")
+    assert refuted.code == 1
+    assert refuted.field("verified") == "1 maps, of which 1 refuted"
+
+
+def test_options_of_the_report_need_the_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    command("audit", "--pdf").complains(2, "--pdf", "--html")
+    command("audit", "--force").complains(2, "--force", "--html")
+    assert command("audit", "--html", "x", "--budget", 0).code == 2
+
+
+def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "examples", lambda: iter([]))
+    monkeypatch.setattr("opendp_topk.cli.pages.tex_is_missing", lambda: "install it")
+    monkeypatch.setattr("opendp_topk.audit.latex.tex_is_missing", lambda: "install it")
+    result = command("audit", "--html", tmp_path / "report", "--pdf")
+    assert result.code == 0
+    assert "as LaTeX only: install it" in " ".join(result.err.split())
+    assert not (tmp_path / "report" / "pdf").exists()

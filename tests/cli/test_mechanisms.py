@@ -91,6 +91,8 @@ def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> 
         (("--mechanism", "permute_and_flip", "--release", "set"), ("use --k 1, or",), ("canonical_exponential",)),
         (("--mechanism", "canonical", "--counts", "--release", "set"), ("leave --counts out, or",), ("report_noisy",)),
         (("--mechanism", "lipschitz_gumbel", "--counts"), ("leave --counts out, or",), ("report_noisy_top_k",)),
+        (("--mechanism", "noisy_top_k_with_gaps", "--counts"), ("leave --counts out, or",), ("report_noisy_top_k",)),
+        (("--mechanism", "noisy_top_k_with_gaps", "--release", "set"), ("use --release ranking, or",), ("canonical",)),
     ],
 )  # fmt: skip
 def test_a_mechanism_that_cannot_is_refused_with_what_to_change(
@@ -126,6 +128,36 @@ def test_a_count_goes_with_each_item(command: Command, library: Library) -> None
     shown = command(*library.release(*options, "--release", "set"))
     assert shown.out.splitlines()[2].split(None, 1)[0] == str(LOANS[in_order[0]])
     assert "counts with probability at least 95 %, every noisy count is exactly the true count" in shown.flat
+
+
+def test_a_lead_goes_with_each_item(command: Command, library: Library) -> None:
+    options = "--epsilon", 10**9, "--mechanism", "noisy_top_k_with_gaps"
+    tallies = sorted((LOANS.get(book, 0) for book in CANDIDATES), reverse=True)
+    leads = [tallies[t] - tallies[t + 1] for t in range(3)]
+    shown = command(*library.release(*options))
+    lines = [line.split(None, 2) for line in shown.out.splitlines()]
+    assert " ".join(lines[0]).split() == ["rank", "noisy", "lead", "item"]
+    assert [[*line[:2], line[2].strip()] for line in lines[2:5]] == [
+        [str(t + 1), str(leads[t]), BEST[t]] for t in range(3)
+    ]
+    record = record_of(command(*library.release(*options, "--out", "-")).out)
+    assert record["items"] == BEST[:3]
+    assert record["gaps"] == pytest.approx(leads, abs=1e-3)
+    assert record["gaps"] != leads
+    assert "counts" not in record
+    table = library.folder / "leads.csv"
+    command(*library.release(*options, "--out", table))
+    assert table.read_text(encoding="utf-8").splitlines()[0] == "rank,item,gap"
+
+
+def test_leads_need_a_runner_up(command: Command) -> None:
+    everyone = "plan", "--k", 4, "--candidates", 4, "--rho", 1
+    named = command(*everyone, "--mechanism", "noisy_top_k_with_gaps")
+    named.complains(2, "cannot give this release: use a --k below the number of candidates, or choose one of")
+    compared = command(*everyone, "--compare")
+    assert compared.code == 0
+    assert "noisy_top_k_with_gaps" not in compared.out
+    assert "noisy_top_k_with_gaps" in command("plan", "--k", 3, "--candidates", 4, "--rho", 1, "--compare").out
 
 
 def test_counts_are_noisy(command: Command, library: Library) -> None:

@@ -196,6 +196,43 @@ def test_measures_without_a_rule_are_refused(measure: tk.Measure) -> None:
     )
 
 
+def test_curves_are_refused_with_advice_that_works() -> None:
+    profile = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=4.0)
+    for call in (
+        lambda: tk.make_composition([profile, profile]),
+        lambda: tk.make_adaptive_composition(*COUNTS, tk.PrivacyProfile(), d_in=1, d_mids=[profile.map(1)]),
+        lambda: tk.make_fully_adaptive_composition(*COUNTS, tk.PrivacyProfile()),
+    ):
+        raises_exactly(tk.ParameterTypeError, call, "output_measure must be", "make_fix_delta")
+    epsilon, delta = tk.make_fix_delta(profile, delta=1e-6).map(1)
+    both = tk.make_composition([tk.make_fix_delta(profile, delta=1e-6)] * 2)
+    assert both.map(1) == (2 * epsilon, 2 * delta)
+
+
+def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:
+    """Accuracy, success and the number of candidates are statements about one selection; the labels are kept."""
+    labelled = (
+        COUNTS
+        >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=0.01)
+        >> tk.index_candidates(["a", "b", "c"])
+    )
+    assert labelled.n_candidates == 3
+    assert labelled.accuracy(3) > 0
+    assert labelled.success_probability([1, 2, 3]).lower > 0.9
+    size = labelled.input_domain
+    best = tk.make_exponential_mechanism(size, COUNTS[1], tk.MaxDivergence(), scale=0.01)
+    both = tk.make_composition([labelled, best])
+    raises_exactly(tk.NotDeclaredError, lambda: both.accuracy(3), "no accuracy")
+    raises_exactly(tk.NotDeclaredError, lambda: both.success_probability([1, 2, 3]), "no probability of success")
+    assert both.n_candidates is None
+    assert not both.scores_input
+    x = [0, 1000, 2000]
+    assert both(x) == (["c", "b"], 2)
+    law = both.distribution(x)
+    assert max(law, key=law.__getitem__) == (("c", "b"), 2)
+    assert len(law) == 6 * 3
+
+
 def test_queryables_that_it_releases_are_closed() -> None:
     talk = COUNTS >> tk.then_adaptive_composition(tk.MaxDivergence(), d_in=1, d_mids=[1.0])
     queryable, choice = tk.make_composition([talk, geometric_choice()])([1, 2])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.distributions import success
+from opendp_topk.distributions import exits, success
 from opendp_topk.errors import CapacityError
 from opendp_topk.success import EVENTS, ranks
 from tests.concepts.sentinels import raises_exactly
@@ -148,6 +148,22 @@ def test_extreme_scores_and_scales(noise: Any) -> None:
     with mpmath.workdps(40):
         law = lipschitz(noise, 1, 1).distribution([1, 0, -60])
         assert abs(lipschitz(noise, 1, 1).success_probability(big).lower - law[0,]) < 1e-9
+
+
+def test_many_winners_are_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No array holds more than a bounded number of (candidate, point) pairs, and the bounds do not depend on it."""
+    scores, k, noise = np.random.default_rng(6).integers(0, 10**5, 1000), 60, tk.Laplace()
+    whole = success.probability(noise, scores, Fraction(3), k, 1, k, k)
+    largest, rate = [0], exits.rate
+
+    def watched(groups: Any, law: Any, *options: Any) -> Any:
+        largest[0] = max(largest[0], law.rate.size)
+        return rate(groups, law, *options)
+
+    monkeypatch.setattr(exits, "rate", watched)
+    monkeypatch.setattr(success, "_MOST_CELLS", 2**15)
+    assert success.probability(noise, scores, Fraction(3), k, 1, k, k) == whole
+    assert 2**14 < largest[0] <= 2**15
 
 
 def test_certain_events() -> None:

@@ -16,9 +16,9 @@ import opendp_topk as tk
 ROOT = Path(__file__).parents[2]
 
 
-def run(name: str, *arguments: object) -> list[Any]:
+def run(name: str, *arguments: object, module: str = "workers") -> list[Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.ledger.workers", name, *map(str, arguments)],
+        [sys.executable, "-m", f"tests.ledger.{module}", name, *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -61,7 +61,7 @@ def at_statement(word: str) -> Callable[[tk.Ledger, int], tk.Measurement]:
 
     def plan(ledger: tk.Ledger, after: int) -> tk.Measurement:
         left = iter(range(after))
-        ledger._store._own[2].set_trace_callback(
+        ledger._store._connection.set_trace_callback(  # type: ignore[union-attr]
             lambda text: die() if text.startswith(word) and next(left, None) is None else None
         )
         return unit()

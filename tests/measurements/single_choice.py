@@ -43,6 +43,19 @@ def check_law(make: Any, oracle: Law) -> None:
                 assert_follows(Counter(releases), expected)
 
 
+def check_mean(make: Any) -> None:
+    """The expected shortfall is at most scale (ln d + 1), and not idly so."""
+    share = 0.0
+    for scores in ([0, 0], [3, 0], [9, 7, 0], [2, 0, 0, 0, 0], [4] + [0] * 11, [9, 6, 6, 6, 3, 0, 0]):
+        for scale in (Fraction(1, 2), Fraction(1), Fraction(3)):
+            law = build(make, None, tk.MaxDivergence(), scale=scale).distribution(scores)
+            mean = float(mpmath.fsum(p * (max(scores) - scores[i]) for i, p in law.items()))
+            bound = float(scale) * (math.log(len(scores)) + 1)
+            assert mean <= bound
+            share = max(share, mean / bound)
+    assert share > 0.25
+
+
 def check_bounds(make: Any) -> None:
     """No neighbour within a step of each metric exceeds any map."""
     for d, scale in ((2, Fraction(1)), (3, Fraction(1, 3)), (4, Fraction(5, 2))):

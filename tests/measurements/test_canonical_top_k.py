@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import tracemalloc
 from fractions import Fraction
 from typing import Any
 
@@ -192,6 +193,22 @@ def test_a_large_release_is_quick_work_on_any_shape() -> None:
             chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=k, scale=scale, noise=noise)(zipf)
             assert len(set(chosen.tolist())) == k
             assert chosen.tolist() == sorted(chosen.tolist())
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_memory_grows_with_d_and_not_with_the_classes(noise: Any) -> None:
+    """There are k (d - k) classes, up to 2.5 * 10^9 of them; 64 bytes a candidate are enough."""
+    d = 10**5
+    zipf = (10**6 / np.arange(1, d + 1)).astype(np.int64)
+    for k in (10, 1000, d // 2):
+        measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=k, scale=10, noise=noise)
+        measurement(zipf)
+        tracemalloc.start()
+        try:
+            measurement(zipf)
+            assert tracemalloc.get_traced_memory()[1] < 64 * d
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.parametrize(("optimize", "winners"), [("max", [0, 1, 3]), ("min", [0, 2, 4])])

@@ -13,7 +13,7 @@ import opendp_topk as tk
 from opendp_topk.measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from tests.concepts.losses import realised
 
-from .single_choice import MEASURES, build, check_bounds, check_frame, check_law
+from .single_choice import MEASURES, build, check_bounds, check_frame, check_law, check_mean
 
 
 def softmax(weights: Sequence[Any]) -> dict[int, Any]:
@@ -26,6 +26,10 @@ def test_the_law_is_the_softmax() -> None:
 
 def test_no_neighbour_exceeds_the_map() -> None:
     check_bounds(make_exponential_mechanism)
+
+
+def test_the_mean_shortfall_is_that_of_the_theorem() -> None:
+    check_mean(make_exponential_mechanism)
 
 
 def test_the_frame() -> None:

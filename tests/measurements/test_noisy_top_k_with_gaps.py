@@ -349,6 +349,7 @@ def test_winners_become_items_and_gaps_stay() -> None:
     raises_exactly(tk.DataLengthError, lambda: chain([1, 2, 3, 4]), "exactly 3")
     two = build(None, MAX, k=2, scale=1) >> tk.index_candidates(trees[:2])
     raises_exactly(tk.DataLengthError, lambda: two([1, 2]), "at least k + 1 elements (3)")
+    raises_exactly(tk.DataLengthError, lambda: two.success_probability([1, 2]), "at least k + 1 elements (3)")
 
 
 @every_noise

@@ -17,7 +17,7 @@ from opendp_topk.measurements._permute_and_flip_range import permute_and_flip_ra
 from opendp_topk.measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from tests.concepts.losses import number, realised
 
-from .single_choice import MEASURES, build, check_bounds, check_frame, check_law
+from .single_choice import MEASURES, build, check_bounds, check_frame, check_law, check_mean
 
 
 def coins(weights: Sequence[Any]) -> dict[int, Any]:
@@ -61,6 +61,10 @@ def test_the_oracles_agree() -> None:
 
 def test_no_neighbour_exceeds_the_map() -> None:
     check_bounds(make_permute_and_flip)
+
+
+def test_the_mean_shortfall_is_that_of_the_theorem() -> None:
+    check_mean(make_permute_and_flip)
 
 
 def test_the_frame() -> None:

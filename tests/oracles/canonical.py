@@ -24,7 +24,7 @@ def utility(scores: Sequence[Any], chosen: Subset, gamma: Fraction, loss: str) -
 
 def gumbel_law(scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, loss: str) -> dict[Subset, Any]:
     """Probabilities proportional to exp(utility / scale)."""
-    weights = {s: _exp(utility(scores, s, gamma, loss) / scale) for s in combinations(range(len(scores)), k)}
+    weights = {s: exp(utility(scores, s, gamma, loss) / scale) for s in combinations(range(len(scores)), k)}
     total = mpmath.fsum(weights.values())
     return {s: weight / total for s, weight in weights.items()}
 
@@ -32,7 +32,7 @@ def gumbel_law(scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, 
 def flip_law(scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, loss: str) -> dict[Subset, Any]:
     """Permute-and-flip: every subset flips a coin, heads with exp((utility - best) / scale); a uniform head wins."""
     table = {s: utility(scores, s, gamma, loss) / scale for s in combinations(range(len(scores)), k)}
-    coins = {s: _exp(u - max(table.values())) for s, u in table.items()}
+    coins = {s: exp(u - max(table.values())) for s, u in table.items()}
     law = {}
     for s, p in coins.items():
         others = [mpmath.mpf(1)]
@@ -73,7 +73,7 @@ def class_law(
     weights = {}
     for (h, t), size in count(len(scores), k).items():
         rival = x[k + 1] if h == k else x[h + 1]
-        weight = _exp((gamma * x[t] - (1 - gamma) * rival) / scale)
+        weight = exp((gamma * x[t] - (1 - gamma) * rival) / scale)
         weights[h, t] = weight * mpmath.mpf(Fraction(size).numerator) / Fraction(size).denominator
     total = mpmath.fsum(weights.values())
     return {label: weight / total for label, weight in weights.items()}
@@ -82,11 +82,12 @@ def class_law(
 def merged_law(scores: Sequence[Any], k: int, scale: Fraction) -> dict[int, Any]:
     """The law of the lowest rank at gamma = 1, from C(t - 1, k - 1) subsets each."""
     x = sorted(map(Fraction, scores), reverse=True)
-    weights = {t: comb(t - 1, k - 1) * _exp(x[t - 1] / scale) for t in range(k, len(x) + 1)}
+    weights = {t: comb(t - 1, k - 1) * exp(x[t - 1] / scale) for t in range(k, len(x) + 1)}
     return {t: weight / mpmath.fsum(weights.values()) for t, weight in weights.items()}
 
 
-def _exp(value: Fraction) -> Any:
+def exp(value: Fraction) -> Any:
+    """e to the power of a fraction."""
     return mpmath.exp(mpmath.mpf(value.numerator) / value.denominator)
 
 

@@ -23,7 +23,7 @@ LAYERS = [
     ["samplers.*", "distributions.*"],
     ["rendering", "partials", "chaining", "core", "candidates"],
     ["transformations.*", "measurements.*", "combinators.*"],
-    ["search", "audit", "audit.*", "ledger", "ledger.*"],
+    ["search", "audit", "audit.*", "ledger", "ledger.*", "bridge", "bridge.*"],
     ["tables", "cli", "cli.*", "__main__"],
     [""],
 ]

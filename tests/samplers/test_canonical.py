@@ -22,6 +22,7 @@ from tests.oracles.chi_square import assert_follows, p_value
 from .streams import Streams
 
 HALF = Fraction(1, 2)
+GAMMAS = [Fraction(n, 4) for n in range(5)]
 
 
 @pytest.fixture
@@ -138,6 +139,68 @@ class Entropyless(Streams):
 
     def __init__(self, words: Sequence[int]) -> None:
         super().__init__(auxiliary=words)
+
+
+@pytest.mark.parametrize("exponential", [False, True])
+def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcome is the first proposal whose injected V lies below its threshold, computed afresh from utilities.
+
+    With Gumbel noise the threshold is e^((u - best) / scale) / bound, and V agrees with it to up to three words; with
+    exponential noise it is divided by w + (1 - w) e^y, where y is read from the digits of all arrivals so far.
+    """
+    generator = random.Random(9)
+    classes: list[tuple[int, int]] = []
+    decisions: list[tuple[tuple[int, int], mpmath.mpf, mpmath.mpf, mpmath.mpf, bool]] = []
+    plain_draw, plain_accepted = subsets.draw_class, canonical.accepted
+
+    def draw_class(*arguments: Any) -> tuple[int, int]:
+        classes.append(plain_draw(*arguments))
+        return classes[-1]
+
+    def accepted(log_weight: Any, ratio: Any, clock: Any, entropy: Any) -> bool:
+        bound = mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator)
+        goal = oracle.exp(Fraction(log_weight)) / bound
+        digits = int(min(goal, 1 - mpmath.mpf(2) ** -300) * mpmath.mpf(2) ** 256)
+        agreeing = 0 if exponential else generator.choice([0, 1, 2, 3])
+        words = [(digits >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:agreeing]
+        words += [generator.getrandbits(64) for _ in range(12 - agreeing)]
+        value = mpmath.fsum(mpmath.mpf(word) / mpmath.mpf(2) ** (64 * (i + 1)) for i, word in enumerate(words))
+        taken = plain_accepted(log_weight, ratio, clock, Streams(auxiliary=words))
+        time = mpmath.mpf(0)
+        for wait in clock._waits if clock is not None else ():
+            lower = wait.bounds(640)[0]
+            time -= mpmath.log(mpmath.mpf(int(lower.numerator)) / int(lower.denominator))
+        if clock is not None:
+            time *= mpmath.mpf(int(clock._rate.denominator)) / int(clock._rate.numerator)
+        decisions.append((classes.pop() if classes else (-1, -1), value, bound, time, taken))
+        return taken
+
+    monkeypatch.setattr(canonical.subsets, "draw_class", draw_class)
+    monkeypatch.setattr(canonical, "accepted", accepted)
+    rounds = 0
+    with mpmath.workdps(150):
+        for trial in range(150):
+            d = generator.randint(2, 7)
+            k = generator.randint(1, min(3, d - 1))
+            scores = [generator.choice([generator.randint(0, 9), generator.randint(0, 3) / 4]) * 1.0 for _ in range(d)]
+            scale, gamma = Fraction(generator.randint(1, 60), generator.randint(1, 20)), generator.choice(GAMMAS)
+            loss = generator.choice(["margin", "distance"])
+            options = {"sign": 1, "capped": loss == "distance", "exponential": exponential}
+            decisions.clear()
+            found = canonical.subset(np.array(scores), scale, gamma, k, entropy=Streams(trial), **options)
+            order = sorted(range(d), key=lambda i: (-scores[i], i))
+            best = oracle.utility(scores, tuple(order[:k]), gamma, loss)
+            for number, ((h, t), value, bound, time, taken) in enumerate(decisions):
+                ranks = [*range(k)] if h < 0 else [*range(h), *range(h + 1, k), t - 1]
+                utility = oracle.utility(scores, tuple(order[r] for r in ranks), gamma, loss)
+                weight = oracle.exp((utility - best) / scale)
+                assert weight <= bound
+                late = weight + (1 - weight) * mpmath.exp(time)
+                assert taken == (value < weight / bound / late) == (number == len(decisions) - 1), trial
+            released = tuple(sorted(order.index(i) + 1 for i in found.tolist()))
+            assert oracle.class_of(released, d) == ((k, k) if h < 0 else (h, t))
+            rounds += len(decisions)
+    assert rounds > 200
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,130 @@
+"""Drawing from a black box: call by call, in batches, or by several processes; with a bar of progress."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from .. import _check
+from ..errors import ParameterError
+from ..rendering import as_outcome
+
+_BATCH = 10_000
+_WORTH_A_PROCESS = 1000
+_TELLING = 10
+
+
+class Draws:
+    """Releases of ``function`` as outcomes. ``total`` is how many will be drawn, for the bar."""
+
+    def __init__(
+        self, function: Callable[..., Any], total: int, *, batched: bool, workers: int, progress: bool
+    ) -> None:
+        self._function = _check.function("function", function)
+        self._batched = _check.flag("batched", batched)
+        self._workers = _check.count("workers", workers)
+        if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
+            raise ParameterError("workers must be 1 on this system: more need processes that are forked")
+        self._bar = Bar(total, progress)
+        self._parts: list[list[Hashable]] = []
+
+    def __call__(self, value: Any, count: int) -> list[Hashable]:
+        """``count`` outcomes on ``value``."""
+        if self._workers == 1 or count < _WORTH_A_PROCESS:
+            return _outcomes(self._function, self._batched, value, count, self._bar)
+        parts = self._share(value, count)
+        for part in parts:
+            if any(_repeats(part, other) for other in self._parts):
+                raise ParameterError(
+                    "workers must be 1 for this function: its copies in two processes drew the same releases in the "
+                    "same order, as copies of one pseudo-random generator do"
+                )
+            self._parts.append(part)
+        return [outcome for part in parts for outcome in part]
+
+    def _share(self, value: Any, count: int) -> list[list[Hashable]]:
+        """The outcomes of each process. A fork brings the function along, so it need not be pickled."""
+        fork, ends = multiprocessing.get_context("fork"), []
+        for i in range(self._workers):
+            size = count // self._workers + (i < count % self._workers)
+            receiver, sender = fork.Pipe(duplex=False)
+            process = fork.Process(target=_work, args=(sender, self._function, self._batched, value, size), daemon=True)
+            process.start()
+            sender.close()
+            ends.append((process, receiver, size))
+        parts, errors = [], []
+        for process, receiver, size in ends:
+            try:
+                part, error = receiver.recv()
+            except EOFError:
+                part, error = [], ParameterError("function must not end the process that runs it")
+            process.join()
+            parts.append(part)
+            errors += [error] if error is not None else []
+            self._bar.add(size)
+        if errors:
+            raise errors[0]
+        return parts
+
+    def close(self) -> None:
+        """End the line of the bar."""
+        self._bar.close()
+
+
+class Bar:
+    """A bar of progress on standard error, drawn at most a hundred times."""
+
+    def __init__(self, total: int, shown: bool) -> None:
+        self._total, self._done, self._drawn, self._shown = total, 0, 0, shown
+
+    def steps(self, count: int) -> Iterator[None]:
+        """Count ``count`` steps while the caller takes them."""
+        for _ in range(count):
+            yield
+            self.add(1)
+
+    def add(self, count: int) -> None:
+        """Count ``count`` steps that have been taken."""
+        self._done += count
+        if self._shown and 100 * self._done // self._total > self._drawn:
+            self._drawn = 100 * self._done // self._total
+            share = min(1.0, self._done / self._total)
+            sys.stderr.write(f"\raudit [{'#' * round(30 * share):<30}] {share:4.0%}")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if self._shown:
+            sys.stderr.write("\n")
+
+
+def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: int, bar: Bar) -> list[Hashable]:
+    if not batched:
+        return [as_outcome(function(value)) for _ in bar.steps(count)]
+    outcomes: list[Hashable] = []
+    while len(outcomes) < count:
+        size = min(_BATCH, count - len(outcomes))
+        released = function(value, size)
+        if len(released) != size:
+            raise ParameterError("function must return as many releases as it is asked for: batched is True")
+        outcomes += map(as_outcome, released.tolist() if hasattr(released, "tolist") else released)
+        bar.add(size)
+    return outcomes
+
+
+def _repeats(part: list[Hashable], other: list[Hashable]) -> bool:
+    """Whether two sequences agree as independent ones do not: all along, with ten or more that are not the usual."""
+    length = min(len(part), len(other))
+    if part[:length] != other[:length]:
+        return False
+    return length - max(Counter(part[:length]).values()) >= _TELLING
+
+
+def _work(sender: Any, function: Callable[..., Any], batched: bool, value: Any, count: int) -> None:
+    try:
+        sender.send((_outcomes(function, batched, value, count, Bar(count, False)), None))
+    except Exception as error:
+        sender.send(([], error))

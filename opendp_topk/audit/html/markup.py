@@ -1,0 +1,63 @@
+"""HTML elements in which every text is escaped unless it is markup already."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from typing import Any
+
+_LONG = 24
+_VOID = frozenset(("br", "input", "meta", "wbr"))
+
+
+class Markup(str):
+    """Text that is HTML; any other string is escaped where it is put into an element."""
+
+
+def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
+    """An element. Attributes lose a final underscore, others become hyphens; None and False leave one out."""
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{html.escape(str(value))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{join(children)}</{name}>")
+
+
+def join(parts: Iterable[Any], between: str = "") -> Markup:
+    """The parts one after another, texts escaped."""
+    return Markup(between.join(part if isinstance(part, Markup) else html.escape(str(part)) for part in parts))
+
+
+def breakable(name: str) -> Markup:
+    """A name that may be broken after underscores and slashes."""
+    return join(re.split(r"(?<=[_/])", name), "<wbr>")
+
+
+def table(caption: str, headers: Iterable[Any], rows: Iterable[Iterable[Any]], *, name: str = "") -> Markup:
+    """A table in a frame that scrolls; the first cell of each row is its header. With a ``name`` it can be filtered."""
+    head = el("tr", *(el("th", header, scope="col") for header in headers))
+    body = [
+        el("tr", *(cell("td" if at else "th", value, scope=None if at else "row") for at, value in enumerate(row)))
+        for row in rows
+    ]
+    made = el("table", el("caption", caption), el("thead", head), el("tbody", *body), id=name or None)
+    return el(
+        "div",
+        made,
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
+        data_filter=name or None,
+        data_long=len(body) > _LONG,
+    )
+
+
+def cell(name: str, value: Any, **attributes: Any) -> Markup:
+    """One cell; a number is sorted as such, and a pair (content, key) by its key."""
+    content, key = value if isinstance(value, tuple) else (value, value if isinstance(value, int | float) else None)
+    return el(name, content, data_key=key, class_="number" if isinstance(key, int | float) else None, **attributes)

@@ -1,0 +1,85 @@
+"""Batches and processes draw as many releases as calls would; copies of a pseudo-random generator are refused."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.audit.draws import Draws
+from tests.concepts.sentinels import raises_exactly
+
+
+def draws(function: Any, *, batched: bool = False, workers: int = 1) -> Draws:
+    return Draws(function, 1, batched=batched, workers=workers, progress=False)
+
+
+def from_the_system(x: int) -> tuple[int, int]:
+    return x, os.urandom(1)[0] % 4
+
+
+def test_batches_are_asked_for_in_full() -> None:
+    asked = []
+
+    def function(x: int, n: int) -> Any:
+        asked.append(n)
+        return np.full((n, 2), x)
+
+    assert draws(function, batched=True)(7, 25_000) == [(7, 7)] * 25_000
+    assert sum(asked) == 25_000
+    raises_exactly(tk.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "as many releases")
+
+
+def test_processes_share_the_calls_and_bring_their_draws_home() -> None:
+    outcomes = draws(from_the_system, workers=3)(5, 4001)
+    assert len(outcomes) == 4001
+    assert {first for first, _ in outcomes} == {5}  # type: ignore[misc]
+    assert len(set(outcomes)) == 4
+
+
+def test_a_function_that_no_pickle_could_carry_is_forked() -> None:
+    held = {"x": 3}
+    assert draws(lambda x: held["x"] + x, workers=2)(1, 1000) == [4] * 1000
+
+
+def test_what_the_function_raises_comes_through() -> None:
+    with pytest.raises(ZeroDivisionError):
+        draws(lambda x: 1 // x, workers=2)(0, 1000)
+
+
+def test_copies_of_a_generator_are_refused() -> None:
+    source = random.Random(1)
+    raises_exactly(tk.ParameterError, lambda: draws(lambda x: source.random(), workers=2)(0, 2000), "workers must be 1")
+    shared = draws(lambda x: source.randrange(x), workers=2)
+    raises_exactly(tk.ParameterError, lambda: [shared(x, 2000) for x in (5, 5)], "workers must be 1")
+    assert draws(lambda x: 7, workers=2)(0, 2000) == [7] * 2000
+
+
+def test_few_calls_are_not_worth_a_process() -> None:
+    source = random.Random(1)
+    assert len(draws(lambda x: source.random(), workers=2)(0, 999)) == 999
+
+
+def test_estimates_by_batches_and_by_processes() -> None:
+    generator = np.random.default_rng(4)
+    law = {0: [0.5, 0.5], 1: [0.9, 0.1]}
+    options: dict[str, Any] = {"samples": 20_000, "confidence": 1 - 1e-9}
+    by_batch = tk.audit.estimate(lambda x, n: generator.choice(2, size=n, p=law[x]), 0, 1, batched=True, **options)
+    assert 1.2 < by_batch.lower < 1.6094379124341003
+    shared = tk.audit.estimate(lambda x: os.urandom(1)[0] < 128 + 100 * x, 0, 1, workers=2, **options)
+    assert 1.2 < shared.lower < 1.5198257537444133
+
+
+@pytest.mark.parametrize("arguments", [{"workers": 0}, {"workers": 1.5}, {"batched": 1}])
+def test_bad_arguments(arguments: dict[str, Any]) -> None:
+    kind = tk.ParameterError if arguments.get("workers") == 0 else tk.ParameterTypeError
+    raises_exactly(kind, lambda: tk.audit.estimate(len, "a", "b", **arguments), next(iter(arguments)))
+
+
+def test_processes_need_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+    raises_exactly(tk.ParameterError, lambda: draws(len, workers=2), "workers must be 1 on this system")

@@ -1,0 +1,397 @@
+"""The report as pages: complete, honest, readable by all, without a network, in a real browser."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk import proof
+from opendp_topk.audit import latex, shipped
+from opendp_topk.audit.html import findings, refuted, report, state, write_report
+from opendp_topk.audit.html.layout import columns
+from opendp_topk.audit.html.markup import Markup, el
+from opendp_topk.audit.html.plots import ticks
+from opendp_topk.audit.registry import claim_digest
+from opendp_topk.audit.signoffs import accept
+
+from .browser import require_browser, run
+from .pages import Element, broken_links, read
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "measurements/permute_and_flip"
+SIGNER = "<b>R. E. Viewer</b> & 'Co'"
+FEW = ("make_permute_and_flip", "make_laplace")
+EXAMPLES = [one for one in shipped.examples() if one.constructor in FEW]
+DAY = date(2026, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def few() -> Iterator[None]:
+    """The verifier runs on two constructors, to be quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shipped, "examples", lambda: iter(EXAMPLES))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(few: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("report")
+    signoffs = made / "signoffs.toml"
+    accept(NAME, claim_digest(NAME), by=SIGNER, file=signoffs)
+    accept("measurements/laplace", "0" * 16, by="Ada", file=signoffs)
+    write_report(made / "pages", signoffs=signoffs, budget=6, on=DAY)
+    return made / "pages"
+
+
+@pytest.fixture(scope="module")
+def roots(folder: Path) -> dict[str, Element]:
+    return {p.relative_to(folder).as_posix(): read(p.read_text(encoding="utf-8")) for p in folder.rglob("*.html")}
+
+
+# What the pages hold.
+
+
+def test_every_claim_and_every_document_has_a_page(roots: dict[str, Element]) -> None:
+    claims = {name for name in tk.__all__ if name.startswith("make_")}
+    wanted = {f"claims/{name}.html" for name in claims}
+    wanted |= {f"documents/{name.replace('/', '-')}.html" for name in proof.documents()}
+    assert set(roots) == {"index.html"} | wanted
+    index = roots["index.html"]
+    listed = {one.text for one in index.all("th") if one.attributes.get("scope") == "row"}
+    assert claims <= listed
+    drawn = [one.attributes["data-name"] for one in index if one.attributes.get("class", "").startswith("node ")]
+    assert sorted(drawn) == proof.documents()
+
+
+def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Element]) -> None:
+    page = roots[f"claims/{FEW[0]}.html"]
+    formulas = [one.text for one in page if one.attributes.get("class") == "formula"]
+    assert formulas[:3] == ["epsilon = r, attained", "a(r), attained", "rho = a(r)² / 8"]
+    (listing,) = page.all("pre")
+    assert proof.region("measurements/permute_and_flip.py", "permute_and_flip").splitlines()[0] in listing.text
+    tagged = [one.text for one in listing if one.attributes.get("class") == "line tagged"]
+    assert tagged
+    assert all(re.match(r" *\d+ .*\[[a-z-]+\]|\d+.*\[[a-z-]+\]", line) for line in tagged)
+    source = (ROOT / "opendp_topk/measurements/permute_and_flip.py").read_text(encoding="utf-8").splitlines()
+    number, line = re.match(r"(\d+)(.*)", tagged[0]).groups()  # type: ignore[union-attr]
+    assert source[int(number) - 1] == line
+    assert "tests/measurements/test_permute_and_flip.py" in page.text
+    drawn = {one.attributes["data-name"] for one in page if one.attributes.get("class", "").startswith("node ")}
+    assert drawn == {NAME, *proof.foundations(NAME)}
+
+
+def test_the_rows_are_those_of_the_verifier(roots: dict[str, Element]) -> None:
+    (table,) = [one for one in roots["index.html"].all("table") if one.attributes.get("id") == "of-rows"]
+    rows = [[cell.text.strip() for cell in row.all("th", "td")] for row in table.all("tbody")[0].all("tr")]
+    assert len(rows) == len(EXAMPLES)
+    for cells, (example, found) in zip(rows, shipped.verify_all(6, EXAMPLES), strict=True):
+        assert found is not None
+        assert found.tightness is not None
+        assert cells[0] == example.constructor.removeprefix("make_")
+        assert cells[1] == type(example.measurement.output_measure).__name__
+        assert (float(cells[4]), float(cells[5])) == pytest.approx((found.claimed, found.loss), rel=1e-5)
+        assert float(cells[6]) == pytest.approx(found.tightness, abs=1e-4)
+        assert (cells[7], cells[9]) == (str(found.pairs), "holds")
+        assert found.witness is not None
+        assert "→" in cells[8]
+
+
+def test_plots_show_claims_that_no_loss_exceeds(few: None) -> None:
+    for one in findings.findings(6, lambda done, total: None):
+        expected = () if one.example.measurement.input_metric == tk.LInfDistance() else findings.STRETCHES
+        assert len(one.points) == len(expected)
+        for point in one.points:
+            assert 0 < point.loss <= point.claimed
+            scale = float(one.report.d_in / point.ratio) if one.report else 0.0
+            arguments = {**one.example.arguments, "scale": scale}
+            old = one.example.measurement
+            made = getattr(tk, one.example.constructor)(
+                old.input_domain, old.input_metric, old.output_measure, **arguments
+            )
+            assert point.claimed == made.map(one.report.d_in if one.report else 0)
+
+
+def test_signoffs_are_shown_and_texts_are_escaped(folder: Path, roots: dict[str, Element]) -> None:
+    assert SIGNER in roots[f"claims/{FEW[0]}.html"].text
+    assert SIGNER in roots["index.html"].text
+    assert "outdated" in roots["claims/make_laplace.html"].text
+    assert "nobody" in roots["index.html"].text
+    for path in folder.rglob("*.html"):
+        assert "<b>R. E." not in path.read_text(encoding="utf-8")
+
+
+def test_elements_escape_what_is_not_markup() -> None:
+    assert el("p", "<&", Markup("<br>"), title='"', hidden=True, id=None) == (
+        '<p title="&quot;" hidden>&lt;&amp;<br></p>'
+    )
+
+
+def test_the_report_depends_on_nothing_but_its_inputs(folder: Path, tmp_path: Path, few: None) -> None:
+    write_report(tmp_path, signoffs=folder.parent / "signoffs.toml", budget=6, on=DAY)
+    for path in sorted(folder.rglob("*.*")):
+        assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
+
+
+# Readable offline and by all.
+
+
+def test_links_lead_to_files_of_the_report(folder: Path, tmp_path: Path) -> None:
+    assert broken_links(folder) == []
+    shutil.copytree(folder, tmp_path / "copy")
+    (tmp_path / "copy" / "documents" / "core-chaining.html").unlink()
+    assert len(broken_links(tmp_path / "copy")) > 10
+
+
+def test_nothing_is_fetched(folder: Path) -> None:
+    for path in folder.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        policies = [one.attributes["content"] for one in read(text).all("meta") if "http-equiv" in one.attributes]
+        assert [policy.startswith("default-src 'none';") for policy in policies] == [True]
+        assert not re.search(r"https?:|//[a-z0-9.-]+\.[a-z]{2,}|@import|url\(|<link|<img|<iframe", text), path.name
+        assert str(ROOT) not in text
+
+
+def test_pages_can_be_read_aloud(roots: dict[str, Element]) -> None:
+    for name, root in roots.items():
+        levels = [int(one.name[1]) for one in root.all("h1", "h2", "h3", "h4")]
+        assert levels[0] == 1, name
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), name
+        (html,) = root.all("html")
+        assert html.attributes["lang"] == "en"
+        for table in root.all("table"):
+            heads = table.all("thead")[0].all("th")
+            assert heads
+            assert all(head.attributes["scope"] == "col" and head.text.strip() for head in heads), name
+        for drawing in root.all("svg"):
+            assert drawing.attributes.get("aria-label") or drawing.attributes.get("aria-hidden") == "true"
+        assert all(link.text.strip() for link in root.all("a")), name
+
+
+# What is wrong is said.
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The package's sources and the proofs in a place where they may be spoiled."""
+    shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "proofs", tmp_path / "proofs")
+    monkeypatch.setattr(proof, "_PACKAGE", tmp_path / "opendp_topk")
+    forget()
+    yield tmp_path
+    forget()
+
+
+def forget() -> None:
+    """Statuses are remembered for as long as the interpreter runs."""
+    proof._status.cache_clear()
+    proof._own_is_current.cache_clear()
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "findings", lambda budget, progress: [])
+    spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else d_in * 2")
+    spoil(copy / "proofs/metrics/range_distance.tex", r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converse]")
+    spoil(copy / "opendp_topk/search.py", "# proof-region: binary_search", "# region")
+    material = write_report(copy / "report", budget=1, on=DAY)
+    documents = material.documents
+    (fault,) = documents["metrics/range_distance"].faults
+    assert "region range_distance of metrics.py was proved at" in fault
+    assert "metrics/range_distance#conversion" in " ".join(documents["measurements/selection"].faults)
+    assert documents["search/binary_search"].faults == ["region binary_search of search.py is missing"]
+    assert documents[NAME].faults == []
+    assert documents[NAME].status == "stale"
+    pages = {p.stem: read(p.read_text(encoding="utf-8")) for p in (copy / "report").rglob("*.html")}
+    assert "metrics/range_distance: region range_distance" in pages["index"].text
+    assert "measurements/selection: the statement metrics/range_distance#conversion" in pages[FEW[0]].text
+    assert any(one.attributes.get("class") == "edge stale" for one in pages[FEW[0]])
+    assert broken_links(copy / "report") == []
+
+
+def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    true = EXAMPLES[0]
+    false = replace(
+        true, measurement=replace(true.measurement, privacy_map=lambda d_in: true.measurement.map(d_in) / 2)
+    )
+    monkeypatch.setattr(shipped, "examples", lambda: iter([true, false]))
+    material = write_report(tmp_path, budget=4, on=DAY)
+    assert [one.verdict for one in material.findings] == ["holds", "refuted"]
+    assert len(refuted(material)) == 1
+    index = read((tmp_path / "index.html").read_text(encoding="utf-8"))
+    assert "1 refuted" in index.text
+    assert sum(one.attributes.get("class") == "status refuted" for one in index) == 1
+    assert sum(one.attributes.get("class") == "dot bad" for one in index) == 1
+
+
+def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bare = [replace(one, measurement=replace(one.measurement, exact_distribution=None)) for one in EXAMPLES[-1:]]
+    monkeypatch.setattr(shipped, "examples", lambda: iter(bare))
+    assert [one.verdict for one in write_report(tmp_path, budget=4, on=DAY).findings] == ["no law"]
+    assert "no law" in read((tmp_path / "index.html").read_text(encoding="utf-8")).text
+
+
+# Where it is written.
+
+
+def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "findings", lambda budget, progress: [])
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(tk.ParameterError, match="not empty"):
+        write_report(tmp_path, budget=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    write_report(tmp_path, budget=1, force=True)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert (tmp_path / "index.html").is_file()
+    with pytest.raises(tk.ParameterError, match="is a file"):
+        write_report(tmp_path / "mine.txt", budget=1)
+    with pytest.raises(tk.TableError, match="could not be written"):
+        write_report(tmp_path / "mine.txt" / "below", budget=1)
+    with pytest.raises(tk.ParameterError, match="budget"):
+        write_report(tmp_path / "other", budget=0)
+
+
+def test_pdfs_are_linked_and_failures_said(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(name: str, folder: str) -> Path:
+        if name == NAME:
+            raise tk.ProofError("it does not build")
+        made = Path(folder) / f"{name.replace('/', '-')}.pdf"
+        made.write_bytes(b"%PDF")
+        return made
+
+    monkeypatch.setattr(latex, "build", build)
+    monkeypatch.setattr(latex, "tex_is_missing", lambda: "")
+    monkeypatch.setattr(report, "findings", lambda budget, progress: [])
+    material = write_report(tmp_path / "with", pdf=True)
+    assert material.unbuilt == {NAME: "it does not build"}
+    assert len(list((tmp_path / "with" / "pdf").iterdir())) == len(proof.documents()) - 1
+    assert "it does not build" in (tmp_path / "with/documents/measurements-permute_and_flip.html").read_text("utf-8")
+    assert "../pdf/core-chaining.pdf" in (tmp_path / "with/documents/core-chaining.html").read_text("utf-8")
+    assert broken_links(tmp_path / "with") == []
+    monkeypatch.setattr(latex, "tex_is_missing", lambda: "no TeX")
+    assert write_report(tmp_path / "without", pdf=True).pdfs == frozenset()
+
+
+# The layout.
+
+
+def test_edges_lead_to_the_right_but_where_there_is_a_circle() -> None:
+    edges = {"a": ["b", "c"], "b": ["c"], "c": ["a"], "d": []}
+    placed = {name: at for at, column in enumerate(columns(edges)) for name in column}
+    assert sorted(placed) == sorted(edges)
+    assert placed["a"] < placed["b"] < placed["c"]
+    assert columns({}) == []
+
+
+def test_ticks_are_round_and_few() -> None:
+    for top in (1e-9, 0.03, 0.125, 1.0, 2.5, 4.0, 9.99, 1e6):
+        found = ticks(top)
+        assert 3 <= len(found) <= 6
+        assert found[0] == 0
+        assert found[-1] <= top
+
+
+def test_every_statement_shows_its_text(roots: dict[str, Element]) -> None:
+    for name, document in state.documents().items():
+        shown = {
+            one.attributes["id"]: one.all("pre")[0].text
+            for one in roots[f"documents/{name.replace('/', '-')}.html"].all("article")
+        }
+        assert sorted(shown) == sorted(f"s-{one.label}" for one in document.statements)
+        for one in document.statements:
+            assert shown[f"s-{one.label}"].startswith(rf"\begin{{{one.kind}}}")
+            assert rf"\label{{{one.label}}}" in shown[f"s-{one.label}"]
+            assert shown[f"s-{one.label}"].endswith(rf"\end{{{one.kind}}}")
+
+
+def test_titles_lose_their_commands() -> None:
+    assert state.documents()["measurements/canonical_top_k"].title == "Canonical top-k"
+
+
+# In a browser.
+
+PROBE = """<script>
+const frame = document.getElementById("of-rows").closest("[data-filter]");
+const input = frame.previousElementSibling.querySelector("input");
+const head = [...frame.querySelectorAll("th button")].find((one) => one.textContent === "claimed");
+head.click(); head.click();
+const claimed = [...frame.querySelectorAll("tbody tr")].map((row) => +row.cells[4].dataset.key);
+const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+const seen = [...document.querySelectorAll("svg, table, h2")].every((one) => one.getBoundingClientRect().height > 0);
+input.value = "permute range"; input.dispatchEvent(new Event("input"));
+const node = document.querySelector(".graph .node"); node.dispatchEvent(new Event("mouseenter"));
+document.title = JSON.stringify({script: document.documentElement.dataset.script, wide, seen,
+  sorted: claimed.every((value, at) => !at || claimed[at - 1] >= value),
+  shown: [...frame.querySelectorAll("tbody tr")].filter((row) => row.offsetParent).length,
+  said: frame.previousElementSibling.querySelector("[role=status]").textContent,
+  lit: document.querySelectorAll(".graph.picked .node.lit").length});
+</script>"""
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+def test_it_renders_and_its_script_works(folder: Path, tmp_path: Path, width: int) -> None:
+    page = tmp_path / "probed.html"
+    page.write_text((folder / "index.html").read_text(encoding="utf-8").replace("</html>", PROBE + "</html>"), "utf-8")
+    dom = read(run(page, tmp_path / "profile", "--dump-dom", width=width))
+    found = dom.all("title")[0].text
+    matching = sum(
+        "permute" in one.constructor and "Range" in type(one.measurement.output_measure).__name__ for one in EXAMPLES
+    )
+    for part in (
+        '"script":"ready"', '"wide":0', '"seen":true', '"sorted":true', f'"shown":{matching},',
+        f'"said":"{matching} of {len(EXAMPLES)} rows"',
+    ):  # fmt: skip
+        assert part in found, (part, found)
+    assert '"lit":0' not in found
+    for name in FEW:
+        assert name in dom.text
+
+
+@pytest.mark.parametrize("name", [f"claims/{FEW[0]}.html", "documents/core-chaining.html"])
+@pytest.mark.parametrize("width", [1280, 500])
+def test_a_page_fits_its_window(folder: Path, tmp_path: Path, name: str, width: int) -> None:
+    page = tmp_path / "probed.html"
+    probe = (
+        "<script>document.title = document.documentElement.dataset.script + "
+        "(document.documentElement.scrollWidth - document.documentElement.clientWidth)</script>"
+    )
+    page.write_text((folder / name).read_text(encoding="utf-8").replace("</html>", probe + "</html>"), "utf-8")
+    dom = read(run(page, tmp_path / "profile", "--dump-dom", width=width))
+    assert dom.all("title")[0].text == "ready0"
+
+
+def test_a_picture_of_it_is_not_blank(folder: Path, tmp_path: Path) -> None:
+    blank = tmp_path / "blank.html"
+    blank.write_text("<!DOCTYPE html><title>blank</title>")
+    sizes = []
+    for page in (blank, folder / "index.html"):
+        picture = tmp_path / f"{page.stem}.png"
+        run(page, tmp_path / page.stem, f"--screenshot={picture}")
+        content = picture.read_bytes()
+        assert struct.unpack(">II", content[16:24]) == (1280, 900)
+        sizes.append(len(content))
+    assert sizes[1] > 5 * sizes[0]
+
+
+def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("OPENDP_TOPK_REQUIRE_BROWSER", raising=False)
+    with pytest.raises(pytest.skip.Exception):
+        require_browser()
+    monkeypatch.setenv("OPENDP_TOPK_REQUIRE_BROWSER", "1")
+    with pytest.raises(pytest.fail.Exception):
+        require_browser()

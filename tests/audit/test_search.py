@@ -1,0 +1,124 @@
+"""The auditor that looks for the worst pair: it finds planted faults without being told where they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.audit import search
+from opendp_topk.audit.neighbours import within
+from tests.concepts.sentinels import raises_exactly
+
+PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+SPACE: dict[str, Any] = {"input_domain": tk.VectorDomain(tk.AtomDomain(float)), "input_metric": tk.LInfDistance()}
+SURE = 1 - 1e-9
+
+
+def noisy_max(alter: Callable[[Any], Any], change: Callable[[Any], Any], seed: int) -> Callable[[Any, int], Any]:
+    """n draws of the index of the largest altered score plus changed exponential noise of scale 1."""
+    generator = np.random.default_rng(seed)
+    return lambda x, n: np.argmax(alter(x) + change(generator.exponential(size=(n, len(x)))), axis=1)
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+FAULTS = {
+    "scores rounded": (np.round, same, 0.1),
+    "noise truncated": (same, lambda noise: np.minimum(noise, 2.0), 0.5),
+    "scale halved": (same, lambda noise: noise / 2, 0.5),
+    "first score without noise": (same, lambda noise: noise * (np.arange(noise.shape[1]) > 0), 0.5),
+}
+
+
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP])
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(name: str, measure: tk.Measure) -> None:
+    alter, change, d_in = FAULTS[name]
+    claim = (tk.make_permute_and_flip(*SPACE.values(), measure, scale=1)).map(d_in)
+    options = {"measure": measure, "d_in": d_in, "scale": 1, "batched": True, "samples": 20_000, "confidence": SURE}
+    found = search(noisy_max(alter, change, 1), **SPACE, **options)
+    assert found.contradicts(claim)
+    assert within(tk.LInfDistance(), found.x, found.x_neighbor, Fraction(d_in))
+    assert found.pairs == 256
+    honest = search(noisy_max(same, same, 1), **SPACE, **options)
+    assert not honest.contradicts(claim)
+
+
+def test_the_search_matters() -> None:
+    """A fault that a single fixed pair does not show: noise that vanishes for the last of three or more scores."""
+
+    def fault(x: Any, n: int, source: Any = np.random.default_rng(5)) -> Any:  # noqa: B008
+        noise = source.gumbel(size=(n, len(x)))
+        noise[:, 3:] /= 8
+        return np.argmax(x + noise, axis=1)
+
+    options: dict[str, Any] = {"d_in": 0.5, "scale": 1, "batched": True, "samples": 20_000, "confidence": SURE}
+    found = search(fault, **SPACE, measure=PURE, **options)
+    assert found.contradicts(1.0)
+    assert len(found.x) > 3
+    alone = tk.audit.estimate(fault, [0.0, 0.0], [0.5, -0.5], samples=20_000, batched=True, confidence=SURE)
+    assert not alone.contradicts(1.0)
+
+
+def test_a_measurement_brings_its_own_domain_metric_measure_and_scale() -> None:
+    honest = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+    measurement = honest >> tk.then_exponential_mechanism(ZCDP, scale=2)
+    found = search(measurement, samples=200, candidates=4, confidence=SURE)
+    assert found.estimate.measure == ZCDP
+    assert found.estimate.samples == 200
+    assert found.pairs == 4
+    assert len(found.x) == 3
+    assert not found.contradicts(measurement.map(1))
+    assert search(measurement, measure=PURE, samples=200, candidates=2).estimate.measure == PURE
+
+
+def test_the_estimate_rests_on_fresh_samples_alone() -> None:
+    """Calls of the search leave no trace in the bound: what is said after them decides."""
+    calls = 0
+
+    def function(x: Any, n: int) -> Any:
+        nonlocal calls
+        calls += n
+        return np.full(n, x[0] if calls <= 2 * 1000 + 4 * 20 else 0.0)
+
+    found = search(function, **SPACE, measure=PURE, samples=1000, candidates=2, batched=True)
+    assert found.estimate.lower == 0.0
+    assert calls == 4 * 1000
+
+
+def test_an_outcome_that_vanishes_is_found() -> None:
+    """The mechanism never chooses a score that lies more than 2 below the best."""
+
+    def cut(x: Any, n: int, source: Any = np.random.default_rng(2)) -> Any:  # noqa: B008
+        return np.argmax(np.where(x < x.max() - 2, -math.inf, x) + source.gumbel(size=(n, len(x))), axis=1)
+
+    found = search(cut, **SPACE, measure=PURE, scale=1, batched=True, samples=40_000, confidence=SURE)
+    assert found.estimate.lower > 4 > 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"input_metric": None}, tk.ParameterError, "must be given"),
+        ({"input_metric": tk.UserDistance()}, tk.ParameterError, "no neighbours can be made up"),
+        ({"input_domain": tk.AtomDomain(int)}, tk.ParameterTypeError, "input_domain"),
+        ({"d_in": 0}, tk.ParameterError, "d_in"),
+        ({"d_in": -1}, tk.DistanceError, "d_in"),
+        ({"candidates": 0}, tk.ParameterError, "candidates"),
+        ({"samples": 99}, tk.ParameterError, "samples"),
+        ({"scale": -1}, tk.ParameterError, "scale"),
+        ({"batched": 1}, tk.ParameterTypeError, "batched"),
+        ({"input_domain": tk.VectorDomain(tk.AtomDomain(int)), "d_in": 0.5}, tk.ParameterError, "no neighbours"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], kind: type[Exception], message: str) -> None:
+    raises_exactly(kind, lambda: search(len, **{**SPACE, "measure": PURE, **arguments}), message)
+    raises_exactly(tk.ParameterTypeError, lambda: search(7, **SPACE, measure=PURE), "function")  # type: ignore[arg-type]

@@ -1,0 +1,325 @@
+"""Measurements of OpenDP 0.16 in this library, and the round trip."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.bridge.incoming import _root_up
+from tests.concepts.links import check_measurement
+from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
+
+dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
+
+SMALL = (-(2**31), 2**31 - 1)
+GRID = (0, 1, 2, 3, 10, 1000)
+FINE = (*GRID, 1e-300, 0.1, 1 / 3, 2.5, 1e12)
+
+
+def vectors(T: Any = "i32", size: int | None = 3, **options: Any) -> Any:
+    return dp.vector_domain(dp.atom_domain(T=T, **options), size=size)
+
+
+def theirs(
+    measure: Any, loss: Any, *, domain: Any = None, metric: Any = None, function: Any = lambda scores: len(scores)
+) -> Any:
+    return dp.m.make_user_measurement(
+        vectors() if domain is None else domain,
+        dp.l1_distance(T="i32") if metric is None else metric,
+        measure,
+        function,
+        loss,
+    )
+
+
+def laplace(scale: float = 4.0, T: str = "i32") -> Any:
+    return (vectors(T), dp.l1_distance(T=T)) >> dp.m.then_laplace(scale=scale)
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        (lambda: vectors(), tk.VectorDomain(tk.AtomDomain(int, bounds=SMALL), size=3)),
+        (lambda: vectors("i64", None), tk.VectorDomain(tk.AtomDomain(int, bounds=(-(2**63), 2**63 - 1)))),
+        (lambda: vectors("u64", None), tk.VectorDomain(tk.AtomDomain(int, bounds=(0, 2**64 - 1)))),
+        (lambda: vectors(bounds=(2, 9)), tk.VectorDomain(tk.AtomDomain(int, bounds=(2, 9)), size=3)),
+        (lambda: vectors("f64"), tk.VectorDomain(tk.AtomDomain(float), size=3)),
+        (lambda: vectors("f64", None, nan=False), tk.VectorDomain(tk.AtomDomain(float))),
+        (
+            lambda: vectors("f64", bounds=(0.0, math.inf)),
+            tk.VectorDomain(tk.AtomDomain(float, bounds=(0.0, math.inf)), size=3),
+        ),
+    ],
+)
+def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> None:
+    Q = str(domain().element_domain.carrier_type)
+    made = tk.from_opendp(theirs(dp.max_divergence(), lambda d: float(d), domain=domain(), metric=dp.l1_distance(T=Q)))
+    assert made.input_domain == expected
+    assert made.n_candidates == expected.size
+
+
+@pytest.mark.parametrize("T", ["i32", "i64"])
+def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
+    made = tk.from_opendp(laplace(T=T))
+    check_measurement(
+        made,
+        members=[[1, 2, 3], (0, 0, 2**31 - 1)],
+        non_members=[[1, 2], [1.0, 2.0, 3.0], [2**63, 0, 0], "abc", None],
+        distances=[1, 2, 7],
+    )
+    assert made.proof.status == "unproven"
+    assert "those of opendp" in str(made.proof)
+    assert "unproven" in repr(made)
+    assert [made.map(d) for d in GRID] == [laplace(T=T).map(d) for d in GRID]
+
+
+def test_distances_between_their_numbers_are_rounded_up() -> None:
+    made = tk.from_opendp(laplace())
+    assert made.map(1.25) == made.map(Fraction(5, 3)) == made.map(2) == 0.5
+    assert made.map(2**31 - 1) < made.map(2**31) == made.map(math.inf) == math.inf
+    asked: list[Any] = []
+
+    def loss(d_in: Any) -> float:
+        asked.append(d_in)
+        return float(d_in)
+
+    real = tk.from_opendp(theirs(dp.max_divergence(), loss, domain=vectors("f64"), metric=dp.l1_distance(T="f64")))
+    assert Fraction(real.map(Fraction(1, 3))) >= Fraction(1, 3)
+    assert real.map(2**53 + 1) == 2**53 + 2
+    assert real.map(10**400) == math.inf
+    assert asked == [math.nextafter(1 / 3, 1), 2.0**53 + 2]
+
+
+def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
+    made = tk.from_opendp(laplace())
+    assert made.map(1) == (made >> sum).map(1) == 0.25
+    assert isinstance((made >> sum)([1, 2, 3]), int)
+    own = (made.input_domain, made.input_metric) >> tk.then_laplace(tk.MaxDivergence(), scale=2)
+    both = tk.make_composition([made, own])
+    assert both.map(1) == 0.75
+    assert both.proof.status == "unproven"
+    assert [len(one) for one in both([1, 2, 3])] == [3, 3]
+    odometer = (made.input_domain, made.input_metric) >> tk.then_fully_adaptive_composition(tk.MaxDivergence())
+    queryable = odometer([1, 2, 3])
+    queryable(made)
+    assert queryable.privacy_loss(1) == 0.25
+    with tk.Ledger(tmp_path / "budget.sqlite", budget=0.5, measure=tk.MaxDivergence()) as ledger:
+        assert len(ledger.release(made, [1, 2, 3], d_in=1)) == 3
+        ledger.release(made >> sum, [1, 2, 3], d_in=1)
+        with pytest.raises(tk.BudgetError):
+            ledger.release(made, [1, 2, 3], d_in=1)
+
+
+def test_opendps_gaussian_converts_as_ours_does() -> None:
+    space = vectors(), dp.l2_distance(T="f64")
+    made = tk.from_opendp(space >> dp.m.then_gaussian(scale=4.0))
+    own = (made.input_domain, made.input_metric) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4)
+    assert made.output_measure == own.output_measure
+    for d_in in (0.5, 1, 3.0):
+        assert own.map(d_in) <= made.map(d_in) <= math.nextafter(own.map(d_in), math.inf)
+    profile = tk.from_opendp(dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=4.0)))
+    assert profile.output_measure == tk.PrivacyProfile()
+    ours, opendps = tk.make_zCDP_to_approxDP(own).map(1), profile.map(1)
+    for epsilon in (0.5, 1, Fraction(4, 3)):
+        assert ours.delta(epsilon) <= opendps.delta(epsilon) * (1 + 1e-12)
+    assert (
+        tk.make_fix_delta(profile, delta=1e-6).map(1)[0]
+        >= tk.make_fix_delta(tk.make_zCDP_to_approxDP(own), delta=1e-6).map(1)[0]
+    )
+
+
+def test_opendps_top_k_costs_what_ours_costs() -> None:
+    space = vectors(size=None), dp.linf_distance(T="i32", monotonic=True)
+    for k in (1, 2, 5):
+        made = tk.from_opendp(space >> dp.m.then_noisy_top_k(dp.max_divergence(), k=k, scale=4.0))
+        own = (made.input_domain, made.input_metric) >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=4)
+        for d_in in (1, 2, 8):
+            assert own.map(d_in) <= made.map(d_in) <= own.map(d_in) * (1 + 1e-12)
+        assert len(made([5, 3, 9, 100, 2, 0])) == k
+
+
+def test_the_measures_are_known() -> None:
+    zcdp, pure = dp.zero_concentrated_divergence, dp.max_divergence
+    for measure, loss, expected, found in (
+        (pure(), 0.5, tk.MaxDivergence(), 0.5),
+        (zcdp(), 0.5, tk.ZeroConcentratedDivergence(), 0.5),
+        (dp.approximate(pure()), (0.5, 1e-6), tk.Approximate(tk.MaxDivergence()), (0.5, 1e-6)),
+        (dp.approximate(zcdp()), (0.5, 1.5), tk.Approximate(tk.ZeroConcentratedDivergence()), (0.5, 1.0)),
+        (dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence"), 0.5, tk.RangeDivergence(), 0.5),
+    ):
+        made = tk.from_opendp(theirs(measure, lambda _, loss=loss: loss))
+        assert (made.output_measure, made.map(1)) == (expected, found)
+        assert made([1, 2, 3]) == 3
+
+
+def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
+    asked: list[float] = []
+
+    def delta(epsilon: float) -> float:
+        asked.append(epsilon)
+        return max(0.0, 1 - epsilon)
+
+    made = tk.from_opendp(theirs(dp.smoothed_max_divergence(), lambda _: dp.new_privacy_profile(delta).curve))
+    curve = made.map(1)
+    assert curve.delta(Fraction(1, 3)) == 1 - asked[-1]
+    assert Fraction(math.nextafter(1 / 3, 0)) <= Fraction(asked[-1]) <= Fraction(1, 3)
+    assert curve.delta(2) == 0
+    assert curve.delta(curve.epsilon(0.25)) <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("measure", "loss", "sums"),
+    [
+        (dp.max_divergence, lambda d: 0.25 * d, lambda d: 0.25 * d),
+        (dp.max_divergence, lambda d: float(d > 0), lambda d: min(d, 2)),
+        (dp.zero_concentrated_divergence, lambda d: 0.125 * d**2, lambda d: 0.125 * d**2),
+        (dp.zero_concentrated_divergence, lambda d: float(d > 0), lambda d: min(d, 2) ** 2),
+    ],
+)
+def test_steps_in_both_directions_add(measure: Any, loss: Any, sums: Any) -> None:
+    made = tk.from_opendp(theirs(measure(), loss, metric=dp.linf_distance(T="i32", monotonic=True)))
+    for d_in in (0, 1, 2, 3, 4, 7, 100, 127):
+        assert made.map(d_in) == made.map(d_in + 0.75) == sums(d_in)
+    factor = 2 if measure is dp.max_divergence else 4
+    assert made.map(128) == factor * loss(128)
+    assert made.map(2**40) == math.inf
+    space = vectors("f64"), dp.linf_distance(T="f64", monotonic=True)
+    real = tk.from_opendp(theirs(measure(), loss, domain=space[0], metric=space[1]))
+    assert real.map(1.0) == factor * loss(1.0)
+
+
+def test_a_loss_in_one_direction_does_not_hold_in_both() -> None:
+    """It says what one user costs. (1, 0) and (0, 1) are infinitely far apart there and two steps here."""
+    metric = dp.linf_distance(T="i32", monotonic=True)
+    capped = tk.from_opendp(theirs(dp.max_divergence(), lambda d: float(min(d, 1)), metric=metric))
+    assert (capped.map(1), capped.map(2)) == (1.0, 2.0)
+    jumps = tk.from_opendp(theirs(dp.max_divergence(), lambda d: math.inf if d >= 2 else float(d), metric=metric))
+    assert (jumps.map(1), jumps.map(2)) == (1.0, math.inf)
+
+
+def test_square_roots_are_rounded_up() -> None:
+    for value in (0, 1, Fraction(1, 4), Fraction(9, 49), 2, Fraction(1, 3), Fraction(5e-324), 10**300):
+        root = _root_up(Fraction(value))
+        assert root**2 >= value
+        assert root**2 <= value * (1 + Fraction(1, 2**70))
+    assert _root_up(Fraction(9, 49)) == Fraction(3, 7)
+
+
+MECHANISMS: dict[str, Any] = {
+    "top_k": lambda measure, space: space >> tk.then_report_noisy_top_k(measure, k=3, scale=3.0),
+    "permute_and_flip": lambda measure, space: space >> tk.then_permute_and_flip(measure, scale=Fraction(7, 3)),
+    "canonical": lambda measure, space: space >> tk.then_canonical_top_k(measure, k=2, scale=0.3),
+}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(
+    "measure",
+    [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence(), tk.PrivacyProfile()],
+    ids=repr,
+)
+@pytest.mark.parametrize("metric", [tk.LInfDistance(), tk.RangeDistance()], ids=repr)
+@pytest.mark.parametrize("T", [int, float])
+def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metric: tk.Metric, T: type) -> None:
+    own = MECHANISMS[mechanism](measure, (tk.VectorDomain(tk.AtomDomain(T), size=5), metric))
+    back = tk.from_opendp(tk.to_opendp(own))
+    assert (back.input_metric, back.output_measure) == (own.input_metric, own.output_measure)
+    for d_in in GRID if T is int else FINE:
+        if isinstance(measure, tk.PrivacyProfile):
+            assert [back.map(d_in).delta(e) for e in (0, 0.5, 3.0)] == [own.map(d_in).delta(e) for e in (0, 0.5, 3.0)]
+        else:
+            assert back.map(d_in) == own.map(d_in)
+    assert back.proof.status == "unproven"
+    again = tk.to_opendp(back)
+    assert (again.input_domain, again.input_metric) == (tk.to_opendp(own).input_domain, tk.to_opendp(own).input_metric)
+
+
+@pytest.mark.parametrize(
+    "measure", [tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.RangeDivergence()], ids=repr
+)
+def test_the_round_trip_of_a_monotonic_distance_loses_no_more_than_a_rounding(measure: tk.Measure) -> None:
+    for scale in (4.0, 3.0, 0.1):
+        own = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)) >> tk.then_report_noisy_top_k(
+            measure, k=3, scale=scale
+        )
+        back = tk.from_opendp(tk.to_opendp(own))
+        for d_in in (0, 1, 2, 3, 10, 100):
+            assert own.map(d_in) <= back.map(d_in) <= own.map(d_in) * (1 + 4e-16)
+        assert back.map(1) == own.map(1)
+
+
+def test_a_pair_comes_back() -> None:
+    pure = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()) >> tk.then_permute_and_flip(
+        tk.MaxDivergence(), scale=3
+    )
+    own = tk.make_approximate(pure)
+    back = tk.from_opendp(tk.to_opendp(own))
+    assert [back.map(d) for d in GRID] == [own.map(d) for d in GRID]
+    assert back([10**6, 0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: "M", tk.ParameterTypeError, "an opendp Measurement, not str"),
+        (
+            lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()),
+            tk.ParameterTypeError,
+            "Transformation",
+        ),
+        (
+            lambda: dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0),
+            tk.SpaceError,
+            "no vector of i32",
+        ),
+        (
+            lambda: theirs(dp.max_divergence(), float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")),
+            tk.SpaceError,
+            "no vector of i32",
+        ),
+        (lambda: theirs(dp.max_divergence(), float, metric=dp.l1_distance(T="f32")), tk.SpaceError, "the metric"),
+        (lambda: theirs(dp.max_divergence(), float, metric=dp.symmetric_distance()), tk.SpaceError, "the metric"),
+        (lambda: theirs(dp.max_divergence(), float, metric=dp.user_distance("mine")), tk.SpaceError, "the metric"),
+        (lambda: theirs(dp.renyi_divergence(), float), tk.SpaceError, "the measure"),
+        (lambda: theirs(dp.user_divergence("mine"), float), tk.SpaceError, "the measure"),
+        (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), tk.SpaceError, "the measure"),
+        (
+            lambda: theirs(
+                dp.approximate(dp.max_divergence()),
+                lambda d: (0.5, 0.1),
+                metric=dp.linf_distance(T="i32", monotonic=True),
+            ),
+            tk.SpaceError,
+            "move in both directions",
+        ),
+    ],
+)
+def test_what_has_no_counterpart_here_is_refused(make: Any, error: type[Exception], text: str) -> None:
+    raises_exactly(error, lambda: tk.from_opendp(make()), text)
+
+
+def test_errors_carry_no_data() -> None:
+    def wrong(scores: list[int]) -> int:
+        raise ValueError(f"cannot use {scores}")
+
+    made = tk.from_opendp(theirs(dp.max_divergence(), float, function=wrong))
+    raises_exactly(tk.ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
+    raises_exactly(tk.OutOfBoundsError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
+    failing = tk.from_opendp(theirs(dp.max_divergence(), lambda d: 1 / 0))
+    raises_exactly(tk.MapError, lambda: failing.map(1), "map raised OpenDPException")
+    none = tk.from_opendp(theirs(dp.max_divergence(), lambda d: math.nan))
+    raises_exactly(tk.MapError, lambda: none.map(1), "not NaN")
+
+
+def test_queryables_are_not_let_out() -> None:
+    space = vectors(), dp.l1_distance(T="i32")
+    talk = dp.c.make_adaptive_composition(*space, dp.max_divergence(), d_in=1, d_mids=[0.25])
+    both = dp.c.make_composition([talk, talk])
+    hidden = theirs(dp.max_divergence(), float, function=lambda x: {"in": [talk(x)]})
+    for measurement in (talk, both, hidden):
+        raises_exactly(tk.ForeignError, lambda m=measurement: tk.from_opendp(m)([1, 2, 3]), "released a queryable")
