@@ -60,6 +60,7 @@ from .ledger import Ledger
 from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from .measurements.gaussian import make_gaussian, then_gaussian
+from .measurements.joint_top_k import make_joint_top_k, then_joint_top_k
 from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
 from .measurements.noisy_top_k_with_gaps import (
@@ -157,6 +158,7 @@ __all__ = [
     "make_fix_delta",
     "make_fully_adaptive_composition",
     "make_gaussian",
+    "make_joint_top_k",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_noisy_top_k_with_gaps",
@@ -181,6 +183,7 @@ __all__ = [
     "then_exponential_mechanism",
     "then_fully_adaptive_composition",
     "then_gaussian",
+    "then_joint_top_k",
     "then_laplace",
     "then_lipschitz_top_k",
     "then_noisy_top_k_with_gaps",

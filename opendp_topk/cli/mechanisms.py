@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import ParameterError
 from ..measurements.canonical_top_k import then_canonical_top_k
 from ..measurements.exponential_mechanism import then_exponential_mechanism
+from ..measurements.joint_top_k import then_joint_top_k
 from ..measurements.lipschitz_top_k import then_lipschitz_top_k
 from ..measurements.peeled_top_k import then_peeled_top_k
 from ..measurements.permute_and_flip import then_permute_and_flip
@@ -67,6 +68,7 @@ _SETS = "one choice among all sets of k, by the counts next to the boundary of t
 _PEELS = "k choices of one item, each among those left, by {choice}"
 _ODDS = "one choice, with odds proportional to exp(count / scale)"
 _FLIP = "one choice, the largest of the counts with independent exponential noise"
+_JOINT = "one choice among all releases, by their largest shortfall at any rank"
 _SET = RELEASES[1:]
 _EXPONENTIAL = {"noise": Exponential()}
 
@@ -74,6 +76,7 @@ TABLE = (
     Mechanism("report_noisy_top_k", RELEASES, _SUMS, then_report_noisy_top_k, counted=then_select_then_count),
     Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
     Mechanism("canonical_exponential", _SET, _SETS, then_canonical_top_k, _EXPONENTIAL, ranked=False, numbered=True),
+    Mechanism("joint", RELEASES, _JOINT, then_joint_top_k, numbered=True),
     Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
     Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),

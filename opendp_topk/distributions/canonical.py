@@ -5,7 +5,7 @@ Proof: proofs/distributions/canonical.tex
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -70,12 +70,13 @@ def law(
         )
     table = utilities(scores, k, gamma, capped)
     if noise == Gumbel():
-        return _softmax(table)  # [softmax]
+        return softmax(table)  # [softmax]
     single = one_shot.law(noise, list(table.values()), False, 1, True)
     return {subset: single[(i,)] for i, subset in enumerate(table)}  # [one-winner]
 
 
-def _softmax(table: dict[Subset, Fraction]) -> dict[Hashable, Any]:
+def softmax(table: Mapping[Subset, Fraction]) -> dict[Hashable, Any]:
+    """Probabilities proportional to e^utility."""
     top = max(table.values())
     spread = int(top - min(table.values()))
     with mpmath.workdps(_WORKING_DIGITS + spread.bit_length() // 3 + 1):  # [digits]

@@ -82,7 +82,7 @@ def subset(
             cell = cells[i]
             (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
             log_weight = _exact(gamma, ranked, t - 1, edge) - _exact(1 - gamma, ranked, h, rival)  # [log-weight]
-        if _accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy):
+        if accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy):
             return np.sort(order[subsets.members(k, h, t, entropy)])  # [release]
 
 
@@ -100,7 +100,7 @@ def _power_of_two(exponent: int) -> mpq:
     return mpq(1 << max(exponent, 0), 1 << max(-exponent, 0))
 
 
-def _accepted(log_weight: mpq, ratio: mpq, clock: Clock | None, entropy: Entropy) -> bool:
+def accepted(log_weight: mpq, ratio: mpq, clock: Clock | None, entropy: Entropy) -> bool:
     """Whether a fresh uniform V satisfies ln(ratio V) + lag < log_weight; without a clock there is no lag."""
     uniform = Uniform(entropy)  # [fresh]
     if clock is not None:

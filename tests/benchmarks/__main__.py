@@ -118,6 +118,21 @@ def canonical() -> Iterator[str]:
             yield row(f"canonical, d = {power}, k = {k}, Zipf, {noise.name}", duration)
 
 
+def joint() -> Iterator[str]:
+    """Integers uniform in 0..10 d; at the first scale the exact top-k has a probability of about 1/2."""
+    cases = (
+        ("set", 10**4, 20, 5.75),
+        ("ranking", 10**5, 100, 0.144),
+    )
+    for release, d, k, even in cases:
+        x = np.random.default_rng(4).integers(0, 10 * d + 1, d)
+        space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        for scale in (even, 100 * even):
+            measurement = space >> tk.then_joint_top_k(tk.MaxDivergence(), k=k, scale=scale, release=release)
+            duration = best_of_batches(lambda m=measurement, x=x: m(x), batch=1, turns=9)
+            yield row(f"joint {release}, d = 10^{len(str(d)) - 1}, k = {k}, scale {scale:g}", duration)
+
+
 def success() -> Iterator[str]:
     """Probabilities of success, by proved formulas."""
     generator = np.random.default_rng(4)
@@ -189,7 +204,7 @@ def own_noise() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    ours = (first_call, own_noise, alone, named, canonical, success, counts, accounting)
+    ours = (first_call, own_noise, alone, named, canonical, joint, success, counts, accounting)
     for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)

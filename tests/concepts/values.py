@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -35,3 +36,8 @@ def check_plain_value(make: Callable[[], Any], namespace: dict[str, Any]) -> Non
     assert eval(repr(value), dict(namespace)) == value
     assert repr(eval(repr(value), dict(namespace))) == repr(value)
     assert pickle.loads(pickle.dumps(value)) == value
+
+
+def named(value: Any) -> str:
+    """The repr of a parameter as a name of its test, without the addresses that differ from run to run."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

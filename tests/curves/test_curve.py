@@ -14,6 +14,7 @@ import opendp_topk as tk
 from opendp_topk.curves.closed_forms import ApproximateDP, Concentrated, Mixture
 from opendp_topk.curves.range_steps import RangeSteps
 from tests.concepts.sentinels import raises_exactly
+from tests.concepts.values import named
 
 CURVES = [
     tk.PrivacyCurve(ApproximateDP(0.5)),
@@ -27,7 +28,7 @@ CURVES = [
 ]
 
 
-@pytest.mark.parametrize("curve", CURVES, ids=str)
+@pytest.mark.parametrize("curve", CURVES, ids=named)
 def test_epsilon_of_delta_meets_the_delta_and_nothing_less_does(curve: tk.PrivacyCurve) -> None:
     for delta in (0, 5e-324, 1e-300, 1e-12, Fraction(1, 10**6), 1e-3, 0.2, 0.5, 1):
         epsilon = curve.epsilon(delta)
@@ -37,7 +38,7 @@ def test_epsilon_of_delta_meets_the_delta_and_nothing_less_does(curve: tk.Privac
             assert curve.delta(math.nextafter(epsilon, 0)) > delta
 
 
-@pytest.mark.parametrize("curve", CURVES, ids=str)
+@pytest.mark.parametrize("curve", CURVES, ids=named)
 def test_delta_falls_from_at_most_one_to_nothing(curve: tk.PrivacyCurve) -> None:
     values = [curve.delta(epsilon) for epsilon in (0, 0.1, 0.25, 0.5, 1, 2, Fraction(20, 3), 1e308, math.inf)]
     assert all(type(value) is float for value in values)

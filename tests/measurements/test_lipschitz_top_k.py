@@ -20,6 +20,7 @@ from opendp_topk.noise import Noise
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
+from tests.concepts.values import named
 from tests.oracles import quadrature
 from tests.oracles.chi_square import assert_follows
 from tests.oracles.one_shot import sets
@@ -288,7 +289,7 @@ def strange(**flags: bool) -> Noise:
         ({"output_measure": tk.Approximate(tk.MaxDivergence())}, tk.ParameterTypeError, "output_measure must be Max"),
         ({"output_measure": "epsilon"}, tk.ParameterTypeError, "output_measure must be Max"),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], required: str) -> None:
     arguments: dict[str, Any] = {

@@ -20,6 +20,7 @@ from opendp_topk.noise import Noise
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
+from tests.concepts.values import named
 from tests.oracles import gaps as oracle
 from tests.oracles.chi_square import assert_follows
 
@@ -386,7 +387,7 @@ def test_no_finite_law_is_declared() -> None:
         ({"output_measure": tk.PrivacyProfile()}, tk.ParameterTypeError, "output_measure must be Max"),
         ({"output_measure": "epsilon"}, tk.ParameterTypeError, "output_measure must be Max"),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], required: str) -> None:
     arguments: dict[str, Any] = {

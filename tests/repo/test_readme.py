@@ -23,7 +23,7 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
     for block in blocks("python"):
         exec(compile(block, "README.md", "exec"), names)
         outputs.append(capsys.readouterr().out.splitlines())
-    first, second, third = outputs
+    first, second, third, fourth = outputs
     assert first[0] == "0.5"
     assert 29 < float(first[1]) < 30
     assert len(eval(first[2])) == 3
@@ -31,6 +31,9 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
     assert first[3].startswith("proofs/measurements/report_noisy_top_k.tex (current)")
     assert 0.04999 < float(second[0].split()[1]) <= 0.05
     assert third == ["0.5"]
+    holds, claimed, ratio = fourth[0].split()
+    assert (holds, float(claimed) > 1.6) == ("True", True)
+    assert 0.999 < float(ratio) <= 1
 
 
 @pytest.mark.parametrize(

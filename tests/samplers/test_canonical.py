@@ -108,7 +108,7 @@ def test_decisions_equal_high_precision() -> None:
             words = [(digits >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:agreeing]
             words += [generator.getrandbits(64) for _ in range(12 - agreeing)]
             uniform = mpmath.fsum(mpmath.mpf(word) / mpmath.mpf(2) ** (64 * (i + 1)) for i, word in enumerate(words))
-            found = canonical._accepted(log_weight, ratio, None, Streams(auxiliary=words))
+            found = canonical.accepted(log_weight, ratio, None, Streams(auxiliary=words))
             assert found == (uniform < goal), trial
 
 
@@ -125,7 +125,7 @@ def test_decisions_with_a_clock_equal_high_precision() -> None:
             bound = mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator)
             goal = weight / bound / (weight + (1 - weight) * mpmath.exp(time))
             clock = Clock(rate, Entropyless(words[1:]))
-            found = canonical._accepted(log_weight, ratio, clock, Entropyless(words[:1]))
+            found = canonical.accepted(log_weight, ratio, clock, Entropyless(words[:1]))
             assert found == (uniform < goal), trial
 
 

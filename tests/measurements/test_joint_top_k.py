@@ -1,0 +1,295 @@
+"""The claims of make_joint_top_k: maps against enumerated neighbours, witnesses, arguments, outputs."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.joint_top_k import make_joint_top_k, then_joint_top_k
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import realised
+from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
+from tests.oracles import joint as oracle
+
+MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+RELEASES = ("ranking", "set")
+
+
+def build(d: int | None, metric: tk.Metric, measure: tk.Measure, **options: Any) -> tk.Measurement:
+    return make_joint_top_k(tk.VectorDomain(tk.AtomDomain(int), size=d), metric, measure, **options)
+
+
+@functools.cache
+def law(scores: tuple[int, ...], k: int, scale: Fraction, release: str) -> Any:
+    return oracle.law(scores, k, scale, release == "ranking")
+
+
+def claim(measure: tk.Measure, metric: tk.Metric, d: int | None, d_in: int, **options: Any) -> float:
+    return float(build(d, metric, measure, **options).map(d_in))
+
+
+def within(found: mpmath.mpf, claimed: float) -> bool:
+    """Whether a loss known to 30 digits is at most ``claimed``."""
+    with mpmath.workdps(40):
+        return bool(found <= claimed * (1 + mpmath.mpf("1e-27")) + mpmath.mpf("1e-30"))
+
+
+def moves(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
+    """The extreme moves of the scores within distance 1 of the metric."""
+    if metric == tk.LInfDistance():
+        return list(itertools.product((-1, 1), repeat=d))
+    return list(itertools.product((0, 1), repeat=d))[1:]
+
+
+SHAPES = [(d, k) for d in (1, 2, 3, 4, 5) for k in (1, 2, 3) if k <= d]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("scale", [Fraction(3, 2), Fraction(1, 5)])
+@pytest.mark.parametrize(("d", "k"), SHAPES)
+def test_no_neighbour_exceeds_the_map(d: int, k: int, scale: Fraction, release: str) -> None:
+    shapes = {
+        (*([0] * d),),
+        (*range(0, -2 * d, -2),),
+        (*range(0, -d, -1),),
+        (*([0] * k), *([-1] * (d - k))),
+        (0, *([-2] * (d - 1))),
+        (0, *([-3] * (d - 1))),
+    }
+    with mpmath.workdps(40):
+        for metric in (tk.LInfDistance(monotonic=True), tk.LInfDistance(), tk.RangeDistance()):
+            claims = {m: claim(m, metric, d, 1, k=k, scale=scale, release=release) for m in MEASURES}
+            for x, move in itertools.product(sorted(shapes), moves(metric, d)):
+                y = tuple(a + b for a, b in zip(x, move, strict=True))
+                first, second = (law(z, k, scale, release) for z in (x, y))
+                for measure in MEASURES if d < 5 else MEASURES[:2]:
+                    assert within(realised(measure, first, second), claims[measure]), (x, move, measure)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("r", [Fraction(1, 10), Fraction(1), Fraction(6)])
+def test_the_range_of_2_r_is_attained_by_monotone_neighbours(r: Fraction, release: str) -> None:
+    """d = 3, k = 2, (0, 0, 2) -> (0, 1, 2): one utility rises by a step and another falls by one."""
+    options: dict[str, Any] = {"k": 2, "scale": 1 / r, "release": release}
+    claimed = claim(tk.RangeDivergence(), tk.LInfDistance(monotonic=True), 3, 1, **options)
+    assert claimed == float(2 * r)
+    with mpmath.workdps(40):
+        pair = [law(x, 2, 1 / r, release) for x in ((0, 0, 2), (0, 1, 2))]
+        found = realised(tk.RangeDivergence(), *pair)
+        assert 0.999999 * claimed <= found
+        assert within(found, claimed)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_pure_loss_of_2_r_is_approached_by_monotone_neighbours(release: str) -> None:
+    """Many candidates at 0 and one far above: what falls has nearly all of the weight, what rises is unlikely."""
+    d, r = 151, Fraction(1, 2)
+    x = [0] * (d - 1) + [100]
+    y = [*x[1:-1], 1, 100]
+    build_one = functools.partial(build, None, tk.LInfDistance(monotonic=True), tk.MaxDivergence())
+    noisy = build_one(k=2, scale=1 / r, release=release)
+    found = realised(tk.MaxDivergence(), noisy.distribution(x), noisy.distribution(y))
+    assert 0.97 * noisy.map(1) <= found
+    assert within(found, noisy.map(1))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_one_winner_costs_half(release: str) -> None:
+    with mpmath.workdps(40):
+        for measure, pair, least in (
+            (tk.RangeDivergence(), ((0, 0), (0, 1)), 0.999999),
+            (tk.MaxDivergence(), ((300, 0), (300, 1)), 0.999),
+            (tk.ZeroConcentratedDivergence(), ((0, 0), (0, 1)), 0.9),
+        ):
+            scale = Fraction(5) if least == 0.9 else Fraction(1)
+            claimed = claim(measure, tk.RangeDistance(), 2, 1, k=1, scale=scale, release=release)
+            found = realised(measure, *(law(x, 1, scale, release) for x in pair))
+            assert least * claimed <= found
+            assert within(found, claimed)
+
+
+def test_a_ranking_of_two_out_of_two_is_one_choice() -> None:
+    with mpmath.workdps(40):
+        pair = [law(x, 2, Fraction(1), "ranking") for x in ((0, 0), (0, 1))]
+        claimed = claim(tk.RangeDivergence(), tk.RangeDistance(), 2, 1, k=2, scale=1)
+        assert claimed == 1
+        assert 0.999999 <= realised(tk.RangeDivergence(), *pair) <= 1 + mpmath.mpf("1e-30")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_map_is_the_formula(measure: tk.Measure, release: str) -> None:
+    for r, k in itertools.product([Fraction(2, 7), Fraction(1, 10**9), Fraction(10**6, 3)], [1, 4]):
+        found = claim(measure, tk.LInfDistance(), 9, 1, k=k, scale=2 / r, release=release)
+        exact = (1 if k == 1 else 2) * r
+        if isinstance(measure, tk.ZeroConcentratedDivergence):
+            exact = exact**2 / 8
+        assert Fraction(found) >= exact
+        assert Fraction(math.nextafter(found, 0)) < exact
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_the_map_at_the_ends(measure: tk.Measure, release: str) -> None:
+    noisy = build(None, tk.LInfDistance(), measure, k=2, scale=1.5, release=release)
+    exact = build(None, tk.LInfDistance(), measure, k=2, scale=0, release=release)
+    assert noisy.map(0) == exact.map(0) == 0
+    assert exact.map(1) == noisy.map(math.inf) == math.inf
+    assert build(3, tk.LInfDistance(), measure, k=3, scale=0, release="set").map(5) == 0
+    assert build(3, tk.LInfDistance(), measure, k=3, scale=0, release="ranking").map(5) == math.inf
+    assert build(None, tk.LInfDistance(), measure, k=2, scale=5e-324, release=release).map(10**300) == math.inf
+    assert 0 < build(None, tk.LInfDistance(), measure, k=2, scale=1e308, release=release).map(5e-324) <= 5e-324
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+@pytest.mark.parametrize(("optimize", "release"), [("max", "ranking"), ("min", "set")])
+def test_obligations_of_every_measurement(measure: tk.Measure, optimize: str, release: str) -> None:
+    options = {"k": 2, "scale": 1.5, "optimize": optimize, "release": release}
+    check_measurement(
+        build(4, tk.LInfDistance(monotonic=True), measure, **options),
+        members=[[3, 1, 2, 2], np.array([0, -5, 2**62, 7]), (2**70, 0, 1, 2**70 + 1)],
+        non_members=[[1, 2, 3], [1.0, 2.0, 3.0, 4.0], [True, 1, 2, 3], "abcd", None, [[1, 2], [3, 4]]],
+        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
+        neighbours=[([3, 1, 2, 2], [4, 1, 3, 2], 1), ([3, 1, 2, 2], [4, 0, 2, 2], 2), ([0, 0, 0, 0], [0, 1, 1, 0], 1)],
+    )
+
+
+def test_make_and_then_build_the_same() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    built = check_constructor(make_joint_top_k, then_joint_top_k, space, tk.RangeDivergence(), k=2, scale=3)
+    assert built.proof.status == "current"
+    assert built.parameters["release"] == "ranking"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_the_declared_law_is_that_of_the_oracle(optimize: str, release: str) -> None:
+    scores, sign = [5, 3, 3, 1, 0], 1 if optimize == "max" else -1
+    options = {"k": 3, "scale": 2, "optimize": optimize, "release": release}
+    found = build(None, tk.LInfDistance(), tk.MaxDivergence(), **options).distribution(scores)
+    with mpmath.workdps(40):
+        expected = law(tuple(sign * x for x in scores), 3, Fraction(2), release)
+        assert set(found) == set(expected)
+        assert all(mpmath.almosteq(found[s], p, mpmath.mpf("1e-30")) for s, p in expected.items())
+
+
+def test_releases_have_the_promised_shape_and_order() -> None:
+    scores = np.arange(50) * 1000
+    for optimize, values in (("max", scores), ("min", scores[::-1])):
+        for release, expected in (("ranking", [49, 48, 47, 46]), ("set", [46, 47, 48, 49])):
+            options = {"k": 4, "scale": 1, "optimize": optimize, "release": release}
+            chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)(values)
+            assert chosen.dtype == np.int64
+            assert chosen.tolist() == expected
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_many_winners_of_many_candidates(release: str) -> None:
+    zipf = (10**5 / np.arange(1, 2001)).astype(np.int64)
+    for k, scale in ((200, 0.01), (200, 1000), (2000, 10), (1, 10)):
+        if k < 2000 or release == "ranking":
+            chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=k, scale=scale, release=release)(zipf)
+            assert len(set(chosen.tolist())) == k
+            assert release == "ranking" or chosen.tolist() == sorted(chosen.tolist())
+
+
+@pytest.mark.parametrize(("optimize", "winners"), [("max", [1, 3, 0]), ("min", [4, 0, 2])])
+def test_without_noise_the_lowest_index_wins_ties(optimize: str, winners: list[int]) -> None:
+    exact = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=0.0, optimize=optimize)
+    assert exact([5, 9, 5, 9, 1]).tolist() == winners
+    assert exact.distribution([5, 9, 5, 9, 1]) == {tuple(winners): 1}
+
+
+@pytest.mark.parametrize("size", [3, None])
+def test_a_set_with_no_choice(size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    everyone = build(size, tk.LInfDistance(), tk.MaxDivergence(), k=3, scale=2, release="set")
+    assert everyone([5, 9, 1]).tolist() == [0, 1, 2]
+    assert everyone.distribution([5, 9, 1]) == {(0, 1, 2): 1}
+    assert everyone.map(1) == (0 if size else 2)
+
+
+def test_accuracy_is_the_theorem() -> None:
+    for release, n in (("ranking", 90), ("set", 45)):
+        noisy = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=3, release=release)
+        assert noisy.accuracy(10, 0.05) == pytest.approx(3 * math.log(n / 0.05))
+        assert build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=0, release=release).accuracy(10) == 0
+        raises_exactly(tk.ParameterError, lambda m=noisy: m.accuracy(1, 0.05), "n_candidates must be at least k (2)")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("optimize", ["max", "min"])
+def test_success_is_that_of_the_law(optimize: str, release: str) -> None:
+    scores, sign = [5, 3, 3, 1, 0, -2], 1 if optimize == "max" else -1
+    options = {"k": 3, "scale": 2, "optimize": optimize, "release": release}
+    noisy = build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)
+    signed = [sign * x for x in scores]
+    with mpmath.workdps(30):
+        for event, sure, reach in (("exact", 3, 3), ("great", 1, 3), ("good", 1, 4)):
+            everything = law(tuple(signed), 3, Fraction(2), release)
+            exact = mpmath.fsum(p for s, p in everything.items() if oracle.holds(signed, s, sure, reach))
+            low, high = noisy.success_probability(scores, event)
+            assert low <= exact <= high < low + 1e-10
+    many = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=11, scale=2, release=release)
+    raises_exactly(tk.CapacityError, lambda: many.success_probability(list(range(20))), "at most 10 winners")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "required"),
+    [
+        ("k", 0, tk.ParameterError, "k must be an integer >= 1"),
+        ("k", True, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", 1.5, tk.ParameterTypeError, "k must be an integer >= 1"),
+        ("k", 6, tk.ParameterError, "k must be at most the size of input_domain (5)"),
+        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
+        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
+        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
+        ("release", "sequence", tk.ParameterError, "release must be one of 'ranking', 'set'"),
+        ("release", None, tk.ParameterTypeError, "release must be one of 'ranking', 'set'"),
+        ("release", True, tk.ParameterTypeError, "release must be one of 'ranking', 'set'"),
+        ("optimize", "largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
+        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
+        ("input_domain", [1], tk.ParameterTypeError, "input_domain must be a domain"),
+        ("input_metric", tk.L1Distance(), tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
+        ("output_measure", tk.Approximate(tk.MaxDivergence()), tk.ParameterTypeError, "output_measure must be Max"),
+        ("output_measure", tk.MaxDivergence, tk.ParameterTypeError, "output_measure must be Max"),
+    ],
+)
+def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
+    arguments: dict[str, Any] = {
+        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
+        "input_metric": tk.LInfDistance(),
+        "output_measure": tk.MaxDivergence(),
+        "k": 2,
+        "scale": 1.0,
+    }
+    raises_exactly(error, lambda: make_joint_top_k(**(arguments | {option: value})), required)
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "required"),
+    [
+        ([SENTINEL_FLOAT, math.nan, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([SENTINEL_FLOAT, -math.inf, 1.0], tk.NonFiniteError, "scores must be finite"),
+        ([], tk.DataLengthError, "at least one element"),
+        ([SENTINEL_FLOAT], tk.DataLengthError, "at least k elements (2)"),
+        ([SENTINEL_INT, 2], tk.DataTypeError, "must be floats"),
+        (np.array([[SENTINEL_FLOAT, 1.0]]), tk.DataTypeError, "one-dimensional"),
+        (None, tk.DataTypeError, "one-dimensional array, list or tuple"),
+    ],
+)
+def test_bad_scores_are_refused_before_anything_is_drawn(
+    scores: Any, error: type[Exception], required: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
+    measurement = make_joint_top_k(*space, tk.MaxDivergence(), k=2, scale=1.0)
+    raises_exactly(error, lambda: measurement(scores), required)

@@ -1,0 +1,210 @@
+"""The exact draw of joint rankings and sets: layers, laws, decisions at high precision, extreme inputs."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from opendp_topk.samplers import ceilings, joint
+from opendp_topk.samplers.shortfalls import ranked
+from tests.oracles import joint as oracle
+from tests.oracles.chi_square import assert_follows
+
+from .streams import Streams
+
+
+@pytest.fixture
+def one_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layers depend on the scores alone: for many draws from the same scores they are computed once."""
+    known: dict[Any, Any] = {}
+    layers = joint.layers
+
+    def nested(scores: Any, step: Fraction, k: int, ordered: bool) -> Any:
+        label = tuple(scores.steps.tolist()), step, k, ordered
+        if label not in known:
+            known[label] = layers(scores, step, k, ordered)
+        return known[label]
+
+    monkeypatch.setattr(joint, "layers", nested)
+
+
+def draws(
+    n: int, scores: Sequence[Any] | np.ndarray, k: int, scale: Fraction, ordered: bool, sign: int = 1
+) -> Counter[tuple[int, ...]]:
+    entropy, values = Streams(f"{scores} {k} {ordered}"), np.asarray(scores)  # type: ignore[arg-type]
+    found = (joint.draw(values, scale, k, sign=sign, ordered=ordered, entropy=entropy) for _ in range(n))
+    return Counter(tuple(chosen.tolist()) for chosen in found)
+
+
+CASES = [
+    ([5, 3, 3, 1, 0], 2, Fraction(3, 2)),
+    ([0, 4, 1, 6, 3, 3], 3, Fraction(2)),
+    ([0.5, 4.25, 1.0, 6.0], 3, Fraction(5, 2)),
+    ([2, 2, 2, 2, 2], 2, Fraction(1)),
+    ([7, 1, 5], 1, Fraction(4)),
+    ([0, 1, 5, 2], 2, Fraction(1, 2)),
+    ([0, 40, 90, 10, 11], 3, Fraction(100)),
+]
+
+
+@pytest.mark.usefixtures("one_nest")
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize(("scores", "k", "scale"), CASES)
+def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
+    assert_follows(draws(4000, scores, k, scale, ordered), oracle.law(scores, k, scale, ordered))
+
+
+@pytest.mark.usefixtures("one_nest")
+@pytest.mark.parametrize("ordered", [True, False])
+def test_smallest_scores_first(ordered: bool) -> None:
+    found = draws(4000, [0, 3, 1, 2], 2, Fraction(1), ordered, sign=-1)
+    assert_follows(found, oracle.law([0, -3, -1, -2], 2, Fraction(1), ordered))
+
+
+@pytest.mark.usefixtures("one_nest")
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(6), Fraction(50)])
+def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bool) -> None:
+    """Too many outputs to list: they are compared by their loss. Layers are wide, narrow, and all-embracing."""
+    scores = [-(3 * i + i % 4) for i in range(60)]
+    found: Counter[Fraction] = Counter()
+    for output, times in draws(2500, scores, 8, scale, ordered).items():
+        found[oracle.loss(scores, output, ordered)] += times
+    assert_follows(found, oracle.level_law(scores, 8, scale, ordered))
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize(("scores", "k", "scale"), [*CASES, (list(range(0, 900, 100)), 3, Fraction(7))])
+def test_proposals_of_an_output_sum_to_a_bound_on_its_weight(
+    scores: list[Any], k: int, scale: Fraction, ordered: bool
+) -> None:
+    found = ranked(np.asarray(scores), 1)
+    nested = joint.layers(found, found.unit / scale, k, ordered)
+    place = {int(index): rank for rank, index in enumerate(found.order)}
+    starts = [layer.start for layer in nested]
+    assert starts[0] == 0
+    assert starts == sorted(set(starts))
+    assert nested[-1].ceilings == [len(scores)] * k
+    sizes = Counter[int]()
+    for output in oracle.outputs(len(scores), k, ordered):
+        ranks = [place[i] for i in output]
+        ranks = ranks if ordered else sorted(ranks)
+        inside = [all(r < n for r, n in zip(ranks, layer.ceilings, strict=True)) for layer in nested]
+        sizes.update(i for i, held in enumerate(inside) if held)
+        mass = sum(share for share, held in zip(joint._shares(starts), inside, strict=True) if held)
+        loss = oracle.loss(scores, output, ordered) / scale
+        first = starts[inside.index(True)]
+        assert mass == 2 ** (starts[-1] - first)
+        assert oracle.exp(-loss) <= mpmath.mpf(1) / 2**first
+        assert first == 0 or loss > first * joint._LN2
+    assert [layer.size for layer in nested] == [sizes[i] for i in range(len(nested))]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcome is the first proposal whose injected V lies below e^-loss / bound, both computed afresh.
+
+    V agrees with this threshold to up to three words, so that one word does not decide.
+    """
+    generator = random.Random(8)
+    proposals: list[np.ndarray] = []
+    uniforms: list[tuple[mpmath.mpf, Fraction]] = []
+    plain_draw, plain_accepted = ceilings.draw, joint.accepted
+
+    def draw(*arguments: Any) -> np.ndarray:
+        proposals.append(plain_draw(*arguments))
+        return proposals[-1]
+
+    def accepted(log_weight: Any, ratio: Any, clock: Any, entropy: Any) -> bool:
+        goal = oracle.exp(Fraction(log_weight)) / (mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator))
+        digits, agreeing = (
+            int(min(goal, 1 - mpmath.mpf(2) ** -300) * mpmath.mpf(2) ** 256),
+            generator.choice([0, 1, 2, 3]),
+        )
+        words = [(digits >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:agreeing]
+        words += [generator.getrandbits(64) for _ in range(12 - agreeing)]
+        value = mpmath.fsum(mpmath.mpf(word) / mpmath.mpf(2) ** (64 * (i + 1)) for i, word in enumerate(words))
+        uniforms.append((value, Fraction(ratio)))
+        return plain_accepted(log_weight, ratio, clock, Streams(auxiliary=words))
+
+    monkeypatch.setattr(ceilings, "draw", draw)
+    monkeypatch.setattr(joint, "accepted", accepted)
+    rounds = 0
+    with mpmath.workdps(300):
+        for trial in range(150):
+            d = generator.randint(1, 7)
+            k = generator.randint(1, min(3, d))
+            scores = [generator.choice([generator.randint(0, 9), generator.randint(0, 3) / 4]) * 1.0 for _ in range(d)]
+            scale = Fraction(generator.randint(1, 60), generator.randint(1, 20))
+            proposals.clear()
+            uniforms.clear()
+            found = joint.draw(np.array(scores), scale, k, sign=1, ordered=ordered, entropy=Streams(trial))
+            order = sorted(range(d), key=lambda i: (-scores[i], i))
+            ladder = ranked(np.array(scores), 1)
+            nested = joint.layers(ladder, ladder.unit / scale, k, ordered)
+            for ranks, (value, bound) in zip(proposals, uniforms, strict=True):
+                output = tuple(order[r] for r in ranks.tolist())
+                under = (a for a, ends, _ in nested if all(r < n for r, n in zip(ranks.tolist(), ends, strict=True)))
+                assert bound == Fraction(1, 2 ** next(under))
+                weight = oracle.exp(-oracle.loss(scores, output, ordered) / scale)
+                taken = value < weight / (mpmath.mpf(bound.numerator) / bound.denominator)
+                assert taken == (ranks is proposals[-1]), trial
+            assert found.tolist() == (list(output) if ordered else sorted(output))
+            rounds += len(proposals)
+    assert rounds > 170
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize(
+    ("values", "scale", "likely"),
+    [
+        (np.array([2**53 + 1, 2**53 + 2, 2**53, 0]), Fraction(1, 100), (1, 0)),
+        (np.array([1e308, -1e308, 1e308 * (1 - 2**-52), 5e307]), Fraction(1, 10**308), (0, 2)),
+        (np.array([5e-324, 1e-323, 0.0, 1.5e-323]), Fraction(1, 10**330), (3, 1)),
+        (np.array([2**64 - 1, 2**64 - 2, 0, 1], dtype=np.uint64), Fraction(1, 50), (0, 1)),
+        (np.array([10**400, 10**400 + 1, 0, -(10**400)], dtype=object), Fraction(1, 50), (1, 0)),
+    ],
+)
+def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, ...], ordered: bool) -> None:
+    expected = likely if ordered else tuple(sorted(likely))
+    assert draws(20, values, 2, scale, ordered) == Counter({expected: 20})
+
+
+@pytest.mark.usefixtures("one_nest")
+@pytest.mark.parametrize("ordered", [True, False])
+def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
+    scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
+    assert_follows(draws(4000, scores, 2, Fraction(1), ordered), oracle.law([1, 0, 3, 2], 2, Fraction(1), ordered))
+
+
+@pytest.mark.usefixtures("one_nest")
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_scale_beyond_all_scores_makes_outputs_uniform(ordered: bool) -> None:
+    found = draws(4000, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), ordered)
+    n = 20 if ordered else 10
+    assert_follows(found, dict.fromkeys(oracle.outputs(5, 2, ordered), Fraction(1, n)))
+
+
+def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few wasted rounds and few layers, for any scale: what the layers are for."""
+    scores = np.random.default_rng(0).integers(0, 10**4, 1000)
+    for ordered in (True, False):
+        for scale in (Fraction(1, 10**3), Fraction(1), Fraction(10), Fraction(1000), Fraction(10**7)):
+            results: list[bool] = []
+            plain = joint.accepted
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    joint, "accepted", lambda *a, plain=plain, results=results: results.append(plain(*a)) or results[-1]
+                )
+                for seed in range(30):
+                    joint.draw(scores, scale, 20, sign=1, ordered=ordered, entropy=Streams(seed))
+            assert len(results) < 200
+            found = ranked(scores, 1)
+            assert len(joint.layers(found, found.unit / scale, 20, ordered)) < 100

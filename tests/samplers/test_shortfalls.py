@@ -1,0 +1,66 @@
+"""Shortfalls, ceilings and losses against their definitions, in exact rationals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk.samplers.shortfalls import ranked
+from tests.oracles import joint as oracle
+
+from .adversaries import canonical
+
+CASES: list[list[Any]] = [
+    [3, 1, 2, 2, 5],
+    [0, 0, 0],
+    [7],
+    [-4, 2**62, -(2**62), 2**63 - 1, -(2**63)],
+    [2**64 - 1, 0, 2**63, 1],
+    [10**30, -(10**30), 10**30 + 1],
+    [0.5, 0.25, -3.0, 0.1, 0.1, 1e3],
+    [0.0, -0.0, 0.0],
+    [1e308, -1e308, 5e-324, 0.0, 1.0],
+    [5e-324, 1e-323, 1.5e-323, 0.0],
+    [2.0**53, 2.0**53 + 2, 1.0, 3.0],
+    [2.0**60, 2.0**60 + 2**8, 0.0],
+    [2.0**61, 1.0, -(2.0**61), 0.5],
+    [0.1, 0.30000000000000004, 0.2, 1e-9, 1024.0, 1e17],
+]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("scores", CASES, ids=repr)
+def test_shortfalls_are_exact(scores: list[Any], sign: int) -> None:
+    found = ranked(canonical(scores), sign)
+    x = [sign * Fraction(score) for score in scores]
+    assert sorted(found.order.tolist()) == list(range(len(x)))
+    below = [max(x) - x[i] for i in found.order.tolist()]
+    assert below == sorted(below)
+    assert [step * found.unit for step in found.steps.tolist()] == below
+    assert found.steps.dtype == object or int(found.steps[-1]) < 2**62
+
+
+@pytest.mark.parametrize("scores", CASES, ids=repr)
+def test_ceilings_and_losses(scores: list[Any]) -> None:
+    found = ranked(canonical(scores), 1)
+    x = sorted(map(Fraction, scores), reverse=True)
+    for k in range(1, len(x) + 1):
+        for steps in {
+            0,
+            1,
+            10**400,
+            *(int(a - b) for a in found.steps.tolist() for b in found.steps.tolist() if a >= b),
+        }:
+            level = steps * found.unit
+            assert found.ceilings(k, steps) == [sum(x[i] - y <= level for y in x) for i in range(k)]
+        for output in list(oracle.outputs(len(x), k, True))[:200]:
+            assert found.loss(np.array(output)) * found.unit == oracle.loss(x, output, True)
+
+
+@pytest.mark.parametrize(("scale", "kind"), [(1.0, np.int64), (2.0**-1060, np.int64), (2.0**8, object)])
+def test_numbers_stay_small_where_they_can(scale: float, kind: type) -> None:
+    values = np.array([2.0**53, 1.0, 2.0**52 + 1]) * np.array([scale, min(scale, 1.0), scale])
+    assert ranked(values, 1).steps.dtype == kind
