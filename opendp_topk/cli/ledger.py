@@ -55,7 +55,7 @@ def ledger(
             [
                 ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
                 ("budget", _words(account.budget)),
-                ("spent", f"{_words(account.spent())} on {len(entries)} release{'' if len(entries) == 1 else 's'}"),
+                ("spent", f"{_words(account.spent())} on {_count(entries)}"),
                 ("left", _words(account.remaining())),
             ]
         )
@@ -67,7 +67,7 @@ def ledger(
                 right=range(2),
             )
         if where is not None:
-            show.note(f"{len(entries)} releases were written to {export}.")
+            show.note(f"Written to {export}: {_count(entries)}.")
 
 
 def _new(export: str) -> Path:
@@ -106,6 +106,10 @@ def _as_csv(entries: list[Entry]) -> str:
     writer.writerow(Entry._fields)
     writer.writerows(one._replace(cost=_words(one.cost), spent=_words(one.spent)) for one in entries)
     return text.getvalue()
+
+
+def _count(entries: list[Entry]) -> str:
+    return f"{len(entries)} release{'' if len(entries) == 1 else 's'}"
 
 
 def _words(distance: Any) -> str:

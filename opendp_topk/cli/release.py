@@ -130,9 +130,9 @@ def budget(ledger: str | None, request: Request) -> Iterator[Ledger | None]:
         return
     with Ledger(ledger) as account:
         if account.measure != request.target.measure:
-            raise ParameterError(
-                f"the ledger counts {account.measure.symbol}: state the target as --{account.measure.symbol}"
-            )
+            symbol = account.measure.symbol
+            advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
+            raise ParameterError(f"the ledger counts {symbol}: {advice}")
         yield account
 
 

@@ -87,6 +87,15 @@ def test_a_ledger_keeps_its_budget(command: Command, file: Path) -> None:
     command("ledger", empty, "--epsilon", 1).complains(1, "it is empty")
 
 
+def test_a_ledger_with_a_delta_is_shown_and_is_for_python(command: Command, library: Library) -> None:
+    file = library.folder / "pairs.sqlite"
+    tk.Ledger(file, budget=(2, 1e-6), measure=tk.Approximate(tk.MaxDivergence())).close()
+    shown = command("ledger", file)
+    assert (shown.field("budget"), shown.field("spent")) == ("2.0, 1e-06", "0.0, 0.0 on 0 releases")
+    command(*library.release("--epsilon", 1, "--ledger", file)).complains(2, "release from it in Python")
+    assert tk.Ledger(file).spent() == (0.0, 0.0)
+
+
 def stopping(cost: float) -> tk.Measurement:
     """A measurement in which somebody presses Ctrl-C."""
 

@@ -11,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import opendp_topk as tk
 
 ROOT = Path(__file__).parents[2]
@@ -71,12 +73,13 @@ def test_a_full_disk_releases_nothing_and_the_ledger_goes_on_after_it(tmp_path: 
     assert found["released"] < found["after"] <= found["released"] + 2
 
 
-def test_a_file_that_may_not_be_written_releases_nothing() -> None:
+@pytest.mark.parametrize("mode", [0o444, 0o666])
+def test_a_file_or_a_folder_that_may_not_be_written_releases_nothing(mode: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         path = Path(folder, "budget.sqlite")
         tk.Ledger(path, budget=10, measure=tk.MaxDivergence()).close()
-        os.chmod(path, 0o444)
+        os.chmod(path, mode)
         os.chmod(folder, 0o555)
         before = path.read_bytes()
         (found,) = run("read_only", path)
