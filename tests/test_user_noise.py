@@ -73,6 +73,7 @@ def faster(rate: mpq) -> tuple[Callable[[mpq, int], Interval], Callable[[mpq, in
     return quantile, lambda z, precision: exponential_tail(rate * z, precision)
 
 
+@functools.cache
 def normal_tail(z: mpq, precision: int) -> Interval:
     at = tk.Intervals(precision)
     root = gmpy2.isqrt(mpq(2 * 4**precision).numerator)
@@ -83,6 +84,7 @@ def normal_tail(z: mpq, precision: int) -> Interval:
         return lower, gmpy2.erfc(x[0]) / 2
 
 
+@functools.cache
 def normal(u: mpq, precision: int) -> Interval:
     """By bisection of the survival function."""
     low, high = mpq(-200), mpq(201)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from itertools import combinations, permutations
 from typing import Any
@@ -39,9 +40,9 @@ def rankings(name: str, scores: Sequence[Any], k: int, digits: int = 30) -> dict
     assert k in (1, 2)
     with mpmath.workdps(digits + 10):
         numbers = _numbers(scores)
-        grid = _grid(name, numbers, digits)
+        grid, at = _grid(name, numbers, digits), _values(name, numbers)
         return {
-            (*first, last): mpmath.quad(_density(name, numbers, first, last), grid)
+            (*first, last): mpmath.quad(_density(at, len(scores), first, last), grid)
             for *first, last in permutations(range(len(scores)), k)
         }
 
@@ -50,12 +51,12 @@ def sets(name: str, scores: Sequence[Any], k: int, digits: int = 20) -> tuple[di
     """The probability of each set of k indices, and the largest error that the quadrature states."""
     with mpmath.workdps(digits + 10):
         numbers = _numbers(scores)
-        grid = _grid(name, numbers, digits)
+        grid, at = _grid(name, numbers, digits), _values(name, numbers)
         law, error = {}, mpf(0)
         for chosen in combinations(range(len(scores)), k):
             law[chosen] = mpf(0)
             for last in chosen:
-                density = _density(name, numbers, [i for i in chosen if i != last], last)
+                density = _density(at, len(scores), [i for i in chosen if i != last], last)
                 value, stated = mpmath.quad(density, grid, error=True)
                 law[chosen] += value
                 error = max(error, k * stated)
@@ -72,15 +73,28 @@ def _grid(name: str, numbers: list[Any], digits: int) -> list[Any]:
     return [corners[0] - 60 - digits, corners[0] - 6, *corners, corners[-1] + 6, last]
 
 
-def _density(name: str, numbers: list[Any], first: Sequence[int], last: int) -> Callable[[Any], Any]:
+def _values(name: str, numbers: list[Any]) -> Callable[[Any, int], list[tuple[Any, Any, Any]]]:
+    """Density, survival and distribution function of each noisy score at v, computed once for all integrals."""
+
+    @functools.cache
+    def at(v: Any, precision: int) -> list[tuple[Any, Any, Any]]:
+        shifted = [v - number for number in numbers]
+        return [(DENSITY[name](z), UPPER[name](z), CDF[name](z)) for z in shifted]
+
+    return at
+
+
+def _density(at: Callable[[Any, int], Any], d: int, first: Sequence[int], last: int) -> Callable[[Any], Any]:
     """The density, in the value v of ``last``, of: those of ``first`` are above v, all others below."""
+    others = sorted(set(range(d)) - {last, *first})
 
     def density(v: Any) -> Any:
-        value = DENSITY[name](v - numbers[last])
+        known = at(v, mpmath.mp.prec)
+        value = known[last][0]
         for i in first:
-            value *= UPPER[name](v - numbers[i])
-        for j in set(range(len(numbers))) - {last, *first}:
-            value *= CDF[name](v - numbers[j])
+            value *= known[i][1]
+        for j in others:
+            value *= known[j][2]
         return value
 
     return density
