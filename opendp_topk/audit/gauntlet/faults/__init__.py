@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..fault import Fault
-from . import costs, draws, edges
+from . import costs, draws, edges, others
 
-FAULTS: tuple[Fault, ...] = costs.FAULTS + draws.FAULTS + edges.FAULTS
+FAULTS: tuple[Fault, ...] = costs.FAULTS + draws.FAULTS + others.FAULTS + edges.FAULTS
 """All of them: in maps, in samplers, and around the mechanisms."""
