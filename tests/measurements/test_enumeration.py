@@ -147,6 +147,40 @@ def test_one_shot(d: int, k: int, noise: Any) -> None:
             assert share > 0.3 or (release == "set" and k == d) or d == 1
 
 
+@pytest.mark.parametrize("release", ["ranking", "set"])
+@every_shape
+def test_select_then_count(d: int, k: int, release: str) -> None:
+    """Given the winners w each count loses |move| / b, and alpha move^2 / (2 sigma^2) at most, over all its values."""
+    scores, neighbours = pairs(d, 2 if d < 5 else 1)
+    outcomes = [
+        list(w) for w in (itertools.permutations if release == "ranking" else itertools.combinations)(range(d), k)
+    ]
+    scale, spread = Fraction(2), Fraction(3)
+    for measure, noise in ((MAX, "Exponential"), (ZCDP, "Gumbel")):
+        rankings = floats.one_shot(noise, scores / float(scale), k)
+        logs = np.log(rankings if release == "ranking" else floats.sets(rankings, d, k))
+        for metric in (UP, BOTH):
+            space = tk.VectorDomain(tk.AtomDomain(int), size=d), metric
+            both = tk.make_select_then_count(*space, measure, k=k, scale=scale, count_scale=spread, release=release)
+            first, second, lengths = np.array(neighbours[metric]).T
+            moved = np.abs(scores[second] - scores[first]) / float(spread)
+            if measure == MAX:
+                counted = np.stack([moved[:, w].sum(axis=1) for w in outcomes], axis=1)
+                found = (np.abs(logs[second] - logs[first]) + counted).max(axis=1)
+            else:
+                counted = np.stack([(moved[:, w] ** 2).sum(axis=1) / 2 for w in outcomes], axis=1)
+                found = np.zeros(len(first))
+                for order, (a, b) in itertools.product((*ORDERS, 300), ((first, second), (second, first))):
+                    terms = logs[a] + order * (logs[b] - logs[a]) + (order - 1) * order * counted
+                    top = terms.max(axis=1)
+                    moment = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+                    found = np.maximum(found, moment / (order * (order - 1)))
+            for d_in in set(lengths.tolist()):
+                worst, claimed = found[lengths == d_in].max(), both.map(d_in)
+                assert worst <= claimed * (1 + 1e-9) + 1e-10, (metric, measure, d_in)
+                assert worst > 0.4 * claimed or d_in > 1
+
+
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_the_oracle_agrees_with_the_laws_known_to_30_digits(noise: Any) -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
