@@ -254,3 +254,15 @@ def test_a_parameter_called_loss_is_shown_beside_the_loss() -> None:
     shown = repr(tk.audit.verify(measurement, budget=3))
     assert "= distance" in shown
     assert "largest loss" in shown
+
+
+def test_compositions_are_verified_by_their_joint_law() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance(monotonic=True)
+    parts = [space >> tk.then_permute_and_flip(PURE, scale=scale) for scale in (1.0, 2.0)]
+    honest = tk.make_composition(parts)
+    report = tk.audit.verify(honest, budget=60)
+    assert (report.holds, report.claimed) == (True, 1.5)
+    assert report.tightness > 0.97
+    lying = dataclasses.replace(honest, privacy_map=lambda d_in: 1.25 * d_in)
+    with pytest.raises(tk.PrivacyViolationError):
+        tk.audit.verify(lying, budget=60)
