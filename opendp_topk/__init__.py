@@ -9,7 +9,9 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
     top10.map(1)
 """
 
-from . import audit as audit
+import importlib as _importlib
+import typing as _typing
+
 from .arithmetic import Intervals
 from .bridge.incoming import from_opendp
 from .bridge.outgoing import to_opendp
@@ -87,6 +89,9 @@ from .tables import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
 from .user_noise import UserNoise
+
+if _typing.TYPE_CHECKING:
+    from . import audit as audit
 
 __all__ = [
     "Approximate",
@@ -201,3 +206,10 @@ __all__ = [
     "then_user_transformation",
     "to_opendp",
 ]
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """The audit is loaded when it is first asked for: a release does not need it."""
+    if name == "audit":
+        return _importlib.import_module(".audit", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -155,6 +155,19 @@ def test_the_package_imports_where_all_but_its_three_dependencies_is_hidden() ->
     assert done.stdout.splitlines() == ["[]", "1.0 2"]
 
 
+LAZY = """
+import sys, opendp_topk as tk
+print([name for name in sys.modules if name.startswith("opendp_topk.audit")])
+print(tk.audit.verify.__module__, tk.audit is sys.modules["opendp_topk.audit"], hasattr(tk, "no_such_name"))
+"""
+
+
+def test_the_audit_is_loaded_when_it_is_first_asked_for() -> None:
+    done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[]", "opendp_topk.audit.verify True False"]
+
+
 @pytest.mark.parametrize(
     "path", sorted((PACKAGE.parent / "tests" / "oracles").glob("*.py")), ids=lambda path: path.stem
 )
