@@ -12,10 +12,8 @@ Build a measurement from a space and a constructor, ask its privacy map, then re
 import importlib as _importlib
 import typing as _typing
 
-from .arithmetic import Intervals
 from .bridge.incoming import from_opendp
 from .bridge.outgoing import to_opendp
-from .candidates import index_candidates
 from .combinators.adaptive_composition import make_adaptive_composition, then_adaptive_composition
 from .combinators.approximate import make_approximate, make_fix_delta
 from .combinators.composition import make_composition
@@ -30,9 +28,11 @@ from .combinators.fully_adaptive_composition import (
 from .combinators.partition_by import make_partition_by, then_partition_by
 from .combinators.privacy_filter import make_privacy_filter
 from .combinators.queryable import Queryable
-from .core import Measurement, Transformation
-from .curves.curve import PrivacyCurve
-from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
+from .core.binary_search import binary_search_chain, binary_search_param
+from .core.candidates import index_candidates
+from .core.links import Measurement, Transformation
+from .core.partials import Partial
+from .distributions.events import Enclosure
 from .errors import (
     BudgetError,
     CandidatesError,
@@ -68,27 +68,30 @@ from .measurements.gaussian import make_gaussian, then_gaussian
 from .measurements.joint_top_k import make_joint_top_k, then_joint_top_k
 from .measurements.laplace import make_laplace, then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
-from .measurements.noisy_top_k_with_gaps import (
-    RankingWithGaps,
-    make_noisy_top_k_with_gaps,
-    then_noisy_top_k_with_gaps,
-)
+from .measurements.noisy_top_k_with_gaps import RankingWithGaps, make_noisy_top_k_with_gaps, then_noisy_top_k_with_gaps
 from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
 from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from .measurements.select_then_count import SelectedCounts, make_select_then_count, then_select_then_count
 from .measurements.user import make_user_measurement, then_user_measurement
-from .measures import Approximate, MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
-from .metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
-from .noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from .partials import Partial
+from .noises.custom import CustomNoise
+from .noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from .numerics.arithmetic import Intervals
 from .proof import Proof
-from .search import binary_search_chain, binary_search_param
-from .success import Enclosure
-from .tables import read_table
+from .spaces.curves.curve import PrivacyCurve
+from .spaces.domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
+from .spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+)
+from .spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance, UserDistance
+from .tables.files import read_table
 from .transformations.count_by_item import make_count_by_item, then_count_by_item
 from .transformations.user import make_user_transformation, then_user_transformation
-from .user_noise import UserNoise
 
 if _typing.TYPE_CHECKING:
     from . import audit as audit
@@ -152,7 +155,7 @@ __all__ = [
     "TopKError",
     "Transformation",
     "UserDistance",
-    "UserNoise",
+    "CustomNoise",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "binary_search_chain",

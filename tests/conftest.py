@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opendp_topk.domains import AtomDomain, VectorDomain
-from opendp_topk.metrics import LInfDistance, Metric
+from opendp_topk.spaces.domains import AtomDomain, VectorDomain
+from opendp_topk.spaces.metrics import LInfDistance, Metric
 
 Space = tuple[VectorDomain, Metric]
 

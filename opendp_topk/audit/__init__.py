@@ -1,11 +1,11 @@
 """Checks of claims, of this library's own and of foreign ones."""
 
 from .blackbox import Estimate, estimate
+from .blackbox_search import Found, search
 from .foreign import verify_probabilities
 from .lemmas import Verdict, verify_lemmas
 from .registry import Claim, proofs
 from .report import Report, Witness
-from .search import Found, search
 from .shipped import verify_all
 from .verify import verify
 

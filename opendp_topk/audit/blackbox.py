@@ -11,9 +11,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _check
-from ..errors import ParameterError
-from ..measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..errors import ParameterError, checks
+from ..spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from .bounds import concentrated, log_ratio
 from .confidence import MOST_TRIALS, lower_bound, upper_bound
 from .draws import Draws
@@ -151,7 +150,7 @@ def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
 
 def require_settings(samples: Any, measure: Measure, confidence: Any, delta: Any) -> tuple[float, float, int]:
     """What every audit checks: alpha, delta and the size of a half, or an error."""
-    if _check.count("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
+    if checks.count("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
         raise ParameterError(f"samples must be at least {LEAST_SAMPLES}")
     known = MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence(), Approximate(MaxDivergence())
     if measure not in known:
@@ -159,10 +158,10 @@ def require_settings(samples: Any, measure: Measure, confidence: Any, delta: Any
             "measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or "
             "Approximate(MaxDivergence())"
         )
-    alpha = 1 - float(_check.probability(confidence, "confidence"))
+    alpha = 1 - float(checks.probability(confidence, "confidence"))
     if not 0 < alpha < 1:
         raise ParameterError("confidence must differ from 0 and from 1 by at least 2^-53")
-    shift = float(_check.share(delta, "delta"))
+    shift = float(checks.share(delta, "delta"))
     if shift and not isinstance(measure, Approximate):
         raise ParameterError("delta is for Approximate(MaxDivergence()) only")
     return alpha, shift, int(samples) // 2

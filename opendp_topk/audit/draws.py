@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from .. import _check
-from ..errors import ParameterError
-from ..rendering import as_outcome
+from ..core.rendering import as_outcome
+from ..errors import ParameterError, checks
 
 _BATCH = 10_000
 _WORTH_A_PROCESS = 1000
@@ -23,9 +22,9 @@ class Draws:
     def __init__(
         self, function: Callable[..., Any], total: int, *, batched: bool, workers: int, progress: bool
     ) -> None:
-        self._function = _check.function("function", function)
-        self._batched = _check.flag("batched", batched)
-        self._workers = _check.count("workers", workers)
+        self._function = checks.function("function", function)
+        self._batched = checks.flag("batched", batched)
+        self._workers = checks.count("workers", workers)
         if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
             raise ParameterError("workers must be 1 on this system: more need processes that are forked")
         self._bar = Bar(total, progress)

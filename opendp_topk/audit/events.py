@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Approximate, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.measures import Approximate, Measure, RangeDivergence, ZeroConcentratedDivergence
 from .bounds import ORDERS, renyi_of_two
 
 Floats = NDArray[np.float64]

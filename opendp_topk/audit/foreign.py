@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..domains import VectorDomain
 from ..errors import NotDeclaredError
 from ..measurements.user import make_user_measurement
-from ..measures import Measure
-from ..metrics import Metric
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
 from .report import Report
 from .verify import verify
 

@@ -41,7 +41,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Pair:
+class LawPair:
     """Two laws: for every outcome possible under both its logarithms, each right up to ``error``.
 
     ``first_only`` and ``second_only`` are outcomes that are possible under one of them only, with their logarithms.
@@ -58,7 +58,7 @@ class Pair:
         return next(((outcome,) for outcome in (*self.first_only, *self.second_only)), None)
 
 
-def pair(law: Law, other: Law, relative_error: Fraction | None = None) -> Pair:
+def pair(law: Law, other: Law, relative_error: Fraction | None = None) -> LawPair:
     """The two laws, ready to be compared.
 
     Raises:
@@ -67,7 +67,7 @@ def pair(law: Law, other: Law, relative_error: Fraction | None = None) -> Pair:
     with gmpy2.context(precision=_BITS):
         error = max(_error(law, relative_error), _error(other, relative_error))
         first, second = _logarithms(law, error), _logarithms(other, error)
-        return Pair(
+        return LawPair(
             {y: (first[y], second[y]) for y in first if y in second},
             {y: first[y] for y in first if y not in second},
             {y: second[y] for y in second if y not in first},
@@ -103,7 +103,7 @@ def _number(mass: Any) -> Any:
     return mpfr(gmpy2.mpq(mass.numerator, mass.denominator)) if isinstance(mass, Fraction) else mpfr(mass)  # [number]
 
 
-def max_loss(laws: Pair) -> Loss:
+def max_loss(laws: LawPair) -> Loss:
     """The largest absolute privacy loss of an outcome."""
     if laws.lopsided is not None:
         return _infinite(laws)  # [infinite]
@@ -113,7 +113,7 @@ def max_loss(laws: Pair) -> Loss:
         return Loss(loss - slack, loss + slack, {"outcome": worst})  # [max]
 
 
-def range_loss(laws: Pair) -> Loss:
+def range_loss(laws: LawPair) -> Loss:
     """The largest privacy loss of an outcome less the smallest."""
     if laws.lopsided is not None:
         return _infinite(laws)
@@ -124,7 +124,7 @@ def range_loss(laws: Pair) -> Loss:
         return Loss(loss - slack, loss + slack, {"outcomes": (high, low)})  # [range]
 
 
-def hockey_stick(laws: Pair, epsilon: Any) -> Loss:
+def hockey_stick(laws: LawPair, epsilon: Any) -> Loss:
     """The least delta of (epsilon, delta)-privacy between the two laws, in both directions."""
     with gmpy2.context(precision=_BITS):
         factor = gmpy2.exp(mpfr(gmpy2.mpq(*Fraction(epsilon).as_integer_ratio()))) if epsilon < float("inf") else None
@@ -140,7 +140,7 @@ def hockey_stick(laws: Pair, epsilon: Any) -> Loss:
         return Loss(max(mpfr(0), delta - slack), delta + slack, {"epsilon": float(epsilon)})  # [delta]
 
 
-def zcdp_loss(laws: Pair, enough: Any = 0, tolerance: float = 1e-3) -> Loss:
+def zcdp_loss(laws: LawPair, enough: Any = 0, tolerance: float = 1e-3) -> Loss:
     """The supremum over alpha > 1 of D_alpha / alpha, in both directions.
 
     The enclosure is refined until its upper end is at most ``enough``, or at most ``1 + tolerance`` times its lower
@@ -158,7 +158,7 @@ def zcdp_loss(laws: Pair, enough: Any = 0, tolerance: float = 1e-3) -> Loss:
         return Loss(best.lower, min(crude, max(forward.upper, backward.upper)), best.where)  # [both]
 
 
-def _supremum(laws: Pair, of: int, enough: Any, tolerance: float) -> Loss:
+def _supremum(laws: LawPair, of: int, enough: Any, tolerance: float) -> Loss:
     """The supremum of D_alpha(law ``of`` || the other one) / alpha."""
     logs = [(pair[1 - of], pair[of]) for pair in laws.logs.values()]
     steepest = max(b - a for a, b in logs) + 3 * laws.error  # [steepest]
@@ -213,7 +213,7 @@ def _ceiling(a: Any, at_a: Any, b: Any, at_b: Any, slope: Any) -> Any:
     return (slope / (gmpy2.sqrt(slope + fall) + gmpy2.sqrt(fall))) ** 2  # [peak]
 
 
-def _infinite(laws: Pair) -> Loss:
+def _infinite(laws: LawPair) -> Loss:
     infinity = mpfr("inf")
     return Loss(infinity, infinity, {"outcome": laws.lopsided[0]} if laws.lopsided else {})  # type: ignore[index]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..domains import VectorDomain
 from ..errors import ParameterError
-from ..metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
+from ..spaces.domains import VectorDomain
+from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
 
 Vector = tuple[Any, ...]
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..measures import Measure
-from ..metrics import Metric
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
 
 
 @dataclass(frozen=True)

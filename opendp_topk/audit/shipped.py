@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import Measurement
-from ..domains import AtomDomain, VectorDomain
+from ..core.links import Measurement
 from ..errors import ParameterError, SpaceError
-from ..measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
-from ..metrics import L1Distance, L2Distance, LInfDistance
-from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from . import coarse
+from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.metrics import L1Distance, L2Distance, LInfDistance
+from . import merged_laws
 from .report import Report
 from .verify import verify_with
 
@@ -27,17 +27,17 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "loss": ("margin", "distance"),
     "release": ("ranking", "set"),
 }
-Pair = tuple[tuple[int, ...], tuple[int, ...]]
+ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
 METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
 
 
 # Constructors whose releases have infinitely many values: their merged laws, and pairs to try.
-MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[Pair, ...]]] = {
-    "make_laplace": (coarse.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
-    "make_gaussian": (coarse.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
-    "make_select_then_count": (coarse.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
-    "make_noisy_top_k_with_gaps": (coarse.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
+MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
+    "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_select_then_count": (merged_laws.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
+    "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
 }
 
 

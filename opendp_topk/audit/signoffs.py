@@ -10,8 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from .. import _check
-from ..errors import ParameterError, TableError
+from ..errors import ParameterError, TableError, checks
 
 _FIELDS = ("name", "digest", "by", "date")
 
@@ -56,7 +55,7 @@ def accept(name: str, digest: str, *, by: str, file: str | os.PathLike[str], on:
     """
     if not isinstance(by, str) or not by.strip() or not by.isprintable():
         raise ParameterError("by must be the name of the person who read the proof")
-    _check.instance("name", name, str, "the name of a proof document")
+    checks.instance("name", name, str, "the name of a proof document")
     path = Path(file)
     there = read_signoffs(path) if path.exists() else []
     signoff = Signoff(name, digest, by.strip(), (on or date.today()).isoformat())

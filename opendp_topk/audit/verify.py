@@ -7,14 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from .. import _check
-from ..arithmetic import exact
-from ..core import Measurement
-from ..domains import VectorDomain
-from ..errors import NotDeclaredError, ParameterError
-from .hunt import Hunt, comparison
+from ..core.links import Measurement
+from ..errors import NotDeclaredError, ParameterError, checks
+from ..numerics.arithmetic import exact
+from ..spaces.domains import VectorDomain
 from .neighbours import neighbours, within
 from .report import Report
+from .worst_pair import Hunt, comparison
 
 _SIZES = (2, 3, 4, 5)
 
@@ -40,8 +39,8 @@ def verify(
             ``scale``, or ``d_in`` where it has none; where the domain has no size, vectors of k + 1 to 5 scores are
             tried, k being its parameter ``k``.
         d_in: The distance of neighbours, > 0, in units of the scores.
-        law: x -> the exact law of the release or of any function of it, instead of ``measurement.distribution``. Merge
-            the outcomes of a release that has infinitely many, as the functions in ``tk.audit.coarse`` do.
+        law: x -> the exact law of the release or of any function of it, instead of ``measurement.distribution``.
+            Merge the outcomes of a release that has infinitely many, as ``opendp_topk.audit.merged_laws`` does.
         pairs: Pairs (x, x') to try instead, which must be public. They are checked to be at distance at most
             ``d_in`` where the metric is one of scores; for other inputs, such as tables, you vouch for it.
         budget: The number of pairs to try, at most.
@@ -83,13 +82,14 @@ def verify_with(
     relative_error: Fraction | None,
 ) -> Report:
     """:func:`verify` with laws that are known already: input -> law. The laws that it computes are added to them."""
-    _check.instance("measurement", measurement, Measurement, "a measurement")
+    checks.instance("measurement", measurement, Measurement, "a measurement")
     if law is None and measurement.exact_distribution is None:
         raise NotDeclaredError(
-            "this measurement declares no exact distribution: give law, for instance one of opendp_topk.audit.coarse"
+            "this measurement declares no exact distribution: give law, "
+            "for instance one of opendp_topk.audit.merged_laws"
         )
-    budget = _check.count("budget", budget)
-    distance = exact(_check.distance(d_in, "d_in"))
+    budget = checks.count("budget", budget)
+    distance = exact(checks.distance(d_in, "d_in"))
     claimed = measurement.map(d_in)
     compare = comparison(measurement.output_measure, claimed)
     candidates = _candidates(measurement, distance) if pairs is None else _checked(pairs, measurement, distance)
@@ -111,14 +111,14 @@ def _candidates(measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any,
     if d_in == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
     k = measurement.parameters.get("k", 1)
-    least = k if _check.is_integer(k) else 1
+    least = k if checks.is_integer(k) else 1
     sizes = tuple(d for d in _SIZES if d > least) or (least + 1,)
     return neighbours(domain, metric, d_in, _unit(measurement, d_in), sizes if domain.size is None else (domain.size,))
 
 
 def _unit(measurement: Measurement, d_in: Fraction) -> Fraction:
     scale: Any = measurement.parameters.get("scale")
-    return exact(scale) if _check.is_real(scale) and scale > 0 else d_in
+    return exact(scale) if checks.is_real(scale) and scale > 0 else d_in
 
 
 def _checked(pairs: Iterable[tuple[Any, Any]], measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:

@@ -15,10 +15,10 @@ import sys
 from fractions import Fraction
 from typing import Any
 
-from ..arithmetic import round_down, round_up
-from ..domains import AtomDomain, Domain, VectorDomain
 from ..errors import MissingExtraError, ParameterError, SpaceError
-from ..measures import (
+from ..numerics.arithmetic import round_down, round_up
+from ..spaces.domains import AtomDomain, Domain, VectorDomain
+from ..spaces.measures import (
     Approximate,
     MaxDivergence,
     Measure,
@@ -26,7 +26,7 @@ from ..measures import (
     RangeDivergence,
     ZeroConcentratedDivergence,
 )
-from ..metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
+from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
 
 # proof-region: descriptors
 _INTEGERS = {

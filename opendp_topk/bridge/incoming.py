@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .._check import Number
-from ..arithmetic import round_down, round_up
 from ..combinators.queryable import Queryable
-from ..core import Measurement
-from ..curves.curve import PrivacyCurve
+from ..core.links import Measurement
 from ..errors import ForeignError, MapError, ParameterTypeError, SpaceError
-from ..measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
-from ..metrics import LInfDistance
+from ..errors.checks import Number
+from ..numerics.arithmetic import round_down, round_up
 from ..proof import Proof
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.metrics import LInfDistance
 from .descriptors import distance_in, domain_in, library, measure_in, metric_in
 
 _MANY = 128

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .. import _check
-from ..core import Measurement
-from ..curves.curve import PrivacyCurve
-from ..errors import ForeignError, SpaceError, TopKError
-from ..metrics import L2Distance
+from ..core.links import Measurement
+from ..errors import ForeignError, SpaceError, TopKError, checks
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.metrics import L2Distance
 from .descriptors import domain_out, library, measure_out, metric_out, type_name
 
 
@@ -57,7 +56,7 @@ def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
         (1.0, [2, 2])
     """
     # proof-region: to_opendp
-    _check.instance("measurement", measurement, Measurement, "a measurement of this library")
+    checks.instance("measurement", measurement, Measurement, "a measurement of this library")
     dp = library()
     if measurement.interactive:  # [no-queryable]
         raise SpaceError(

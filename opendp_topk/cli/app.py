@@ -9,7 +9,7 @@ import typer
 
 from .audit import audit
 from .demo import demo
-from .guard import guarded
+from .exit_codes import guarded
 from .ledger import ledger
 from .plan import plan
 from .proofs import proofs

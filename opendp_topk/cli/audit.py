@@ -10,10 +10,9 @@ from .. import audit as auditing
 from .. import proof
 from ..audit.registry import claim_digest
 from ..audit.signoffs import accept
-from ..errors import ParameterError, ProofError
-from . import pages, show
-from .gauntlet import gauntlet
-from .guard import DATA, guarded
+from ..errors import ProofError
+from . import html_report, show
+from .exit_codes import DATA, guarded
 from .proofs import document_of
 
 _BAD = ("stale", "missing")
@@ -24,16 +23,11 @@ Signoffs = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="A file of sign-offs, as `audit accept` writes it.", show_default=False),
 ]
-Gauntlet = Annotated[
-    bool,
-    typer.Option("--gauntlet", help="Plant faults in copies of the package, and see which checks notice them."),
-]
 
 
 def claims(
     context: typer.Context,
     signoffs: Signoffs = None,
-    with_faults: Gauntlet = False,
     html: Annotated[
         str | None,
         typer.Option(metavar="FOLDER", help="Write a report for a browser into this folder.", show_default=False),
@@ -52,20 +46,12 @@ def claims(
 
     With --html the exact verifier is run, too, and all is written as pages that need no network: index.html is the
     first. That takes about two minutes, and twice as long with --pdf.
-
-    With --gauntlet some sixty faults are planted instead, each in a copy of the package, and checked for a few
-    minutes. The exit code is 1 if a fault survives.
     """
     if context.invoked_subcommand is not None:
         return
-    pages.require_html(html, pdf=pdf, force=force)
-    if with_faults and html is not None:
-        raise ParameterError("--gauntlet and --html are two commands: give one of them")
-    if with_faults:
-        gauntlet()
-        return
+    html_report.require_html(html, pdf=pdf, force=force)
     if html is not None:
-        if not pages.write(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
+        if not html_report.write(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
             raise typer.Exit(DATA)
         return
     found = auditing.proofs(signoffs)

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..candidates import public_items
+from ..core.candidates import public_items
 from ..errors import CandidatesError, TableError
-from ..frames import guarded
-from ..tables import read_table
+from ..tables.files import read_table
+from ..tables.frames import guarded
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
 

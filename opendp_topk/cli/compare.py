@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 
-from ..core import Measurement
-from ..success import Enclosure
-from . import promises, show
+from ..core.links import Measurement
+from ..distributions.events import Enclosure
+from . import guarantees, show
 from .mechanisms import able
 from .planning import Request
-from .proxy import Scores
+from .public_counts import Scores
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)
 
@@ -33,7 +33,7 @@ class Row:
 
 def compared(request: Request, alpha: float, proxy: Scores | None) -> list[Row]:
     """The mechanisms that can give the release, the best first."""
-    exactly, _ = promises.sure(alpha)
+    exactly, _ = guarantees.sure(alpha)
     rows = []
     for mechanism in able(request.k, request.n_candidates, request.release):
         one = replace(request, mechanism=mechanism.name)
@@ -58,7 +58,7 @@ def show_comparison(request: Request, alpha: float, proxy: Scores | None) -> Non
                 _up(row.measurement.parameters["scale"]),
                 _up(row.measurement.map(request.users)),
                 "-" if row.shortfall is None else _whole(row.shortfall),
-                *([] if proxy is None else [promises.probability(row.success)]),
+                *([] if proxy is None else [guarantees.probability(row.success)]),
             ]
             for row in rows
         ),
@@ -70,13 +70,13 @@ def show_comparison(request: Request, alpha: float, proxy: Scores | None) -> Non
 
 
 def _legend(request: Request, alpha: float, proxy: Scores | None) -> list[tuple[str, str]]:
-    _, sure = promises.sure(alpha)
+    _, sure = guarantees.sure(alpha)
     each = (
         f"for every t from 1 to {request.k} the t-th released item has a count within so many users of the t-th largest"
         if request.release == "ranking"
-        else f"every released item has a count within so many users of the {promises.largest(request.k)}"
+        else f"every released item has a count within so many users of the {guarantees.largest(request.k)}"
     )
-    exact = ("P(exact)", f"how likely {promises.exact(request)} is on the counts of the proxy")
+    exact = ("P(exact)", f"how likely {guarantees.exact(request)} is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),

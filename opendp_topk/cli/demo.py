@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..domains import FrameDomain
+from ..spaces.domains import FrameDomain
 from . import show
 from .options import target
 from .plan import show_plan

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.partials import Partial
 from ..errors import ParameterError
 from ..measurements.canonical_top_k import then_canonical_top_k
 from ..measurements.exponential_mechanism import then_exponential_mechanism
@@ -17,9 +18,8 @@ from ..measurements.peeled_top_k import then_peeled_top_k
 from ..measurements.permute_and_flip import then_permute_and_flip
 from ..measurements.report_noisy_top_k import then_report_noisy_top_k
 from ..measurements.select_then_count import then_select_then_count
-from ..measures import Measure
-from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from ..partials import Partial
+from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from ..spaces.measures import Measure
 
 RELEASES = ("ranking", "set")
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ParameterError
-from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
 from .mechanisms import NAMES, RELEASES
 
 NEIGHBORS = ("add_remove", "replace")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ParameterError
-from . import promises, show
+from . import guarantees, show
 from .candidates import read_candidates
 from .compare import show_comparison
 from .mechanisms import RELEASES
@@ -25,7 +25,7 @@ from .options import (
     target,
 )
 from .planning import Request
-from .proxy import Scores, read_proxy
+from .public_counts import Scores, read_proxy
 
 
 def plan(
@@ -87,12 +87,12 @@ def show_plan(request: Request, alpha: float = 0.05, proxy: Scores | None = None
         ("mechanism", show.mechanism(measurement, request)),
         ("scale", show.scale(measurement)),
         ("cost", show.cost(measurement, request)),
-        ("accuracy", promises.guarantee(measurement, request, alpha)),
+        ("accuracy", guarantees.guarantee(measurement, request, alpha)),
     ]
     if request.counts:
-        fields.append(("counts", promises.count_guarantee(measurement, request, alpha)))
+        fields.append(("counts", guarantees.count_guarantee(measurement, request, alpha)))
     if proxy is not None:
         with show.working("computing"):
             success = request.success(measurement, proxy)
-        fields.append(("on the proxy", promises.success(success, request)))
+        fields.append(("on the proxy", guarantees.success(success, request)))
     show.rows([*fields, ("proof", show.proofs(measurement))])

@@ -6,20 +6,19 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from .. import _check
-from ..arithmetic import exact
-from ..core import Measurement, Transformation
+from ..core.binary_search import binary_search_chain
+from ..core.links import Measurement, Transformation
 from ..distributions.discrete import largest_noise
-from ..domains import AtomDomain, FrameDomain, VectorDomain
-from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError
-from ..measures import ZeroConcentratedDivergence
-from ..metrics import LInfDistance, UserDistance
-from ..search import binary_search_chain
-from ..success import Enclosure
+from ..distributions.events import Enclosure
+from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError, checks
+from ..numerics.arithmetic import exact
+from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from ..spaces.measures import ZeroConcentratedDivergence
+from ..spaces.metrics import LInfDistance, UserDistance
 from ..transformations.count_by_item import make_count_by_item
 from .mechanisms import RELEASES, Mechanism, chosen, default
 from .options import NEIGHBORS, Target
-from .proxy import Scores
+from .public_counts import Scores
 
 _MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
 
@@ -38,11 +37,11 @@ class Request:
     counts: bool = False
 
     def __post_init__(self) -> None:
-        _check.count("--users", self.users)
-        _check.choice("--neighbors", self.neighbors, NEIGHBORS)
-        _check.choice("--release", self.release, RELEASES)
-        _check.count("the number of candidates", self.n_candidates)
-        _check.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
+        checks.count("--users", self.users)
+        checks.choice("--neighbors", self.neighbors, NEIGHBORS)
+        checks.choice("--release", self.release, RELEASES)
+        checks.count("the number of candidates", self.n_candidates)
+        checks.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
         _ = self.row  # refuses what no mechanism can give
 
     @property

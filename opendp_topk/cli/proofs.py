@@ -10,10 +10,10 @@ from rich.text import Text
 
 from .. import proof
 from ..audit import proofs as claims
-from ..audit.latex import build
 from ..errors import ParameterError, ProofError
+from ..proof.latex import build
 from . import show
-from .guard import DATA
+from .exit_codes import DATA
 
 _BAD = ("stale", "missing")
 

@@ -9,17 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from ..candidates import index_candidates
-from ..core import Measurement
-from ..domains import FrameDomain
+from ..core.candidates import index_candidates
+from ..core.links import Measurement
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
-from ..metrics import UserDistance
-from ..tables import read_table
+from ..spaces.domains import FrameDomain
+from ..spaces.metrics import UserDistance
+from ..tables.files import read_table
 from ..transformations.count_by_item import then_count_by_item
-from . import promises, show
+from . import guarantees, show
 from .candidates import as_integers, read_candidates
-from .guard import Interrupted
+from .exit_codes import Interrupted
 from .mechanisms import RELEASES
 from .options import (
     NEIGHBORS,
@@ -174,7 +174,7 @@ def show_release(winners: Winners, measurement: Measurement, request: Request) -
     show.say("")
     show.rows(
         [
-            *([("counts", promises.count_guarantee(measurement, request))] if counts is not None else []),
+            *([("counts", guarantees.count_guarantee(measurement, request))] if counts is not None else []),
             ("cost", show.cost(measurement, request)),
             ("proof", show.proofs(measurement)),
         ]

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .. import _check
-from ..core import Measurement
-from ..curves.closed_forms import Mixture
-from ..curves.curve import PrivacyCurve
-from ..errors import ParameterTypeError
-from ..measures import Approximate, Measure, PrivacyProfile
+from ..core.links import Measurement
+from ..errors import ParameterTypeError, checks
 from ..proof import Proof
+from ..spaces.curves.closed_forms import Mixture
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.measures import Approximate, Measure, PrivacyProfile
 
 Conversion = Callable[..., Measurement]
 
@@ -73,7 +72,7 @@ def profiled(measurement: Measurement, source: Measure, bound: Callable[[Any], A
 def measure_of(measurement: Any) -> Measure:
     """The output measure of what must be a measurement."""
     hint = "a Measurement, such as space >> then_report_noisy_top_k(...)"
-    measure: Measure = _check.instance("measurement", measurement, Measurement, hint).output_measure
+    measure: Measure = checks.instance("measurement", measurement, Measurement, hint).output_measure
     return measure
 
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from .. import _check
-from .._check import Number
-from ..arithmetic import exact
-from ..core import Measurement
-from ..domains import Domain
-from ..errors import CapacityError, ParameterTypeError, SpaceError
-from ..measures import (
+from ..core.links import Measurement
+from ..errors import CapacityError, ParameterTypeError, SpaceError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
+from ..spaces.domains import Domain
+from ..spaces.measures import (
     Approximate,
     MaxDivergence,
     Measure,
@@ -25,7 +24,7 @@ from ..measures import (
     ZeroConcentratedDivergence,
     bounds_range,
 )
-from ..metrics import Metric
+from ..spaces.metrics import Metric
 
 _OUTCOMES = 1_000_000
 
@@ -45,7 +44,7 @@ def require_rule(measure: Any) -> Measure:
 
 def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric, measure: Measure) -> Measurement:
     """``measurement``, if it has this input space and this output measure."""
-    _check.instance(name, measurement, Measurement, "a measurement, such as make_* constructors return")
+    checks.instance(name, measurement, Measurement, "a measurement, such as make_* constructors return")
     sides = (("input_domain", domain), ("input_metric", metric), ("output_measure", measure))
     for field, expected in sides:
         if getattr(measurement, field) != expected:  # [same-space]

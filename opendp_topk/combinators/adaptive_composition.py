@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import Measurement, proven, require_space
-from ..domains import Domain
+from ..core.links import Measurement, proven, require_space
+from ..core.partials import partial
 from ..errors import BudgetError, ParameterError, ParameterTypeError
-from ..measures import Measure
-from ..metrics import Metric
-from ..partials import partial
+from ..spaces.domains import Domain
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
 from ._rules import require_rule, require_space_of, total
 from .queryable import Queryable, held
 

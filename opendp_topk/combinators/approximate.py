@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .. import _check
-from .._check import Number
-from ..core import Measurement
-from ..errors import ParameterTypeError
-from ..measures import Approximate, MaxDivergence, PrivacyProfile
+from ..core.links import Measurement
+from ..errors import ParameterTypeError, checks
+from ..errors.checks import Number
+from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile
 from ._convert import converts, measure_of, remeasured
 
 
@@ -81,7 +80,7 @@ def make_fix_delta(measurement: Measurement, *, delta: Number) -> Measurement:
         raise ParameterTypeError(
             f"measurement must have the output measure PrivacyProfile(), not {measurement.output_measure!r}"
         )
-    fixed = _check.share(delta, "delta")  # [check-delta]
+    fixed = checks.share(delta, "delta")  # [check-delta]
     return remeasured(
         measurement, Approximate(MaxDivergence()), lambda curve: (curve.epsilon(fixed), fixed)
     )  # [fix-delta]

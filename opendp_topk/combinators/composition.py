@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _check
-from ..core import Measurement, proven
-from ..errors import ParameterError, ParameterTypeError
+from ..core.links import Measurement, proven
+from ..errors import ParameterError, ParameterTypeError, checks
 from ..proof import Proof
 from ._rules import decode_all, product_law, require_rule, require_space_of, total
 from .queryable import sealed
@@ -63,7 +62,7 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
     members = list(measurements)
     if not members:
         raise ParameterError("measurements must hold at least one measurement")  # [check-count]
-    first = _check.instance("measurements[0]", members[0], Measurement, "a measurement")
+    first = checks.instance("measurements[0]", members[0], Measurement, "a measurement")
     measure = require_rule(first.output_measure)  # [check-measure]
     for place, member in enumerate(members):
         require_space_of(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arithmetic import exact, round_up
-from ..core import Measurement
-from ..measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ..core.links import Measurement
+from ..numerics.arithmetic import exact, round_up
+from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from ._convert import convert, converts
 
 

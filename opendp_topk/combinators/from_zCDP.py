@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..core import Measurement
-from ..curves.closed_forms import Concentrated
-from ..measures import ZeroConcentratedDivergence
+from ..core.links import Measurement
+from ..spaces.curves.closed_forms import Concentrated
+from ..spaces.measures import ZeroConcentratedDivergence
 from ._convert import converts, profiled
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import Measurement, Transformation, enter, proven, require_space
-from ..domains import Domain
+from ..core.links import Measurement, Transformation, enter, proven, require_space
+from ..core.partials import partial
+from ..core.rendering import describe
 from ..errors import SpaceError
-from ..measures import Measure
-from ..metrics import Metric
-from ..partials import partial
 from ..proof import UNPROVEN, Proof
-from ..rendering import describe
+from ..spaces.domains import Domain
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
 from ._rules import require_rule, require_space_of, total
 from .queryable import Queryable, held
 

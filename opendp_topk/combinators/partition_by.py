@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from .. import _check
-from .._check import Number
-from ..core import Measurement, proven, require_space
-from ..domains import GroupedFrameDomain
-from ..errors import ParameterError
-from ..grouping import split_by_group
-from ..measures import Measure
-from ..metrics import UserDistance
-from ..partials import partial
+from ..core.links import Measurement, proven, require_space
+from ..core.partials import partial
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
 from ..proof import Proof
+from ..spaces.domains import GroupedFrameDomain
+from ..spaces.measures import Measure
+from ..spaces.metrics import UserDistance
+from ..tables.grouping import split_by_group
 from ..transformations.count_by_item import integers_or_strings
 from ._rules import add, apart, decode_all, product_law, require_rule, require_space_of, together
 from .queryable import sealed
@@ -92,9 +91,9 @@ def make_partition_by(
     """
     # proof-region: partition_by
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    _check.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    checks.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
     require_rule(output_measure)  # [check-measure]
-    _check.instance("measurements", measurements, Mapping, "a mapping from groups to measurements")
+    checks.instance("measurements", measurements, Mapping, "a mapping from groups to measurements")
     if not measurements:
         raise ParameterError("measurements must hold at least one group")
     groups = integers_or_strings(list(measurements), "the groups of measurements")  # [check-groups]

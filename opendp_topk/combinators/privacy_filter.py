@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import _check
-from ..core import Measurement, proven
-from ..errors import BudgetError
+from ..core.links import Measurement, proven
+from ..errors import BudgetError, checks
 from ._rules import require_space_of
 from .fully_adaptive_composition import Odometer
 from .queryable import Queryable
@@ -64,7 +63,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         1
     """
     # proof-region: privacy_filter
-    _check.instance("odometer", odometer, Odometer, "an odometer that make_fully_adaptive_composition returned")
+    checks.instance("odometer", odometer, Odometer, "an odometer that make_fully_adaptive_composition returned")
     measure = odometer.output_measure
     d_in = odometer.input_metric.distance(d_in, "d_in")
     d_out = measure.distance(d_out, "d_out")  # [budget]

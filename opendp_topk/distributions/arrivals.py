@@ -3,7 +3,7 @@
 With noise Z on the score s a candidate arrives at X = e^(-s - Z). In z = x / b, b = e^-s, the probabilities of having
 arrived (G) and of not having arrived (q) by the time x, and the rate x G'(x), are elementary functions.
 
-Proof: proofs/distributions/success.tex
+Proof: proofs/distributions/one_shot_success.tex
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..floatexp import exp
-from ..floatlog import Floats
-from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Noise
+from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Noise
+from ..numerics.floatexp import exp
+from ..numerics.floatlog import Floats
 
 KINKED = (Exponential(), HalfLogistic(), Laplace())
 ENDING = (Exponential(), HalfLogistic())

@@ -13,9 +13,9 @@ from typing import Any
 
 import mpmath
 
-from ..arithmetic import exact, scaled_log_up
 from ..errors import CapacityError, ParameterError
-from ..noise import Gumbel, Noise
+from ..noises.standard import Gumbel, Noise
+from ..numerics.arithmetic import exact, scaled_log_up
 from . import one_shot
 
 _WORKING_DIGITS = 50

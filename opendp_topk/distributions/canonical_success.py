@@ -19,17 +19,17 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from ..errors import CapacityError
-from ..floatexp import parts
-from ..floatlog import Floats
-from ..noise import Exponential, Noise
+from ..noises.standard import Exponential, Noise
+from ..numerics.floatexp import parts
+from ..numerics.floatlog import Floats
 from ..samplers import noiseless
 from ..samplers.advantages import Scores
-from . import classes
+from . import subset_classes
 from .arrivals import TERMS
-from .classes import Scaled
-from .exits import Groups
-from .flips import Outcomes, first_is_right
-from .success import grouped
+from .departures import Groups
+from .one_shot_success import grouped
+from .permute_and_flip_success import Outcomes, first_is_right
+from .subset_classes import Scaled
 
 _DEEPEST = 15_000.0
 _MOST_WORK = 4 * 10**9
@@ -128,12 +128,12 @@ def _one_more(counts: list[mpz], degree: int) -> list[mpz]:
 
 def mass(k: int, fall: Floats, rise: Floats, subsets: Family, power: int) -> Scaled:
     """The sum of w^power over the subsets, w their weight relative to that of the k best."""
-    terms = [classes.scaled(power * log, n) for log, n in subsets.others]
+    terms = [subset_classes.scaled(power * log, n) for log, n in subsets.others]
     if subsets.best:
         terms.append(Scaled(1.0, 0))  # [best]
     if subsets.last_t > k > subsets.first_h:
-        terms.append(classes.block(k, fall, rise, subsets.first_h, subsets.last_t, power))  # [block]
-    return classes.total(
+        terms.append(subset_classes.block(k, fall, rise, subsets.first_h, subsets.last_t, power))  # [block]
+    return subset_classes.total(
         np.array([term.mantissa for term in terms]), np.array([term.exponent for term in terms], dtype=np.int64)
     )
 
@@ -155,7 +155,7 @@ def _near(k: int, fall: Floats, rise: Floats, subsets: Family, cut: float, shift
     """The number of subsets of each log-weight from ``cut`` on, by weight in units of 2^shift."""
     found = [
         (fall[t - k] + rise[h], comb(t - h - 2, k - 1 - h))
-        for h, t in classes.near(k, fall, rise, subsets.first_h, subsets.last_t, cut)
+        for h, t in subset_classes.near(k, fall, rise, subsets.first_h, subsets.last_t, cut)
     ]
     found += [(0.0, 1)] * (subsets.best and cut <= 0) + [(log, int(n)) for log, n in subsets.others if log >= cut]
     result: dict[float, int] = {}

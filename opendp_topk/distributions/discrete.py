@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ..arithmetic import exact, scaled_log_up
 from ..errors import ParameterError
+from ..numerics.arithmetic import exact, scaled_log_up
 
 
 # proof-region: discrete

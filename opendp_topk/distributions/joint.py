@@ -17,9 +17,9 @@ import numpy as np
 from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
-from ..arithmetic import exact, round_down, round_up, scaled_log_up
 from ..errors import CapacityError, ParameterError
-from ..floatlog import Floats
+from ..numerics.arithmetic import exact, round_down, round_up, scaled_log_up
+from ..numerics.floatlog import Floats
 from ..samplers.shortfalls import ranked
 from .canonical import Subset, softmax
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import mpmath
 
-from ..arithmetic import exact, scaled_log_up
 from ..errors import CapacityError, ParameterError
-from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from ..numerics.arithmetic import exact, scaled_log_up
 from . import series
 
 _WORKING_DIGITS = 50

@@ -13,9 +13,9 @@ from typing import Any
 
 import mpmath
 
-from ..arithmetic import exact, scaled_log_up
 from ..errors import CapacityError, ParameterError
-from ..noise import Noise
+from ..noises.standard import Noise
+from ..numerics.arithmetic import exact, scaled_log_up
 from . import one_shot
 
 _MOST_WORK = 5_000_000

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import CapacityError
-from ..floatlog import Floats
+from ..numerics.floatlog import FloatBounds, Floats
 
 _NODES = 12
 _SLACK = 2.0**-46
@@ -23,13 +23,11 @@ _ROUNDS = 12
 _CHUNK = 128
 MOST_PANELS = 20_000
 
-Pair = tuple[Floats, Floats]
-
 
 # proof-region: quadrature
 def integral(
     ends: Floats,
-    values: Callable[[Floats, Floats, Floats], Pair],
+    values: Callable[[Floats, Floats, Floats], FloatBounds],
     greatest: Callable[[Floats, Floats, Floats, Floats], Floats],
 ) -> tuple[float, float]:
     """Bounds on the integral of f >= 0 from ``ends[0]`` to ``ends[-1]``; f is analytic between neighbouring ends.
@@ -62,7 +60,7 @@ def integral(
     return lower * (1 - _SUMS) - wrong * (1 + _SUMS), (upper + wrong) * (1 + _SUMS)  # [sum]
 
 
-def _errors(left: Floats, right: Floats, greatest: Callable[..., Floats]) -> Pair:
+def _errors(left: Floats, right: Floats, greatest: Callable[..., Floats]) -> FloatBounds:
     """For each panel a bound on the error of the rule, and a bound on the integral."""
     error, mass = np.zeros((2, len(left)))
     for start in range(0, len(left), _NODES * _CHUNK):
@@ -76,7 +74,7 @@ def _errors(left: Floats, right: Floats, greatest: Callable[..., Floats]) -> Pai
     return error, mass
 
 
-def _rule(left: Floats, right: Floats, values: Callable[..., Pair]) -> tuple[float, float]:
+def _rule(left: Floats, right: Floats, values: Callable[..., FloatBounds]) -> tuple[float, float]:
     nodes, weights = rule()
     below = above = 0.0
     for start in range(0, len(left), _CHUNK):
@@ -90,7 +88,7 @@ def _rule(left: Floats, right: Floats, values: Callable[..., Pair]) -> tuple[flo
 
 
 @functools.cache
-def rule() -> Pair:
+def rule() -> FloatBounds:
     """The nodes in (-1, 1) and the positive weights of Gauss and Legendre, in float64.
 
     Every moment of degree below 24 is right up to 2^-50: this is checked in exact arithmetic.

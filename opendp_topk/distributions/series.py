@@ -21,7 +21,7 @@ import mpmath
 from gmpy2 import mpfr, mpq
 
 from ..errors import CapacityError
-from ..noise import HalfLogistic, Laplace, Logistic, Noise
+from ..noises.standard import HalfLogistic, Laplace, Logistic, Noise
 
 _DIGITS = 70
 _MOST_STEPS = 20_000_000

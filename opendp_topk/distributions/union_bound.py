@@ -11,9 +11,9 @@ from typing import Any
 import gmpy2
 from gmpy2 import mpq
 
-from ..arithmetic import exact, round_up
 from ..errors import ParameterError
-from ..noise import Noise
+from ..noises.standard import Noise
+from ..numerics.arithmetic import exact, round_up
 
 _PRECISION = 128
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from .._check import Number
-from ..arithmetic import exact, round_down, round_up
 from ..errors import ParameterError
-from ..measures import Approximate, MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, round_down, round_up
+from ..spaces.measures import Approximate, MaxDivergence, Measure, ZeroConcentratedDivergence
 
 Amount = tuple[Fraction, ...]
 

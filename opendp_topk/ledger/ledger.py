@@ -11,11 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from .. import _check
-from .._check import Number
-from ..core import Measurement
-from ..errors import BudgetError, DistanceError, ParameterError, SpaceError
-from ..measures import Measure
+from ..core.links import Measurement
+from ..errors import BudgetError, DistanceError, ParameterError, SpaceError, checks
+from ..errors.checks import Number
+from ..spaces.measures import Measure
 from .amounts import MEASURES, Amount, amount, distance_up, fits, from_text, left, require_additive, to_text, total
 from .creation import create
 from .failures import damaged
@@ -141,11 +140,11 @@ class Ledger:
                 f"{left(self.measure, self._budget, before)} is left: nothing was debited or released"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        distance = str(_check.distance(d_in, "d_in"))
+        distance = str(checks.distance(d_in, "d_in"))
         return now, repr(measurement), str(measurement.proof), distance, to_text(cost), to_text(after)  # [record]
 
     def _cost(self, measurement: Measurement, d_in: Any) -> Amount | None:
-        _check.instance("measurement", measurement, Measurement, "a measurement")
+        checks.instance("measurement", measurement, Measurement, "a measurement")
         if measurement.output_measure != self.measure:  # [same-measure]
             raise SpaceError(
                 f"the ledger counts {self.measure!r}, and the measurement's output_measure is "
@@ -200,7 +199,7 @@ class Ledger:
 
 
 def _wanted(budget: Any, measure: Measure) -> tuple[Amount, Measure]:
-    _check.instance("measure", measure, Measure, "a measure such as MaxDivergence()")
+    checks.instance("measure", measure, Measure, "a measure such as MaxDivergence()")
     require_additive(measure)
     try:
         measure.distance(budget, "budget")
@@ -232,4 +231,4 @@ def _number(text: str) -> Number:
     try:
         return int(text)
     except ValueError:
-        return float(text) if "/" not in text else _check.plain(from_text(text)[0])
+        return float(text) if "/" not in text else checks.plain(from_text(text)[0])

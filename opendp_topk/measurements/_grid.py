@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _check
-from ..arithmetic import exact
-from ..domains import VectorDomain
-from ..errors import ParameterError
+from ..errors import ParameterError, checks
+from ..numerics.arithmetic import exact
+from ..spaces.domains import VectorDomain
 
 Array = NDArray[Any]
 
@@ -72,7 +71,7 @@ def grid_of(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Gri
         return Grid(Fraction(1), rounds=False)
     if granularity is None:
         raise ParameterError("granularity must be given for float scores: the step of the grid they are rounded to")
-    step = exact(_check.scale(granularity, "granularity"))
+    step = exact(checks.scale(granularity, "granularity"))
     if step == 0:
         raise ParameterError("granularity must be > 0")  # [positive]
     if sized and input_domain.size is None:

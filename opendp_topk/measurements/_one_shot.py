@@ -8,12 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from ..arithmetic import round_up
 from ..distributions import one_shot as laws
-from ..distributions import success, union_bound
-from ..measures import MaxDivergence, Measure, RangeDivergence
-from ..noise import Exponential, Gumbel, Laplace, Logistic, Noise
+from ..distributions import one_shot_success, union_bound
+from ..noises.standard import Exponential, Gumbel, Laplace, Logistic, Noise
+from ..numerics.arithmetic import round_up
 from ..samplers import race
+from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
 from ._permute_and_flip_range import permute_and_flip_range
 from ._selection import Engine, Success
 
@@ -33,7 +33,7 @@ def one_shot(noise: Noise) -> Engine:
 
 
 def _success(noise: Noise) -> Success:
-    return lambda scores, tau, k, sign, ordered, sure, reach: success.probability(
+    return lambda scores, tau, k, sign, ordered, sure, reach: one_shot_success.probability(
         noise, scores, tau, k, sign, sure, reach
     )
 

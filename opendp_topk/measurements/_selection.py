@@ -13,19 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _check
-from .._check import Number
-from ..arithmetic import exact
-from ..core import Measurement, require_space
-from ..curves.closed_forms import ApproximateDP, Concentrated
-from ..curves.curve import PrivacyCurve
-from ..curves.range_steps import RangeSteps
-from ..domains import VectorDomain
-from ..errors import DataLengthError, ParameterTypeError
-from ..measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
-from ..metrics import ScoreMetric
+from ..core.links import Measurement, require_space
+from ..distributions.events import ranks
+from ..errors import DataLengthError, ParameterTypeError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
 from ..samplers import noiseless
-from ..success import ranks
+from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.range_steps import RangeSteps
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.metrics import ScoreMetric
 
 Scores = NDArray[Any]
 Success = Callable[[Scores, Fraction, int, int, bool, int, int], tuple[float, float]]
@@ -77,10 +76,10 @@ def selection(
             "or PrivacyProfile()"
         )
     size = input_domain.size
-    k = _check.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
-    scale = _check.scale(scale)  # [check-scale]
-    sign = {"max": 1, "min": -1}[_check.choice("optimize", optimize, ("max", "min"))]  # [sign]
-    ordered = _check.choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
+    k = checks.count("k", k, at_most=size, limit="the size of input_domain")  # [check-k]
+    scale = checks.scale(scale)  # [check-scale]
+    sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]  # [sign]
+    ordered = checks.choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
     tau = exact(scale)
 
     def function(scores: Scores) -> NDArray[np.int64]:

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _check
-from .._check import Number
-from ..arithmetic import exact, round_up
-from ..core import Measurement, proven
+from ..core.links import Measurement, proven
+from ..core.partials import partial
 from ..distributions import canonical as laws
 from ..distributions import canonical_success
-from ..domains import VectorDomain
-from ..errors import ParameterError
-from ..measures import MaxDivergence, Measure, RangeDivergence
-from ..metrics import ScoreMetric
-from ..noise import Exponential, Gumbel, Noise
-from ..partials import partial
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
+from ..noises.standard import Exponential, Gumbel, Noise
+from ..numerics.arithmetic import exact, round_up
 from ..samplers import canonical
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
+from ..spaces.metrics import ScoreMetric
 from ._permute_and_flip_range import permute_and_flip_range
 from ._selection import Engine, selection
 
@@ -109,13 +108,13 @@ def make_canonical_top_k(
         10
     """
     # proof-region: canonical_top_k
-    gamma = _check.share(gamma, "gamma")  # [check-gamma]
-    _check.instance("noise", noise, Noise, "Gumbel() or Exponential()")
+    gamma = checks.share(gamma, "gamma")  # [check-gamma]
+    checks.instance("noise", noise, Noise, "Gumbel() or Exponential()")
     if noise not in (Gumbel(), Exponential()):
         raise ParameterError(
             "noise must be Gumbel() or Exponential(): for others no proof is known here"
         )  # [check-noise]
-    capped = _check.choice("loss", loss, ("margin", "distance")) == "distance"  # [check-loss]
+    capped = checks.choice("loss", loss, ("margin", "distance")) == "distance"  # [check-loss]
     measurement = selection(
         _canonical(noise, exact(gamma), capped),
         {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "loss": loss},

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .._check import Number
-from ..core import Measurement, proven
-from ..domains import VectorDomain
-from ..measures import Measure
-from ..metrics import ScoreMetric
-from ..noise import Gumbel
-from ..partials import partial
+from ..core.links import Measurement, proven
+from ..core.partials import partial
+from ..errors.checks import Number
+from ..noises.standard import Gumbel
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure
+from ..spaces.metrics import ScoreMetric
 from ._one_shot import one_shot
 from ._selection import single
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _check
-from .._check import Number
-from ..arithmetic import exact, round_up
-from ..core import Measurement, proven, require_space
-from ..domains import VectorDomain
-from ..errors import ParameterTypeError
-from ..measures import Measure, ZeroConcentratedDivergence
-from ..metrics import L2Distance
-from ..partials import partial
+from ..core.links import Measurement, proven, require_space
+from ..core.partials import partial
+from ..errors import ParameterTypeError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, round_up
 from ..samplers.integers import discrete_gaussian
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure, ZeroConcentratedDivergence
+from ..spaces.metrics import L2Distance
 from ._grid import Array, grid_of
 
 
@@ -79,7 +78,7 @@ def make_gaussian(
     """
     # proof-region: gaussian
     require_space(input_domain, input_metric, L2Distance, "L2Distance()")  # [check-space]
-    scale = _check.scale(scale)  # [check-scale]
+    scale = checks.scale(scale)  # [check-scale]
     grid = grid_of(input_domain, granularity, sized=True)  # [grid]
     if not isinstance(output_measure, ZeroConcentratedDivergence):
         raise ParameterTypeError(
@@ -104,7 +103,7 @@ def make_gaussian(
         function=function,
         privacy_map=privacy_map,
         parameters={"mechanism": "gaussian", "scale": scale}
-        | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
+        | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
         scores_input=False,  # [no-indices]
     )
     # end-proof-region: gaussian

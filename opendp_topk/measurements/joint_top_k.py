@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._check import Number
-from ..arithmetic import round_up
-from ..core import Measurement, proven
+from ..core.links import Measurement, proven
+from ..core.partials import partial
 from ..distributions import joint as laws
-from ..domains import VectorDomain
-from ..measures import Measure, ZeroConcentratedDivergence
-from ..metrics import ScoreMetric
-from ..partials import partial
+from ..errors.checks import Number
+from ..numerics.arithmetic import round_up
 from ..samplers import joint
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure, ZeroConcentratedDivergence
+from ..spaces.metrics import ScoreMetric
 from ._selection import Engine, selection
 
 

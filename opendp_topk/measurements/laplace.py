@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _check
-from .._check import Number
-from ..arithmetic import exact, round_up
-from ..core import Measurement, proven, require_space
-from ..domains import VectorDomain
-from ..errors import ParameterTypeError
-from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
-from ..metrics import L1Distance
-from ..partials import partial
+from ..core.links import Measurement, proven, require_space
+from ..core.partials import partial
+from ..errors import ParameterTypeError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, round_up
 from ..samplers.integers import discrete_laplace
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.metrics import L1Distance
 from ._grid import Array, grid_of
 
 
@@ -82,7 +81,7 @@ def make_laplace(
     """
     # proof-region: laplace
     require_space(input_domain, input_metric, L1Distance, "L1Distance()")  # [check-space]
-    scale = _check.scale(scale)  # [check-scale]
+    scale = checks.scale(scale)  # [check-scale]
     grid = grid_of(input_domain, granularity, sized=True)  # [grid]
     if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):
         raise ParameterTypeError(
@@ -112,7 +111,7 @@ def make_laplace(
         function=function,
         privacy_map=privacy_map,
         parameters={"mechanism": "laplace", "scale": scale}
-        | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
+        | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
         scores_input=False,  # [no-indices]
     )
     # end-proof-region: laplace

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .. import _check
-from .._check import Number
-from ..core import Measurement, proven
-from ..domains import VectorDomain
-from ..errors import ParameterError
-from ..measures import Measure
-from ..metrics import ScoreMetric
-from ..noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
-from ..partials import partial
+from ..core.links import Measurement, proven
+from ..core.partials import partial
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
+from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
 from ..proof import Proof
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure
+from ..spaces.metrics import ScoreMetric
 from ._one_shot import one_shot
 from ._selection import selection
 
@@ -47,7 +46,7 @@ def make_lipschitz_top_k(
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
             lowest index first among equal scores, with an infinite privacy loss.
         noise: ``Gumbel()``, ``Exponential()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``; or a noise of your
-            own, ``UserNoise(...)``.
+            own, ``CustomNoise(...)``.
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
         release: ``"ranking"`` for an ordered release, ``"set"`` for an unordered one.
 
@@ -68,7 +67,7 @@ def make_lipschitz_top_k(
         Exponential, k >= 2             min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         HalfLogistic                    min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         Laplace, Logistic               m r                  2 m r                    (m r)^2 / 2
-        UserNoise                       min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
+        CustomNoise                       min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         ==============================  ===================  =======================  ==========================
 
         where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in
@@ -108,8 +107,8 @@ def make_lipschitz_top_k(
         60
     """
     # proof-region: lipschitz_top_k
-    kinds = "Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic() or UserNoise(...)"
-    noise = _check.instance("noise", noise, Noise, kinds)
+    kinds = "Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic() or CustomNoise(...)"
+    noise = checks.instance("noise", noise, Noise, kinds)
     if release == "ranking" and not noise.is_class_a:  # [class-a]
         raise ParameterError('noise must be of class A for release="ranking": choose another, or release="set"')
     if not noise.is_lipschitz:  # [lipschitz]

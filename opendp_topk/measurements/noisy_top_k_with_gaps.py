@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._check import Number
-from ..arithmetic import exact, round_up
-from ..core import Measurement, proven
-from ..domains import VectorDomain
+from ..core.links import Measurement, proven
+from ..core.partials import partial
 from ..errors import DataLengthError, ParameterError, ParameterTypeError
-from ..measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
-from ..metrics import ScoreMetric
-from ..noise import Exponential, Laplace, Logistic, Noise
-from ..partials import partial
+from ..errors.checks import Number
+from ..noises.standard import Exponential, Laplace, Logistic, Noise
+from ..numerics.arithmetic import exact, round_up
 from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.metrics import ScoreMetric
 from .lipschitz_top_k import make_lipschitz_top_k
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .. import _check
-from .._check import Number
-from ..arithmetic import round_up
-from ..core import Measurement, proven
+from ..core.links import Measurement, proven
+from ..core.partials import partial
 from ..distributions import peeled as laws
-from ..domains import VectorDomain
-from ..measures import MaxDivergence, Measure, RangeDivergence
-from ..metrics import ScoreMetric
-from ..noise import Exponential, Gumbel
-from ..partials import partial
+from ..errors import checks
+from ..errors.checks import Number
+from ..noises.standard import Exponential, Gumbel
+from ..numerics.arithmetic import round_up
 from ..samplers import peeled
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
+from ..spaces.metrics import ScoreMetric
 from ._one_shot import one_shot
 from ._permute_and_flip_range import permute_and_flip_range
 from ._selection import Engine, selection
@@ -95,7 +95,7 @@ def make_peeled_top_k(
         [3, 2, 1]
     """
     # proof-region: peeled_top_k
-    _check.choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
+    checks.choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
     return selection(
         one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip,  # [engine]
         {"mechanism": "peeled_top_k", "choice": mechanism},

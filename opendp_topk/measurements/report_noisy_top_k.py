@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .._check import Number
-from ..core import Measurement, proven
-from ..domains import VectorDomain
-from ..measures import MaxDivergence, Measure
-from ..metrics import ScoreMetric
-from ..noise import Exponential, Gumbel
-from ..partials import partial
+from ..core.links import Measurement, proven
+from ..core.partials import partial
+from ..errors.checks import Number
+from ..noises.standard import Exponential, Gumbel
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import MaxDivergence, Measure
+from ..spaces.metrics import ScoreMetric
 from ._one_shot import one_shot
 from ._selection import selection
 
@@ -55,7 +55,7 @@ def make_report_noisy_top_k(
         - RangeDivergence: (min(2 k, d) - 1) r, the exact supremum.
         - ZeroConcentratedDivergence: rho = min(k, d - 1) r^2 / 8.
         - PrivacyProfile: the least of the curves of epsilon = min(k, d - 1) r, of that rho, and of min(k, d - 1)
-          adaptive steps of range r, which is the tightest: see proofs/curves/range_steps.tex.
+          adaptive steps of range r, which is the tightest: see proofs/spaces/curves/range_steps.tex.
 
         Where d is unknown the bounds in d are dropped. A set with k = d costs 0. Maps to numbers are exact
         rationals, rounded up once.

@@ -7,16 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _check
-from .._check import Number
-from ..arithmetic import exact, round_up
-from ..core import Measurement, proven, require_space
-from ..domains import VectorDomain
-from ..errors import ParameterTypeError
-from ..measures import MaxDivergence, Measure, ZeroConcentratedDivergence
-from ..metrics import LInfDistance
-from ..partials import partial
+from ..core.links import Measurement, proven, require_space
+from ..core.partials import partial
+from ..errors import ParameterTypeError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, round_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..spaces.metrics import LInfDistance
 from ._grid import Array, grid_of
 from .report_noisy_top_k import make_report_noisy_top_k
 
@@ -121,7 +120,7 @@ def make_select_then_count(
     size, k, tau = input_domain.size, select.parameters["k"], exact(scale)
     if count_scale is None:
         count_scale = tau * (1 if pure else 2) / exact(input_metric.range_distance(1))  # [even]
-    b = exact(_check.scale(count_scale, "count_scale"))  # [check-count-scale]
+    b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
     chosen = k == size and release == "set"
     steps = 0 if chosen else k if size is None else min(k, size - 1)  # [steps]
@@ -149,7 +148,7 @@ def make_select_then_count(
         function=function,
         privacy_map=privacy_map,
         parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
-        | ({"granularity": _check.plain(granularity)} if grid.rounds else {}),
+        | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
         accuracy_bound=select.accuracy_bound,  # [accuracy]
         success_bound=select.success_bound,
         n_candidates=size,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from .. import _check
-from ..core import Measurement, require_space
-from ..domains import Domain
-from ..measures import Measure
-from ..metrics import Metric
-from ..partials import partial
+from ..core.links import Measurement, require_space
+from ..core.partials import partial
+from ..errors import checks
+from ..spaces.domains import Domain
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
 
 
 def make_user_measurement(
@@ -56,17 +56,17 @@ def make_user_measurement(
     """
     # proof-region: user_measurement
     require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
-    _check.instance("output_measure", output_measure, Measure, "a measure such as MaxDivergence()")
+    checks.instance("output_measure", output_measure, Measure, "a measure such as MaxDivergence()")
     for name, optional in (("distribution", distribution), ("accuracy", accuracy)):
         if optional is not None:
-            _check.function(name, optional)
+            checks.function(name, optional)
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=_check.function("function", function),
-        privacy_map=_check.function("privacy_map", privacy_map),  # [vouched]
-        parameters={"mechanism": "user"} | _check.parameters(parameters),
+        function=checks.function("function", function),
+        privacy_map=checks.function("privacy_map", privacy_map),  # [vouched]
+        parameters={"mechanism": "user"} | checks.parameters(parameters),
         exact_distribution=distribution,
         accuracy_bound=accuracy,
         n_candidates=getattr(input_domain, "size", None),

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import round_down, round_up
-from ..floatlog import Floats
+from ..numerics.arithmetic import round_down, round_up
+from ..numerics.floatlog import Floats
 
 _RELATIVE = 2.0**-49
 _ABSOLUTE = 2.0**-1060

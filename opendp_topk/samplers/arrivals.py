@@ -8,7 +8,7 @@ from __future__ import annotations
 import gmpy2
 from gmpy2 import mpfr, mpq
 
-from ..arithmetic import Interval, Intervals
+from ..numerics.arithmetic import Interval, Intervals
 from .entropy import Entropy
 
 _WORD = 64

@@ -17,8 +17,8 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ..arithmetic import Intervals, round_down
-from ..floatlog import Floats
+from ..numerics.arithmetic import Intervals, round_down
+from ..numerics.floatlog import Floats
 from . import noiseless, subsets
 from .advantages import Scores
 from .arrivals import Clock, Uniform

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..floatlog import Floats, log_bounds
+from ..numerics.floatlog import Floats, log_bounds
 from .subsets import Cell
 
 Integers = NDArray[np.int64]

@@ -14,11 +14,11 @@ import numpy as np
 from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
-from ..arithmetic import round_down, round_up
-from ..floatlog import Floats
-from ..noise import Exponential
+from ..noises.standard import Exponential
+from ..numerics.arithmetic import round_down, round_up
+from ..numerics.floatlog import Floats
 from .entropy import SYSTEM, Entropy
-from .tables import quantile_bounds
+from .quantile_tables import quantile_bounds
 
 Integers = NDArray[Any]
 

@@ -17,8 +17,8 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ..errors import EntropyError
-from ..floatlog import Floats
-from ..noise import Noise
+from ..noises.standard import Noise
+from ..numerics.floatlog import Floats
 from . import noiseless
 from .entropy import SYSTEM, Entropy, Indices
 from .race import contenders

@@ -10,8 +10,8 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ..arithmetic import round_down, round_up
-from ..floatlog import Floats
+from ..numerics.arithmetic import round_down, round_up
+from ..numerics.floatlog import Floats
 from .entropy import SYSTEM, Entropy
 from .exponentials import floors, reach
 

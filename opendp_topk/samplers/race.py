@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..floatlog import Floats
-from ..noise import Noise
+from ..noises.standard import Noise
+from ..numerics.floatlog import Floats
 from .advantages import Scores
 from .entropy import SYSTEM, Entropy, Indices
+from .quantile_tables import table
 from .scan import Scan
 from .settle import Racers, settle
-from .skips import BLOCK, LEVELS, survivors
-from .tables import table
+from .upper_tail import BLOCK, LEVELS, survivors
 
 _FIRST_BLOCKS = 8
 _MOST_BLOCKS = 512

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..floatlog import Floats
+from ..numerics.floatlog import Floats
 from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
-from .tables import DIGITS, Table
+from .quantile_tables import DIGITS, Table
 
 _FAR = 1024.0
 

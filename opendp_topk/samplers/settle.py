@@ -10,13 +10,13 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ..arithmetic import Interval, Intervals
 from ..errors import EntropyError
-from ..floatlog import Floats
-from ..noise import Noise
+from ..noises.standard import Noise
+from ..numerics.arithmetic import Interval, Intervals
+from ..numerics.floatlog import Floats
 from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
-from .tables import DIGITS, quantile_bounds
+from .quantile_tables import DIGITS, quantile_bounds
 
 _WORD = 64
 MOST_LEVELS = 12

@@ -6,14 +6,13 @@ import operator
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from .. import _check
-from ..candidates import public_items
-from ..core import Transformation, proven, require_space
-from ..domains import AtomDomain, FrameDomain, VectorDomain
-from ..errors import CandidatesError
-from ..frames import count_distinct_users
-from ..metrics import LInfDistance, UserDistance
-from ..partials import partial
+from ..core.candidates import public_items
+from ..core.links import Transformation, proven, require_space
+from ..core.partials import partial
+from ..errors import CandidatesError, checks
+from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from ..spaces.metrics import LInfDistance, UserDistance
+from ..tables.frames import count_distinct_users
 
 
 @proven("transformations/count_by_item")
@@ -79,7 +78,7 @@ def make_count_by_item(
     # proof-region: count_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     items = integers_or_strings(candidates, "candidates")  # [check-candidates]
-    _check.flag("monotonic", monotonic)
+    checks.flag("monotonic", monotonic)
 
     def function(rows: Any) -> Any:
         return count_distinct_users(rows, items)  # [count]
@@ -117,7 +116,7 @@ def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int,
         if any("\ud800" <= letter <= "\udfff" for one in items for letter in one):
             raise CandidatesError(f"{name} must be strings of Unicode characters, without lone surrogates")
         return tuple(map(str.__str__, items))  # the value itself, also of an enumeration of strings
-    if not all(_check.is_integer(one) for one in items):
+    if not all(checks.is_integer(one) for one in items):
         raise CandidatesError(f"{name} must be all integers or all strings (a bool is no integer here)")
     numbers = tuple(map(operator.index, items))
     if min(numbers) < -(2**63) or max(numbers) >= 2**64:

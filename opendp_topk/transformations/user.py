@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import _check
-from ..core import Transformation, require_space
-from ..domains import Domain
-from ..metrics import Metric
-from ..partials import partial
+from ..core.links import Transformation, require_space
+from ..core.partials import partial
+from ..errors import checks
+from ..spaces.domains import Domain
+from ..spaces.metrics import Metric
 
 
 def make_user_transformation(
@@ -52,16 +52,16 @@ def make_user_transformation(
     """
     # proof-region: user_transformation
     require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")
-    _check.instance("output_domain", output_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
-    _check.instance("output_metric", output_metric, Metric, "a metric such as LInfDistance()")
+    checks.instance("output_domain", output_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
+    checks.instance("output_metric", output_metric, Metric, "a metric such as LInfDistance()")
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
         output_domain=output_domain,
         output_metric=output_metric,
-        function=_check.function("function", function),
-        stability_map=_check.function("stability_map", stability_map),  # [vouched]
-        parameters={"transformation": "user"} | _check.parameters(parameters),
+        function=checks.function("function", function),
+        stability_map=checks.function("stability_map", stability_map),  # [vouched]
+        parameters={"transformation": "user"} | checks.parameters(parameters),
     )
     # end-proof-region: user_transformation
 

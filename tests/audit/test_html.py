@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import proof
-from opendp_topk.audit import latex, shipped
+from opendp_topk.audit import shipped
 from opendp_topk.audit.html import findings, refuted, report, state, write_report
 from opendp_topk.audit.html.layout import columns
 from opendp_topk.audit.html.markup import Markup, el
 from opendp_topk.audit.html.plots import ticks
 from opendp_topk.audit.registry import claim_digest
 from opendp_topk.audit.signoffs import accept
+from opendp_topk.proof import latex
+from opendp_topk.proof import status as proof
 
 from .browser import require_browser, run
 from .pages import Element, broken_links, read
@@ -205,15 +206,15 @@ def spoil(path: Path, old: str, new: str) -> None:
 
 def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "findings", lambda budget, progress: [])
-    spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else d_in * 2")
-    spoil(copy / "proofs/metrics/range_distance.tex", r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converse]")
-    spoil(copy / "opendp_topk/search.py", "# proof-region: binary_search", "# region")
+    spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
+    spoil(copy / "proofs/spaces/range_distance.tex", r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converse]")
+    spoil(copy / "opendp_topk/core/binary_search.py", "# proof-region: binary_search", "# region")
     material = write_report(copy / "report", budget=1, on=DAY)
     documents = material.documents
-    (fault,) = documents["metrics/range_distance"].faults
+    (fault,) = documents["spaces/range_distance"].faults
     assert "region range_distance of metrics.py was proved at" in fault
-    assert "metrics/range_distance#conversion" in " ".join(documents["measurements/selection"].faults)
-    assert documents["search/binary_search"].faults == ["region binary_search of search.py is missing"]
+    assert "spaces/range_distance#conversion" in " ".join(documents["measurements/selection"].faults)
+    assert documents["core/binary_search"].faults == ["region binary_search of search.py is missing"]
     assert documents[NAME].faults == []
     assert documents[NAME].status == "stale"
     pages = {p.stem: read(p.read_text(encoding="utf-8")) for p in (copy / "report").rglob("*.html")}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import proof
 from opendp_topk.audit import proofs
 from opendp_topk.audit.registry import claim_digest, graph
 from opendp_topk.audit.signoffs import Signoff, accept, read_signoffs
+from opendp_topk.proof import status as proof
 from tests.concepts.sentinels import raises_exactly
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def test_a_claim_names_its_proof_its_foundations_and_its_tests() -> None:
     assert (claim.document, claim.status) == (NAME, "current")
     assert "measurements/selection#selection" in claim.relies_on
     assert "samplers/race" in claim.foundations
-    assert "noise/floatlog" in claim.foundations, "foundations of foundations count"
+    assert "numerics/floatlog" in claim.foundations, "foundations of foundations count"
     assert "tests/measurements/test_report_noisy_top_k.py" in claim.tests
     assert claim.signoffs == claim.accepted_by == ()
 
@@ -51,7 +51,7 @@ def test_the_graph_leads_from_statements_to_documents() -> None:
     found = graph()
     assert sorted(found) == proof.documents()
     assert {edge.split("#")[0] for edges in found.values() for edge in edges} <= set(found)
-    assert "metrics/range_distance#conversion" in found["measurements/selection"]
+    assert "spaces/range_distance#conversion" in found["measurements/selection"]
 
 
 def test_no_signoff_is_shipped() -> None:

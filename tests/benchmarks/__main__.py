@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import opendp_topk as tk
-from opendp_topk.samplers.tables import table
+from opendp_topk.samplers.quantile_tables import table
 
 from ..concepts.own_noises import NOISES
 from . import bench_audit, bench_count, bench_ledger

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli.guard import Interrupted
+from opendp_topk.cli.exit_codes import Interrupted
 from opendp_topk.cli.release import drawn
 
 from .command import spawn

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import opendp_topk
-from opendp_topk import proof
-from opendp_topk.audit.latex import tex_is_missing
+from opendp_topk.proof import status as proof
+from opendp_topk.proof.latex import tex_is_missing
 
 from .conftest import Command
 
 DOCUMENT = r"""\documentclass{article}
 \proofdocument{core/chaining}{Chains}
-\pin{chaining.py}{chaining}{%s}
+\pin{core/chaining.py}{chaining}{%s}
 \pin{nowhere.py}{nothing}{0123456789abcdef}
 """
 
@@ -82,7 +82,9 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
 
 def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, staged: Path) -> None:
     current = DOCUMENT.splitlines()[:3]
-    (staged / "core" / "chaining.tex").write_text("\n".join(current) % proof.digest("chaining.py", "chaining") + "\n")
+    (staged / "core" / "chaining.tex").write_text(
+        "\n".join(current) % proof.digest("core/chaining.py", "chaining") + "\n"
+    )
     result = command("proofs", "core/chaining")
     assert (result.code, result.field("status")) == (0, "current")
     command("proofs", "make_report_noisy_top_k").complains(1, "proofs/measurements/report_noisy_top_k.tex is missing")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.curves.closed_forms import Concentrated, Mixture
-from opendp_topk.curves.range_steps import RangeSteps
+from opendp_topk.spaces.curves.closed_forms import Concentrated, Mixture
+from opendp_topk.spaces.curves.range_steps import RangeSteps
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import raises_exactly
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from opendp_topk.core import Measurement, Transformation
-from opendp_topk.domains import AtomDomain, VectorDomain
+from opendp_topk.core.links import Measurement, Transformation
 from opendp_topk.measurements.user import make_user_measurement
-from opendp_topk.measures import MaxDivergence, Measure
-from opendp_topk.metrics import LInfDistance, Metric
+from opendp_topk.spaces.domains import AtomDomain, VectorDomain
+from opendp_topk.spaces.measures import MaxDivergence, Measure
+from opendp_topk.spaces.metrics import LInfDistance, Metric
 from opendp_topk.transformations.user import make_user_transformation
 
 COUNTS = VectorDomain(AtomDomain(int)), LInfDistance(monotonic=True)

@@ -13,11 +13,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.core import Measurement, Transformation
-from opendp_topk.domains import AtomDomain, Domain, VectorDomain
+from opendp_topk.core.links import Measurement, Transformation
 from opendp_topk.errors import DataError, DistanceError, NotDeclaredError, SpaceError
-from opendp_topk.measures import bounds_range
-from opendp_topk.metrics import L1Distance, LInfDistance, Metric
+from opendp_topk.spaces.domains import AtomDomain, Domain, VectorDomain
+from opendp_topk.spaces.measures import bounds_range
+from opendp_topk.spaces.metrics import L1Distance, LInfDistance, Metric
 
 from .losses import free, number, within
 from .sentinels import leaks, raises_exactly

@@ -8,7 +8,7 @@ from typing import Any
 
 import mpmath
 
-from opendp_topk.measures import (
+from opendp_topk.spaces.measures import (
     Approximate,
     MaxDivergence,
     Measure,

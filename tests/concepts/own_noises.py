@@ -46,9 +46,9 @@ def gapped_survival(z: mpq, precision: int) -> Interval:
 
 
 NOISES = {
-    "AsymmetricLaplace": tk.UserNoise(
+    "AsymmetricLaplace": tk.CustomNoise(
         "AsymmetricLaplace", quantile=asymmetric_laplace, survival=asymmetric_laplace_survival
     ),
-    "Lomax": tk.UserNoise("Lomax", quantile=lomax, survival=lomax_survival, condition="lipschitz"),
-    "Gapped": tk.UserNoise("Gapped", quantile=gapped, survival=gapped_survival, condition="lipschitz"),
+    "Lomax": tk.CustomNoise("Lomax", quantile=lomax, survival=lomax_survival, condition="lipschitz"),
+    "Gapped": tk.CustomNoise("Gapped", quantile=gapped, survival=gapped_survival, condition="lipschitz"),
 }

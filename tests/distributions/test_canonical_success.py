@@ -14,7 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.distributions import canonical_success
-from opendp_topk.success import EVENTS, ranks
+from opendp_topk.distributions.events import EVENTS, ranks
 from tests.oracles import canonical as laws
 from tests.oracles import success as oracle
 

@@ -13,7 +13,7 @@ import pytest
 
 from opendp_topk import CapacityError
 from opendp_topk.distributions import one_shot, series
-from opendp_topk.noise import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from opendp_topk.noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
 
 from ..oracles import quadrature
 from ..oracles.noise import number

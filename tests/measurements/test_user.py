@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.candidates import index_candidates
-from opendp_topk.domains import AtomDomain, FrameDomain, VectorDomain
+from opendp_topk.core.candidates import index_candidates
 from opendp_topk.errors import MapError, ParameterTypeError, SpaceError
 from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
-from opendp_topk.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
-from opendp_topk.metrics import LInfDistance, UserDistance
+from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from opendp_topk.spaces.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from opendp_topk.spaces.metrics import LInfDistance, UserDistance
 from opendp_topk.transformations.user import make_user_transformation
 
 from ..concepts.examples import COUNTS, geometric_choice, powers

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from opendp_topk.audit.gauntlet import CHECKS, FAULTS, Fault, Outcome, matrix
-from opendp_topk.audit.gauntlet.run import Gauntlet, checked
 from opendp_topk.errors import ParameterError, ProofError
+from tests.mutation import CHECKS, FAULTS, Fault, Outcome, matrix
+from tests.mutation.run import Gauntlet, checked
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "gauntlet.md").read_text(encoding="utf-8")
 NAMES = [fault.name for fault in FAULTS]
@@ -94,7 +94,7 @@ def test_a_fault_whose_text_has_moved_is_an_error(copies: Gauntlet) -> None:
 
 def test_a_package_that_fails_without_faults_is_an_error(tmp_path: Path) -> None:
     broken = Gauntlet(tmp_path)
-    path = tmp_path / "sound" / "opendp_topk" / "_check.py"
+    path = tmp_path / "sound" / "opendp_topk" / "errors/checks.py"
     path.write_text(path.read_text(encoding="utf-8").replace("if number < 1:", "if number < 0:"), encoding="utf-8")
     with pytest.raises(ProofError, match="refusals"):
         broken.require_sound()

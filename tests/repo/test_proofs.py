@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk import proof
-from opendp_topk.audit import documents
 from opendp_topk.audit import proofs as registry
+from opendp_topk.proof import form
+from opendp_topk.proof import status as proof
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
@@ -33,10 +33,10 @@ EXACT_CODE = sorted(
     if path.name != "__init__.py"
 )
 RULES = [
-    ("chaining.py", "chaining"),
-    ("metrics.py", "range_distance"),
-    ("arithmetic.py", "rounding"),
-    ("search.py", "binary_search"),
+    ("core/chaining.py", "chaining"),
+    ("spaces/metrics.py", "range_distance"),
+    ("numerics/arithmetic.py", "rounding"),
+    ("core/binary_search.py", "binary_search"),
 ]
 CONSTRUCTORS = [name for name in tk.__all__ if name.startswith("make_")]
 ROW = re.compile(
@@ -50,7 +50,7 @@ ROWS = [found for line in (ROOT / "proofs/README.md").read_text("utf-8").splitli
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_document_is_sound_in_form(name: str) -> None:
-    assert documents.problems(name) == []
+    assert form.problems(name) == []
 
 
 @pytest.mark.parametrize(("source", "region"), MARKED)
@@ -137,23 +137,23 @@ def spoil(path: Path, old: str, new: str) -> None:
 
 
 def test_the_copy_is_sound(copy: Path) -> None:
-    assert documents.problems("metrics/range_distance") == []
+    assert form.problems("spaces/range_distance") == []
 
 
 def test_code_that_moved(copy: Path) -> None:
-    spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else 1 * d_in")
-    (problem,) = documents.problems("metrics/range_distance")
+    spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else 1 * d_in")
+    (problem,) = form.problems("spaces/range_distance")
     assert "re-read the proof, then update the pin" in problem
     assert "range_distance of metrics.py" in problem
 
 
 def test_a_region_that_is_gone(copy: Path) -> None:
-    spoil(copy / "opendp_topk/metrics.py", "# end-proof-region: range_distance", "")
-    (problem,) = documents.problems("metrics/range_distance")
+    spoil(copy / "opendp_topk/spaces/metrics.py", "# end-proof-region: range_distance", "")
+    (problem,) = form.problems("spaces/range_distance")
     assert "exactly once" in problem
 
 
-TEX = Path("proofs/metrics/range_distance.tex")
+TEX = Path("proofs/spaces/range_distance.tex")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ TEX = Path("proofs/metrics/range_distance.tex")
 )
 def test_documents_that_are_unsound(copy: Path, old: str, new: str, message: str) -> None:
     spoil(copy / TEX, old, new)
-    assert any(message in problem for problem in documents.problems("metrics/range_distance"))
+    assert any(message in problem for problem in form.problems("spaces/range_distance"))
 
 
 def test_a_statement_that_changed(copy: Path) -> None:
@@ -188,13 +188,13 @@ def test_a_statement_that_changed(copy: Path) -> None:
     before = {name: tk.Proof(name).status for name in resting}
     assert set(before.values()) == {"current"}
     spoil(copy / TEX, r"\label{conversion}", r"\label{conversion} On Sundays,")
-    assert documents.problems("metrics/range_distance") == []
-    (problem,) = documents.problems("measurements/selection")
+    assert form.problems("spaces/range_distance") == []
+    (problem,) = form.problems("measurements/selection")
     assert "relies on metrics/range_distance#conversion, whose statement is not what it was" in problem
     forget()
     assert [tk.Proof(name).status for name in resting] == ["stale"] * 3
-    assert documents.main(["measurements/selection", "--repin"]) == 0
-    assert documents.problems("measurements/selection") == []
+    assert form.main(["measurements/selection", "--repin"]) == 0
+    assert form.problems("measurements/selection") == []
 
 
 def test_no_document_rests_on_itself() -> None:
@@ -207,22 +207,22 @@ def test_every_document_on_which_another_relies_is_recorded() -> None:
 
 
 def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spoil(copy / "opendp_topk/metrics.py", "else 2 * d_in", "else d_in * 2")
-    assert documents.main(["metrics/range_distance"]) == 1
+    spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
+    assert form.main(["spaces/range_distance"]) == 1
     assert "re-read the proof" in capsys.readouterr().out
-    assert documents.main(["metrics/range_distance", "--repin"]) == 0
+    assert form.main(["spaces/range_distance", "--repin"]) == 0
     assert "1 pins" in capsys.readouterr().out
-    assert documents.problems("metrics/range_distance") == []
-    assert documents.repin("metrics/range_distance") == 0
+    assert form.problems("spaces/range_distance") == []
+    assert form.repin("spaces/range_distance") == 0
 
 
 def test_repin_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        documents.main(["--repin"])
+        form.main(["--repin"])
     assert "re-read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("step", [documents.problems, documents.repin, proof.text, documents.build])
+@pytest.mark.parametrize("step", [form.problems, form.repin, proof.text, form.build])
 def test_no_such_document(step: Callable[[str], object]) -> None:
     with pytest.raises(tk.ProofError, match="core/nothing"):
         step("core/nothing")
@@ -233,7 +233,7 @@ def test_no_such_document(step: Callable[[str], object]) -> None:
 
 def require_tex() -> None:
     """Skip where TeX is missing, or fail if OPENDP_TOPK_REQUIRE_TEX=1."""
-    missing = documents.tex_is_missing()
+    missing = form.tex_is_missing()
     if missing and os.environ.get("OPENDP_TOPK_REQUIRE_TEX") == "1":
         pytest.fail(missing)
     if missing:
@@ -243,14 +243,14 @@ def require_tex() -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_document_builds(name: str, tmp_path: Path) -> None:
     require_tex()
-    pdf = documents.build(name, tmp_path / "new")
+    pdf = form.build(name, tmp_path / "new")
     assert pdf == tmp_path / "new" / f"{name.replace('/', '-')}.pdf"
     assert pdf.read_bytes().startswith(b"%PDF")
 
 
 def test_building_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_tex()
-    assert documents.main(["metrics/range_distance", "--pdf", str(tmp_path)]) == 0
+    assert form.main(["spaces/range_distance", "--pdf", str(tmp_path)]) == 0
     assert str(tmp_path / "metrics-range_distance.pdf") in capsys.readouterr().out
 
 
@@ -268,7 +268,7 @@ def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
     require_tex()
     spoil(copy / TEX, r"\end{document}", rf"{fault} \end{{document}}")
     with pytest.raises(tk.ProofError, match=report):
-        documents.build("metrics/range_distance", copy)
+        form.build("spaces/range_distance", copy)
     assert not (copy / "metrics-range_distance.pdf").exists()
 
 
@@ -276,17 +276,17 @@ def test_any_code_can_be_listed(copy: Path) -> None:
     """Underscores, TeX's special characters, and letters in and beyond the table of preamble.sty."""
     require_tex()
     spoil(
-        copy / "opendp_topk/metrics.py",
+        copy / "opendp_topk/spaces/metrics.py",
         "return d_in if",
         r"δ_1 = '\\%$#&~^{}@*) 漢 ≤ é'  # [l-inf]" "\n        return d_in if",
     )
-    assert documents.build("metrics/range_distance", copy).is_file()
+    assert form.build("spaces/range_distance", copy).is_file()
 
 
 def test_without_tex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(tk.MissingExtraError, match="texlive-latex-extra latexmk lmodern"):
-        documents.build("core/chaining", tmp_path)
+        form.build("core/chaining", tmp_path)
     monkeypatch.delenv("OPENDP_TOPK_REQUIRE_TEX", raising=False)
     with pytest.raises(pytest.skip.Exception):
         require_tex()

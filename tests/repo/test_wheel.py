@@ -38,12 +38,12 @@ def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: P
         [sys.executable, "-c", QUESTION], cwd=installed, env=environment, check=True, capture_output=True, text=True
     )
     path, status, folder, module = found.stdout.split()
-    assert (path, status, folder) == ("measurements/report_noisy_top_k.tex", "current", "_proofs")
+    assert (path, status, folder) == ("measurements/report_noisy_top_k.tex", "current", "documents")
     assert Path(module).is_relative_to(installed)
 
 
 def test_the_wheel_ships_every_document_and_the_typing_marker(installed: Path) -> None:
-    shipped = installed / "opendp_topk" / "_proofs"
+    shipped = installed / "opendp_topk" / "proof" / "documents"
     for source in (ROOT / "proofs").rglob("*"):
         if source.suffix in (".tex", ".sty", ".bib", ".md"):
             copy = shipped / source.relative_to(ROOT / "proofs")

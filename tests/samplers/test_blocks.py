@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk import noise as noises
-from opendp_topk.samplers import race, skips
+from opendp_topk.noises import standard as noises
+from opendp_topk.samplers import race, upper_tail
 
 from ..oracles import one_shot
 from ..oracles.chi_square import assert_follows
@@ -81,13 +81,13 @@ def test_winners_of_many_blocks(
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Blocks of 16, so that every way through a block is taken with few candidates."""
-    skips._cumulative.cache_clear()
-    monkeypatch.setattr(skips, "BLOCK", 16)
+    upper_tail._cumulative.cache_clear()
+    monkeypatch.setattr(upper_tail, "BLOCK", 16)
     monkeypatch.setattr(race, "BLOCK", 16)
     monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
     monkeypatch.setattr(race, "_FEW", 4)
     yield 16
-    skips._cumulative.cache_clear()
+    upper_tail._cumulative.cache_clear()
 
 
 def _blocks(*levels: tuple[float, ...]) -> list[float]:

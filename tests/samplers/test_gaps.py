@@ -15,8 +15,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk import noise as noises
 from opendp_topk.errors import EntropyError
+from opendp_topk.noises import standard as noises
 from opendp_topk.samplers import gaps, race
 
 from ..oracles import noise as oracle

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk import noise as noises
 from opendp_topk.errors import EntropyError
+from opendp_topk.noises import standard as noises
 from opendp_topk.samplers import race, settle
 
 from ..oracles import noise as oracle

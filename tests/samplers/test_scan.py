@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from opendp_topk import noise as noises
+from opendp_topk.noises import standard as noises
 from opendp_topk.samplers.advantages import Scores, noisy_bounds
 from opendp_topk.samplers.entropy import SYSTEM
+from opendp_topk.samplers.quantile_tables import table
 from opendp_topk.samplers.scan import Scan
-from opendp_topk.samplers.tables import table
 
 from . import adversaries
 from .adversaries import canonical

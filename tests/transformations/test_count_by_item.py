@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.candidates import index_candidates
-from opendp_topk.domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from opendp_topk.core.candidates import index_candidates
 from opendp_topk.errors import (
     CandidatesError,
     ColumnError,
@@ -22,8 +21,9 @@ from opendp_topk.errors import (
     TableError,
 )
 from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
-from opendp_topk.measures import MaxDivergence
-from opendp_topk.metrics import L1Distance, LInfDistance, Metric, UserDistance
+from opendp_topk.spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from opendp_topk.spaces.measures import MaxDivergence
+from opendp_topk.spaces.metrics import L1Distance, LInfDistance, Metric, UserDistance
 from opendp_topk.transformations.count_by_item import make_count_by_item, then_count_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.domains import AtomDomain, FrameDomain, VectorDomain
 from opendp_topk.errors import MapError, ParameterTypeError, SpaceError
-from opendp_topk.metrics import LInfDistance, UserDistance
+from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from opendp_topk.spaces.metrics import LInfDistance, UserDistance
 from opendp_topk.transformations.user import make_user_transformation, then_user_transformation
 
 from ..concepts.examples import COUNTS, times

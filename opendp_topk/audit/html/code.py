@@ -6,7 +6,7 @@ import keyword
 import re
 from collections.abc import Callable
 
-from ..latex import TAGS
+from ...proof.latex import TAGS
 from .markup import Markup, el, join
 
 _QUOTES = '"""'

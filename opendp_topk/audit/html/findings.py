@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...core import Measurement
-from ...domains import VectorDomain
+from ...core.links import Measurement
 from ...errors import ParameterError, PrivacyViolationError
-from ...metrics import LInfDistance
+from ...spaces.domains import VectorDomain
+from ...spaces.metrics import LInfDistance
 from .. import shipped
 from ..neighbours import within
 from ..report import Report

@@ -10,9 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
-from ... import _check
-from ...errors import ParameterError, ProofError, TableError
-from .. import latex
+from ...errors import ParameterError, ProofError, TableError, checks
+from ...proof import latex
 from ..registry import proofs
 from .claim import claim_page
 from .document import document_page
@@ -57,7 +56,7 @@ def write_report(
         About two minutes, and twice as long with PDFs.
     """
     target = Path(folder)
-    _check.count("budget", budget)
+    checks.count("budget", budget)
     _require_room(target, force)
     claims = proofs(signoffs)
     known = documents()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from ...measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ...spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from . import plots
 from .findings import Finding, rescaled
 from .markup import Markup, breakable, el, join, table

@@ -1,0 +1,172 @@
+"""The black-box auditor where no pair of neighbours is known: it looks for the worst pair itself.
+
+Proof: proofs/audit/blackbox.tex
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.links import Measurement
+from ..errors import ParameterError, ParameterTypeError, checks
+from ..numerics.arithmetic import exact
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
+from .blackbox import Estimate, estimate, require_settings
+from .draws import Draws
+from .events import Cells, choose
+from .neighbours import neighbours, within
+
+_SIZES = (2, 3, 4, 5)
+_LEAST_DRAWS = 20
+_STANDARD_ERRORS = 1.5
+
+
+@dataclass(frozen=True)
+class Found:
+    """The worst pair of neighbours that a search met, and what fresh samples prove about it."""
+
+    estimate: Estimate
+    x: tuple[Any, ...]
+    x_neighbor: tuple[Any, ...]
+    pairs: int
+
+    def contradicts(self, claimed: Any) -> bool:
+        """Whether ``claimed``, the loss that a map states for neighbours at ``d_in``, is refuted by this pair."""
+        return self.estimate.contradicts(claimed)
+
+
+def search(
+    function: Callable[..., Any],
+    *,
+    input_domain: VectorDomain | None = None,
+    input_metric: Metric | None = None,
+    measure: Measure | None = None,
+    d_in: Any = 1,
+    scale: Any = None,
+    candidates: int = 256,
+    samples: int = 100_000,
+    confidence: float = 0.99,
+    delta: float = 0.0,
+    batched: bool = False,
+    workers: int = 1,
+    progress: bool = False,
+) -> Found:
+    """Look for the neighbours between which ``function`` loses most, then bound that loss from below.
+
+    Many pairs of score vectors are made up, as for :func:`verify`. In rounds, some releases are drawn on each pair that
+    is left, and the half whose samples show the smaller loss is dropped. The pair that remains is handed to
+    :func:`estimate` with fresh samples, so its confidence needs no correction for the number of pairs.
+
+    Args:
+        function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
+            library. Releases and independence of calls are as for :func:`estimate`.
+        input_domain: The score vectors that ``function`` accepts; where it has no size, vectors of 2 to 5 scores are
+            tried. Default: that of the measurement.
+        input_metric: The distance between neighbours. Default: that of the measurement.
+        measure: One of those of :func:`estimate`. Default: that of the measurement.
+        d_in: The distance of neighbours, > 0, in units of the scores.
+        scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the
+            measurement, or ``d_in``.
+        candidates: The number of pairs to try, at most.
+        samples: How many releases are drawn on each of the two inputs of the final pair; about as many a side serve
+            the search.
+        confidence, delta, batched, workers, progress: As for :func:`estimate`.
+
+    Returns:
+        The :class:`Estimate`, and the pair.
+
+    Raises:
+        ParameterError: An argument is out of range or of the wrong type, no pair of neighbours could be made up, or
+            ``function`` is no measurement and its domain, metric or measure is not given.
+
+    Runtime:
+        That of about 4 ``samples`` calls of the function.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int), size=2), tk.LInfDistance()
+        >>> best = lambda scores: int(scores.argmax())
+        >>> found = tk.audit.search(best, input_domain=space[0], input_metric=space[1], measure=tk.MaxDivergence(),
+        ...     samples=2000)
+        >>> found.contradicts(4.0)
+        True
+    """
+    checks.function("function", function)
+    if isinstance(function, Measurement):
+        input_domain = input_domain or _vectors(function.input_domain)
+        input_metric, measure = input_metric or function.input_metric, measure or function.output_measure
+        scale = function.parameters.get("scale") if scale is None else scale
+    if input_domain is None or input_metric is None or measure is None:
+        raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
+    _, shift, half = require_settings(samples, measure, confidence, delta)
+    distance = exact(checks.distance(d_in, "d_in"))
+    unit = distance if scale is None or scale == 0 else exact(checks.scale(scale))
+    if distance == 0:
+        raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
+    within(input_metric, (0,), (0,), distance)
+    sizes = _SIZES if _vectors(input_domain).size is None else (input_domain.size,)
+    made = neighbours(input_domain, input_metric, distance, unit, sizes)  # type: ignore[arg-type]
+    pairs = list(itertools.islice(made, checks.count("candidates", candidates)))
+    if not pairs:
+        raise ParameterError("no neighbours could be made up in input_domain at d_in")
+    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
+    x, x_neighbor = _halve(function, input_domain, measure, shift, pairs, 2 * half, options)
+    found = estimate(
+        function,
+        input_domain.validate(x),
+        input_domain.validate(x_neighbor),
+        samples=samples,
+        measure=measure,
+        confidence=confidence,
+        delta=delta,
+        **options,
+    )
+    return Found(found, x, x_neighbor, len(pairs))
+
+
+# proof-region: blackbox_search
+def _halve(
+    function: Callable[..., Any],
+    domain: VectorDomain,
+    measure: Measure,
+    delta: float,
+    pairs: list[Any],
+    samples: int,
+    options: dict[str, Any],
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The pair that survives rounds of equal cost, in which the worse half is dropped."""
+    rounds = max(1, math.ceil(math.log2(len(pairs))))
+    each = [max(_LEAST_DRAWS, samples // (rounds * -(-len(pairs) // 2**r))) for r in range(rounds)]
+    total = sum(2 * n * -(-len(pairs) // 2**r) for r, n in enumerate(each))
+    draws = Draws(function, total, **options)
+    drawn: dict[Any, tuple[list[Hashable], list[Hashable]]] = {pair: ([], []) for pair in pairs}
+    for n in each:
+        for pair, sides in drawn.items():
+            for vector, outcomes in zip(pair, sides, strict=True):
+                outcomes += draws(domain.validate(vector), n)
+        ranked = sorted(drawn, key=lambda pair: _shown(measure, delta, *drawn[pair]), reverse=True)
+        drawn = {pair: drawn[pair] for pair in ranked[: -(-len(ranked) // 2)]}  # [halve]
+    draws.close()
+    return next(iter(drawn))  # type: ignore[no-any-return]
+
+
+# end-proof-region: blackbox_search
+
+
+def _shown(measure: Measure, delta: float, first: Iterable[Hashable], second: Iterable[Hashable]) -> float:
+    """The loss that two samples show, a little to the safe side."""
+    cells = Cells([*first, *second])
+    return choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), _STANDARD_ERRORS)[0]
+
+
+def _vectors(domain: Any) -> VectorDomain:
+    if not isinstance(domain, VectorDomain):
+        raise ParameterTypeError("input_domain must be a VectorDomain: neighbours are made up for vectors of scores")
+    return domain

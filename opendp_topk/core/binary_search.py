@@ -1,0 +1,203 @@
+"""The most accurate parameter that still meets a privacy target, found without bounds from the caller.
+
+Non-negative float64 numbers are ordered like their bit patterns, so both kinds of parameter are searched as
+natural numbers, and the answer is exact: its neighbour in the direction of accuracy does not pass.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..errors import ParameterError, ParameterTypeError, SearchError, checks
+from .links import Measurement, Transformation
+
+Link = TypeVar("Link", Transformation, Measurement)
+
+# proof-region: probes
+_STEPS = range(17)
+_STRIDES = tuple(2**power for power in range(5, 10))
+_FLOAT_EXPONENTS = (
+    *(-1074, -1022),
+    *(-exponent for exponent in reversed((*_STEPS[1:], *_STRIDES))),
+    *(*_STEPS, *_STRIDES, 1023),
+)
+_FLOATS = (0.0, *(2.0**exponent for exponent in _FLOAT_EXPONENTS), float.fromhex("0x1.fffffffffffffp+1023"))
+_INTS = (0, *(2**exponent for exponent in (*_STEPS, *_STRIDES, 1024, 2048, 4096)))  # [ascending]
+# end-proof-region: probes
+
+
+def binary_search_param(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: type = float) -> Any:
+    """The most accurate parameter p for which ``make(p).check(d_in, d_out)`` holds.
+
+    The map must be monotone in p: a loss that falls (a noise scale) gives the smallest passing p, a loss that
+    rises (a number k of winners, an epsilon) the largest. Which of them is the case is found by probing.
+
+    Args:
+        make: p -> Measurement or Transformation. Where it raises ParameterError or an arithmetic error such as
+            a division by zero, p does not pass; the accepted parameters must have no gap between them.
+        d_in: The distance of neighbouring inputs, in the units of the input metric.
+        d_out: The target, in the units of the output measure (or output metric).
+        T: ``float`` searches all finite float64 numbers >= 0, ``int`` all integers >= 0 (up to 2^4096).
+
+    Returns:
+        A parameter of type ``T``. The next float64, or the next integer, in the direction of accuracy does not
+        pass. Whatever ``make`` is, monotone or not, the parameter that is returned has passed the check.
+
+    Raises:
+        SearchError: No parameter passes, every parameter passes, or the loss is constant.
+        ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
+        DistanceError: ``d_in`` or ``d_out`` is no distance of what ``make`` builds.
+
+    Runtime: Some 50 probes and at most three bisections of 64 checks for a float; for an integer, about twice as many
+        checks as it has bits.
+
+    Proof: proofs/core/binary_search.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> def noisy(scale):
+        ...     return space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=10, scale=scale)
+        >>> tk.binary_search_param(noisy, d_in=1, d_out=0.5)
+        20.0
+    """
+    return _most_accurate(make, d_in, d_out, T).parameter
+
+
+def binary_search_chain(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: type = float) -> Link:
+    """What ``make`` builds at the most accurate parameter that passes; see :func:`binary_search_param`.
+
+    Args:
+        make: p -> Measurement or Transformation.
+        d_in: The distance of neighbouring inputs, in the units of the input metric.
+        d_out: The target, in the units of the output measure (or output metric).
+        T: ``float`` or ``int``, the type of p.
+
+    Returns:
+        The measurement or transformation itself: the very object for which ``check(d_in, d_out)`` held.
+
+    Raises:
+        SearchError: No parameter passes, every parameter passes, or the loss is constant.
+        ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
+        DistanceError: ``d_in`` or ``d_out`` is no distance of what ``make`` builds.
+
+    Proof: proofs/core/binary_search.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> def winners(k):
+        ...     return space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=20.0)
+        >>> tk.binary_search_chain(winners, d_in=1, d_out=0.5, T=int).parameters["k"]
+        10
+    """
+    built: Link = _most_accurate(make, d_in, d_out, T).link
+    return built
+
+
+# proof-region: binary_search
+@dataclass(frozen=True)
+class _Attempt:
+    """One parameter: what ``make`` built from it (None where it refused), and whether that passed."""
+
+    index: int
+    parameter: Any
+    link: Any
+    passes: bool
+
+    @property
+    def accepted(self) -> bool:
+        return self.link is not None
+
+
+Try = Callable[[int], _Attempt]
+
+
+def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type) -> _Attempt:
+    checks.function("make", make)
+    if T is not float and T is not int:
+        raise ParameterTypeError("T must be the type float or the type int")
+
+    def attempt(index: int) -> _Attempt:
+        parameter = _float(index) if T is float else index
+        try:
+            link = make(parameter)
+            passes = isinstance(link, Measurement | Transformation) and link.check(d_in, d_out)  # [passes]
+        except (ParameterError, ArithmeticError):
+            return _Attempt(index, parameter, None, False)  # [refused]
+        if not isinstance(link, Measurement | Transformation):
+            raise ParameterTypeError(f"make must return a Measurement or a Transformation, not {type(link).__name__}")
+        return _Attempt(index, parameter, link, passes)
+
+    return _search(attempt, map(_bits, _FLOATS) if T is float else _INTS, d_in)
+
+
+def _search(attempt: Try, probes: Iterable[int], d_in: Any) -> _Attempt:
+    tried = map(attempt, probes)  # [probe]
+    refused = None
+    for first in tried:
+        if first.accepted:
+            break
+        refused = first
+    else:
+        raise SearchError(
+            "make accepted none of the parameters tried: check what it requires, "
+            "and pass T=int if the parameter is an integer such as k"
+        )
+    lowest = before = _last(attempt, first, refused, lambda found: found.accepted)  # [lowest]
+    closed = False
+    for here in itertools.chain([first], tried):
+        closed = not here.accepted
+        if closed:
+            here = _last(attempt, before, here, lambda found: found.accepted)  # [highest]
+        if here.passes != before.passes:  # [bracket]
+            inside, outside = (here, before) if here.passes else (before, here)
+            return _last(attempt, inside, outside, lambda found: found.passes)
+        before = here
+        if closed:
+            break
+    if not lowest.passes:
+        raise SearchError("no parameter meets d_out at d_in: raise d_out, or lower d_in")
+    return _all_pass(lowest, before, closed, d_in)
+
+
+def _last(attempt: Try, inside: _Attempt, outside: _Attempt | None, good: Callable[[_Attempt], bool]) -> _Attempt:
+    """The attempt next to the boundary on the way from ``inside``, which is good, to ``outside``, which is not."""
+    while outside is not None and abs(outside.index - inside.index) > 1:  # [invariant]
+        middle = attempt((inside.index + outside.index) // 2)
+        if good(middle):
+            inside = middle  # [bisect]
+        else:
+            outside = middle
+    return inside
+
+
+def _all_pass(lowest: _Attempt, highest: _Attempt, closed: bool, d_in: Any) -> _Attempt:
+    """Every accepted parameter passes: the end of their range that ``make`` itself closes on the accurate side."""
+    rises = not highest.link.check(d_in, lowest.link.map(d_in))  # [rises]
+    falls = not lowest.link.check(d_in, highest.link.map(d_in))  # [falls]
+    if closed and (rises or lowest.index == highest.index):
+        return highest  # [closed-above]
+    if falls and lowest.index > 0:
+        return lowest  # [closed-below]
+    raise SearchError(
+        "every parameter meets d_out at d_in, so none is the most accurate: "
+        "lower d_out, or choose the parameter for its accuracy alone"
+    )
+
+
+def _bits(value: float) -> int:
+    """The bit pattern of a float64 >= 0; the order of the patterns is the order of the numbers."""
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def _float(bits: int) -> float:
+    """The float64 of a bit pattern."""
+    return float(struct.unpack("<d", struct.pack("<q", bits))[0])
+
+
+# end-proof-region: binary_search

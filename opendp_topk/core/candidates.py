@@ -1,0 +1,99 @@
+"""From released indices back to the caller's public items."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import CandidatesError, SpaceError
+from .links import Measurement, narrowed
+
+
+def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
+    """``items`` as a tuple of distinct hashable values.
+
+    Raises:
+        CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, or holds an unhashable one.
+    """
+    if isinstance(items, str | bytes | Set) or not isinstance(items, Iterable):
+        raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
+    listed = tuple(items)
+    if not listed:
+        raise CandidatesError(f"{name} must hold at least one candidate")
+    try:
+        distinct = len(set(listed))
+    except TypeError:
+        distinct = 0
+    if distinct == 0:
+        raise CandidatesError(f"{name} must hold hashable values, such as strings or integers")
+    if distinct != len(listed):
+        raise CandidatesError(f"{name} must be distinct: remove the repeated candidates")
+    return listed
+
+
+# proof-region: index_candidates
+@dataclass(frozen=True)
+class IndexCandidates:
+    """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates(items)``.
+
+    Called with an array of indices it gives a list of items in the same order, with one index one item. In a named
+    tuple it replaces the field ``indices`` and leaves the others.
+    """
+
+    items: tuple[Any, ...]
+
+    def __call__(self, release: Any) -> Any:
+        if hasattr(release, "_replace"):
+            return release._replace(indices=self(release.indices))  # [field]
+        if isinstance(release, np.ndarray | list | tuple):
+            return [self.items[index] for index in release]  # [items]
+        return self.items[release]  # [item]
+
+    def before_release(self, measurement: Measurement) -> Measurement:
+        """``measurement`` restricted to inputs with one score an item, so that no index can be out of range.
+
+        Raises:
+            SpaceError: The measurement scores another number of candidates.
+        """
+        restricted = narrowed(measurement, len(self.items))
+        if restricted.n_candidates != len(self.items):  # [check-count]
+            scored = "an unknown number of" if restricted.n_candidates is None else restricted.n_candidates
+            raise SpaceError(
+                f"index_candidates was given {len(self.items)} items, but the measurement scores {scored} candidates"
+            )
+        return restricted
+
+    def __repr__(self) -> str:
+        return f"index_candidates(<{len(self.items)} items>)"
+
+
+# end-proof-region: index_candidates
+
+
+def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
+    """Release the caller's public items instead of their indices: ``measurement >> index_candidates(items)``.
+
+    Args:
+        items: The candidates in the order of their scores, distinct and hashable. They must be public: a list
+            taken from the private data would itself reveal who is in it.
+
+    Returns:
+        A function from indices to a list of items (from one index to one item); in a named tuple it turns the field
+        ``indices`` and leaves the others. It is post-processing, so the privacy map stays as it is.
+
+    Raises:
+        CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.
+
+    Proof: proofs/core/chaining.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> exact = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=0.0)
+        >>> (exact >> tk.index_candidates(["ash", "birch", "cedar"]))([4, 9, 6])
+        ['birch', 'cedar']
+    """
+    return IndexCandidates(public_items(items))

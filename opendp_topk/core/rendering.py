@@ -1,0 +1,37 @@
+"""How links and their outcomes are shown: reprs, and releases as keys of an exact law."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import CapacityError
+
+
+def as_outcome(value: Any) -> Hashable:
+    """A release as a key of a law: arrays and lists become tuples, NumPy numbers Python numbers."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(as_outcome(element) for element in value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, Hashable):
+        raise CapacityError(f"an exact distribution needs hashable releases, not {type(value).__name__}")
+    return value
+
+
+def describe(link: Any, ends: Mapping[str, Any]) -> str:
+    """The repr of a transformation or measurement, one field a line; ``ends`` is what it has on its output side."""
+    fields = {
+        **link.parameters,
+        "input_domain": link.input_domain,
+        "input_metric": link.input_metric,
+        **ends,
+        "proof": link.proof,
+    }
+    width = max(map(len, fields))
+    rows = [f"    {name:<{width}} = {value}" for name, value in fields.items()]
+    return "\n".join([f"{type(link).__name__}(", *rows, ")"])

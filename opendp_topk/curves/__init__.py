@@ -1,1 +1,0 @@
-"""Privacy curves: for every epsilon a delta, as bounds that are rounded up."""

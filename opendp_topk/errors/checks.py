@@ -1,0 +1,134 @@
+"""Named argument checks. Every message states the required predicate; none repeats data."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from numbers import Rational
+from typing import Any, TypeVar
+
+from . import DistanceError, ParameterError, ParameterTypeError
+
+T = TypeVar("T")
+Number = int | float | Fraction
+
+
+def is_integer(value: Any) -> bool:
+    """True for Python and NumPy integers; booleans are not numbers here."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return False
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def is_real(value: Any) -> bool:
+    """True for integers, floats (infinities and NaN too) and exact rationals; not for booleans."""
+    return is_integer(value) or (not isinstance(value, bool) and isinstance(value, float | Rational))
+
+
+def count(name: str, value: Any, *, at_most: int | None = None, limit: str = "") -> int:
+    """``value`` as an int with ``1 <= value <= at_most``."""
+    if not is_integer(value):
+        raise ParameterTypeError(f"{name} must be an integer >= 1, not {type(value).__name__}")
+    number = operator.index(value)
+    if number < 1:
+        raise ParameterError(f"{name} must be an integer >= 1")
+    if at_most is not None and number > at_most:
+        raise ParameterError(f"{name} must be at most {limit or at_most} ({at_most})")
+    return number
+
+
+def scale(value: Any, name: str = "scale") -> Number:
+    """``value`` unchanged, if it is a finite number >= 0."""
+    if not is_real(value):
+        raise ParameterTypeError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ParameterError(f"{name} must be finite")
+    if value < 0:
+        raise ParameterError(f"{name} must be >= 0")
+    return plain(value)
+
+
+def distance(value: Any, name: str) -> Number:
+    """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
+    if not is_real(value):
+        raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
+    if value != value:
+        raise DistanceError(f"{name} must be a number >= 0, not NaN")
+    if value < 0:
+        raise DistanceError(f"{name} must be >= 0")
+    return plain(value)
+
+
+def probability(value: Any, name: str) -> Number:
+    """``value`` unchanged, if it is a number with ``0 < value < 1``."""
+    if not is_real(value):
+        raise ParameterTypeError(f"{name} must be a number in (0, 1), not {type(value).__name__}")
+    if not 0 < value < 1:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1")
+    return plain(value)
+
+
+def share(value: Any, name: str) -> Number:
+    """``value`` unchanged, if it is a number with ``0 <= value <= 1``."""
+    if not is_real(value):
+        raise ParameterTypeError(
+            f"{name} must be a number in [0, 1] (int, float or Fraction), not {type(value).__name__}"
+        )
+    if not 0 <= value <= 1:
+        raise ParameterError(f"{name} must lie between 0 and 1")
+    return plain(value)
+
+
+def choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """``value``, if it is one of ``choices``."""
+    if not isinstance(value, str):
+        raise ParameterTypeError(f"{name} must be one of {', '.join(map(repr, choices))}, not {type(value).__name__}")
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """``value``, if it is True or False."""
+    if not isinstance(value, bool):
+        raise ParameterTypeError(f"{name} must be True or False, not {type(value).__name__}")
+    return value
+
+
+def instance(name: str, value: T, kind: type[Any], hint: str) -> T:
+    """``value``, if it is an instance of ``kind``; ``hint`` says how to make one."""
+    if not isinstance(value, kind):
+        got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        raise ParameterTypeError(f"{name} must be {hint}, not {got}")
+    return value
+
+
+def function(name: str, value: Any) -> Any:
+    """``value``, if it can be called."""
+    if not callable(value):
+        raise ParameterTypeError(f"{name} must be callable, not {type(value).__name__}")
+    return value
+
+
+def parameters(value: Any) -> dict[str, Any]:
+    """``value`` as a dictionary: what a repr shows of a link that the caller built."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ParameterTypeError(
+            f"parameters must be a mapping from names to public values, not {type(value).__name__}"
+        )
+    return dict(value or {})
+
+
+def plain(value: Any) -> Number:
+    """NumPy and gmpy2 numbers as the Python number of the same value."""
+    if is_integer(value):
+        return operator.index(value)
+    if isinstance(value, float):
+        return float(value)
+    return Fraction(int(value.numerator), int(value.denominator))

@@ -1,0 +1,156 @@
+"""Exact rationals and directed rounding.
+
+Privacy maps are evaluated in exact rational arithmetic and rounded once, upward. A transcendental bound is
+evaluated by MPFR, whose results are correctly rounded in the direction asked for. ``*_up`` never returns less
+than the exact value, ``*_down`` never more.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import gmpy2
+from gmpy2 import mpfr, mpq
+
+from ..errors.checks import Number
+
+# proof-region: rounding
+_DOUBLE = 53
+_WIDE = 128
+_UP = gmpy2.RoundUp
+_DOWN = gmpy2.RoundDown
+
+
+def exact(value: Number) -> Fraction:
+    """The rational number that ``value`` is: a finite float is a rational already."""
+    return Fraction(value)  # [exact]
+
+
+def round_up(value: Fraction | int) -> float:
+    """The smallest float64 that is not below ``value`` (infinity above the largest finite float)."""
+    nearest = _nearest(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)  # [round-up]
+
+
+def round_down(value: Fraction | int) -> float:
+    """The largest float64 that is not above ``value``."""
+    return -round_up(-value)  # [round-down]
+
+
+def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
+    """A float64 that is not below ``factor * ln(value)``, for ``factor >= 0`` and ``value >= 1``."""
+    with gmpy2.context(precision=_WIDE, round=_UP):
+        product = mpfr(_mpq(factor)) * _log(value)  # [scaled-log]
+    return _double(product)
+
+
+def _nearest(value: Fraction | int) -> float:
+    """The float64 nearest to ``value``; division of Python integers is correctly rounded."""
+    try:
+        return float(value)  # [nearest]
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # [overflow]
+
+
+def _log(value: Fraction | int) -> mpfr:
+    with gmpy2.context(precision=_WIDE, round=_UP):
+        return gmpy2.log(mpfr(_mpq(Fraction(value))))  # [log]
+
+
+def _double(value: mpfr) -> float:
+    with gmpy2.context(precision=_DOUBLE, round=_UP, emin=-1073, emax=1024, subnormalize=True):
+        return float(mpfr(value))  # [double]
+
+
+def _mpq(value: Fraction) -> mpq:
+    return mpq(value.numerator, value.denominator)
+
+
+# end-proof-region: rounding
+
+
+Interval = tuple[mpfr, mpfr]
+
+
+# proof-region: intervals
+class Intervals:
+    """Interval arithmetic by MPFR at one precision: lower ends rounded down, upper ends rounded up.
+
+    An interval is a pair (lower, upper) of ``gmpy2.mpfr`` numbers. Each method returns one that holds the result of
+    its operation at all points of its arguments.
+    """
+
+    def __init__(self, precision: int) -> None:
+        self._down = gmpy2.context(precision=precision, round=_DOWN)
+        self._up = gmpy2.context(precision=precision, round=_UP)
+
+    def rational(self, value: mpq | int) -> Interval:
+        """An interval that holds the rational ``value``."""
+        return self._down.add(value, mpfr(0)), self._up.add(value, mpfr(0))  # [rational]
+
+    def log(self, x: Interval) -> Interval:
+        """The logarithm of a nonnegative interval; ln 0 = -inf."""
+        return self._down.log(x[0]), self._up.log(x[1])  # [increasing]
+
+    def log1p(self, x: Interval) -> Interval:
+        """ln(1 + x) for x >= -1, accurate where x is small."""
+        return self._down.log1p(x[0]), self._up.log1p(x[1])  # [increasing]
+
+    def negative(self, x: Interval) -> Interval:
+        """The negative; exact, because the ends have this precision already."""
+        return self._down.minus(x[1]), self._up.minus(x[0])  # [negative]
+
+    def add(self, x: Interval, y: Interval) -> Interval:
+        """The sum."""
+        return self._down.add(x[0], y[0]), self._up.add(x[1], y[1])  # [add]
+
+    def exp(self, x: Interval) -> Interval:
+        """The exponential."""
+        return self._down.exp(x[0]), self._up.exp(x[1])  # [increasing]
+
+    def multiply(self, x: Interval, y: Interval) -> Interval:
+        """The product of two finite intervals."""
+        ends = [(a, b) for a in x for b in y]
+        return min(self._down.mul(a, b) for a, b in ends), max(self._up.mul(a, b) for a, b in ends)  # [multiply]
+
+    def divide(self, x: Interval, y: Interval) -> Interval:
+        """The quotient of finite intervals; the divisor is positive."""
+        ends = [(a, b) for a in x for b in y]
+        return min(self._down.div(a, b) for a, b in ends), max(self._up.div(a, b) for a, b in ends)  # [divide]
+
+
+# end-proof-region: intervals
+
+
+# proof-region: exponentials
+_LEAST_EXPONENT = -800
+
+
+def exp_up(x: Fraction) -> Fraction:
+    """A rational that is not below e^x, for x <= 0; at least 2^-1155."""
+    return _rational(gmpy2.context(precision=_WIDE, round=_UP), "exp", max(x, Fraction(_LEAST_EXPONENT)))  # [exp]
+
+
+def one_minus_exp_up(x: Fraction) -> Fraction:
+    """A rational that is not below 1 - e^-x, for x >= 0."""
+    return -_rational(gmpy2.context(precision=_WIDE, round=_DOWN), "expm1", -x)  # [one-minus]
+
+
+def one_minus_exp_down(x: Fraction) -> Fraction:
+    """A rational that is not above 1 - e^-x, for x >= 0, and positive for x > 0."""
+    return -_rational(gmpy2.context(precision=_WIDE, round=_UP), "expm1", -x)  # [one-minus]
+
+
+def log1p_down(x: Fraction) -> Fraction:
+    """A rational that is not above ln(1 + x), for x >= 0."""
+    return _rational(gmpy2.context(precision=_WIDE, round=_DOWN), "log1p", x)  # [log1p]
+
+
+def _rational(context: gmpy2.context, function: str, x: Fraction) -> Fraction:
+    """An increasing function at ``x``, argument and value rounded in the direction of ``context``."""
+    numerator, denominator = getattr(context, function)(context.add(_mpq(x), mpfr(0))).as_integer_ratio()
+    return Fraction(int(numerator), int(denominator))
+
+
+# end-proof-region: exponentials

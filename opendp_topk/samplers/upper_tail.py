@@ -1,0 +1,97 @@
+"""Which candidates of a block have noise in its upper tail, without drawing the noise of the others.
+
+Of ``BLOCK`` independent uniforms, the number that begin with ``level`` ones is Binomial(BLOCK, 2^-level), and
+given the number, every set of positions of that size is equally likely.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from itertools import count
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from .entropy import Entropy
+
+BLOCK = 4096
+LEVELS = range(4, 17)
+_WORD = 64
+
+
+# proof-region: upper_tail
+def survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+    """The positions that survive in several blocks, laid end to end.
+
+    Args:
+        levels: For each block the number of leading ones that a surviving uniform must have, in 4..16.
+        entropy: Where the digits come from.
+
+    Returns:
+        Distinct positions, ascending: position p is element p mod BLOCK of block p div BLOCK. Each element of
+        each block is among them independently with probability 2^-level.
+    """
+    sizes = _sizes(levels, entropy)
+    wanted = np.repeat(np.arange(len(levels)), sizes)
+    chosen = np.zeros(0, dtype=np.int64)
+    while len(wanted):
+        drawn = (entropy.auxiliary(len(wanted)) % np.uint64(BLOCK)).astype(np.int64)  # [position]
+        chosen = np.sort(np.concatenate([chosen, wanted * BLOCK + drawn]))
+        chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]  # [distinct]
+        missing = sizes - np.bincount(chosen // BLOCK, minlength=len(levels))
+        wanted = np.repeat(np.arange(len(levels)), missing)  # [missing]
+    return chosen
+
+
+def _sizes(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+    words = entropy.auxiliary(len(levels))
+    sizes = np.zeros(len(levels), dtype=np.int64)
+    for level in np.unique(levels).tolist():
+        cumulative = _cumulative(level)
+        here = np.flatnonzero(levels == level)
+        sizes[here] = np.searchsorted(cumulative, words[here], side="left")  # [invert]
+        hit = cumulative[np.minimum(sizes[here], len(cumulative) - 1)] == words[here]
+        for undecided in here[hit].tolist():
+            sizes[undecided] = _refined(level, int(words[undecided]), entropy)  # [refine]
+    return sizes
+
+
+@functools.cache
+def _cumulative(level: int) -> NDArray[np.uint64]:
+    """floor(2^64 P(N <= n)) for N ~ Binomial(BLOCK, 2^-level), up to the first n that attains 2^64 - 1."""
+    values = []
+    for exact in _exact_cumulative(level):
+        values.append(int(exact >> (BLOCK * level - _WORD)))  # [floor]
+        if values[-1] >= 2**_WORD - 1:
+            break
+    return np.array([min(value, 2**_WORD - 1) for value in values], dtype=np.uint64)
+
+
+def _refined(level: int, word: int, entropy: Entropy) -> int:
+    """The number of n with P(N <= n) <= W, where the digits of W begin with ``word`` and are drawn on."""
+    shift = BLOCK * level
+    for digits in count(2 * _WORD, _WORD):
+        word = word << _WORD | int(entropy.auxiliary(1)[0])
+        lower, upper = gmpy2.mpz(word) << shift, gmpy2.mpz(word + 1) << shift
+        n, above = next(
+            (n, exact << digits) for n, exact in enumerate(_exact_cumulative(level)) if exact << digits > lower
+        )
+        if above >= upper:
+            return n  # [decided]
+    raise AssertionError("count() has no end")
+
+
+def _exact_cumulative(level: int) -> Iterator[gmpy2.mpz]:
+    """The integers 2^(BLOCK level) P(N <= n), n = 0, 1, ..., BLOCK."""
+    odds = gmpy2.mpz(2) ** level - 1
+    term = odds**BLOCK
+    total = gmpy2.mpz(0)
+    for n in range(BLOCK + 1):
+        total += term
+        yield total  # [exact-sum]
+        term = term * (BLOCK - n) // ((n + 1) * odds)  # [exact-term]
+
+
+# end-proof-region: upper_tail

@@ -1,0 +1,4 @@
+"""Privacy curves: for every epsilon a delta, as bounds that are rounded up.
+
+Imports errors and numerics.
+"""

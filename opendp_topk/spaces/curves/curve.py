@@ -1,0 +1,178 @@
+"""A privacy curve: delta as a function of epsilon, and epsilon as a function of delta.
+
+Proof: proofs/spaces/curves/curve.tex
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import struct
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from ...errors import DistanceError, MapError, MissingExtraError, ParameterTypeError, checks
+from ...errors.checks import Number
+from ...numerics.arithmetic import round_up
+
+Bound = Callable[[Number], Any]
+
+
+class PrivacyCurve:
+    """For every epsilon >= 0 a delta: the least of one or more bounds.
+
+    Each bound takes an epsilon, a finite number >= 0, and returns a number in [0, 1]. It states that
+    P'(A) <= e^epsilon P(A) + delta for every event A, and the same with P and P' exchanged. A bound of your own is
+    as true as you make it: each of its values is a claim, and nothing is assumed about those between. Curves are
+    values, equal where their bounds are equal.
+
+    Args:
+        bounds: Functions epsilon -> delta, at least one, nonincreasing where they were probed.
+
+    Raises:
+        ParameterTypeError: A bound is not callable, or there is none.
+        MapError: A bound returns something else than a number in [0, 1], or grows with epsilon.
+
+    Example:
+        >>> import math
+        >>> import opendp_topk as tk
+        >>> curve = tk.PrivacyCurve(lambda epsilon: math.exp(-4 * epsilon) / 2)
+        >>> curve.delta(0)
+        0.5
+        >>> curve.delta(curve.epsilon(1e-6)) <= 1e-6
+        True
+    """
+
+    __slots__ = ("_bounds",)
+    _bounds: tuple[Bound, ...]
+
+    def __init__(self, *bounds: Bound) -> None:
+        if not bounds:
+            raise ParameterTypeError("bounds must be one or more functions epsilon -> delta, not none")
+        for bound in bounds:
+            checks.function("bounds", bound)
+        object.__setattr__(self, "_bounds", bounds)
+        for bound in self.bounds:
+            if not hasattr(bound, "implies"):
+                _probe(bound)
+
+    # proof-region: curve
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The bounds, each a function epsilon -> delta."""
+        return self._bounds
+
+    def delta(self, epsilon: Number) -> float:
+        """The least delta that a bound gives at ``epsilon >= 0``, rounded up; 0 at infinity.
+
+        Raises:
+            DistanceError: ``epsilon`` is negative, NaN or not a number.
+        """
+        epsilon = checks.distance(epsilon, "epsilon")
+        if epsilon == math.inf:
+            return 0.0  # [nothing-promised]
+        return min(_delta(bound, epsilon) for bound in self.bounds)  # [least-delta]
+
+    def epsilon(self, delta: Number) -> float:
+        """The least float64 epsilon at which a bound gives at most ``delta``; infinity where none does.
+
+        Then ``curve.delta(curve.epsilon(delta)) <= delta``.
+
+        Raises:
+            DistanceError: ``delta`` is not a number in [0, 1].
+        """
+        delta = checks.distance(delta, "delta")
+        if delta > 1:
+            raise DistanceError("delta must be at most 1")
+        return min(_least(bound, delta) for bound in self.bounds)  # [least-epsilon]
+
+    # end-proof-region: curve
+
+    def plot(self, epsilons: Iterable[Number] | None = None, *, axes: Any = None) -> Any:
+        """Draw delta against epsilon, delta on a logarithmic scale.
+
+        Args:
+            epsilons: Where to evaluate, ascending; by default 200 points up to the epsilon at delta = 1e-12.
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+            DistanceError: A point is no epsilon.
+        """
+        if axes is None:
+            axes = _new_axes()
+        if epsilons is None:
+            last = next((e for e in (self.epsilon(delta) for delta in (1e-12, 1e-6, 1e-3)) if 0 < e < math.inf), 1.0)
+            epsilons = [last * i / 199 for i in range(200)]
+        points = [(float(epsilon), self.delta(epsilon)) for epsilon in epsilons]
+        drawn = [point for point in points if point[1] > 0]
+        axes.plot([point[0] for point in drawn], [point[1] for point in drawn])
+        axes.set(xlabel="epsilon", ylabel="delta", yscale="log")
+        return axes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a privacy curve is a frozen value")
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, PrivacyCurve) and self.bounds == other.bounds
+
+    def __hash__(self) -> int:
+        return hash(self.bounds)
+
+    def __reduce__(self) -> Any:
+        return PrivacyCurve, self.bounds
+
+    def __repr__(self) -> str:
+        return f"PrivacyCurve({', '.join(map(repr, self.bounds))})"
+
+
+# proof-region: evaluation
+def _delta(bound: Bound, epsilon: Number) -> float:
+    """The value of a bound as a float64, rounded up."""
+    value = bound(epsilon)
+    if not checks.is_real(value) or not 0 <= value <= 1:
+        raise MapError("a bound of a privacy curve must return a number in [0, 1]")  # [check-value]
+    value = checks.plain(value)
+    return value if isinstance(value, float) else round_up(value)  # [delta-up]
+
+
+def _least(bound: Bound, delta: Number) -> float:
+    """A float64 at which ``bound`` gives at most ``delta``, the least one where the bound is nonincreasing."""
+    below, passing = -1, _bits(math.inf)  # [infinity-passes]
+    while passing - below > 1:
+        middle = (below + passing) // 2
+        if _delta(bound, _float(middle)) <= delta:
+            passing = middle  # [passes]
+        else:
+            below = middle
+    return _float(passing)
+
+
+# end-proof-region: evaluation
+
+
+def _probe(bound: Bound) -> None:
+    """Raise unless the bound of a caller is nonincreasing at some points; each value is checked again when used."""
+    values = [_delta(bound, float(Fraction(2) ** power)) for power in range(-10, 7)]
+    if any(later > earlier for earlier, later in zip([_delta(bound, 0.0), *values], values, strict=False)):
+        raise MapError("a bound of a privacy curve must not grow with epsilon")
+
+
+def _new_axes() -> Any:
+    with contextlib.suppress(ImportError):
+        from matplotlib import pyplot
+
+        return pyplot.subplots()[1]
+    raise MissingExtraError('plot needs matplotlib: pip install "opendp_topk[plot]"')
+
+
+def _bits(value: float) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def _float(bits: int) -> float:
+    return float(struct.unpack("<d", struct.pack("<q", bits))[0])

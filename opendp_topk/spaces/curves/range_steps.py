@@ -1,0 +1,116 @@
+"""The bound of a privacy curve of k adaptive steps of bounded range, by a recursion on a grid of epsilons.
+
+Proof: proofs/spaces/curves/range_steps.tex
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors.checks import Number
+from ...numerics.arithmetic import exact, exp_up, one_minus_exp_down, one_minus_exp_up, round_up
+from .closed_forms import range_delta
+
+Floats = NDArray[np.float64]
+
+_WORK = 2**28
+_FINEST, _COARSEST = 64, 8
+_WIDEST = 64
+
+
+# proof-region: range_steps
+@dataclass(frozen=True)
+class RangeSteps:
+    """What k steps say at every epsilon, each of range a whatever was released before; exact for k = 1.
+
+    For k > 1 an upper bound on a grid of the best bound for adaptive steps. It is 1 below k a, which says nothing,
+    where a > 64 or the grid would take too much work (k in the tens of thousands).
+    """
+
+    k: int
+    a: Number
+
+    def __call__(self, epsilon: Number) -> float:
+        if self.a == math.inf:
+            return 1.0  # [nothing]
+        a, e = exact(self.a), exact(epsilon)
+        if e >= self.k * a:
+            return 0.0  # [beyond]
+        if self.k == 1:
+            return range_delta(a, e)  # [one-step]
+        cells = _resolution(self.k, a)
+        return 1.0 if cells is None else _between(a / cells, _curve(self.k, a, *_size(self.k, a, cells)), e)
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        return isinstance(other, RangeSteps) and self.k <= other.k and self.a <= other.a  # [implies]
+
+
+def _between(step: Fraction, nodes: Floats, epsilon: Fraction) -> float:
+    """The chord in e^epsilon between the grid's values around ``epsilon``, rounded up."""
+    index = epsilon // step
+    if index >= len(nodes) - 1:
+        return float(nodes[-1])  # [last-node]
+    before, after = epsilon - index * step, (index + 1) * step - epsilon
+    left, right = Fraction(float(nodes[index])), Fraction(float(nodes[index + 1]))
+    whole = one_minus_exp_down(step)
+    weights = one_minus_exp_up(after) / whole, exp_up(-after) * one_minus_exp_up(before) / whole
+    return round_up(min(Fraction(1), left * weights[0] + right * weights[1]))  # [chord]
+
+
+@functools.lru_cache(maxsize=64)
+def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
+    """Upper bounds of D_k at the epsilons 0, h, ..., size * h with h = a / cells."""
+    h, n = a / cells, cells
+    t, whole = [i * h for i in range(n + 1)], one_minus_exp_down(a)
+    up = [round_up(one_minus_exp_up(a - s) / whole) for s in t]  # [up]
+    down = [round_up(exp_up(s - a) * one_minus_exp_up(s) / whole) for s in t]  # [down]
+    extra = [round_up(exp_up(s - a) * one_minus_exp_up(h) / (4 * whole)) for s in t[1:]]  # [extra]
+    growth = round_up(1 / (1 - one_minus_exp_up(h)))  # [growth]
+    mirror = np.array([[round_up(one_minus_exp_up(s)), round_up(exp_up(-s))] for s in t[:0:-1]]).T  # [mirror]
+    nodes = np.array([range_delta(a, i * h) if i < n else 0.0 for i in range(size + 1)])  # [first-step]
+    for _ in range(k - 1):
+        wide = np.concatenate([mirror[0] + mirror[1] * nodes[n:0:-1], nodes, np.full(n, nodes[-1])])  # [extend]
+        drop = wide[:-n] - wide[n:]
+        bend = growth * drop[:-1] - drop[1:] + (growth * np.abs(drop[:-1]) + np.abs(drop[1:])) * 2.0**-48
+        np.maximum(bend, 0, out=bend)  # [bend]
+        best, last = np.zeros(size + 1), np.zeros(size + 1)
+        for i in range(n + 1):
+            value = up[i] * wide[n - i : n - i + size + 1] + down[i] * wide[2 * n - i : 2 * n - i + size + 1]  # [ends]
+            if i:
+                cell = np.maximum(last, value) + extra[i - 1] * bend[n - i : n - i + size + 1]  # [cell]
+                np.maximum(best, cell, out=best)
+            last = value
+        nodes = np.minimum(best * (1 + 2.0**-49) + 2.0**-1070, 1)  # [slack]
+    nodes.setflags(write=False)
+    return nodes
+
+
+# end-proof-region: range_steps
+
+
+def _span(k: int, a: Fraction) -> float:
+    """The epsilon, in units of a, beyond which k steps leave a delta of about e^-100 or none."""
+    return min(float(k), k * float(a) / 8 + math.sqrt(50 * k))
+
+
+def _resolution(k: int, a: Fraction) -> int | None:
+    """The number of cells to a step, as many as the work allows; None where too few."""
+    if a > _WIDEST:
+        return None
+    cells = min(_FINEST, math.isqrt(int(_WORK / (k * _span(k, a)))))
+    if cells < _COARSEST:
+        return _COARSEST if k * _span(k, a) * _COARSEST**2 <= 8 * _WORK else None
+    return cells
+
+
+def _size(k: int, a: Fraction, cells: int) -> tuple[int, int]:
+    """The number of cells to a step, and of nodes beyond 0."""
+    return cells, max(cells, math.ceil(_span(k, a) * cells))

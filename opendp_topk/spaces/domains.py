@@ -1,0 +1,234 @@
+"""Domains: the sets that a function accepts, as frozen values compared by value."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import (
+    DataError,
+    DataLengthError,
+    DataTypeError,
+    NonFiniteError,
+    OutOfBoundsError,
+    ParameterError,
+    ParameterTypeError,
+    checks,
+)
+from ..errors.checks import Number
+
+_INT64 = range(-(2**63), 2**63)
+_UINT64 = range(2**64)
+
+
+class Domain(ABC):
+    """A set of values that a function accepts."""
+
+    @abstractmethod
+    def validate(self, value: Any) -> Any:
+        """``value`` in the form that functions on this domain receive.
+
+        Raises:
+            DataError: ``value`` is not a member. The message holds no part of ``value``.
+        """
+
+    def member(self, value: Any) -> bool:
+        """Whether ``value`` belongs to this domain."""
+        try:
+            self.validate(value)
+        except DataError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class AtomDomain(Domain):
+    """All integers, or all finite float64 numbers, optionally between ``bounds`` (both included)."""
+
+    T: type
+    bounds: tuple[Number, Number] | None = None
+
+    def __post_init__(self) -> None:
+        if self.T not in (int, float):
+            raise ParameterTypeError("T must be the type int or the type float")
+        if self.bounds is None:
+            return
+        if not isinstance(self.bounds, tuple) or len(self.bounds) != 2:
+            raise ParameterTypeError("bounds must be a pair (lower, upper)")
+        for bound in self.bounds:
+            if not checks.is_real(bound) or bound != bound:
+                raise ParameterTypeError("bounds must hold two numbers, neither of them NaN")
+        if self.bounds[0] > self.bounds[1]:
+            raise ParameterError("bounds must satisfy lower <= upper")
+        lower, upper = map(checks.plain, self.bounds)
+        object.__setattr__(self, "bounds", (lower, upper))
+
+    def validate(self, value: Any) -> Any:
+        return self.validate_array([value])[0]
+
+    def validate_array(self, values: Any) -> NDArray[Any]:
+        """A one-dimensional array of int64, uint64, Python integers (where neither holds them) or float64."""
+        array = _integers(values) if self.T is int else _floats(values)
+        if array.size == 0:
+            return array
+        lowest, highest = array.min(), array.max()
+        if self.T is float and not (np.isfinite(lowest) and np.isfinite(highest)):
+            raise NonFiniteError("scores must be finite: no NaN and no infinity is a member of AtomDomain(float)")
+        if self.bounds is not None and not (self.bounds[0] <= _plain(lowest) and _plain(highest) <= self.bounds[1]):
+            raise OutOfBoundsError(f"scores must lie within the bounds {self.bounds} of the input domain")
+        return array
+
+    def __repr__(self) -> str:
+        bounds = "" if self.bounds is None else f", bounds={self.bounds}"
+        return f"AtomDomain({self.T.__name__}{bounds})"
+
+
+@dataclass(frozen=True)
+class VectorDomain(Domain):
+    """Vectors of at least one element of ``element_domain``, of length ``size`` where it is given.
+
+    Members are one-dimensional NumPy arrays, lists, tuples, and whatever NumPy reads as such (a column of a
+    data frame). Floats are never taken for integers, nor integers for floats, nor booleans for either.
+    """
+
+    element_domain: AtomDomain
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.instance("element_domain", self.element_domain, AtomDomain, "an AtomDomain such as AtomDomain(int)")
+        if self.size is not None:
+            object.__setattr__(self, "size", checks.count("size", self.size))
+
+    def validate(self, value: Any) -> NDArray[Any]:
+        array = self.element_domain.validate_array(value)
+        if array.size == 0:
+            raise DataLengthError("scores must hold at least one element")
+        if self.size is not None and array.size != self.size:
+            raise DataLengthError(f"scores must hold exactly {self.size} elements, the size of the input domain")
+        return array
+
+    def __repr__(self) -> str:
+        size = "" if self.size is None else f", size={self.size}"
+        return f"VectorDomain({self.element_domain!r}{size})"
+
+
+@dataclass(frozen=True)
+class FrameDomain(Domain):
+    """Tables with a column of user identifiers and a column of items.
+
+    Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB). Other columns are ignored.
+    """
+
+    user: str
+    item: str
+
+    def __post_init__(self) -> None:
+        for name in ("user", "item"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise ParameterTypeError(f"{name} must be the name of a column, a non-empty string")
+        if self.user == self.item:
+            raise ParameterError("user and item must be two different columns")
+
+    def validate(self, value: Any) -> Any:
+        from ..tables import frames
+
+        return frames.two_columns(value, self.user, self.item)
+
+
+@dataclass(frozen=True)
+class GroupedFrameDomain(Domain):
+    """Tables with a column of user identifiers, one of items, and one of groups. Other columns are ignored."""
+
+    user: str
+    item: str
+    group: str
+
+    def __post_init__(self) -> None:
+        FrameDomain(self.user, self.item)
+        if not isinstance(self.group, str) or not self.group:
+            raise ParameterTypeError("group must be the name of a column, a non-empty string")
+        if self.group in (self.user, self.item):
+            raise ParameterError("user, item and group must be three different columns")
+
+    @property
+    def frame_domain(self) -> FrameDomain:
+        """The domain of the table of one group, which has no column of groups any more."""
+        return FrameDomain(self.user, self.item)
+
+    def validate(self, value: Any) -> Any:
+        from ..tables import frames
+
+        return frames.identifier_columns(value, {"user": self.user, "item": self.item, "group": self.group})
+
+
+def _plain(element: Any) -> Any:
+    """The Python number, which compares exactly with any other; NumPy would round to float64."""
+    return element.item() if isinstance(element, np.generic) else element
+
+
+def _converted(values: Any) -> NDArray[Any]:
+    """``values`` as an array; what the foreign conversion says when it fails could hold data, so it is dropped."""
+    try:
+        return np.asarray(values)
+    except Exception:
+        kind = type(values).__name__
+    raise DataTypeError(f"scores must be a one-dimensional array, but NumPy cannot read this {kind} as one")
+
+
+def _one_dimensional(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataTypeError("scores must not be a masked array: fill or drop the masked elements")
+    if not isinstance(values, np.ndarray):
+        if not hasattr(values, "__array__"):
+            raise DataTypeError(f"scores must be a one-dimensional array, list or tuple, not {type(values).__name__}")
+        values = _converted(values)
+    array: NDArray[Any] = values
+    if array.ndim != 1:
+        raise DataTypeError(f"scores must be one-dimensional, not an array of {array.ndim} dimensions")
+    return array
+
+
+def _integers(values: Any) -> NDArray[Any]:
+    if isinstance(values, list | tuple):
+        return _integer_objects(values)
+    array = _one_dimensional(values)
+    if array.dtype.kind == "O":
+        return _integer_objects(array.tolist())
+    if array.dtype.kind not in "iu":
+        raise DataTypeError(f"scores of AtomDomain(int) must be integers, not {array.dtype}")
+    return array.astype(np.uint64 if array.dtype.kind == "u" else np.int64, copy=False)
+
+
+def _integer_objects(values: Sequence[Any]) -> NDArray[Any]:
+    for kind in set(map(type, values)):
+        if not issubclass(kind, int | np.integer) or issubclass(kind, bool | np.timedelta64):
+            raise DataTypeError(f"scores of AtomDomain(int) must be integers, not {kind.__name__}")
+    if not values:
+        return np.zeros(0, dtype=np.int64)
+    lowest, highest = int(min(values)), int(max(values))
+    if lowest in _INT64 and highest in _INT64:
+        return np.array(values, dtype=np.int64)
+    if lowest in _UINT64 and highest in _UINT64:
+        return np.array(values, dtype=np.uint64)
+    array = np.empty(len(values), dtype=object)
+    array[:] = [int(value) for value in values]
+    return array
+
+
+def _floats(values: Any) -> NDArray[Any]:
+    if isinstance(values, list | tuple):
+        for kind in set(map(type, values)):
+            if not issubclass(kind, float | np.float32 | np.float16):
+                raise DataTypeError(f"scores of AtomDomain(float) must be floats, not {kind.__name__}")
+        return np.array(values, dtype=np.float64)
+    array = _one_dimensional(values)
+    if array.dtype.kind == "O":
+        return _floats(array.tolist())
+    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        raise DataTypeError(f"scores of AtomDomain(float) must be float64 (or narrower floats), not {array.dtype}")
+    return array.astype(np.float64, copy=False)

@@ -1,0 +1,191 @@
+"""Privacy measures: how the two output distributions on neighbouring inputs are compared.
+
+Write L(y) = ln P'(y) / P(y) for the privacy loss of an outcome y. A measure is a frozen value; its distances
+are what a privacy map returns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DistanceError, checks
+from ..numerics.arithmetic import round_up
+from .curves.closed_forms import ApproximateDP
+from .curves.curve import PrivacyCurve
+
+
+class Measure(ABC):
+    """A divergence between output distributions.
+
+    ``symbol`` is the letter that the literature gives to its distances.
+    """
+
+    symbol: str
+
+    @abstractmethod
+    def distance(self, value: Any, name: str) -> Any:
+        """``value`` as a distance of this measure; a map's result is rounded up to float64.
+
+        Raises:
+            DistanceError: ``value`` is negative, NaN, or of another type.
+        """
+
+    @abstractmethod
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        """Whether ``loss`` is within ``budget``; exact, nothing is rounded."""
+
+    @property
+    @abstractmethod
+    def infinite(self) -> Any:
+        """The distance that promises nothing."""
+
+
+_PROBES = (0.0, *(2.0**power for power in range(-10, 11)))
+
+
+# proof-region: profile
+@dataclass(frozen=True)
+class PrivacyProfile(Measure):
+    """All of (epsilon, delta)-differential privacy at once; distances are privacy curves.
+
+    A curve states that for every epsilon >= 0 and every event A, P'(A) <= e^epsilon P(A) + curve.delta(epsilon), and
+    the same with P and P' exchanged. A number epsilon stands for the curve of pure privacy, a pair (epsilon, delta)
+    for what that pair implies. Elsewhere this measure is called the smoothed max-divergence.
+    """
+
+    symbol = "delta(epsilon)"
+
+    def distance(self, value: Any, name: str) -> PrivacyCurve:
+        if isinstance(value, PrivacyCurve):
+            return value
+        if not isinstance(value, tuple):
+            return PrivacyCurve(ApproximateDP(checks.distance(value, name)))  # [pure]
+        if len(value) != 2:
+            raise DistanceError(f"{name} must be a curve, a number epsilon or a pair (epsilon, delta)")
+        delta = checks.distance(value[1], f"delta of {name}")
+        if delta > 1:
+            raise DistanceError(f"delta of {name} must be at most 1")
+        return PrivacyCurve(ApproximateDP(checks.distance(value[0], name), delta))  # [pair]
+
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        """Whether ``loss`` is within ``budget``; True is certain.
+
+        Raises:
+            DistanceError: The budget is a curve, and whether it is met is not known.
+        """
+        given, allowed = self.distance(loss, "loss"), self.distance(budget, "d_out")
+        if all(_within(given, bound) for bound in allowed.bounds):
+            return True  # [implied]
+        if all(isinstance(bound, ApproximateDP) for bound in allowed.bounds):
+            return False
+        if any(given.delta(epsilon) > allowed.delta(epsilon) for epsilon in _PROBES):
+            return False
+        raise DistanceError("d_out is a curve of another kind than the loss: compare with a pair (epsilon, delta)")
+
+    @property
+    def infinite(self) -> PrivacyCurve:
+        return PrivacyCurve(ApproximateDP(float("inf")))
+
+
+def _within(given: PrivacyCurve, bound: Any) -> bool:
+    """Whether ``given`` is known to imply what ``bound`` states."""
+    if isinstance(bound, ApproximateDP):
+        return bool(given.delta(bound.epsilon) <= bound.delta)  # [at-the-pair]
+    return any(own == bound or (hasattr(own, "implies") and own.implies(bound)) for own in given.bounds)  # [same-kind]
+
+
+# end-proof-region: profile
+
+
+# proof-region: distances
+class _ScalarMeasure(Measure):
+    """A measure whose distances are single numbers."""
+
+    def distance(self, value: Any, name: str) -> float:
+        checked = checks.distance(value, name)
+        return checked if isinstance(checked, float) else round_up(checked)  # [loss-up]
+
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        return bool(checks.distance(loss, "loss") <= checks.distance(budget, "d_out"))  # [exact-comparison]
+
+    @property
+    def infinite(self) -> float:
+        return float("inf")
+
+
+@dataclass(frozen=True)
+class MaxDivergence(_ScalarMeasure):
+    """Pure differential privacy: distance epsilon means |L(y)| <= epsilon for every outcome y."""
+
+    symbol = "epsilon"
+
+
+@dataclass(frozen=True)
+class RangeDivergence(_ScalarMeasure):
+    """Bounded range: distance a means max L - min L <= a over the outcomes.
+
+    Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition"
+    (2019). A mechanism with range a is a-differentially private and a^2/8-zCDP.
+    """
+
+    symbol = "range"
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDivergence(_ScalarMeasure):
+    """Zero-concentrated differential privacy: distance rho means D_alpha <= alpha * rho for all alpha > 1.
+
+    Bun and Steinke, "Concentrated Differential Privacy" (2016).
+    """
+
+    symbol = "rho"
+
+
+@dataclass(frozen=True)
+class Approximate(Measure):
+    """``measure`` up to an event of probability delta; distances are pairs (distance, delta).
+
+    ``Approximate(MaxDivergence())`` is the usual (epsilon, delta)-differential privacy.
+    """
+
+    measure: Measure
+
+    def __post_init__(self) -> None:
+        checks.instance("measure", self.measure, Measure, "a measure such as MaxDivergence()")
+
+    @property
+    def symbol(self) -> str:  # type: ignore[override]
+        return f"({self.measure.symbol}, delta)"
+
+    def distance(self, value: Any, name: str) -> tuple[Any, float]:
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise DistanceError(f"{name} must be a pair ({self.measure.symbol}, delta), not {type(value).__name__}")
+        delta = checks.distance(value[1], f"delta of {name}")
+        if delta > 1:
+            raise DistanceError(f"delta of {name} must be at most 1")
+        rounded = delta if isinstance(delta, float) else round_up(delta)
+        return self.measure.distance(value[0], name), rounded  # [loss-up]
+
+    def at_most(self, loss: Any, budget: Any) -> bool:
+        self.distance(budget, "d_out")
+        return self.measure.at_most(loss[0], budget[0]) and bool(loss[1] <= budget[1])  # [exact-comparison]
+
+    @property
+    def infinite(self) -> tuple[Any, float]:
+        return self.measure.infinite, 1.0
+
+
+# end-proof-region: distances
+
+
+# proof-region: bounds_range
+def bounds_range(measure: Measure) -> bool:
+    """Whether ``measure`` is ``RangeDivergence()``, or ``Approximate`` of it."""
+    return isinstance(measure, RangeDivergence) or (
+        isinstance(measure, Approximate) and bounds_range(measure.measure)
+    )  # [bounds-range]
+
+
+# end-proof-region: bounds_range

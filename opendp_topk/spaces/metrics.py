@@ -1,0 +1,131 @@
+"""Metrics: how far apart two neighbouring inputs are.
+
+The score metrics convert to the range distance
+
+    d_R(x, x') = max over i, j of |(x_i - x'_i) - (x_j - x'_j)|,
+
+of which every selection map is a function: adding one constant to all scores changes no selection.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DistanceError, SpaceError, checks
+from ..errors.checks import Number
+from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
+
+
+class Metric(ABC):
+    """A distance between members of a domain."""
+
+    @abstractmethod
+    def fits(self, domain: Domain) -> bool:
+        """Whether this metric measures members of ``domain``."""
+
+    def require(self, domain: Domain, side: str = "input") -> None:
+        """Raise :class:`SpaceError` unless this metric fits ``domain``."""
+        if not self.fits(domain):
+            raise SpaceError(f"{side}_metric {self!r} does not measure members of {side}_domain {domain!r}")
+
+    def distance(self, value: Any, name: str) -> Number:
+        """``value`` as a distance of this metric.
+
+        Raises:
+            DistanceError: ``value`` is negative, NaN, or not a number.
+        """
+        return checks.distance(value, name)
+
+
+class ScoreMetric(Metric):
+    """A metric on vectors of scores that bounds the range distance."""
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, VectorDomain) and isinstance(domain.element_domain, AtomDomain)
+
+    @abstractmethod
+    def range_distance(self, d_in: Number) -> Number:
+        """The largest range distance d_R between vectors at distance ``d_in``, in units of the scores.
+
+        Where one individual can raise any score by at most D1 or lower any by at most D2, the range distance
+        is at most D1 + D2: declare ``RangeDistance()`` and ask the map at ``d_in = D1 + D2``, which is less
+        than the 2 max(D1, D2) of ``LInfDistance()`` unless D1 = D2.
+
+        Raises:
+            DistanceError: ``d_in`` is negative, NaN, or not a number.
+
+        Proof: proofs/spaces/range_distance.tex
+        """
+
+
+# proof-region: range_distance
+@dataclass(frozen=True)
+class LInfDistance(ScoreMetric):
+    """The largest change of any single score.
+
+    With ``monotonic=False``: d = max_i |x_i - x'_i|, and d_R <= 2 d.
+
+    With ``monotonic=True`` it is the path metric of steps in which all scores move the same way (adding one
+    user raises counts, removing one lowers them): d = max_i (x'_i - x_i)_+ + max_i (x_i - x'_i)_+, and
+    d_R <= d. A user added and another removed are at distance 2.
+    """
+
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        checks.flag("monotonic", self.monotonic)
+
+    def range_distance(self, d_in: Number) -> Number:
+        d_in = self.distance(d_in, "d_in")  # [distance]
+        return d_in if self.monotonic else 2 * d_in  # [l-inf]
+
+
+@dataclass(frozen=True)
+class RangeDistance(ScoreMetric):
+    """The range distance itself: d_R(x, x') = max_{i,j} |(x_i - x'_i) - (x_j - x'_j)|."""
+
+    def range_distance(self, d_in: Number) -> Number:
+        return self.distance(d_in, "d_in")  # [range]
+
+
+# end-proof-region: range_distance
+
+
+@dataclass(frozen=True)
+class L1Distance(Metric):
+    """The sum of the absolute changes of all scores."""
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, VectorDomain)
+
+
+@dataclass(frozen=True)
+class L2Distance(Metric):
+    """The Euclidean length of the change of the score vector."""
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, VectorDomain)
+
+
+@dataclass(frozen=True)
+class UserDistance(Metric):
+    """The number of users by whom two tables differ, each with any number of rows.
+
+    ``neighbors="add_remove"``: users added plus users removed. ``neighbors="replace"``: users whose rows are
+    exchanged for those of somebody else, the number of users being public.
+    """
+
+    neighbors: str = "add_remove"
+
+    def __post_init__(self) -> None:
+        checks.choice("neighbors", self.neighbors, ("add_remove", "replace"))
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, FrameDomain | GroupedFrameDomain)
+
+    def distance(self, value: Any, name: str) -> int:
+        if not checks.is_integer(value):
+            raise DistanceError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
+        return int(checks.distance(value, name))

@@ -1,0 +1,204 @@
+"""The one adapter to data frames: two columns of identifiers in, distinct users per item out.
+
+narwhals, and the back end behind it, are imported on first use. No message repeats anything that a table
+holds, and no exception of a back end stays attached to ours: some quote the value that they could not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ColumnError, DataTypeError, MissingExtraError, TableError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+T = TypeVar("T")
+_CATEGORIES = ("Categorical", "Enum")
+_STRINGS = ("String", *_CATEGORIES)
+_INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+_RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
+_ARROW_STRINGS = ("string", "large_string")
+
+
+def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
+    """The columns ``user`` and ``item`` of ``frame``, and nothing else.
+
+    Args:
+        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB).
+        user: The name of the column that identifies users, by integers, strings or categories.
+        item: The name of the column that identifies items, by integers, strings or categories.
+
+    Returns:
+        A narwhals LazyFrame. Nothing was read but the schema, and strings that pandas holds as Python objects, which
+        may be anything and so are looked at one by one.
+
+    Raises:
+        DataTypeError: ``frame`` is no data frame.
+        ColumnError: A column is missing, or its type cannot hold identifiers.
+        TableError: The back end could not tell the schema; a lazy frame may fail here.
+        MissingExtraError: narwhals is not installed.
+    """
+    return identifier_columns(frame, {"user": user, "item": item})
+
+
+def identifier_columns(frame: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
+    """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`two_columns`."""
+    table = _table(frame)
+    names = guarded(lambda: table.collect_schema().names())
+    for role, name in roles.items():
+        if name not in names:
+            raise ColumnError(f"the table must have the column {name!r}, which the input domain declares as {role}")
+    chosen: nw.LazyFrame[Any] = guarded(lambda: table.lazy().select(*roles.values()))
+    schema = guarded(chosen.collect_schema)
+    if schema.names() != list(roles.values()):
+        raise ColumnError(f"the back end reads the name of the {' or '.join(roles)} column as a pattern: rename it")
+    for name, dtype in schema.items():
+        _require_identifiers(chosen, name, type(dtype).__name__)
+    return chosen
+
+
+# proof-region: count_distinct_users
+def count_distinct_users(rows: nw.LazyFrame[Any], candidates: Sequence[int] | Sequence[str]) -> NDArray[Any]:
+    """How many distinct users have each candidate, in the order of ``candidates``, as int64.
+
+    Rows with a null are dropped, and so are items that are no candidates; a candidate without rows has 0.
+
+    Args:
+        rows: What :func:`two_columns` returned.
+        candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
+
+    Raises:
+        ColumnError: The items are strings and the candidates integers, or the other way round.
+        TableError: The back end failed.
+    """
+    schema = guarded(rows.collect_schema)
+    types = [type(dtype).__name__ for dtype in schema.dtypes()]
+    if isinstance(candidates[0], str) != (types[1] in _STRINGS):  # [check-kind]
+        raise ColumnError(_mismatch(schema.names()[1], candidates[0]))
+    return guarded(lambda: _count(rows, types, candidates))
+
+
+def _count(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[Any]) -> NDArray[Any]:
+    import narwhals as nw
+
+    user, item = map(nw.col, rows.collect_schema().names())
+    pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [drop-nulls]
+    labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
+    if labels:
+        pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [categories]
+    counted = _collect(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [distinct-users]
+
+    kind = "String" if types[1] in _STRINGS else "UInt64" if types[1] == "UInt64" else "Int64"  # [exact-type]
+    places = [at for at, one in enumerate(candidates) if kind == "String" or one in _RANGES[kind]]
+    listed = nw.from_dict(
+        {"item": [candidates[at] for at in places], "place": places},
+        schema={"item": getattr(nw, kind)(), "place": nw.Int64()},
+        backend=counted.implementation,
+    )
+    known = counted.with_columns(nw.col("item").cast(getattr(nw, kind)())).join(listed, on="item")  # [known-items]
+    scores = np.zeros(len(candidates), dtype=np.int64)  # [absent-zero]
+    scores[known["place"].to_numpy()] = known["count"].to_numpy()  # [candidate-order]
+    return scores
+
+
+# end-proof-region: count_distinct_users
+
+
+def guarded(step: Callable[[], T]) -> T:
+    """The value of ``step``; whatever a back end raises becomes an exception that holds no data.
+
+    Raises:
+        MissingExtraError: The back end needs a package that is not installed.
+        TableError: Anything else went wrong.
+    """
+    try:
+        return step()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except ImportError as error:
+        missing, failure = error.name or "a package of its own", ""
+    except BaseException as error:  # a panic inside polars is no Exception
+        missing, failure = "", type(error).__name__
+    if missing:
+        raise MissingExtraError(f"the table's back end needs {missing}: pip install it beside opendp_topk[tables]")
+    raise TableError(
+        f"the table could not be read: its back end failed with {failure}. Check that the file is complete and "
+        "well formed, and that every step of a lazy frame succeeds on all rows"
+    )
+
+
+def _table(frame: Any) -> Any:
+    try:
+        import narwhals as nw
+    except ImportError:
+        nw = None  # type: ignore[assignment]
+    if nw is None:
+        raise MissingExtraError('tables need narwhals: pip install "opendp_topk[tables]"')
+    try:
+        return nw.from_native(frame)
+    except Exception:
+        kind = type(frame).__name__
+    raise DataTypeError(
+        "the table must be a data frame (polars, pandas, pyarrow, DuckDB) whose column names are distinct; this is "
+        f"of type {kind}. read_table(path) makes one of a file"
+    )
+
+
+def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+
+
+def _require_identifiers(chosen: nw.LazyFrame[Any], name: str, kind: str) -> None:
+    required = f"column {name!r} must hold integer, string or categorical identifiers"
+    if kind.startswith("Float"):
+        raise ColumnError(
+            f'{required}, not {kind}: cast it to Int64 (in pandas .astype("Int64"), which integers with nulls need '
+            "from the start, since float64 holds them only up to 2**53) or to strings"
+        )
+    if kind not in _INTEGERS and kind not in _STRINGS:
+        raise ColumnError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
+    if kind in _STRINGS and not guarded(lambda: _all_strings(chosen, name)):
+        raise ColumnError(
+            f"{required}, and this one claims strings but holds something else (objects, categories that are no "
+            "strings, string_view, lone surrogates): cast it to plain strings"
+        )
+
+
+def _all_strings(chosen: nw.LazyFrame[Any], name: str) -> bool:
+    """Whether a column that narwhals takes for strings holds strings: pandas and pyarrow do not promise it."""
+    if chosen.implementation.is_pyarrow():
+        return _arrow_strings(chosen.to_native().schema.field(name).type)
+    if not chosen.implementation.is_pandas_like():
+        return True
+    column = chosen.to_native()[name]
+    if hasattr(column.dtype, "pyarrow_dtype"):
+        return _arrow_strings(column.dtype.pyarrow_dtype)
+    if getattr(column.dtype, "storage", "") == "pyarrow":
+        return True
+    values = getattr(column.dtype, "categories", column)
+    try:
+        "".join(values.dropna()).encode()
+    except (TypeError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def _arrow_strings(arrow_type: Any) -> bool:
+    return str(getattr(arrow_type, "value_type", arrow_type)) in _ARROW_STRINGS
+
+
+def _mismatch(item: str, candidate: object) -> str:
+    if isinstance(candidate, str):
+        return (
+            f"column {item!r} holds integers but the candidates are strings: give the candidates as integers, "
+            "or cast the column to strings"
+        )
+    return (
+        f"column {item!r} holds strings but the candidates are integers: give the candidates as strings "
+        "(a .csv file is read as strings), or cast the column to Int64"
+    )

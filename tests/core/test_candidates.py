@@ -1,0 +1,118 @@
+"""Indices become the caller's public items, and can never be out of range."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk.core.candidates import index_candidates, public_items
+from opendp_topk.core.links import Measurement
+from opendp_topk.errors import CandidatesError, DataLengthError, SpaceError
+from opendp_topk.spaces.domains import AtomDomain, VectorDomain
+from opendp_topk.spaces.measures import MaxDivergence
+from opendp_topk.spaces.metrics import LInfDistance
+from opendp_topk.transformations.user import then_user_transformation
+
+from ..concepts.examples import COUNTS, geometric_choice, powers, times
+from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
+from ..concepts.values import check_value
+
+TREES = ["ash", "birch", "cedar"]
+
+
+def ranking(space: Any = COUNTS, n_candidates: int | None = None) -> Measurement:
+    """All indices, best first, as an array."""
+    return Measurement(
+        *space,
+        output_measure=MaxDivergence(),
+        function=lambda scores: np.argsort(-scores),
+        privacy_map=Fraction,
+        exact_distribution=lambda scores: {tuple(np.argsort(-scores).tolist()): 1},
+        n_candidates=n_candidates,
+    )
+
+
+def test_rankings_and_single_choices_become_items() -> None:
+    assert (ranking() >> index_candidates(TREES))([4, 9, 6]) == ["birch", "cedar", "ash"]
+    assert (geometric_choice() >> index_candidates(TREES))([4, 9, 6]) == "birch"
+
+
+def test_the_law_speaks_of_items_too() -> None:
+    assert (ranking() >> index_candidates(TREES)).distribution([4, 9, 6]) == {("birch", "cedar", "ash"): 1}
+    law = (geometric_choice() >> index_candidates(TREES)).distribution([2, 0, 1])
+    assert law == dict(zip(TREES, powers([2, 0, 1]).values(), strict=True))
+
+
+def test_the_map_the_parameters_and_the_accuracy_stay() -> None:
+    chain = geometric_choice() >> index_candidates(TREES)
+    assert chain.map(3) == geometric_choice().map(3)
+    assert chain.parameters == geometric_choice().parameters
+    assert chain.accuracy(3, 0.5) == 6.0
+
+
+@pytest.mark.parametrize("scores", [[1, 2], [1, 2, 3, 4]])
+def test_another_number_of_scores_is_refused_before_anything_runs(scores: list[int]) -> None:
+    chain = ranking() >> index_candidates(TREES)
+    assert chain.input_domain == VectorDomain(AtomDomain(int), size=3)
+    raises_exactly(DataLengthError, lambda: chain(scores), "exactly 3")
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_declared_size_must_be_the_number_of_items(size: int) -> None:
+    sized = VectorDomain(AtomDomain(int), size=size), LInfDistance()
+    for measurement in (ranking(sized), ranking(sized, n_candidates=size)):
+        call = lambda link=measurement: link >> index_candidates(TREES)  # noqa: E731
+        raises_exactly(SpaceError, call, "given 3 items", f"scores {size} candidates")
+
+
+def test_a_transformation_that_changes_the_number_of_scores_cannot_lead_out_of_range() -> None:
+    double = then_user_transformation(
+        *COUNTS, function=lambda scores: np.concatenate([scores, scores]), stability_map=lambda d_in: d_in
+    )
+    raises_exactly(
+        SpaceError, lambda: COUNTS >> double >> ranking() >> index_candidates(TREES), "an unknown number of candidates"
+    )
+
+
+def test_a_transformation_into_a_domain_of_known_size_keeps_it() -> None:
+    sized = VectorDomain(AtomDomain(int), size=3), COUNTS[1]
+    pad = then_user_transformation(*sized, function=lambda x: np.append(x, 0), stability_map=lambda d_in: d_in)
+    chain = COUNTS >> pad >> ranking(sized, n_candidates=3) >> index_candidates(TREES)
+    assert chain([5, 7]) == ["birch", "ash", "cedar"]
+    assert times(2, sized)([1, 2, 3]).tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("items", "fragment"),
+    [
+        ([], "at least one candidate"),
+        ((), "at least one candidate"),
+        (["ash", "birch", "ash"], "distinct"),
+        ([1, 1.0], "distinct"),
+        ([SENTINEL_TEXT, SENTINEL_TEXT], "distinct"),
+        ([["ash"], ["birch"]], "hashable"),
+        ([{SENTINEL_TEXT: 1}], "hashable"),
+        (SENTINEL_TEXT, "not str"),
+        (b"ash", "not bytes"),
+        ({SENTINEL_TEXT, "ash"}, "in order, not set"),
+        (frozenset("ab"), "in order, not frozenset"),
+        (3, "not int"),
+        (None, "not NoneType"),
+    ],
+)
+def test_bad_items(items: Any, fragment: str) -> None:
+    raises_exactly(CandidatesError, lambda: index_candidates(items), "items must", fragment)
+    raises_exactly(CandidatesError, lambda: public_items(items, "candidates"), "candidates must", fragment)
+
+
+def test_items_may_come_from_any_iterable() -> None:
+    assert index_candidates(iter(TREES)).items == ("ash", "birch", "cedar")
+    assert public_items(np.array([3, 1])) == (3, 1)
+
+
+def test_it_is_a_value_whose_repr_is_short() -> None:
+    check_value(lambda: index_candidates(TREES), [index_candidates(TREES[:2])])
+    assert repr(index_candidates(TREES)) == "index_candidates(<3 items>)"

@@ -1,0 +1,255 @@
+"""Chaining: the four forms of ``>>``, what they push forward, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk.core.links import Measurement, Transformation, proven
+from opendp_topk.errors import (
+    CapacityError,
+    DataError,
+    DataTypeError,
+    NotDeclaredError,
+    ParameterError,
+    ParameterTypeError,
+    SpaceError,
+)
+from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
+from opendp_topk.proof import Proof
+from opendp_topk.spaces.domains import AtomDomain, VectorDomain
+from opendp_topk.spaces.measures import MaxDivergence
+from opendp_topk.spaces.metrics import L1Distance, LInfDistance, RangeDistance
+from opendp_topk.transformations.user import then_user_transformation
+
+from ..concepts.examples import COUNTS, geometric_choice, powers, times
+from ..concepts.links import check_measurement, check_transformation
+from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+from ..concepts.values import check_value
+
+FLOATS = VectorDomain(AtomDomain(float)), LInfDistance()
+
+
+def test_transformation_then_transformation() -> None:
+    chain = times(2) >> times(3, stability=lambda d_in: 3 * d_in + 1)
+    assert type(chain) is Transformation
+    assert chain([1, 2]).tolist() == [6, 12]
+    assert chain.map(5) == 31, "first doubles 5, then 3 * 10 + 1"
+    assert chain.parameters == {"transformation'": "user", "factor'": 2, "transformation": "user", "factor": 3}
+    check_transformation(times(2) >> times(3), members=[[1, 2]], non_members=[[0.5], []], distances=[1, 2])
+
+
+def test_transformation_then_measurement() -> None:
+    chain = times(3) >> geometric_choice()
+    assert type(chain) is Measurement
+    assert chain.map(2) == 6.0
+    assert chain([1, 4, 2]) == 1
+    assert chain.distribution([1, 0]) == {0: Fraction(8, 9), 1: Fraction(1, 9)}
+    assert chain.parameters == {"transformation": "user", "factor": 3, "mechanism": "user", "k": 1, "scale": 1}
+    check_measurement(chain, members=[[1, 2]], non_members=[[0.5]], distances=[1, 2], neighbours=[([1, 0], [1, 1], 1)])
+
+
+def test_the_order_of_maps_matters() -> None:
+    plus = times(1, stability=lambda d_in: d_in + 1 if d_in else 0)
+    assert (times(5) >> plus).map(1) == 6
+    assert (plus >> times(5)).map(1) == 10
+    assert (plus >> times(5) >> geometric_choice()).map(1) == 10.0
+
+
+def test_measurement_then_function() -> None:
+    chain = geometric_choice() >> (lambda index: index + 10) >> str
+    assert chain([3, 9]) == "11"
+    assert chain.map(2) == 2.0
+    assert chain.distribution([1, 0]) == {"10": Fraction(2, 3), "11": Fraction(1, 3)}
+    assert chain.accuracy(4, 0.5) == 8.0
+    assert chain.parameters == geometric_choice().parameters
+
+
+def test_post_processing_that_merges_outcomes_adds_their_probabilities() -> None:
+    chain = times(1) >> geometric_choice() >> (lambda index: index % 2)
+    law = chain.distribution([0, 1, 2, 3])
+    assert law == {0: Fraction(5, 15), 1: Fraction(10, 15)}
+    assert sum(law.values()) == 1
+
+
+def test_space_then_partial_and_chain_then_partial() -> None:
+    shrink = then_user_transformation(
+        *COUNTS, function=lambda scores: scores[:2], stability_map=lambda d_in: d_in, parameters={"keep": 2}
+    )
+    choose = then_user_measurement(MaxDivergence(), function=len, privacy_map=lambda d_in: d_in)
+    chain = COUNTS >> shrink >> choose >> (lambda n: -n)
+    assert chain([5, 6, 7]) == -2
+    assert chain.input_domain == COUNTS[0]
+    assert chain.map(3) == 3.0
+
+
+def test_space_then_measurement_and_space_then_transformation() -> None:
+    for link in (geometric_choice(), times(2)):
+        assert COUNTS >> link is link
+        error = raises_exactly(SpaceError, lambda link=link: FLOATS >> link, repr(FLOATS[0]), repr(FLOATS[1]))
+        assert repr(COUNTS[0]) in str(error)
+        assert repr(COUNTS[1]) in str(error)
+        for half in (COUNTS[0], COUNTS[1], (), (1, 2), list(COUNTS), (*COUNTS, 3), (COUNTS[1], COUNTS[0])):
+            raises_exactly(SpaceError, lambda link=link, half=half: half >> link, "(domain, metric)")
+
+
+@pytest.mark.parametrize(
+    ("right", "left_side", "right_side"),
+    [
+        ((VectorDomain(AtomDomain(float)), COUNTS[1]), "output_domain VectorDomain(AtomDomain(int))", "float"),
+        ((VectorDomain(AtomDomain(int), size=3), COUNTS[1]), "output_domain", "size=3"),
+        ((COUNTS[0], LInfDistance()), "output_metric LInfDistance(monotonic=True)", "LInfDistance(monotonic=False)"),
+        ((COUNTS[0], RangeDistance()), "output_metric", "input_metric RangeDistance()"),
+        ((COUNTS[0], L1Distance()), "output_metric", "L1Distance()"),
+    ],
+)
+def test_a_mismatch_names_both_sides(right: Any, left_side: str, right_side: str) -> None:
+    raises_exactly(SpaceError, lambda: times(2) >> geometric_choice(right), left_side, right_side)
+    raises_exactly(SpaceError, lambda: times(2) >> times(3, right), left_side, right_side)
+
+
+@pytest.mark.parametrize("right", [len, lambda x: x, LInfDistance])
+def test_a_transformation_is_not_followed_by_a_plain_function(right: Any) -> None:
+    raises_exactly(SpaceError, lambda: times(2) >> right, "make_user_transformation")
+
+
+@pytest.mark.parametrize("right", [3, None, "text", [1]])
+def test_what_is_no_link_at_all(right: Any) -> None:
+    for link in (times(2), geometric_choice()):
+        with pytest.raises(TypeError):
+            link >> right
+
+
+def test_no_second_measurement_follows_a_measurement() -> None:
+    partial = then_user_measurement(MaxDivergence(), function=len, privacy_map=float)
+    for right in (geometric_choice(), partial):
+        raises_exactly(SpaceError, lambda right=right: geometric_choice() >> right, "a measurement ends a chain")
+
+
+def test_partials_are_values_with_useful_errors() -> None:
+    options: dict[str, Any] = {"function": len, "privacy_map": float}
+    check_value(
+        lambda: then_user_measurement(MaxDivergence(), **options),
+        [
+            then_user_measurement(MaxDivergence(), function=len, privacy_map=int),
+            then_user_transformation(*COUNTS, function=len, stability_map=float),
+        ],
+    )
+    partial = then_user_measurement(MaxDivergence(), **options)
+    assert repr(partial).startswith("then_user_measurement(MaxDivergence(), function=")
+    raises_exactly(SpaceError, lambda: partial([1, 2]), "no input space yet", "(domain, metric) >>")
+    raises_exactly(SpaceError, lambda: partial >> str, "no input space yet")
+    raises_exactly(SpaceError, lambda: 3 >> partial, "(domain, metric)")
+    raises_exactly(ParameterTypeError, lambda: then_user_measurement(), "missing", "its signature is")
+    raises_exactly(ParameterTypeError, lambda: then_user_measurement(1, 2, **options), "too many", "its signature is")
+
+
+def test_reprs_have_one_field_a_line() -> None:
+    chain = times(2) >> geometric_choice()
+    rows = repr(chain).splitlines()
+    assert rows[0] == "Measurement("
+    assert rows[-1] == ")"
+    fields = dict(row.strip().split(" = ") for row in (" = ".join(map(str.strip, r.split("=", 1))) for r in rows[1:-1]))
+    assert fields["factor"] == "2"
+    assert fields["k"] == "1"
+    assert fields["input_domain"] == "VectorDomain(AtomDomain(int))"
+    assert fields["output_measure"] == "MaxDivergence()"
+    assert "unproven" in fields["proof"]
+    assert len({row.index("=") for row in rows[1:-1]}) == 1, "the equals signs are aligned"
+
+
+def test_proofs_are_pushed_through_chains() -> None:
+    @proven("core/chaining-example")
+    def make_proved(*space: Any) -> Measurement:
+        return geometric_choice(space)
+
+    proved = make_proved(*COUNTS)
+    assert proved.proof == Proof("core/chaining-example")
+    assert make_proved.proof_name == "core/chaining-example"
+    assert proved.proof.status == "missing"
+    chain = times(2) >> times(3) >> proved >> str >> len
+    assert chain.proof.name == "core/chaining"
+    assert chain.proof.parts == (Proof(None), Proof(None), Proof("core/chaining-example"))
+    assert chain.proof.status == "unproven"
+    assert str(chain.proof).count("unproven") == 2
+    assert "proofs/core/chaining-example.tex" in str(chain.proof)
+    assert (proved >> str).proof.parts == (Proof("core/chaining-example"),)
+    regrouped = times(2) >> (times(3) >> proved >> str >> len)
+    assert regrouped.proof == chain.proof
+
+
+def test_data_that_leave_an_inner_domain_are_refused_without_a_word_about_them() -> None:
+    bounded = VectorDomain(AtomDomain(int, bounds=(0, 10))), LInfDistance(monotonic=True)
+    to_bounded = COUNTS >> then_user_transformation(
+        *bounded, function=lambda scores: scores, stability_map=lambda d_in: d_in
+    )
+    chain = to_bounded >> geometric_choice(bounded)
+    assert chain([1, 2]) == 1
+    for call in (chain, chain.distribution, (to_bounded >> times(1, bounded)).invoke):
+        with pytest.raises(DataError) as caught:
+            call([1, SENTINEL_INT])
+        raises_exactly(type(caught.value), lambda call=call: call([1, SENTINEL_INT]), "bounds")
+
+
+def test_distribution_and_accuracy_are_optional() -> None:
+    bare = make_user_measurement(*COUNTS, MaxDivergence(), function=len, privacy_map=float)
+    for link in (bare, times(2) >> bare, bare >> str):
+        raises_exactly(NotDeclaredError, lambda link=link: link.distribution([1]), "no exact distribution")
+        raises_exactly(NotDeclaredError, lambda link=link: link.accuracy(3), "no accuracy theorem")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((0,), ParameterError),
+        ((-1,), ParameterError),
+        ((True,), ParameterTypeError),
+        ((1.5,), ParameterTypeError),
+        ((3, 0), ParameterError),
+        ((3, 1), ParameterError),
+        ((3, math.nan), ParameterError),
+        ((3, "0.1"), ParameterTypeError),
+    ],
+)
+def test_bad_arguments_of_accuracy(arguments: Any, error: type[Exception]) -> None:
+    raises_exactly(error, lambda: (times(2) >> geometric_choice()).accuracy(*arguments))
+
+
+def test_bad_arguments_of_distribution() -> None:
+    raises_exactly(DataTypeError, lambda: geometric_choice().distribution([SENTINEL_INT, 0.5]), "integers")
+
+
+@pytest.mark.parametrize(
+    ("then", "outcome"),
+    [
+        (lambda index: [index, (index,)], (0, (0,))),
+        (lambda index: np.array([index, 7]), (0, 7)),
+        (lambda index: np.int64(index), 0),
+        (lambda index: {"a": (index,)}["a"], (0,)),
+    ],
+)
+def test_outcomes_are_plain_and_hashable(then: Any, outcome: Any) -> None:
+    law = (geometric_choice() >> then).distribution([0])
+    assert law == {outcome: 1}
+    assert repr(next(iter(law))) == repr(outcome)
+
+
+def test_a_release_that_cannot_be_hashed_has_no_distribution() -> None:
+    chain = geometric_choice() >> (lambda index: {SENTINEL_INT: index})
+    raises_exactly(CapacityError, lambda: chain.distribution([0, 1]), "hashable", "dict")
+
+
+def test_maps_are_never_rounded_down_along_a_chain() -> None:
+    third = times(1, stability=lambda d_in: Fraction(d_in) / 3)
+    chain = third >> third >> geometric_choice()
+    assert chain.map(1) >= Fraction(1, 9) > Fraction(math.nextafter(chain.map(1), 0))
+    assert (third >> third).map(1) == Fraction(1, 9)
+    assert chain.check(1, Fraction(1, 9)) is (Fraction(chain.map(1)) <= Fraction(1, 9))
+
+
+def test_distributions_of_proved_and_user_links_agree_with_the_law_by_hand() -> None:
+    assert geometric_choice().distribution([2, 0, 1]) == powers([2, 0, 1])

@@ -1,0 +1,142 @@
+"""Argument checks: each accepts its own values unchanged, and says what it requires of all others."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import gmpy2
+import numpy as np
+import pytest
+
+from opendp_topk.errors import DistanceError, ParameterError, ParameterTypeError, checks
+
+from ..concepts.sentinels import raises_exactly
+
+NOT_NUMBERS: tuple[Any, ...] = (True, np.True_, "3", None, 1j, [1], np.array([1.0, 2.0]), object())
+
+
+@pytest.mark.parametrize("value", [3, np.int8(3), np.uint64(3), gmpy2.mpz(3)])
+def test_count_accepts_integers_of_all_kinds(value: Any) -> None:
+    assert checks.count("k", value, at_most=3) == 3
+    assert type(checks.count("k", value)) is int
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "fragment"),
+    [
+        (0, ParameterError, "k must be an integer >= 1"),
+        (-1, ParameterError, "k must be an integer >= 1"),
+        (4, ParameterError, "at most the size (3)"),
+        (1.0, ParameterTypeError, "not float"),
+        (1.5, ParameterTypeError, "not float"),
+        (np.float64(2), ParameterTypeError, "not float64"),
+        *((value, ParameterTypeError, "k must be an integer >= 1") for value in NOT_NUMBERS),
+    ],
+)
+def test_count_names_what_it_requires(value: Any, error: type[Exception], fragment: str) -> None:
+    raises_exactly(error, lambda: checks.count("k", value, at_most=3, limit="the size"), fragment)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (0, 0),
+        (2**70, 2**70),
+        (5e-324, 5e-324),
+        (np.float64(0.5), 0.5),
+        (np.int16(7), 7),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (gmpy2.mpz(5), 5),
+    ],
+)
+def test_scale_and_distance_return_plain_numbers_of_the_same_value(value: Any, plain: Any) -> None:
+    for found in (checks.scale(value), checks.distance(value, "d_in")):
+        assert found == plain
+        assert type(found) is type(plain)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (-1, ParameterError),
+        (-5e-324, ParameterError),
+        (Fraction(-1, 3), ParameterError),
+        (math.nan, ParameterError),
+        (math.inf, ParameterError),
+        *((value, ParameterTypeError) for value in (*NOT_NUMBERS, np.float32(1))),
+    ],
+)
+def test_scale_names_what_it_requires(value: Any, error: type[Exception]) -> None:
+    raises_exactly(error, lambda: checks.scale(value), "scale must be")
+
+
+@pytest.mark.parametrize("value", [-1, -5e-324, Fraction(-1, 3), math.nan, -math.inf, *NOT_NUMBERS])
+def test_distance_names_what_it_requires(value: Any) -> None:
+    raises_exactly(DistanceError, lambda: checks.distance(value, "d_in"), "d_in must be")
+
+
+def test_infinity_is_a_distance_but_no_scale() -> None:
+    assert checks.distance(math.inf, "d_in") == math.inf
+    raises_exactly(ParameterError, lambda: checks.scale(math.inf), "scale must be finite")
+
+
+@pytest.mark.parametrize("value", [0.5, Fraction(1, 10**400), 1 - 2.0**-53])
+def test_probability_accepts_the_open_interval(value: Any) -> None:
+    assert checks.probability(value, "alpha") == value
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        *((value, ParameterError) for value in (0, 1, 0.0, 1.0, -0.5, 2, math.nan, math.inf)),
+        *((value, ParameterTypeError) for value in NOT_NUMBERS),
+    ],
+)
+def test_probability_names_what_it_requires(value: Any, error: type[Exception]) -> None:
+    raises_exactly(error, lambda: checks.probability(value, "alpha"), "alpha must")
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.25, Fraction(1, 3), np.float64(0.5), np.int64(1)])
+def test_share_accepts_the_closed_interval(value: Any) -> None:
+    found = checks.share(value, "gamma")
+    assert found == value
+    assert type(found) in (int, float, Fraction)
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (-5e-324, ParameterError),
+        (Fraction(4, 3), ParameterError),
+        (math.nan, ParameterError),
+        (True, ParameterTypeError),
+        ("1", ParameterTypeError),
+    ],
+)
+def test_share_names_what_it_requires(value: Any, error: type[Exception]) -> None:
+    raises_exactly(error, lambda: checks.share(value, "gamma"), "gamma must")
+
+
+def test_choice_flag_instance_and_function() -> None:
+    assert checks.choice("optimize", "min", ("max", "min")) == "min"
+    assert checks.flag("monotonic", True) is True
+    assert checks.instance("x", 3, int, "an int") == 3
+    assert checks.function("f", len) is len
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "fragment"),
+    [
+        (lambda: checks.choice("optimize", "best", ("max", "min")), ParameterError, "optimize must be one of 'max'"),
+        (lambda: checks.choice("optimize", 1, ("max", "min")), ParameterTypeError, "not int"),
+        (lambda: checks.flag("monotonic", 1), ParameterTypeError, "monotonic must be True or False"),
+        (lambda: checks.flag("monotonic", None), ParameterTypeError, "not NoneType"),
+        (lambda: checks.instance("x", 3.0, int, "an int"), ParameterTypeError, "x must be an int, not float"),
+        (lambda: checks.instance("x", int, int, "an int"), ParameterTypeError, "x must be an int, not the class int"),
+        (lambda: checks.function("f", 3), ParameterTypeError, "f must be callable, not int"),
+    ],
+)
+def test_the_other_checks_name_what_they_require(call: Any, error: type[Exception], fragment: str) -> None:
+    raises_exactly(error, call, fragment)

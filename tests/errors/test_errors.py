@@ -1,0 +1,84 @@
+"""The exception tree is the one that the module draws, and each exception is also the builtin that it promises."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+from opendp_topk import errors
+
+from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks, raises_exactly
+
+CLASSES = {
+    name: kind for name, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__
+}
+
+
+def drawn() -> dict[str, tuple[str, str | None]]:
+    """Class -> (parent in the drawing, builtin in brackets)."""
+    found, stack = {}, [(-1, "")]
+    for line in (errors.__doc__ or "").splitlines():
+        match = re.match(r"^([ │├└─]*)([A-Z]\w+Error)(?: \((\w+)\))?(?:  |$)", line)
+        if match:
+            depth = len(match[1])
+            while stack[-1][0] >= depth:
+                stack.pop()
+            found[match[2]] = (stack[-1][1], match[3])
+            stack.append((depth, match[2]))
+    return found
+
+
+def test_the_drawing_shows_every_class() -> None:
+    assert set(drawn()) == set(CLASSES)
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSES) - {"TopKError"}))
+def test_each_class_has_the_bases_that_the_drawing_shows(name: str) -> None:
+    parent, builtin = drawn()[name]
+    assert issubclass(CLASSES[name], CLASSES[parent])
+    assert issubclass(CLASSES[name], errors.TopKError)
+    if builtin is not None:
+        assert issubclass(CLASSES[name], getattr(__import__("builtins"), builtin))
+    assert CLASSES[name].__doc__
+
+
+def _error(**attributes: object) -> ValueError:
+    error = ValueError("fine")
+    for name, value in attributes.items():
+        setattr(error, name, value)
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError(f"the score {SENTINEL_INT} is too large"),
+        ValueError("fine", {"score": [SENTINEL_FLOAT]}),
+        ValueError("fine", np.array([1.0, SENTINEL_FLOAT])),
+        ValueError("fine", np.float64(SENTINEL_FLOAT)),
+        _error(row=(SENTINEL_INT,)),
+        _error(__cause__=_error(__context__=ValueError(SENTINEL_TEXT))),
+        _error(__notes__=[f"row {SENTINEL_TEXT}"]),
+        _error(frame=object.__new__(type("Frame", (), {"__repr__": lambda _: SENTINEL_TEXT}))),
+    ],
+)
+def test_the_search_finds_a_sentinel_wherever_it_hides(error: BaseException) -> None:
+    assert leaks(error)
+
+
+def test_the_search_finds_nothing_in_a_clean_exception() -> None:
+    assert leaks(_error(code=3, __cause__=KeyError("name"))) == []
+
+
+def test_a_suppressed_context_is_searched_too() -> None:
+    def leak() -> None:
+        try:
+            raise KeyError(SENTINEL_TEXT)
+        except KeyError:
+            raise errors.DataError("clean") from None
+
+    with pytest.raises(AssertionError):
+        raises_exactly(errors.DataError, leak)

@@ -1,0 +1,133 @@
+"""Faults in the race: noisy scores are compared wrongly, or are not the noisy scores of the proofs."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import code
+
+FAULTS = (
+    code(
+        "scale-halved",
+        "the sampler of a selection gets half the scale",
+        "measurements/_selection.py",
+        "return engine.sample(scores, tau, k, sign, ordered)",
+        "return engine.sample(scores, tau / 2, k, sign, ordered)",
+    ),
+    code(
+        "other-noise",
+        "exponential noise is drawn whatever the noise of the proof",
+        "measurements/_one_shot.py",
+        "race.top_k(scores, tau, noise, k, sign=sign, ordered=ordered),",
+        "race.top_k(scores, tau, Exponential(), k, sign=sign, ordered=ordered),",
+    ),
+    code(
+        "float-scores",
+        "integer scores are rounded to float64 before they are subtracted",
+        "samplers/advantages.py",
+        "    if values.dtype == np.float64:\n        return np.asarray(values - reference)",
+        "    if values.dtype != object:\n        return np.asarray(values.astype(np.float64) - np.float64(reference))",
+    ),
+    code(
+        "ties-by-score",
+        "candidates whose intervals overlap are put in the order of their true scores",
+        "samplers/settle.py",
+        "    clusters = _clusters(lower[order], upper[order], 0, k, ordered)\n    if clusters:",
+        "    for start, end in _clusters(lower[order], upper[order], 0, k, ordered):\n"
+        "        members = order[start:end].tolist()\n"
+        "        members.sort(key=lambda m: -racers.scores.exact(int(racers.index[m]), racers.reference))\n"
+        "        order[start:end] = members\n"
+        "    clusters: list[tuple[int, int]] = []\n"
+        "    if clusters:",
+    ),
+    code(
+        "late-ties-by-score",
+        "candidates whose first 64 digits leave them undecided are put in the order of their true scores",
+        "samplers/settle.py",
+        "    for level in range(MOST_LEVELS + 1):\n        at = Intervals(2 * _WORD << level)\n        noise",
+        "    if lead:\n"
+        "        return -1 if lead > 0 else 1\n"
+        "    for level in range(MOST_LEVELS + 1):\n        at = Intervals(2 * _WORD << level)\n        noise",
+    ),
+    code(
+        "prefix-is-all",
+        "the 16 digits of a prefix are used as the whole uniform",
+        "samplers/settle.py",
+        "racers.words[where] = racers.entropy.words(racers.index[where])  # [more-digits]",
+        "racers.words[where] = np.uint64(0)  # [more-digits]",
+    ),
+    code(
+        "digits-repeat",
+        "a candidate's first digits serve again as its later ones",
+        "samplers/settle.py",
+        "self._append(int(self._entropy.words(self._where)[0]))  # [extend]",
+        "self._append(self._digits % 2**_WORD)  # [extend]",
+    ),
+    code(
+        "shared-entropy",
+        "all candidates share the digits of one uniform",
+        "samplers/entropy.py",
+        "return np.frombuffer(_read(2 * len(index)), dtype=np.uint16)",
+        "return np.frombuffer(_read(2) * len(index), dtype=np.uint16)",
+    ),
+    code(
+        "noisy-order",
+        "a set is released in the order of the noisy scores",
+        "samplers/race.py",
+        "return winners if ordered else np.sort(winners)",
+        "return winners",
+    ),
+    code(
+        "inward-bound",
+        "lower bounds of noisy scores, and with them the threshold, are not rounded outward",
+        "samplers/advantages.py",
+        "(below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE),",
+        "below + lower,",
+    ),
+    code(
+        "inward-cut",
+        "the score below which nobody can win is rounded up",
+        "samplers/advantages.py",
+        "limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)",
+        "limit: Any = round_up(cut) if self.sign > 0 else round_down(cut)",
+    ),
+    code(
+        "truncated-table",
+        "the last entry of the quantile table is cut off at the last node",
+        "samplers/quantile_tables.py",
+        "upper=upper[np.searchsorted(nodes, prefix + 1)],",
+        "upper=upper[np.searchsorted(nodes, np.minimum(prefix + 1, _PREFIXES - 1))],",
+    ),
+    code(
+        "gumbel-mirrored",
+        "Gumbel noise has the wrong sign",
+        "noises/standard.py",
+        "# end-proof-region: noise\n",
+        "_right, _right_floats = _gumbel, _gumbel_floats\n\n\n"
+        "def _gumbel(u: mpq, precision: int) -> Interval:\n"
+        "    return Intervals(precision).negative(_right(1 - u, precision))\n\n\n"
+        "def _gumbel_floats(u: Pair, v: Pair) -> Pair:\n"
+        "    lower, upper = _right_floats(v, u)\n"
+        "    return -upper, -lower\n\n\n"
+        "# end-proof-region: noise\n",
+    ),
+    code(
+        "sign-ignored",
+        "the largest scores are released where the smallest were asked for",
+        "measurements/_selection.py",
+        'sign = {"max": 1, "min": -1}[_check.choice("optimize", optimize, ("max", "min"))]',
+        'sign = {"max": 1, "min": 1}[_check.choice("optimize", optimize, ("max", "min"))]',
+    ),
+    code(
+        "tail-weight",
+        "the number of candidates in a tail is drawn for another probability",
+        "samplers/upper_tail.py",
+        "odds = gmpy2.mpz(2) ** level - 1",
+        "odds = gmpy2.mpz(2) ** level",
+    ),
+    code(
+        "tail-level",
+        "candidates below the threshold are skipped with one leading digit too many",
+        "samplers/scan.py",
+        'gap, side="right") - 1  # [level]',
+        'gap, side="right")  # [level]',
+    ),
+)

@@ -1,0 +1,106 @@
+"""The quantiles of the five noises, as intervals at every precision, against mpmath."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import pairwise
+
+import gmpy2
+import mpmath
+import pytest
+from gmpy2 import mpq
+
+from opendp_topk.noises import standard as noises
+from opendp_topk.noises.standard import Noise
+
+from ..oracles import noise as oracle
+
+ALL = [getattr(noises, name)() for name in oracle.NAMES]
+SUPPORT = {
+    "Gumbel": (-mpmath.inf, mpmath.inf),
+    "Exponential": (0, mpmath.inf),
+    "HalfLogistic": (0, mpmath.inf),
+    "Laplace": (-mpmath.inf, mpmath.inf),
+    "Logistic": (-mpmath.inf, mpmath.inf),
+}
+every_noise = pytest.mark.parametrize("noise", ALL, ids=repr)
+
+
+def _points() -> list[Fraction]:
+    rng = random.Random(5)
+    halves = [Fraction(1, 2) + sign * Fraction(1, 2**n) for n in (2, 16, 80, 300) for sign in (-1, 1)]
+    ends = [Fraction(1, 2**n) for n in (1, 16, 64, 80, 700)]
+    spread = [Fraction(rng.getrandbits(n) + 1, 2**n + 1) for n in (8, 16, 64, 80, 200, 600) for _ in range(4)]
+    return [*halves, *ends, *(1 - end for end in ends), *spread, Fraction(1, 3)]
+
+
+def _mpf(value: gmpy2.mpfr) -> mpmath.mpf:
+    """Exactly: an mpfr is a dyadic rational."""
+    mantissa, exponent = (int(part) for part in value.as_mantissa_exp())
+    return mpmath.ldexp(mpmath.mpf(mantissa), exponent)
+
+
+@every_noise
+@pytest.mark.parametrize("precision", [2, 24, 53, 128, 256, 1024])
+def test_quantile_encloses_the_true_one(noise: Noise, precision: int) -> None:
+    with mpmath.workprec(precision + 2200):
+        for u in _points():
+            lower, upper = noise.quantile(mpq(u.numerator, u.denominator), precision)
+            assert _mpf(lower) <= oracle.QUANTILE[noise.name](u) <= _mpf(upper)
+
+
+@every_noise
+def test_intervals_shrink_to_the_quantile(noise: Noise) -> None:
+    u = Fraction(2, 3) + Fraction(1, 2**90)
+    with mpmath.workprec(4000):
+        true = oracle.QUANTILE[noise.name](u)
+        for precision in (64, 128, 256, 512, 1024):
+            lower, upper = noise.quantile(mpq(u.numerator, u.denominator), precision)
+            assert 0 <= _mpf(upper) - _mpf(lower) <= mpmath.mpf(2) ** (6 - precision)
+            assert _mpf(lower) <= true <= _mpf(upper)
+
+
+@every_noise
+@pytest.mark.parametrize("precision", [53, 128])
+def test_quantile_at_the_ends_of_the_support(noise: Noise, precision: int) -> None:
+    lowest, highest = SUPPORT[noise.name]
+    assert set(map(float, noise.quantile(mpq(0), precision))) == {float(lowest)}
+    assert set(map(float, noise.quantile(mpq(1), precision))) == {float(highest)}
+
+
+@every_noise
+def test_oracle_inverts_the_distribution_function(noise: Noise) -> None:
+    with mpmath.workdps(60):
+        for u in (Fraction(1, 1000), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10), Fraction(99999, 100000)):
+            z = oracle.QUANTILE[noise.name](u)
+            assert abs(oracle.CDF[noise.name](z) - oracle.number(u)) < mpmath.mpf(10) ** -50
+
+
+@every_noise
+def test_quantile_ignores_the_callers_context(noise: Noise) -> None:
+    expected = noise.quantile(mpq(1, 3), 100)
+    with gmpy2.context(precision=5, round=gmpy2.RoundAwayZero):
+        assert noise.quantile(mpq(1, 3), 100) == expected
+
+
+@every_noise
+def test_noises_are_values_known_by_name(noise: Noise) -> None:
+    assert noise == getattr(noises, noise.name)()
+    assert sum(noise == other for other in ALL) == 1
+    assert repr(noise) == f"{noise.name}()"
+
+
+@every_noise
+def test_class_a_and_lipschitz_conditions_hold_on_a_grid(noise: Noise) -> None:
+    """e^z f(z) and e^z (1 - F(z)) do not decrease, as the flags of the noise say."""
+    assert noise.is_class_a
+    assert noise.is_lipschitz
+    cdf = oracle.CDF[noise.name]
+    with mpmath.workdps(40):
+        grid = [mpmath.mpf(i) / 8 + mpmath.mpf(1) / 16 for i in range(-64, 100)]
+        density = [mpmath.exp(z) * mpmath.diff(cdf, z, h=mpmath.mpf(10) ** -12) for z in grid]
+        survival = [mpmath.exp(z) * (1 - cdf(z)) for z in grid]
+        slack = mpmath.mpf(10) ** -9
+        assert all(b >= a * (1 - slack) - slack for a, b in pairwise(density))
+        assert all(b >= a * (1 - slack) for a, b in pairwise(survival))

@@ -1,0 +1,203 @@
+"""Directed rounding against exact rationals and 60-digit logarithms."""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+from fractions import Fraction
+
+import gmpy2
+import mpmath
+import pytest
+
+from opendp_topk.numerics.arithmetic import (
+    exact,
+    exp_up,
+    log1p_down,
+    one_minus_exp_down,
+    one_minus_exp_up,
+    round_down,
+    round_up,
+    scaled_log_up,
+)
+
+MAX = 1.7976931348623157e308
+TINY = 5e-324
+
+
+def above(value: float) -> float:
+    """The next float64, by its bit pattern: no shared code with the module under test."""
+    bits = struct.unpack("<q", struct.pack("<d", value))[0]
+    if value == 0:
+        return TINY
+    return float(struct.unpack("<d", struct.pack("<q", bits + 1 if value > 0 else bits - 1))[0])
+
+
+def random_rationals(seed: int, number: int) -> list[Fraction]:
+    """Rationals of all sizes, many next to a float64 or to the middle of two."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(number):
+        bits = draw.getrandbits(63) % 0x7FEF_FFFF_FFFF_FFFF
+        value = Fraction(struct.unpack("<d", struct.pack("<q", bits))[0])
+        gap = Fraction(above(float(value))) - value
+        nudge = draw.choice([-1, 0, 1]) * Fraction(1, 2 ** draw.randrange(1, 1200)) * gap
+        place = draw.choice([0, Fraction(1, 2), 1, Fraction(draw.getrandbits(30), 2**30)])
+        found.append(draw.choice([-1, 1]) * (value + place * gap + nudge))
+    return found + [Fraction(draw.randrange(-(10**9), 10**9), draw.randrange(1, 10**9)) for _ in range(number)]
+
+
+ADVERSARIAL = [
+    Fraction(0),
+    Fraction(1, 10),
+    Fraction(TINY),
+    Fraction(TINY) / 2,
+    Fraction(TINY) * 3 / 2,
+    Fraction(1, 10**400),
+    Fraction(2) ** -1022 - Fraction(2) ** -1076,
+    Fraction(MAX),
+    Fraction(MAX) + 1,
+    Fraction(2) ** 1024 - Fraction(2) ** 970,
+    Fraction(2) ** 1024,
+    Fraction(10) ** 400,
+    Fraction(2) ** 53 + 1,
+    1 + Fraction(1, 2**53),
+    1 + Fraction(1, 2**53) - Fraction(1, 2**200),
+]
+
+
+@pytest.mark.parametrize("value", [*ADVERSARIAL, *(-value for value in ADVERSARIAL)])
+def test_round_up_is_the_smallest_float_not_below(value: Fraction) -> None:
+    assert_rounded_up(value)
+
+
+def test_round_up_on_random_rationals() -> None:
+    for value in random_rationals(1, 4000):
+        assert_rounded_up(value)
+
+
+def assert_rounded_up(value: Fraction) -> None:
+    up = round_up(value)
+    assert type(up) is float
+    assert up >= value
+    if up == math.inf:
+        assert value > Fraction(MAX)
+    else:
+        below = -above(-up)
+        assert below < value, "a smaller float64 would not be below the value either"
+    down = round_down(value)
+    assert down <= value
+    assert down == -round_up(-value)
+    assert (up == down) == (math.isfinite(up) and Fraction(up) == value)
+
+
+def test_round_up_of_integers() -> None:
+    assert round_up(2**53 + 1) == 2.0**53 + 2
+    assert round_down(2**53 + 1) == 2.0**53
+    assert round_up(10**400) == math.inf
+    assert round_down(10**400) == MAX
+    assert round_up(-(10**400)) == -MAX
+    assert round_down(-(10**400)) == -math.inf
+
+
+def test_exact_is_the_rational_that_a_float_is() -> None:
+    assert exact(0.1) == Fraction(3602879701896397, 2**55)
+    assert exact(Fraction(1, 3)) == Fraction(1, 3)
+    assert exact(2**70) == 2**70
+
+
+def logarithm(value: Fraction) -> mpmath.mpf:
+    """ln(value) to 60 digits, also near 1."""
+    with mpmath.workdps(60 + 2 * 400):
+        return mpmath.log(mpmath.mpf(value.numerator) / value.denominator)
+
+
+def assert_just_above(bound: float, true: mpmath.mpf, ulps: int) -> None:
+    assert bound >= true
+    step = max(math.ulp(bound), TINY)
+    with mpmath.workdps(900):
+        assert mpmath.mpf(bound) - true <= ulps * mpmath.mpf(step)
+
+
+LOGS = [
+    Fraction(2),
+    Fraction(10) ** 400,
+    1 + Fraction(1, 2**53),
+    1 + Fraction(1, 2**60),
+    Fraction(271828182845904523536028747135, 10**29),
+    Fraction(2**53 + 1, 2**53),
+]
+
+
+@pytest.mark.parametrize("value", LOGS)
+def test_logarithms_are_never_below_and_within_two_ulp(value: Fraction) -> None:
+    assert_just_above(scaled_log_up(Fraction(1), value), logarithm(value), 2)
+
+
+@pytest.mark.parametrize("exponent", [61, 100, 127, 128, 129, 200, 1074, 1100])
+def test_logarithms_stay_above_when_the_argument_nearly_is_one(exponent: int) -> None:
+    value = 1 + Fraction(1, 2**exponent)
+    assert logarithm(value) <= scaled_log_up(Fraction(1), value) <= 2.0**-60
+
+
+def test_the_logarithm_of_one_is_zero() -> None:
+    assert scaled_log_up(Fraction(7), 1) == 0.0
+
+
+def test_scaled_log_up_is_never_below_and_within_two_ulp() -> None:
+    draw = random.Random(3)
+    for _ in range(400):
+        factor = Fraction(draw.randrange(0, 10**12), draw.randrange(1, 10**9)) * Fraction(10) ** draw.randrange(
+            -300, 290
+        )
+        value = 1 + Fraction(draw.randrange(1, 10**30), draw.randrange(1, 10**15))
+        with mpmath.workdps(860):
+            true = logarithm(value) * factor.numerator / factor.denominator
+        assert_just_above(scaled_log_up(factor, value), true, 2)
+
+
+def test_scaled_log_up_overflows_and_underflows_upward() -> None:
+    assert scaled_log_up(Fraction(10) ** 400, 2) == math.inf
+    assert scaled_log_up(Fraction(1, 10**400), 2) == TINY
+    assert scaled_log_up(Fraction(0), 10**9) == 0.0
+
+
+EXPONENTS = [
+    Fraction(0),
+    Fraction(1, 10**400),
+    Fraction(TINY),
+    Fraction(1, 3),
+    Fraction(1),
+    Fraction(1001, 10),
+    Fraction(799),
+    Fraction(2000),
+    Fraction(MAX),
+]
+
+
+@pytest.mark.parametrize("x", EXPONENTS)
+def test_exponentials_are_on_their_side_and_close(x: Fraction) -> None:
+    with mpmath.workdps(900):
+        y = mpmath.mpf(x.numerator) / x.denominator
+        small = mpmath.exp(-y) if y < 10**4 else mpmath.mpf(0)
+        up = mpmath_of(exp_up(-x))
+        assert small <= up <= max(small * (1 + mpmath.mpf(2) ** -110), mpmath.mpf(2) ** -1154)
+        most = -mpmath.expm1(-y) if y < 10**4 else mpmath.mpf(1)
+        above, below = mpmath_of(one_minus_exp_up(x)), mpmath_of(one_minus_exp_down(x))
+        assert most * (1 - mpmath.mpf(2) ** -120) <= below <= most <= above <= most * (1 + mpmath.mpf(2) ** -120)
+        assert (below > 0) == (x > 0)
+        assert above <= 1
+        log = mpmath.log1p(y)
+        assert log * (1 - mpmath.mpf(2) ** -120) <= mpmath_of(log1p_down(x)) <= log
+
+
+def test_exponentials_obey_no_context_of_the_caller() -> None:
+    third = Fraction(1, 3)
+    expected = [function(third) for function in (one_minus_exp_up, one_minus_exp_down, log1p_down)]
+    with gmpy2.context(precision=5, round=gmpy2.RoundToNearest):
+        assert [function(third) for function in (one_minus_exp_up, one_minus_exp_down, log1p_down)] == expected
+
+
+def mpmath_of(value: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(value.numerator) / value.denominator

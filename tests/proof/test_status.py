@@ -1,0 +1,130 @@
+"""Proof documents and pins as values: digests, regions, statuses."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.proof import status as proof
+
+CODE = """\
+x = 1
+
+
+# proof-region: sum
+def add(a, b):
+    return a + b  # [add]   \t
+
+
+# end-proof-region: sum
+"""
+# The region as a reader sees it: without the markers, blank edges and trailing blanks.
+REGION = "def add(a, b):\n    return a + b  # [add]\n"
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with one module and one document."""
+    package = tmp_path / "opendp_topk"
+    (package / "inner").mkdir(parents=True)
+    (package / "inner" / "sums.py").write_text(CODE, encoding="utf-8")
+    (tmp_path / "proofs" / "inner").mkdir(parents=True)
+    digest = hashlib.sha256(REGION.encode()).hexdigest()[:16]
+    text = f"Text.\n\\pin{{inner/sums.py}}{{sum}}{{{digest}}}\n"
+    (tmp_path / "proofs" / "inner" / "sums.tex").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(proof, "_PACKAGE", package)
+    for name in ("_status", "_own_is_current"):
+        monkeypatch.setattr(proof, name, getattr(proof, name).__wrapped__)
+    return tmp_path
+
+
+def rewrite(path: Path, change: Callable[[str], str]) -> None:
+    before = path.read_text(encoding="utf-8")
+    after = change(before)
+    assert after != before
+    path.write_text(after, encoding="utf-8")
+
+
+def test_region_and_digest(house: Path) -> None:
+    assert proof.region("inner/sums.py", "sum") == REGION
+    assert proof.digest("inner/sums.py", "sum") == hashlib.sha256(REGION.encode()).hexdigest()[:16]
+
+
+def test_documents_and_pins(house: Path) -> None:
+    assert proof.documents() == ["inner/sums"]
+    (pin,) = proof.pins("inner/sums")
+    assert (pin.source, pin.region, pin.is_current) == ("inner/sums.py", "sum", True)
+    assert proof.Proof("inner/sums").path == house / "proofs" / "inner" / "sums.tex"
+
+
+@pytest.mark.parametrize("change", [("a + b", "a - b"), ("[add]", "[sum]"), ("def add", "def  add"), ("a, b", "a,  b")])
+def test_any_change_of_the_code_is_stale(house: Path, change: tuple[str, str]) -> None:
+    assert proof.Proof("inner/sums").status == "current"
+    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace(*change, 1))
+    assert proof.Proof("inner/sums").status == "stale"
+
+
+def test_code_around_the_region_may_change(house: Path) -> None:
+    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace("x = 1", "x = 2") + "\ny = 3\n")
+    assert proof.Proof("inner/sums").status == "current"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("# proof-region: sum", "# proof-region: other"),
+        ("# end-proof-region: sum", ""),
+        ("x = 1", "# proof-region: sum"),
+    ],
+)
+def test_markers_must_stand_once_each(house: Path, change: tuple[str, str]) -> None:
+    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace(*change, 1))
+    with pytest.raises(tk.ProofError, match="exactly once"):
+        proof.region("inner/sums.py", "sum")
+    assert proof.Proof("inner/sums").status == "stale"
+
+
+def test_a_source_that_is_gone(house: Path) -> None:
+    (house / "opendp_topk/inner/sums.py").unlink()
+    with pytest.raises(tk.ProofError, match="does not exist"):
+        proof.region("inner/sums.py", "sum")
+    assert proof.Proof("inner/sums").status == "stale"
+
+
+def test_a_document_without_pins_is_not_current(house: Path) -> None:
+    (house / "proofs/inner/sums.tex").write_text("Trust me.\n", encoding="utf-8")
+    assert proof.Proof("inner/sums").status == "stale"
+
+
+def test_missing_document(house: Path) -> None:
+    assert proof.Proof("inner/none").status == "missing"
+    assert proof.Proof("inner/none").path is None
+    with pytest.raises(tk.ProofError, match="inner/none"):
+        proof.pins("inner/none")
+
+
+def test_a_chain_is_as_good_as_its_worst_link(house: Path) -> None:
+    good, none, caller = proof.Proof("inner/sums"), proof.Proof("inner/none"), proof.UNPROVEN
+    assert proof.Proof("inner/sums", (good, good)).status == "current"
+    assert proof.Proof("inner/sums", (good, none)).status == "missing"
+    assert proof.Proof("inner/sums", (good, proof.Proof("inner/sums", (caller,)), none)).status == "unproven"
+
+
+def test_text(house: Path) -> None:
+    good = proof.Proof("inner/sums")
+    assert str(good) == "proofs/inner/sums.tex (current)"
+    assert str(proof.UNPROVEN) == "unproven: the caller supplied the map"
+    chained = str(proof.Proof("inner/sums", (good, proof.UNPROVEN)))
+    assert str(good) in chained
+    assert "unproven" in chained
+
+
+def test_an_installed_wheel_holds_its_own_proofs(house: Path) -> None:
+    assert proof.folder() == house / "proofs"
+    (house / "proofs").rename(house / "opendp_topk" / "proof" / "documents")
+    assert proof.folder() == house / "opendp_topk" / "proof" / "documents"
+    assert proof.Proof("inner/sums").status == "current"

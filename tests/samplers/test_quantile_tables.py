@@ -1,0 +1,145 @@
+"""All prefix tables, entry by entry, and the bounds from 64 digits, against mpmath at 60 digits."""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from opendp_topk.noises import standard as noises
+from opendp_topk.noises.standard import Noise
+from opendp_topk.samplers.quantile_tables import _unit, quantile_bounds, table
+
+from ..oracles import noise as oracle
+
+N = 2**16
+DIGITS = 60
+ALL = [getattr(noises, name)() for name in oracle.NAMES]
+every_noise = pytest.mark.parametrize("noise", ALL, ids=repr)
+
+
+@functools.cache
+def _logs() -> list[Any]:
+    """ln n for n up to 2^17, from those of the primes; entry 0 is -inf. 70 digits, of which over 60 are right."""
+    with mpmath.workdps(DIGITS + 10):
+        factor = list(range(2 * N + 1))
+        for p in range(2, math.isqrt(2 * N) + 1):
+            if factor[p] == p:
+                for multiple in range(p * p, 2 * N + 1, p):
+                    if factor[multiple] == multiple:
+                        factor[multiple] = p
+        logs = [-mpmath.inf, mpmath.mpf(0)]
+        for n in range(2, 2 * N + 1):
+            logs.append(mpmath.log(n) if factor[n] == n else logs[factor[n]] + logs[n // factor[n]])
+        return logs
+
+
+def _nodes(name: str) -> list[Any]:
+    """F^{-1}(i / 2^16) for i = 0..2^16."""
+    with mpmath.workdps(DIGITS + 10):
+        logs = _logs()
+        whole = logs[N]
+        inf = mpmath.inf
+        formulas: dict[str, Callable[[int], Any]] = {
+            "Gumbel": lambda i: -mpmath.log(whole - logs[i]) if 0 < i < N else (inf if i else -inf),
+            "Exponential": lambda i: whole - logs[N - i],
+            "HalfLogistic": lambda i: logs[N + i] - logs[N - i],
+            "Laplace": lambda i: logs[2 * i] - whole if 2 * i < N else whole - logs[2 * (N - i)],
+            "Logistic": lambda i: logs[i] - logs[N - i],
+        }
+        return [formulas[name](i) for i in range(N + 1)]
+
+
+def _slack(noise: Noise) -> float:
+    """The relative slack; the Gumbel quantile is a logarithm of a logarithm, which may be as small as 2^-7."""
+    return 2.0**-41 if noise.name == "Gumbel" else 2.0**-47
+
+
+@every_noise
+def test_every_entry_encloses_the_noise_and_is_tight(noise: Noise) -> None:
+    entries, nodes = table(noise), _nodes(noise.name)
+    assert entries.lower.shape == entries.upper.shape == (N,)
+    lower, upper = entries.lower.tolist(), entries.upper.tolist()
+    slack = _slack(noise)
+    with mpmath.workdps(DIGITS):
+        for p in range(N):
+            assert lower[p] <= nodes[p], p
+            assert nodes[p + 1] <= upper[p], p
+            assert nodes[p] == -mpmath.inf or nodes[p] - lower[p] <= slack * (1 + abs(nodes[p])), p
+            assert nodes[p + 1] == mpmath.inf or upper[p] - nodes[p + 1] <= slack * (1 + abs(nodes[p + 1])), p
+
+
+@every_noise
+def test_table_nodes_agree_with_the_quantile_oracle(noise: Noise) -> None:
+    nodes = _nodes(noise.name)
+    with mpmath.workdps(DIGITS):
+        for i in (1, 2, 1000, N // 2 - 1, N // 2, N // 2 + 1, 50000, N - 1):
+            assert abs(nodes[i] - oracle.QUANTILE[noise.name](Fraction(i, N))) < mpmath.mpf(10) ** -55
+
+
+@every_noise
+def test_tail_bounds_the_noise_below_that_many_ones(noise: Noise) -> None:
+    tail = table(noise).tail.tolist()
+    assert len(tail) == 17
+    assert tail == sorted(tail)
+    with mpmath.workdps(DIGITS):
+        for level in range(1, 17):
+            true = oracle.QUANTILE[noise.name](1 - Fraction(1, 2**level))
+            assert true <= tail[level] <= true + (1 + abs(true)) * _slack(noise)
+
+
+@every_noise
+def test_tables_are_built_once(noise: Noise) -> None:
+    assert table(noise) is table(getattr(noises, noise.name)())
+
+
+def _words() -> list[int]:
+    rng = random.Random(6)
+    ends = [n for power in range(0, 64, 3) for n in (2**power - 1, 2**power, 2**power + 1)]
+    middle = [2**63 + sign * n for sign in (-1, 1) for n in (0, 1, 2, 511, 512, 513, 1024, 2**11, 2**40)]
+    few = [sum(1 << rng.randrange(64) for _ in range(3)) % 2**64 for _ in range(200)]
+    double = [n for e in (10, 11, 12) for n in (2**64 - 2**e, 2**64 - 2**e - 1, 2**64 - 2**e + 1)]
+    some = [rng.getrandbits(rng.randrange(1, 65)) for _ in range(700)]
+    chosen = [*ends, *middle, *few, *double, *some]
+    return sorted({n for word in chosen for n in (word, 2**64 - 1 - word)})
+
+
+@every_noise
+def test_bounds_from_64_digits_enclose_the_noise_and_are_tight(noise: Noise) -> None:
+    words = _words()
+    assert {0, 2**64 - 1, 2**63} <= set(words)
+    with np.errstate(over="raise", invalid="raise"):
+        lower, upper = quantile_bounds(noise, np.array(words, dtype=np.uint64))
+    quantile = oracle.QUANTILE[noise.name]
+    with mpmath.workdps(DIGITS + 20):
+        for n, below, above in zip(words, lower.tolist(), upper.tolist(), strict=True):
+            if n > 0:
+                true = quantile(Fraction(n, 2**64))
+                assert below <= true
+                assert true - below <= (_slack(noise) + 2 / min(n, 2**64 - n)) * (1 + abs(true))
+            if n < 2**64 - 1:
+                true = quantile(Fraction(n + 1, 2**64))
+                assert true <= above
+                assert above - true <= (_slack(noise) + 2 / min(n + 1, 2**64 - n - 1)) * (1 + abs(true))
+            assert not math.isnan(below)
+            assert not math.isnan(above)
+            assert below <= above
+        support = -math.inf if noise.name not in ("Exponential", "HalfLogistic") else 0.0
+        assert lower[0] <= support
+        assert upper[-1] == math.inf
+
+
+def test_64_digits_are_enclosed_as_fractions() -> None:
+    words = _words()
+    lower, upper = _unit(np.array(words, dtype=np.uint64))
+    for n, below, above in zip(words, lower.tolist(), upper.tolist(), strict=True):
+        assert Fraction(n, 2**64) * (1 - Fraction(1, 2**50)) <= Fraction(below) <= Fraction(n, 2**64)
+        assert Fraction(n + 1, 2**64) <= Fraction(above) <= Fraction(n + 1, 2**64) * (1 + Fraction(1, 2**49))
+        assert above <= 1

@@ -1,0 +1,108 @@
+"""Curves in closed form against 40-digit oracles and against an independent accountant."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from opendp_topk.spaces.curves.curve import PrivacyCurve
+from opendp_topk.spaces.curves.range_steps import RangeSteps
+from tests.oracles import range_curves
+
+RHOS = (1e-300, 1e-9, 0.001, 0.125, 1.0, 30.0, 1e6)
+DELTAS = (0.5, 1e-3, 1e-6, 1e-12, 1e-100)
+
+
+@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delta: float) -> None:
+    found = PrivacyCurve(Concentrated(rho)).epsilon(delta)
+    assert 0 <= found < range_curves.zcdp_epsilon(rho, delta)
+
+
+@pytest.mark.parametrize("rho", RHOS)
+def test_no_order_beats_the_order_that_was_found(rho: float) -> None:
+    """Up to the rounding and a relative 1e-9: the bound is the infimum over all orders."""
+    for epsilon in (0.0, rho / 2, rho, 3 * rho, rho + math.sqrt(rho), rho + 8 * math.sqrt(rho), 5.0):
+        found = Concentrated(rho)(epsilon)
+        orders = [1 + mpmath.mpf(10) ** (mpmath.mpf(i) / 5) for i in range(-60, 800)]
+        best = min(range_curves.zcdp_delta(rho, epsilon, order) for order in orders)
+        assert found <= min(1, best) * (1 + mpmath.mpf("1e-9")) + 5e-324
+
+
+def test_concentrated_privacy_is_evaluated_upward_at_some_order() -> None:
+    """No order gives less than the minimum over orders, found here by calculus at 60 digits."""
+    with mpmath.workdps(60):
+        for rho, epsilon in ((0.125, 1.0), (0.0125, 0.7), (2.0, 9.0), (1e-6, 0.01)):
+            r, e = mpmath.mpf(rho), mpmath.mpf(epsilon)
+            beta = mpmath.findroot(lambda b, r=r, e=e: (2 * b + 1) * r - e - mpmath.log1p(1 / b), e / (2 * r))
+            least = range_curves.zcdp_delta(r, e, 1 + beta)
+            found = mpmath.mpf(Concentrated(rho)(epsilon))
+            assert least <= found <= least * (1 + mpmath.mpf("1e-12"))
+
+
+def test_an_independent_accountant_agrees() -> None:
+    """dp-accounting composes Gaussian events, whose Renyi curve is that of zCDP; its orders are a coarse list."""
+    accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is not installed (extra oracles)")
+    for rho in (0.01, 0.1, 1.0):
+        accountant = accounting.rdp.RdpAccountant([1 + 1.02**i / 1000 for i in range(900)])
+        accountant.compose(accounting.GaussianDpEvent(1 / math.sqrt(2 * rho)))
+        for delta in (1e-3, 1e-6, 1e-10):
+            theirs, ours = accountant.get_epsilon(delta), PrivacyCurve(Concentrated(rho)).epsilon(delta)
+            assert 0.999 * theirs <= ours <= theirs * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.5, 0), (0.5, 0.125), (3.0, 1e-6), (1e-12, 0.0), (40.0, 0.5), (0, 0.25)]
+)
+def test_a_pair_says_what_randomised_response_attains(epsilon: float, delta: float) -> None:
+    """The mechanism that gives itself away with probability delta and else answers with odds e^epsilon."""
+    bound = ApproximateDP(epsilon, delta)
+    with mpmath.workdps(40):
+        e, d = mpmath.mpf(epsilon), mpmath.mpf(delta)
+        honest = (1 - d) * mpmath.exp(e) / (1 + mpmath.exp(e))
+        lie = (1 - d) / (1 + mpmath.exp(e))
+        for share in (0, 0.25, 0.5, 0.99, 1, 2):
+            factor = mpmath.exp(mpmath.mpf(share) * e)
+            attained = d + max(0, honest - factor * lie)
+            found = mpmath.mpf(bound(Fraction(share) * Fraction(epsilon)))
+            assert attained <= found + mpmath.mpf("1e-35")
+            assert found <= attained * (1 + mpmath.mpf("1e-15")) + mpmath.mpf("1e-30")
+
+
+@pytest.mark.parametrize(
+    ("bound", "epsilon", "delta"),
+    [
+        (Concentrated(0), 0.0, 0.0),
+        (Concentrated(math.inf), 1e300, 1.0),
+        (Concentrated(0.5), 1e308, 5e-324),
+        (Concentrated(1e308), 1.0, 1.0),
+        (Concentrated(5e-324), 1.0, 5e-324),
+        (ApproximateDP(math.inf), 1e300, 1.0),
+        (ApproximateDP(0, 0), 0, 0.0),
+        (ApproximateDP(0, 1), 0, 1.0),
+        (ApproximateDP(1e308), 0, 1.0),
+        (Mixture(Concentrated(0), 0), 0, 0.0),
+        (Mixture(Concentrated(0), 0.25), 0, 0.25),
+        (Mixture(Concentrated(math.inf), 0.25), 0, 1.0),
+        (Mixture(ApproximateDP(0, 0.5), 0.5), 0, 0.75),
+    ],
+)
+def test_the_ends(bound: object, epsilon: float, delta: float) -> None:
+    assert bound(epsilon) == delta  # type: ignore[operator]
+
+
+def test_what_implies_what() -> None:
+    assert Concentrated(0.5).implies(Concentrated(0.5))
+    assert not Concentrated(0.5).implies(Concentrated(Fraction(1, 2) - Fraction(1, 10**400)))
+    assert not Concentrated(0.5).implies(RangeSteps(1, 9))
+    assert ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.5, 0.1))
+    assert not ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.6, 0.05))
+    assert not ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.4, 0.2))
+    assert Mixture(Concentrated(0.5), 0.1).implies(Mixture(Concentrated(0.6), 0.1))
+    assert not Mixture(Concentrated(0.5), 0.2).implies(Mixture(Concentrated(0.6), 0.1))
+    assert not Mixture(Concentrated(0.7), 0.1).implies(Mixture(Concentrated(0.6), 0.1))

@@ -1,0 +1,126 @@
+"""Privacy curves: delta and epsilon agree, a caller's curve is checked, plots are made where matplotlib is."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import sys
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from opendp_topk.spaces.curves.range_steps import RangeSteps
+from tests.concepts.sentinels import raises_exactly
+from tests.concepts.values import named
+
+CURVES = [
+    tk.PrivacyCurve(ApproximateDP(0.5)),
+    tk.PrivacyCurve(ApproximateDP(0.5, 0.001)),
+    tk.PrivacyCurve(Concentrated(0.0125)),
+    tk.PrivacyCurve(RangeSteps(1, 0.5)),
+    tk.PrivacyCurve(RangeSteps(10, Fraction(1, 10))),
+    tk.PrivacyCurve(Mixture(Concentrated(0.0125), 0.001)),
+    tk.PrivacyCurve(ApproximateDP(1), Concentrated(0.0125), RangeSteps(10, 0.1)),
+    tk.PrivacyCurve(lambda epsilon: math.exp(-4 * epsilon) / 2),
+]
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=named)
+def test_epsilon_of_delta_meets_the_delta_and_nothing_less_does(curve: tk.PrivacyCurve) -> None:
+    for delta in (0, 5e-324, 1e-300, 1e-12, Fraction(1, 10**6), 1e-3, 0.2, 0.5, 1):
+        epsilon = curve.epsilon(delta)
+        assert type(epsilon) is float
+        assert curve.delta(epsilon) <= delta
+        if 0 < epsilon < math.inf:
+            assert curve.delta(math.nextafter(epsilon, 0)) > delta
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=named)
+def test_delta_falls_from_at_most_one_to_nothing(curve: tk.PrivacyCurve) -> None:
+    values = [curve.delta(epsilon) for epsilon in (0, 0.1, 0.25, 0.5, 1, 2, Fraction(20, 3), 1e308, math.inf)]
+    assert all(type(value) is float for value in values)
+    assert values == sorted(values, reverse=True)
+    assert values[0] <= 1
+    assert values[-1] == 0
+
+
+def test_the_least_of_the_bounds_counts() -> None:
+    bounds = ApproximateDP(1), Concentrated(0.0125), RangeSteps(10, 0.1)
+    curve = tk.PrivacyCurve(*bounds)
+    for delta in (1e-2, 1e-6, 1e-20, 0):
+        assert curve.epsilon(delta) == min(tk.PrivacyCurve(bound).epsilon(delta) for bound in bounds)
+    for epsilon in (0, 0.3, 0.7, 1):
+        assert curve.delta(epsilon) == min(bound(epsilon) for bound in bounds)
+    assert curve.delta(1) == 0
+    assert curve.bounds == bounds
+
+
+def test_a_bound_that_nothing_meets_leaves_infinity() -> None:
+    stubborn = tk.PrivacyCurve(ApproximateDP(0.5, 0.001))
+    assert stubborn.epsilon(0.0009) == math.inf
+    assert stubborn.epsilon(0.001) == 0.5
+    assert tk.PrivacyCurve(Concentrated(1)).epsilon(0) == math.inf
+
+
+def test_curves_are_values() -> None:
+    one, same = (tk.PrivacyCurve(Concentrated(0.5), ApproximateDP(2)) for _ in range(2))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != tk.PrivacyCurve(Concentrated(0.5))
+    assert one != 0.5
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert repr(one) == "PrivacyCurve(Concentrated(rho=0.5), ApproximateDP(epsilon=2, delta=0))"
+    with pytest.raises(AttributeError):
+        one.anything = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", [-1, math.nan, "1", None, True, [1]])
+def test_bad_arguments_of_the_functions(value: Any) -> None:
+    curve = CURVES[0]
+    raises_exactly(tk.DistanceError, lambda: curve.delta(value), "epsilon must be")
+    raises_exactly(tk.DistanceError, lambda: curve.epsilon(value), "delta must be")
+    raises_exactly(tk.DistanceError, lambda: curve.epsilon(1.5), "delta must be at most 1")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "required"),
+    [
+        ((), tk.ParameterTypeError, "one or more functions"),
+        ((0.5,), tk.ParameterTypeError, "bounds must be callable"),
+        ((lambda epsilon: 1.5,), tk.MapError, "a number in [0, 1]"),
+        ((lambda epsilon: -0.1,), tk.MapError, "a number in [0, 1]"),
+        ((lambda epsilon: math.nan,), tk.MapError, "a number in [0, 1]"),
+        ((lambda epsilon: "small",), tk.MapError, "a number in [0, 1]"),
+        ((lambda epsilon: min(1, epsilon),), tk.MapError, "must not grow"),
+    ],
+)
+def test_bad_curves_of_a_caller(bounds: Any, error: type[Exception], required: str) -> None:
+    raises_exactly(error, lambda: tk.PrivacyCurve(*bounds), required)
+
+
+def test_a_caller_s_values_are_checked_whenever_they_are_used() -> None:
+    late = tk.PrivacyCurve(lambda epsilon: 2 if epsilon == 0.3 else 0)
+    raises_exactly(tk.MapError, lambda: late.delta(0.3), "a number in [0, 1]")
+    assert tk.PrivacyCurve(lambda epsilon: Fraction(1, 3)).delta(1) > Fraction(1, 3)
+
+
+def test_plots() -> None:
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra plot)")
+    matplotlib.use("agg")
+    axes = CURVES[2].plot()
+    (line,) = axes.lines
+    x, y = line.get_data()
+    assert len(x) == 200
+    assert y[0] == CURVES[2].delta(0)
+    assert y[-1] == CURVES[2].delta(float(x[-1])) <= 1e-12
+    assert CURVES[3].plot([0, 0.25, 0.5], axes=axes) is axes
+    assert list(axes.lines[1].get_xdata()) == [0, 0.25]
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("epsilon", "delta", "log")
+
+
+def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    raises_exactly(tk.MissingExtraError, lambda: CURVES[0].plot(), 'pip install "opendp_topk[plot]"')

@@ -1,0 +1,162 @@
+"""Tables from files: what is read, what is refused, and that no message repeats a file's contents."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opendp_topk.errors import ColumnError, MissingExtraError, ParameterTypeError, TableError
+from opendp_topk.spaces.domains import FrameDomain
+from opendp_topk.spaces.metrics import UserDistance
+from opendp_topk.tables.files import read_table
+from opendp_topk.transformations.count_by_item import make_count_by_item
+from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+
+pl = pytest.importorskip("polars", reason="read_table needs polars")
+
+SPACE = FrameDomain("member", "work"), UserDistance()
+
+
+def count(path: Path, candidates: list[Any]) -> list[int]:
+    scores: list[int] = make_count_by_item(*SPACE, candidates=candidates)(read_table(path)).tolist()
+    return scores
+
+
+def csv(folder: Path, text: str, name: str = "loans.csv", encoding: str = "utf-8") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("name", ["loans.parquet", "LOANS.PARQUET", "a b.x.Parquet", "[loans]*.parquet", "ü.parquet"])
+def test_parquet_keeps_its_types(tmp_path: Path, name: str) -> None:
+    table = pl.DataFrame({"member": ["a", "a", "b", None], "seen": [0.5] * 4, "work": [7, 7, 7, 8]})
+    table.write_parquet(tmp_path / name)
+    assert count(tmp_path / name, [8, 7]) == [0, 2]
+    read = read_table(str(tmp_path / name))
+    assert isinstance(read, pl.LazyFrame)
+    assert read.collect().equals(table)
+
+
+@pytest.mark.parametrize("name", ["loans.csv", "LOANS.CSV", "loans*.csv"])
+def test_csv_is_read_as_strings(tmp_path: Path, name: str) -> None:
+    path = csv(tmp_path, "member,work\n7,1\n007,1\n7,01\n7,2.0\n,1\n8,\n", name)
+    assert set(read_table(path).collect_schema().dtypes()) == {pl.String}
+    assert count(path, ["1", "01", "2.0", "2"]) == [2, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "member,work\r\nu,a\r\nv,a\r\n",
+        '"member","work"\n"u","a"\n"v","a"\n',
+        "\ufeffmember,work\nu,a\nv,a\n",
+        "seen,work,member\n1,a,u\n1,a,v",
+    ],
+    ids=["crlf", "quotes", "bom", "order"],
+)
+def test_csv_in_its_common_forms(tmp_path: Path, text: str) -> None:
+    assert count(csv(tmp_path, text), ["a", "b"]) == [2, 0]
+
+
+def test_csv_with_a_header_only_counts_zero(tmp_path: Path) -> None:
+    assert count(csv(tmp_path, "member,work\n"), ["a"]) == [0]
+
+
+def test_csv_types_do_not_depend_on_late_rows(tmp_path: Path) -> None:
+    lines = "".join(f"{user},5\n" for user in range(5000))
+    path = csv(tmp_path, f"member,work\n{lines}{SENTINEL_TEXT},{SENTINEL_TEXT}\n")
+    assert count(path, ["5", "6"]) == [5000, 0]
+
+
+def test_integer_candidates_on_csv_are_told_to_be_strings(tmp_path: Path) -> None:
+    path = csv(tmp_path, f"member,work\n{SENTINEL_INT},{SENTINEL_INT}\n")
+    raises_exactly(ColumnError, lambda: count(path, [1, 2]), "'work'", "candidates as strings")
+
+
+@pytest.mark.parametrize("path", [None, 7, b"loans.csv", ["loans.csv"], pl.DataFrame(), True], ids=repr)
+def test_a_path_is_a_string_or_a_path(path: Any) -> None:
+    raises_exactly(ParameterTypeError, lambda: read_table(path), "path must be")
+
+
+@pytest.mark.parametrize("name", ["loans", "loans.txt", "loans.csv.gz", "parquet", ".csv", "", "loans.parquet.bak"])
+def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
+    raises_exactly(TableError, lambda: read_table(tmp_path / name), "ends in .parquet or .csv")
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_missing_empty_and_folders_are_refused(tmp_path: Path, suffix: str) -> None:
+    missing, empty, folder, ghost = (tmp_path / f"{name}{suffix}" for name in ("missing", "empty", "folder", "gh\0st"))
+    empty.touch()
+    folder.mkdir()
+    for path, reason in [
+        (missing, "does not exist"),
+        (empty, "is empty"),
+        (folder, "is a folder"),
+        (ghost, "cannot be opened"),
+    ]:
+        raises_exactly(TableError, lambda path=path: read_table(path), "readable file", reason)  # type: ignore[misc]
+
+
+def test_a_file_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, SENTINEL_TEXT)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    raises_exactly(TableError, lambda: read_table(tmp_path / "loans.csv"), "may not be read")
+
+
+def test_no_parquet_inside_is_refused_at_once(tmp_path: Path) -> None:
+    path = csv(tmp_path, f"member,work\n{SENTINEL_TEXT},{SENTINEL_INT}\n" * 50, "loans.parquet")
+    raises_exactly(TableError, lambda: read_table(path), "could not be read")
+
+
+def test_truncated_parquet_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "loans.parquet"
+    pl.DataFrame({"member": [SENTINEL_INT] * 100, "work": [SENTINEL_TEXT] * 100}).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    raises_exactly(TableError, lambda: read_table(path), "could not be read")
+
+
+def test_damaged_pages_are_refused_on_the_call(tmp_path: Path) -> None:
+    path = tmp_path / "loans.parquet"
+    rows = {"member": [f"{SENTINEL_TEXT}{i}" for i in range(2000)], "work": [f"w{i}" for i in range(2000)]}
+    pl.DataFrame(rows).write_parquet(path, compression="zstd")
+    data = bytearray(path.read_bytes())
+    data[4 : len(data) // 2] = bytes(len(data) // 2 - 4)
+    path.write_bytes(bytes(data))
+    table = read_table(path)
+    counting = make_count_by_item(*SPACE, candidates=["w1"])
+    raises_exactly(TableError, lambda: counting(table), "its back end failed")
+
+
+def test_a_file_that_vanishes_is_refused_on_the_call(tmp_path: Path) -> None:
+    path = tmp_path / "loans.parquet"
+    pl.DataFrame({"member": [SENTINEL_INT], "work": [1]}).write_parquet(path)
+    table = read_table(path)
+    path.unlink()
+    raises_exactly(TableError, lambda: make_count_by_item(*SPACE, candidates=[1])(table), "its back end failed")
+
+
+@pytest.mark.parametrize(
+    ("rows", "encoding"),
+    [(f"u,{SENTINEL_TEXT},{SENTINEL_INT},extra\n", "utf-8"), (f"u,{SENTINEL_TEXT}ü\n", "latin-1")],
+    ids=["ragged", "latin-1"],
+)
+def test_malformed_csv_is_refused_without_its_contents(tmp_path: Path, rows: str, encoding: str) -> None:
+    path = csv(tmp_path, "member,work\n" + "v,a\n" * 3000 + rows, encoding=encoding)
+    raises_exactly(TableError, lambda: count(path, ["a"]), "could not be read")
+
+
+def test_csv_without_a_header_does_not_show_its_first_row(tmp_path: Path) -> None:
+    path = csv(tmp_path, f"{SENTINEL_INT},{SENTINEL_TEXT}\n1,2\n")
+    raises_exactly(ColumnError, lambda: count(path, ["a"]), "'member'")
+
+
+def test_without_polars_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = csv(tmp_path, "member,work\n")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    raises_exactly(MissingExtraError, lambda: read_table(path), "opendp_topk[tables]")

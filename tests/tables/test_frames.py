@@ -1,0 +1,349 @@
+"""Every back end counts like the plain-Python reference, and refuses what holds no identifiers."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opendp_topk.errors import ColumnError, DataTypeError, MissingExtraError, TableError
+from opendp_topk.spaces.domains import FrameDomain
+from opendp_topk.tables.frames import count_distinct_users, guarded, two_columns
+from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.oracles.counts import distinct_users
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+Columns = dict[str, list[Any]]
+
+
+def needs(module: str) -> Any:
+    return pytest.importorskip(module, reason=f"{module} is not installed")
+
+
+def polars_frame(columns: Columns, integers: bool, categories: bool = False) -> Any:
+    kind = pl.Int64 if integers else pl.Categorical if categories else pl.String
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, kind))
+
+
+def polars_lazy(columns: Columns, integers: bool) -> Any:
+    return polars_frame(columns, integers).lazy()
+
+
+def polars_categorical(columns: Columns, integers: bool) -> Any:
+    return polars_frame(columns, integers, categories=True)
+
+
+def polars_enum(columns: Columns, integers: bool) -> Any:
+    frame = polars_frame(columns, integers)
+    if integers:
+        return frame.cast(pl.Int16)
+    return frame.cast({name: pl.Enum(sorted({v for v in column if v is not None})) for name, column in columns.items()})
+
+
+def pandas_frame(columns: Columns, integers: bool, kind: str = "string") -> Any:
+    pd = needs("pandas")
+    return pd.DataFrame(
+        {name: pd.array(column, dtype="Int64" if integers else kind) for name, column in columns.items()}
+    )
+
+
+def pandas_objects(columns: Columns, integers: bool) -> Any:
+    return pandas_frame(columns, integers, "object")
+
+
+def pandas_categories(columns: Columns, integers: bool) -> Any:
+    return pandas_frame(columns, integers, "category")
+
+
+def pandas_arrow(columns: Columns, integers: bool) -> Any:
+    pd = needs("pandas")
+    return pyarrow_table(columns, integers).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def pyarrow_table(columns: Columns, integers: bool) -> Any:
+    pa = needs("pyarrow")
+    return pa.table(
+        {name: pa.array(column, pa.int64() if integers else pa.string()) for name, column in columns.items()}
+    )
+
+
+def pyarrow_large(columns: Columns, integers: bool) -> Any:
+    pa = needs("pyarrow")
+    table = pyarrow_table(columns, integers)
+    return table.cast(pa.schema([(name, pa.int32() if integers else pa.large_string()) for name in columns]))
+
+
+def pyarrow_dictionary(columns: Columns, integers: bool) -> Any:
+    pa = needs("pyarrow")
+    table = pyarrow_table(columns, integers)
+    return table if integers else pa.table({name: table[name].dictionary_encode() for name in columns})
+
+
+def duckdb_relation(columns: Columns, integers: bool) -> Any:
+    duckdb = needs("duckdb")
+    kind = "BIGINT" if integers else "VARCHAR"
+    names = list(columns)
+    duckdb.execute(f"CREATE OR REPLACE TABLE loans ({', '.join(f'{name} {kind}' for name in names)})")
+    rows = list(zip(*columns.values(), strict=True))
+    if rows:
+        row = f"({', '.join('?' for _ in names)})"
+        duckdb.execute(f"INSERT INTO loans VALUES {', '.join([row] * len(rows))}", sum(rows, ()))
+    return duckdb.table("loans")
+
+
+def duckdb_enum(columns: Columns, integers: bool) -> Any:
+    relation = duckdb_relation(columns, integers)
+    if integers:
+        return relation.project("seen, CAST(member AS USMALLINT) AS member, CAST(work AS UBIGINT) AS work")
+    names = {v for column in columns.values() for v in column if v is not None} | {"spare"}
+    quoted = ("'" + name.replace("'", "''") + "'" for name in sorted(names))
+    kind = f"ENUM ({', '.join(quoted)})"
+    return relation.project(f"seen, CAST(member AS {kind}) AS member, CAST(work AS {kind}) AS work")
+
+
+BACK_ENDS: list[Callable[[Columns, bool], Any]] = [
+    polars_frame,
+    polars_lazy,
+    polars_categorical,
+    polars_enum,
+    pandas_frame,
+    pandas_objects,
+    pandas_categories,
+    pandas_arrow,
+    pyarrow_table,
+    pyarrow_large,
+    pyarrow_dictionary,
+    duckdb_relation,
+    duckdb_enum,
+]
+
+
+def count(frame: Any, candidates: list[Any]) -> Any:
+    return count_distinct_users(two_columns(frame, "member", "work"), candidates)
+
+
+def random_columns(draw: random.Random, integers: bool) -> Columns:
+    """Few users and few items, so that nulls, equal rows and shared items abound; and a column that is ignored."""
+    name = (lambda i: i) if integers else (lambda i: ["", "nan", "None", "0", "ä", "a b", "NULL", "x'y", "z"][i])
+    size = draw.choice([0, 1, 2, 5, 20, 40])
+    ids = [None, *map(name, range(draw.randint(1, 9)))]
+    users, items = draw.choices(ids, k=size), draw.choices(ids, k=size)
+    return {"seen": draw.choices(ids, k=size), "member": users, "work": items}
+
+
+@pytest.mark.parametrize("integers", [True, False], ids=["integers", "strings"])
+@pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
+def test_every_back_end_agrees_with_the_reference(make: Callable[[Columns, bool], Any], integers: bool) -> None:
+    draw = random.Random(20)
+    totals = 0
+    for _ in range(40):
+        columns = random_columns(draw, integers)
+        rows = list(zip(columns["member"], columns["work"], strict=True))
+        known = list(dict.fromkeys(item for _, item in rows if item is not None)) or ([5] if integers else ["z"])
+        candidates = draw.sample(known, draw.randint(1, len(known))) + ([-1, 77, 2**64 - 1] if integers else ["new"])
+        draw.shuffle(candidates)
+        scores = count(make(columns, integers), candidates)
+        expected = distinct_users(rows, candidates)
+        assert scores.dtype == np.int64
+        assert scores.tolist() == expected
+        totals += sum(expected)
+    assert totals > 100
+
+
+@pytest.mark.parametrize("make", [polars_frame, pandas_frame, pyarrow_table], ids=lambda make: make.__name__)
+def test_strings_that_look_like_missing_values_are_items(make: Callable[[Columns, bool], Any]) -> None:
+    columns = {"member": ["nan", "None", None, "nan"], "work": ["nan", "nan", "nan", None]}
+    assert count(make(columns, False), ["nan", "None"]).tolist() == [2, 0]
+
+
+def test_64_bit_identifiers_stay_apart() -> None:
+    users, items = [2**53, 2**53 + 1, 2**53], [2**64 - 1, 2**64 - 1, 2**64 - 2]
+    frame = pl.DataFrame({"member": users, "work": items}, schema={"member": pl.Int64, "work": pl.UInt64})
+    candidates = [2**64 - 1, -1, -2, 2**64 - 2, 2**63]
+    assert count(frame, candidates).tolist() == [2, 0, 0, 1, 0]
+    signed = pl.DataFrame({"member": users, "work": [-1, -(2**63), 2**63 - 1]})
+    assert count(signed, [2**64 - 1, -1, -(2**63), 2**63 - 1, 2**63]).tolist() == [0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("small", [pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32], ids=str)
+@pytest.mark.parametrize("form", ["polars", "pandas", "pyarrow"])
+def test_narrow_integers_meet_wide_candidates(small: Any, form: str) -> None:
+    frame: Any = pl.DataFrame({"member": [1, 2, 2], "work": [7, 7, 100]}).cast(small)
+    if form != "polars":
+        needs(form)
+        frame = frame.to_arrow() if form == "pyarrow" else frame.to_pandas()
+    assert count(frame, [300, 100, -1, 7, 2**63]).tolist() == [0, 1, 0, 2, 0]
+
+
+def test_a_null_inside_an_arrow_dictionary_is_a_null() -> None:
+    pa = needs("pyarrow")
+    labels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 1]), pa.array(["a", None, "c"]))
+    assert count(pa.table({"member": [1, 2, 3, 4], "work": labels}), ["c", "a"]).tolist() == [1, 1]
+    assert count(pa.table({"member": labels, "work": ["a", "a", "c", "a"]}), ["c", "a"]).tolist() == [1, 1]
+
+
+def test_columns_may_have_any_plain_name_and_any_order() -> None:
+    frame = pl.DataFrame({"item": ["u", "v"], "count": [1, 2], "user": ["b", "b"], "place": ["b", "c"]})
+    assert count_distinct_users(two_columns(frame, "item", "user"), ["b"]).tolist() == [2]
+    assert count_distinct_users(two_columns(frame, "count", "place"), ["c", "b", "d"]).tolist() == [1, 1, 0]
+    assert two_columns(frame, "place", "item").collect_schema().names() == ["place", "item"]
+
+
+def test_two_columns_of_two_columns_is_the_same() -> None:
+    once = two_columns(pl.DataFrame({"a": [1], "b": [2], "c": [3]}), "c", "a")
+    twice = two_columns(once, "c", "a")
+    assert twice.collect().to_dict(as_series=False) == {"c": [3], "a": [1]}
+
+
+FRAMES_THAT_ARE_NONE = [
+    None,
+    7,
+    SENTINEL_TEXT,
+    [(SENTINEL_INT, 1)],
+    {"member": [SENTINEL_INT], "work": [1]},
+    np.array([[SENTINEL_INT, 1]]),
+    pl.Series("member", [SENTINEL_INT]),
+]
+
+
+@pytest.mark.parametrize("value", FRAMES_THAT_ARE_NONE, ids=lambda value: type(value).__name__)
+def test_what_is_no_frame_is_refused(value: Any) -> None:
+    raises_exactly(DataTypeError, lambda: two_columns(value, "member", "work"), "must be a data frame", "read_table")
+    assert not FrameDomain("member", "work").member(value)
+
+
+def test_repeated_column_names_are_refused() -> None:
+    pd = needs("pandas")
+    frame = pd.DataFrame([[SENTINEL_INT, 1, 2]], columns=["member", "member", "work"])
+    raises_exactly(DataTypeError, lambda: two_columns(frame, "member", "work"), "distinct")
+
+
+@pytest.mark.parametrize("columns", [{"work": [SENTINEL_INT]}, {"member": [SENTINEL_INT]}, {}], ids=str)
+def test_missing_columns_are_named(columns: dict[str, list[int]]) -> None:
+    missing = "member" if "member" not in columns else "work"
+    raises_exactly(ColumnError, lambda: two_columns(pl.DataFrame(columns), "member", "work"), f"{missing!r}")
+    assert not FrameDomain("member", "work").member(pl.DataFrame(columns))
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [
+        (pl.Float64, "cast it to Int64"),
+        (pl.Float32, "cast it to Int64"),
+        (pl.Boolean, "Boolean: cast"),
+        (pl.Date, "Date: cast"),
+        (pl.Datetime, "Datetime: cast"),
+        (pl.Decimal(20, 2), "Decimal: cast"),
+        (pl.Int128, "at most 64 bits"),
+        (pl.Binary, "Binary: cast"),
+        (pl.Null, "cast"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("column", ["member", "work"])
+def test_types_without_identifiers_are_refused(kind: Any, remedy: str, column: str) -> None:
+    raw = [None] if kind == pl.Null else [b"x"] if kind == pl.Binary else [SENTINEL_INT]
+    frame = pl.DataFrame({"member": [1], "work": [1]}).with_columns(pl.Series(column, raw).cast(kind))
+    raises_exactly(ColumnError, lambda: two_columns(frame, "member", "work"), f"{column!r}", remedy)
+
+
+def test_pandas_integers_with_nulls_are_refused_as_floats() -> None:
+    pd = needs("pandas")
+    frame = pd.DataFrame({"member": [SENTINEL_INT, None], "work": [1, 2]})
+    raises_exactly(ColumnError, lambda: two_columns(frame, "member", "work"), "'member'", 'astype("Int64")')
+    assert count(frame.astype("Int64"), [1, 2]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("stray", [5, 5.0, b"x", "\ud800", ("t",)], ids=repr)
+@pytest.mark.parametrize("at", [0, 150])
+def test_pandas_objects_must_all_be_strings(stray: Any, at: int) -> None:
+    pd = needs("pandas")
+    items = [SENTINEL_TEXT] * 151
+    items[at] = stray
+    frame = pd.DataFrame({"member": range(151), "work": pd.Series(items, dtype=object)})
+    raises_exactly(ColumnError, lambda: two_columns(frame, "member", "work"), "'work'", "cast it to")
+
+
+def test_categories_must_be_strings() -> None:
+    pd, pa = needs("pandas"), needs("pyarrow")
+    numbers = pd.DataFrame({"member": [1, 2], "work": pd.Categorical([SENTINEL_INT, 2])})
+    raises_exactly(ColumnError, lambda: two_columns(numbers, "member", "work"), "'work'", "plain strings")
+    table = pa.table({"member": [1], "work": pa.array([SENTINEL_INT]).dictionary_encode()})
+    raises_exactly(ColumnError, lambda: two_columns(table, "member", "work"), "'work'", "plain strings")
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    raises_exactly(ColumnError, lambda: two_columns(frame, "member", "work"), "'work'", "plain strings")
+
+
+def test_names_that_polars_reads_as_patterns_never_choose_another_column() -> None:
+    frame = pl.DataFrame({"^w.*$": [1], "work": [SENTINEL_INT], "member": [1]})
+    raises_exactly(ColumnError, lambda: two_columns(frame, "member", "^w.*$"), "rename")
+
+
+@pytest.mark.parametrize(("column", "candidate"), [("work", SENTINEL_TEXT), ("title", 7)])
+def test_candidates_of_the_other_kind_are_refused(column: str, candidate: Any) -> None:
+    frame = pl.DataFrame({"member": [1], "work": [SENTINEL_INT], "title": [SENTINEL_TEXT]})
+    rows = two_columns(frame, "member", column)
+    raises_exactly(
+        ColumnError, lambda: count_distinct_users(rows, [candidate]), f"{column!r}", "give the candidates as"
+    )
+
+
+LAZY_FAILURES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("cast", lambda frame: frame.with_columns(pl.col("work").cast(pl.Int64))),
+    (
+        "function",
+        lambda frame: frame.with_columns(pl.col("work").map_elements(lambda name: {}[name], return_dtype=pl.Int64)),
+    ),
+    ("schema", lambda frame: frame.with_columns(pl.col(SENTINEL_TEXT))),
+]
+
+
+@pytest.mark.parametrize("step", [step for _, step in LAZY_FAILURES], ids=[name for name, _ in LAZY_FAILURES])
+def test_what_fails_inside_polars_carries_no_data(step: Callable[[Any], Any]) -> None:
+    frame = step(pl.LazyFrame({"member": [1, 2], "work": [SENTINEL_TEXT, "7"]}))
+    raises_exactly(TableError, lambda: count(frame, [7]), "its back end failed with", "Check that")
+
+
+def test_what_fails_inside_duckdb_carries_no_data() -> None:
+    relation = duckdb_relation({"member": ["1"], "work": [SENTINEL_TEXT]}, False)
+    relation = relation.project("member, CAST(work AS INTEGER) AS work")
+    raises_exactly(TableError, lambda: count(relation, [7]), "its back end failed with ConversionException")
+
+
+class Panic(BaseException):
+    """What a panic of a compiled back end looks like: no subclass of Exception."""
+
+
+@pytest.mark.parametrize("error", [Panic, ValueError, RecursionError, MemoryError])
+def test_guarded_replaces_every_error(error: type[BaseException]) -> None:
+    def fail() -> None:
+        raise error(SENTINEL_TEXT)
+
+    raises_exactly(TableError, lambda: guarded(fail), error.__name__)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_guarded_lets_the_user_stop(error: type[BaseException]) -> None:
+    def stop() -> None:
+        raise error
+
+    with pytest.raises(error):
+        guarded(stop)
+
+
+def test_guarded_names_the_package_that_a_back_end_lacks() -> None:
+    def fail() -> None:
+        raise ModuleNotFoundError(SENTINEL_TEXT, name="pyarrow")
+
+    raises_exactly(MissingExtraError, lambda: guarded(fail), "pyarrow", "opendp_topk[tables]")
+
+
+def test_without_narwhals_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    raises_exactly(MissingExtraError, lambda: two_columns(None, "member", "work"), "opendp_topk[tables]")
