@@ -212,7 +212,7 @@ def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.Mon
     material = write_report(copy / "report", budget=1, on=DAY)
     documents = material.documents
     (fault,) = documents["spaces/range_distance"].faults
-    assert "region range_distance of metrics.py was proved at" in fault
+    assert "region range_distance of spaces/metrics.py was proved at" in fault
     assert "spaces/range_distance#conversion" in " ".join(documents["measurements/selection"].faults)
     assert documents["core/binary_search"].faults == ["region binary_search of search.py is missing"]
     assert documents[NAME].faults == []

@@ -72,7 +72,7 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
     (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
     result = command("proofs", "core/chaining")
     assert (result.code, result.field("status")) == (1, "stale")
-    assert "0123456789abcdef (stale) region chaining of chaining.py" in result.field("pins")
+    assert "0123456789abcdef (stale) region chaining of core/chaining.py" in result.field("pins")
     assert "0123456789abcdef (missing) region nothing of nowhere.py" in result.field("pins")
     listed = command("proofs")
     assert listed.code == 1

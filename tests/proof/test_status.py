@@ -125,6 +125,7 @@ def test_text(house: Path) -> None:
 
 def test_an_installed_wheel_holds_its_own_proofs(house: Path) -> None:
     assert proof.folder() == house / "proofs"
+    (house / "opendp_topk" / "proof").mkdir()
     (house / "proofs").rename(house / "opendp_topk" / "proof" / "documents")
     assert proof.folder() == house / "opendp_topk" / "proof" / "documents"
     assert proof.Proof("inner/sums").status == "current"

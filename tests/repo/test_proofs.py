@@ -144,7 +144,7 @@ def test_code_that_moved(copy: Path) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else 1 * d_in")
     (problem,) = form.problems("spaces/range_distance")
     assert "re-read the proof, then update the pin" in problem
-    assert "range_distance of metrics.py" in problem
+    assert "range_distance of spaces/metrics.py" in problem
 
 
 def test_a_region_that_is_gone(copy: Path) -> None:
@@ -166,7 +166,7 @@ TEX = Path("proofs/spaces/range_distance.tex")
         (r"\precondition", "", r"lacks \precondition"),
         (r"\postcondition", "", r"lacks \postcondition"),
         (r"\begin{proof}", r"\begin{quote}", r"lacks \begin{proof}"),
-        (r"\proofdocument{metrics/range_distance}", r"\proofdocument{metrics/other}", "must call itself"),
+        (r"\proofdocument{spaces/range_distance}", r"\proofdocument{spaces/other}", "must call itself"),
         (r"\end{document}", "Similarly for the rest.\n" r"\end{document}", "says 'similarly'"),
         (
             r"\end{document}",
@@ -190,7 +190,7 @@ def test_a_statement_that_changed(copy: Path) -> None:
     spoil(copy / TEX, r"\label{conversion}", r"\label{conversion} On Sundays,")
     assert form.problems("spaces/range_distance") == []
     (problem,) = form.problems("measurements/selection")
-    assert "relies on metrics/range_distance#conversion, whose statement is not what it was" in problem
+    assert "relies on spaces/range_distance#conversion, whose statement is not what it was" in problem
     forget()
     assert [tk.Proof(name).status for name in resting] == ["stale"] * 3
     assert form.main(["measurements/selection", "--repin"]) == 0
@@ -251,7 +251,7 @@ def test_document_builds(name: str, tmp_path: Path) -> None:
 def test_building_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_tex()
     assert form.main(["spaces/range_distance", "--pdf", str(tmp_path)]) == 0
-    assert str(tmp_path / "metrics-range_distance.pdf") in capsys.readouterr().out
+    assert str(tmp_path / "spaces-range_distance.pdf") in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
     spoil(copy / TEX, r"\end{document}", rf"{fault} \end{{document}}")
     with pytest.raises(tk.ProofError, match=report):
         form.build("spaces/range_distance", copy)
-    assert not (copy / "metrics-range_distance.pdf").exists()
+    assert not (copy / "spaces-range_distance.pdf").exists()
 
 
 def test_any_code_can_be_listed(copy: Path) -> None:
