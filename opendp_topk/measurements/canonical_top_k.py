@@ -77,6 +77,9 @@ def make_canonical_top_k(
         Under PrivacyProfile the curve is the least of those of the three. Where the domain's size is k, the release
         is always the same set and costs 0.
 
+        For k = 1 and two candidates the first two are attained or suprema with the margin loss. The distance loss is
+        charged the same, and meets no more than gamma r there in place of r.
+
     Accuracy:
         For gamma > 0, with probability at least 1 - alpha, every released score is at least the k-th best less
         (scale / gamma) ln(C(d, k) / alpha). For gamma = 0 no bound is declared.
