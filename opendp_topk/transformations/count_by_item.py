@@ -21,7 +21,7 @@ def make_count_by_item(
     input_metric: UserDistance,
     *,
     candidates: Iterable[Hashable],
-    monotonic: bool = True,
+    monotonic: bool | None = None,
 ) -> Transformation:
     """Count the distinct users of each candidate item.
 
@@ -38,23 +38,26 @@ def make_count_by_item(
         candidates: The items to count, in the order of the scores: all integers (of 64 bits) or all strings,
             distinct, at least one. They must be public: a list taken from the table would itself reveal who is
             in it.
-        monotonic: The output metric, ``LInfDistance(monotonic)``. True fits every use; the privacy of a
-            selection is the same with both under "replace", and half as good with False under "add_remove".
+        monotonic: The output metric, ``LInfDistance(monotonic)``. By default the one under which all that follows
+            is cheapest: True under "add_remove", where False doubles the cost of a selection; False under "replace",
+            where True doubles the cost of noisy counts, and a selection costs the same with both.
 
     Returns:
         A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``.
-        Its map, for d_in users added, removed or replaced, with monotonic:
+        Its map, for d_in users added, removed or replaced, adds and removes mixed:
 
-        * ``d_in`` under "add_remove", adds and removes mixed;
-        * ``2 d_in`` under "replace": a replacement is one removal and one addition.
+        * ``d_in`` in the default metric under both: no count moves by more;
+        * ``d_in`` under "add_remove" with ``monotonic=False``, too;
+        * ``2 d_in`` under "replace" with ``monotonic=True``: a replacement is one removal and one addition.
 
-        Without monotonic it is ``d_in`` under both. All are attained, by a single candidate that every user who
-        comes has and no user who goes, or (2 d_in) by two candidates.
+        A selection that follows sees the range distance d_in under "add_remove" and 2 d_in under "replace". All are
+        attained, by a single candidate that every user who comes has and no user who goes, or (2 d_in) by two
+        candidates.
 
     Raises:
         CandidatesError: The candidates are empty, repeated, or neither all integers nor all strings.
         SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
-        ParameterTypeError: ``monotonic`` is not a bool.
+        ParameterTypeError: ``monotonic`` is neither a bool nor None.
 
         On a call, before anything is counted: DataTypeError for what is no data frame; ColumnError for a column
         that is missing, cannot hold identifiers, or holds strings where the candidates are integers (or the
@@ -78,6 +81,8 @@ def make_count_by_item(
     # proof-region: count_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     items = integers_or_strings(candidates, "candidates")  # [check-candidates]
+    if monotonic is None:
+        monotonic = input_metric.neighbors == "add_remove"  # [cheapest]
     checks.flag("monotonic", monotonic)
 
     def function(rows: Any) -> Any:

@@ -113,13 +113,18 @@ def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> 
         assert f"{document} (" in pure.field("proof")
 
 
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
 @pytest.mark.parametrize(("target", "formula"), [("epsilon", "laplace"), ("rho", "gaussian")])
-def test_counts_have_a_scale_and_a_guarantee_of_their_own(command: Command, target: str, formula: str) -> None:
-    result = command("plan", "--k", 4, "--candidates", 900, f"--{target}", 0.5, "--counts")
+def test_counts_have_a_scale_and_a_guarantee_of_their_own(
+    command: Command, target: str, formula: str, neighbors: str
+) -> None:
+    """One replaced user moves counts by 1 and differences of counts by 2."""
+    asked = "plan", "--k", 4, "--candidates", 900, f"--{target}", 0.5, "--counts", "--neighbors", neighbors
+    result = command(*asked)
     assert result.code == 0
     scale, count_scale = (Fraction(float(result.field("scale").split()[at].rstrip(","))) for at in (0, 2))
-    assert count_scale == (scale if target == "epsilon" else 2 * scale)
-    r, each = 1 / scale, 1 / count_scale
+    assert count_scale == (scale if target == "epsilon" else 2 * scale) / SPREAD[neighbors]
+    r, each = SPREAD[neighbors] / scale, 1 / count_scale
     exact = 4 * (r + each) if target == "epsilon" else 4 * (r * r / 8 + each * each / 2)
     assert Fraction(1, 2) * (1 - Fraction(1, 10**12)) < exact <= Fraction(1, 2)
     log = mpmath.log(8 / mpmath.mpf("0.05"))

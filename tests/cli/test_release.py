@@ -51,7 +51,7 @@ def test_programs_read_a_record(command: Command, library: Library) -> None:
         "user": "reader",
         "item": "book",
         "candidates": 6,
-        "monotonic": True,
+        "monotonic": False,
         "mechanism": "report_noisy_top_k",
         "noise": "Gumbel",
         "k": 3,

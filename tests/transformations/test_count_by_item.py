@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opendp_topk.core.binary_search import binary_search_chain
 from opendp_topk.core.candidates import index_candidates
+from opendp_topk.core.links import Measurement
 from opendp_topk.errors import (
     CandidatesError,
     ColumnError,
@@ -21,11 +23,13 @@ from opendp_topk.errors import (
     TableError,
 )
 from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
+from opendp_topk.measurements.select_then_count import then_select_then_count
 from opendp_topk.spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
-from opendp_topk.spaces.measures import MaxDivergence
+from opendp_topk.spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
 from opendp_topk.spaces.metrics import L1Distance, LInfDistance, Metric, UserDistance
 from opendp_topk.transformations.count_by_item import make_count_by_item, then_count_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.measurements.test_select_then_count import joint_loss
 from tests.oracles.counts import distinct_users
 
 pytest.importorskip("narwhals", reason="tables need narwhals")
@@ -168,7 +172,7 @@ def test_one_user_added_and_another_removed_are_at_distance_two() -> None:
     count = make_count_by_item(*SPACE, candidates=ITEMS)
     before, after = count(frame([(1, "a")])).tolist(), count(frame([(2, "c")])).tolist()
     assert path_distance(before, after) == 2 == count.map(2)
-    replaced = make_count_by_item(SPACE[0], UserDistance("replace"), candidates=ITEMS)
+    replaced = make_count_by_item(SPACE[0], UserDistance("replace"), candidates=ITEMS, monotonic=True)
     assert path_distance(before, after) == replaced.map(1)
 
 
@@ -179,9 +183,11 @@ def test_one_user_added_and_another_removed_are_at_distance_two() -> None:
         ("add_remove", False, 1),
         ("replace", True, 2),
         ("replace", False, 1),
+        ("add_remove", None, 1),
+        ("replace", None, 1),
     ],
 )
-def test_the_map_is_linear_in_users(kind: str, monotonic: bool, factor: int) -> None:
+def test_the_map_is_linear_in_users(kind: str, monotonic: bool | None, factor: int) -> None:
     count = make_count_by_item(SPACE[0], UserDistance(kind), candidates=ITEMS, monotonic=monotonic)
     for d_in in (0, 1, 2, 3, 10**30):
         assert count.map(d_in) == factor * d_in
@@ -256,7 +262,54 @@ def test_other_spaces_are_refused(space: tuple[Domain, Metric]) -> None:
     assert "input_" in str(caught.value)
 
 
-@pytest.mark.parametrize("monotonic", [1, 0, None, "True", np.True_])
+@pytest.mark.parametrize(("kind", "monotonic"), [("add_remove", True), ("replace", False)])
+def test_the_metric_is_the_cheapest_by_default(kind: str, monotonic: bool) -> None:
+    count = make_count_by_item(SPACE[0], UserDistance(kind), candidates=ITEMS)
+    assert count.output_metric == LInfDistance(monotonic=monotonic)
+    assert count.parameters["monotonic"] is monotonic
+    other = make_count_by_item(SPACE[0], UserDistance(kind), candidates=ITEMS, monotonic=not monotonic)
+    ranges = [one.output_metric.range_distance(one.map(3)) for one in (count, other)]
+    assert [count.map(3), *ranges] == ([3, 3, 6] if monotonic else [3, 6, 6])
+
+
+def counted(kind: str, k: int, tau: Fraction, b: Fraction) -> Measurement:
+    count = (SPACE[0], UserDistance(kind)) >> then_count_by_item(candidates=ITEMS)
+    chain: Measurement = count >> then_select_then_count(MaxDivergence(), k=k, scale=tau, count_scale=b)
+    return chain
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(("kind", "selection", "each"), [("add_remove", 1, 1), ("replace", 2, 1)])
+def test_no_tables_exceed_the_cost_of_winners_and_counts_and_some_meet_it(
+    kind: str, selection: int, each: int, k: int
+) -> None:
+    """The exact loss on all neighbours of two users: a selection is charged the range, counts the largest change."""
+    tau, b = Fraction(1, 4), Fraction(3)
+    chain = counted(kind, k, tau, b)
+    assert chain.map(1) == pytest.approx(float(k * selection / tau + k * each / b), rel=1e-15)
+    claimed = {d: k * (selection * d / tau + each * d / b) for d in (1, 2)}
+    met = dict.fromkeys(claimed, 0.0)
+    pairs = {(d, tuple(x), tuple(y)) for d, x, y in neighbours(kind) if d in claimed}
+    for d, x, y in pairs:
+        met[d] = max(met[d], float(joint_loss(MaxDivergence(), x, y, k, tau, b, "ranking")))
+    assert all(met[d] <= claimed[d] * (1 + 1e-12) for d in claimed)
+    assert met[1] > 0.9 * claimed[1]
+
+
+@pytest.mark.parametrize(("measure", "least"), [(MaxDivergence(), 4), (ZeroConcentratedDivergence(), 2**0.5)], ids=repr)
+def test_counts_of_replaced_users_need_half_the_noise_of_the_monotonic_metric(measure: Measure, least: float) -> None:
+    space = SPACE[0], UserDistance("replace")
+
+    def counts(monotonic: bool | None) -> float:
+        count = space >> then_count_by_item(candidates=ITEMS, monotonic=monotonic)
+        best = binary_search_chain(lambda scale: count >> then_select_then_count(measure, k=2, scale=scale), 1, 1.0)
+        assert best.map(1) <= 1
+        return float(best.parameters["count_scale"])
+
+    assert counts(None) == counts(False) == counts(True) / 2 == pytest.approx(least, rel=1e-15)
+
+
+@pytest.mark.parametrize("monotonic", [1, 0, "True", np.True_])
 def test_monotonic_is_a_bool(monotonic: Any) -> None:
     call = lambda: make_count_by_item(*SPACE, candidates=ITEMS, monotonic=monotonic)  # noqa: E731
     raises_exactly(ParameterTypeError, call, "monotonic must be True or False")
