@@ -58,6 +58,7 @@ from .errors import (
     QueryError,
     SearchError,
     SpaceError,
+    SubnormalError,
     TableError,
     TopKError,
 )
@@ -152,6 +153,7 @@ __all__ = [
     "SearchError",
     "SelectedCounts",
     "SpaceError",
+    "SubnormalError",
     "TableError",
     "TopKError",
     "Transformation",

@@ -25,6 +25,7 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     ├── DistributionError (ValueError)     a declared distribution is none: a mass is negative, or they miss 1
     ├── PrivacyViolationError (AssertionError)  two neighbouring inputs refute a privacy map
     ├── EntropyError (OSError)             the operating system gave no randomness
+    ├── SubnormalError (FloatingPointError)  the thread flushes subnormal floats to zero
     ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
     ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
     ├── ForeignError (RuntimeError)        a function of the caller or of another library failed, or cannot be used
@@ -126,6 +127,10 @@ class PrivacyViolationError(TopKError, AssertionError):
 
 class EntropyError(TopKError, OSError):
     """The operating system's source of randomness failed."""
+
+
+class SubnormalError(TopKError, FloatingPointError):
+    """The calling thread flushes subnormal floats to zero. Nothing was released."""
 
 
 class LedgerError(TopKError, OSError):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import EntropyError
+from ..numerics.subnormals import require_subnormals
 
 Indices = NDArray[np.int64]
 
@@ -40,6 +41,7 @@ class Entropy:
 
 
 def _read(n: int) -> bytes:
+    require_subnormals()
     try:
         return os.urandom(n)
     except (OSError, NotImplementedError):

@@ -21,6 +21,7 @@ from ..errors import (
     checks,
 )
 from ..errors.checks import Number
+from ..numerics.subnormals import require_subnormals
 
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
@@ -221,6 +222,7 @@ def _integer_objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _floats(values: Any) -> NDArray[Any]:
+    require_subnormals()
     if isinstance(values, list | tuple):
         for kind in set(map(type, values)):
             if not issubclass(kind, float | np.float32 | np.float16):
