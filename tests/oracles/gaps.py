@@ -60,7 +60,7 @@ def _boundaries(value: float) -> tuple[Any, Any]:
     largest = Fraction(float(np.finfo(np.float64).max))
     end = largest + (largest - Fraction(math.nextafter(float(largest), 0))) / 2
     if value == np.inf:
-        return end, mpmath.inf
+        return end, math.inf
     here, above = Fraction(value), math.nextafter(value, math.inf)
     below = math.nextafter(value, -math.inf)
     return (here + Fraction(below)) / 2, end if above == np.inf else (here + Fraction(above)) / 2
