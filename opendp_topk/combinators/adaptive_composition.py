@@ -44,11 +44,12 @@ def make_adaptive_composition(
         For distances up to ``d_in``, an exact rational, rounded up once; beyond ``d_in`` it promises nothing:
 
         - MaxDivergence, ZeroConcentratedDivergence: the sum of ``d_mids``. Under Approximate the deltas add too.
-        - RangeDivergence: d_mids[0] + 2 (d_mids[1] + d_mids[2] + ...), the supremum. A later query can be chosen by
-          an earlier answer so that its loss adds at both ends; only the first one is chosen blindly. So put the
-          largest range first. The claim holds for each outcome of random numbers that the analyst may draw, which is
-          all that conversions to the other measures need; it would not survive drawing the first query at random and
-          hiding the draw, so such a measurement cannot be post-processed with ``>>``.
+        - RangeDivergence: d_mids[0] + 2 (d_mids[1] + d_mids[2] + ...). A later query can be chosen by an earlier
+          answer so that its loss adds at both ends; only the first one is chosen blindly. For two queries no smaller
+          number would do; for more that is not known here. Put the largest range first. The claim holds for each
+          outcome of random numbers that the analyst may draw, which is all that conversions to the other measures
+          need; it would not survive drawing the first query at random and hiding the draw, so such a measurement
+          cannot be post-processed with ``>>``.
 
     Raises:
         ParameterError: ``d_mids`` is empty or not a list, or ``output_measure`` has no rule.

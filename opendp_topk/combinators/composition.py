@@ -30,7 +30,7 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
     Privacy:
         The sum of the maps, an exact rational, rounded up once: epsilons add, ranges add, rhos add, and under
         ``Approximate`` deltas add too (up to 1). For ranges this holds because nothing is chosen after an answer was
-        seen; it is attained.
+        seen; the sum is attained where the members' maps are, on one pair of inputs.
 
     Raises:
         ParameterError: ``measurements`` is empty, holds something else, or has a measure without a rule.

@@ -93,9 +93,10 @@ def _eighth_of_square(a: Any) -> float:
 def make_range_to_approxDP(measurement: Measurement) -> Measurement:
     """The same measurement under ``PrivacyProfile()``, by the exact curve of a range.
 
-    delta(epsilon) = (1 - exp(-(a - epsilon) / 2))^2 / (1 - exp(-a)) for epsilon <= a, and 0 beyond. Some mechanism of
-    range a attains it at every epsilon. Of k choices whose range is known each by each, ask the constructor itself
-    for ``PrivacyProfile()``: ``make_report_noisy_top_k`` and ``make_peeled_top_k`` then account for the k steps.
+    delta(epsilon) = (1 - exp(-(a - epsilon) / 2))^2 / (1 - exp(-a)) for epsilon <= a, and 0 beyond. For every
+    epsilon some pair of laws of range a attains it there. Of k choices whose range is known each by each, ask the
+    constructor itself for ``PrivacyProfile()``: ``make_report_noisy_top_k`` and ``make_peeled_top_k`` then account
+    for the k steps.
 
     Args:
         measurement: A measurement under ``RangeDivergence()``, or under ``Approximate(RangeDivergence())``, whose

@@ -35,7 +35,7 @@ def make_gaussian(
     Args:
         input_domain: Vectors of d integers or floats. Floats need a declared size.
         input_metric: ``L2Distance()``, in units of the scores.
-        output_measure: ``ZeroConcentratedDivergence()``; no other measure has a finite map.
+        output_measure: ``ZeroConcentratedDivergence()``. Under pure and bounded-range privacy no map is finite.
         scale: The parameter sigma in units of the scores, finite, >= 0: the standard deviation, up to the
             discreteness. At 0 the scores (on the grid) are released as they are, with an infinite privacy loss.
         granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. Not for

@@ -67,7 +67,7 @@ def make_lipschitz_top_k(
         Exponential, k >= 2             min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         HalfLogistic                    min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         Laplace, Logistic               m r                  2 m r                    (m r)^2 / 2
-        CustomNoise                       min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
+        CustomNoise                     min(k, d - 1) r      min(2 k, d) r            (min(2 k, d) r)^2 / 8
         ==============================  ===================  =======================  ==========================
 
         where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in

@@ -59,8 +59,8 @@ def make_noisy_top_k_with_gaps(
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k, lowest index first
             among equal scores, and its exact gaps are released, with an infinite privacy loss.
         noise: ``Exponential()`` (the default), ``Gumbel()``, ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
-            At equal cost exponential noise has the smallest variance and the best accuracy of the five, under all
-            three measures; Laplace and logistic noise cost less only where k > floor(d / 2).
+            At one scale all five cost the same where k <= floor(d / 2), and elsewhere Laplace and logistic noise
+            cost no more than the others. No other noise has a smaller bound in the accuracy theorem than exponential.
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
 
     Returns:

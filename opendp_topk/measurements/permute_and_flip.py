@@ -1,4 +1,4 @@
-"""Permute-and-flip: one candidate, never chosen worse than by the exponential mechanism of the same pure loss."""
+"""Permute-and-flip: one candidate, by the largest score with exponential noise."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def make_report_noisy_top_k(
         - RangeDivergence: (min(2 k, d) - 1) r, the exact supremum.
         - ZeroConcentratedDivergence: rho = min(k, d - 1) r^2 / 8.
         - PrivacyProfile: the least of the curves of epsilon = min(k, d - 1) r, of that rho, and of min(k, d - 1)
-          adaptive steps of range r, which is the tightest: see proofs/spaces/curves/range_steps.tex.
+          adaptive steps of range r: see proofs/spaces/curves/range_steps.tex.
 
         Where d is unknown the bounds in d are dropped. A set with k = d costs 0. Maps to numbers are exact
         rationals, rounded up once.
