@@ -72,7 +72,7 @@ def verify_probabilities(
         output_measure,
         function=released,
         privacy_map=privacy_map,
-        parameters={"mechanism": getattr(function, "__name__", "user"), **shown},
+        parameters={"mechanism": getattr(function, "__name__", "custom"), **shown},
         distribution=law,
     )
     return verify(measurement, d_in=d_in, pairs=pairs, budget=budget, relative_error=relative_error)
