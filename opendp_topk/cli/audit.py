@@ -35,7 +35,8 @@ def claims(
     pdf: Annotated[bool, typer.Option("--pdf", help="With --html: build the proofs as PDFs, too (needs TeX).")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --html: write into a folder that is not empty.")] = False,
     budget: Annotated[
-        int, typer.Option(min=1, help="With --html: pairs of neighbours that the verifier tries for each map.")
+        int,
+        typer.Option(min=1, help="With --html: pairs of neighbours tried for each map, two or more."),
     ] = 12,
 ) -> None:
     """What every constructor claims, where it is proved, what the proof rests on, and who has signed it.
