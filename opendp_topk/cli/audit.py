@@ -8,7 +8,7 @@ import typer
 
 from .. import audit as auditing
 from .. import proof
-from ..audit.registry import claim_digest
+from ..audit.registry import claim_digest, tests_are_here
 from ..audit.signoffs import accept
 from ..errors import ProofError
 from . import html_report, show
@@ -64,7 +64,7 @@ def claims(
                 one.constructor,
                 show.status(one.status),
                 _number(len(one.foundations), "document"),
-                _number(len(one.tests), "file") if one.tests else "not here",
+                _number(len(one.tests), "file") if tests_are_here() else "not here",
                 *([_signed(one)] if signoffs else []),
             )
             for one in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..registry import Claim
+from ..registry import Claim, tests_are_here
 from ..report import NOT_TESTED, REFUTED
 from . import plots
 from .graph import graph
@@ -67,7 +67,7 @@ def _claims(material: Material, address: Address) -> Markup:
             address.proof(claim.document) if claim.document in material.documents else "none",
             status(claim.status),
             len(claim.foundations),
-            len(claim.tests),
+            len(claim.tests) if tests_are_here() else ("not here", -1),
             *(_closest(material, claim, measure.__name__) for measure in SYMBOLS),
             *([signatures(claim)] if material.signed else []),
         ]
@@ -77,6 +77,8 @@ def _claims(material: Material, address: Address) -> Markup:
         "The last columns hold the largest ratio of a loss that the verifier met to the loss that is claimed, over all "
         "arguments; a dash stands for what is not verified by enumeration."
     )
+    if not tests_are_here():
+        note += " The tests are not installed here, so it is not said which of them run a claim."
     return join(
         [
             el("p", note),
