@@ -24,7 +24,8 @@ class Claim:
     ``document`` is None where there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
     the worst of the document and of all ``foundations``. ``digest`` stands for all that a reader signs: the
     document, the code that it pins, and the same of its foundations. ``tests`` are the files that use the constructor
-    (none where the tests are not here, which :func:`tests_are_here` tells). ``signoffs`` are those of the file that was named.
+    (none where the tests are not here, which :func:`tests_are_here` tells). ``signoffs`` are those of the file that
+    was named.
     """
 
     constructor: str
