@@ -3,10 +3,11 @@
 from .blackbox import Estimate, estimate
 from .blackbox_search import Found, search
 from .foreign import verify_probabilities
-from .lemmas import Verdict, verify_lemmas
+from .lemmas import verify_lemmas
 from .registry import Claim, proofs
 from .report import Report, Witness
 from .shipped import verify_all
+from .smt import Verdict
 from .verify import verify
 
 __all__ = [

@@ -12,7 +12,7 @@ from .shipped import examples, row, table, verify_all
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify all that ships, and print the table, or write it."""
     parser = argparse.ArgumentParser(prog="python -m opendp_topk.audit", description=main.__doc__)
-    parser.add_argument("--budget", type=int, default=20, help="pairs of neighbours to try for each row")
+    parser.add_argument("--budget", type=int, default=20, help="pairs of neighbours to try for each row, two or more")
     parser.add_argument("--write", metavar="FILE", help="a Markdown file for the table")
     options = parser.parse_args(arguments)
     text = table(verify_all(options.budget, [example for example in examples() if row(example) is not None]))

@@ -7,85 +7,13 @@ has no solution in the reals, and refuted by a counterexample.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..errors import MissingExtraError
+from .smt import Lemma, Terms, Verdict, between, decide, descending, largest, least, number, solver
 
 _MOST_SCORES, _MOST_WINNERS = 4, 3
-Terms = Sequence[Any]
-
-
-@dataclass(frozen=True)
-class Lemma:
-    """A statement about numbers: wherever ``hypotheses`` hold, |``quantity``| <= ``bound``."""
-
-    name: str
-    hypotheses: tuple[Any, ...]
-    quantity: Any
-    bound: Any
-
-    @property
-    def claim(self) -> Any:
-        """|quantity| <= bound."""
-        return solver().And(-self.bound <= self.quantity, self.quantity <= self.bound)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """``status`` is "proved", "refuted" (by ``counterexample``, exact numbers by name) or "unknown" (out of time)."""
-
-    lemma: str
-    status: str
-    counterexample: Mapping[str, Fraction] | None = None
-
-
-def solver() -> Any:
-    """The module z3.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
-    try:
-        import z3
-    except ImportError:
-        z3 = None
-    if z3 is None:
-        raise MissingExtraError('the lemmas need an SMT solver: pip install "opendp_topk[audit]"')
-    return z3
-
-
-def decide(lemma: Lemma, seconds: float = 20.0) -> Verdict:
-    """Whether the lemma holds for all real numbers.
-
-    Args:
-        lemma: What to decide.
-        seconds: The time that the solver may take, > 0.
-    """
-    z3 = solver()
-    search = z3.Solver()
-    search.set("timeout", round(1000 * seconds))
-    search.add(*lemma.hypotheses, z3.Not(lemma.claim))
-    answer = search.check()
-    if answer == z3.unsat:
-        return Verdict(lemma.name, "proved")
-    if answer == z3.unknown:
-        return Verdict(lemma.name, "unknown")
-    found = search.model()
-    return Verdict(lemma.name, "refuted", {str(v): _rational(found[v]) for v in found.decls()})
-
-
-def attains(lemma: Lemma, witness: Mapping[str, int]) -> bool:
-    """Whether the numbers of ``witness`` meet the hypotheses, and the bound with equality."""
-    z3 = solver()
-    from z3.z3util import get_vars
-
-    values = [v == witness[str(v)] for v in get_vars(z3.And(*lemma.hypotheses, lemma.claim))]
-    search = z3.Solver()
-    search.add(*lemma.hypotheses, *values, z3.Or(lemma.quantity == lemma.bound, lemma.quantity == -lemma.bound))
-    return bool(search.check() == z3.sat)
 
 
 def lemmas() -> Iterator[Lemma]:
@@ -119,9 +47,9 @@ def metrics(d: int) -> Iterator[Lemma]:
     """d_R <= 2 d for LInfDistance(), and d_R <= d for its monotonic form."""
     z3 = solver()
     r, moves = z3.Real("r"), z3.Reals(" ".join(f"m{i}" for i in range(d)))
-    spread = _largest(moves) - _least(moves)
+    spread = largest(moves) - least(moves)
     yield Lemma(f"metric, l-inf, d={d}", tuple(z3.And(-r <= m, m <= r) for m in moves), spread, 2 * r)
-    directed = _largest([*moves, 0]) + _largest([*(-m for m in moves), 0])
+    directed = largest([*moves, 0]) + largest([*(-m for m in moves), 0])
     yield Lemma(f"metric, monotonic, d={d}", (directed <= r,), spread, r)
 
 
@@ -132,8 +60,8 @@ def counting(d: int) -> Iterator[Lemma]:
     up, down = (z3.Ints(" ".join(f"{name}{i}" for i in range(d))) for name in ("up", "down"))
     users = tuple(z3.And(part >= 0, part <= most) for parts, most in ((up, added), (down, removed)) for part in parts)
     moves = [a - b for a, b in zip(up, down, strict=True)]
-    directed = _largest([*moves, 0]) + _largest([*(-m for m in moves), 0])
-    size = _largest([*moves, *(-m for m in moves)])
+    directed = largest([*moves, 0]) + largest([*(-m for m in moves), 0])
+    size = largest([*moves, *(-m for m in moves)])
     yield Lemma(f"counting, add_remove, monotonic, d={d}", users, directed, added + removed)
     yield Lemma(f"counting, add_remove, d={d}", users, size, added + removed)
     replaced = (*users, added == removed)
@@ -149,14 +77,14 @@ def canonical(d: int, k: int, capped: bool, factor: Fraction = Fraction(1)) -> I
     x, moved, close = _neighbours(d)
 
     def utility(scores: Terms, chosen: Sequence[int], gamma: int) -> Any:
-        inside = _least([scores[i] for i in chosen])
+        inside = least([scores[i] for i in chosen])
         outside = [scores[i] for i in range(d) if i not in chosen] + [inside] * capped
-        return inside if gamma else -_largest(outside)
+        return inside if gamma else -largest(outside)
 
     kind = "distance" if capped else "margin"
     for gamma, (s, t) in itertools.product((0, 1), itertools.combinations(itertools.combinations(range(d), k), 2)):
         apart = [utility(y, s, gamma) - utility(y, t, gamma) for y in (x, moved)]
-        bound = _number(factor) * solver().Real("r")
+        bound = number(factor) * solver().Real("r")
         name = f"canonical, {kind}, d={d}, k={k}, gamma={gamma}, {s} and {t}"
         yield Lemma(name, close, apart[1] - apart[0], bound)
 
@@ -165,7 +93,7 @@ def convex() -> Lemma:
     """What moves by at most r at gamma = 0 and at gamma = 1 moves by at most r at every gamma in between."""
     z3 = solver()
     inside, outside, gamma, r = z3.Reals("inside outside gamma r")
-    ends = (_between(inside, r), _between(outside, r), gamma >= 0, gamma <= 1)
+    ends = (between(inside, r), between(outside, r), gamma >= 0, gamma <= 1)
     return Lemma("canonical, every gamma in [0, 1]", ends, gamma * inside + (1 - gamma) * outside, r)
 
 
@@ -181,9 +109,9 @@ def joint(d: int, k: int, factor: int | None = None) -> Iterator[Lemma]:
     def movement(chosen: Sequence[int], as_set: bool) -> Any:
         utilities = []
         for scores in (x, moved):
-            winners, best = [scores[i] for i in chosen], _descending(scores)
-            winners = _descending(winners) if as_set else winners
-            utilities.append(-_largest([best[t] - winners[t] for t in range(k)]))
+            winners, best = [scores[i] for i in chosen], descending(scores)
+            winners = descending(winners) if as_set else winners
+            utilities.append(-largest([best[t] - winners[t] for t in range(k)]))
         return utilities[1] - utilities[0]
 
     for kind, outcomes in (("ranking", itertools.permutations), ("set", itertools.combinations)):
@@ -197,44 +125,7 @@ def _neighbours(d: int) -> tuple[Terms, Terms, tuple[Any, ...]]:
     z3 = solver()
     x, moved = (z3.Reals(" ".join(f"{name}{i}" for i in range(d))) for name in ("x", "y"))
     moves, r = [b - a for a, b in zip(x, moved, strict=True)], z3.Real("r")
-    return x, moved, (r >= 0, *(_between(a - b, r) for a, b in itertools.combinations(moves, 2)))
-
-
-def _between(value: Any, bound: Any) -> Any:
-    return solver().And(-bound <= value, value <= bound)
-
-
-def _number(value: Fraction) -> Any:
-    return solver().Q(value.numerator, value.denominator)
-
-
-def _larger(a: Any, b: Any) -> Any:
-    return solver().If(a >= b, a, b)
-
-
-def _largest(terms: Terms) -> Any:
-    largest = terms[0]
-    for term in terms[1:]:
-        largest = _larger(largest, term)
-    return largest
-
-
-def _least(terms: Terms) -> Any:
-    return -_largest([-term for term in terms])
-
-
-def _descending(terms: Terms) -> list[Any]:
-    """The order statistics, by exchanges of neighbours."""
-    ordered = list(terms)
-    for last in range(len(ordered) - 1, 0, -1):
-        for i in range(last):
-            a, b = ordered[i], ordered[i + 1]
-            ordered[i], ordered[i + 1] = _larger(a, b), _least([a, b])
-    return ordered
-
-
-def _rational(value: Any) -> Fraction:
-    return Fraction(value.as_fraction() if hasattr(value, "as_fraction") else value.as_long())
+    return x, moved, (r >= 0, *(between(a - b, r) for a, b in itertools.combinations(moves, 2)))
 
 
 # Where the bounds are met: a lemma's name, and numbers that attain it.

@@ -17,6 +17,8 @@ _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 _FINEST = 2**64
 _SPREAD = 40
 _SCATTERED = 2000
+LIKELIEST = 2
+"""How many pairs, the first ones, are tried whatever the budget."""
 
 
 def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
@@ -44,12 +46,13 @@ def neighbours(
 ) -> Iterator[tuple[Vector, Vector]]:
     """Pairs of members of ``domain`` at distance at most ``d_in``, likely witnesses first.
 
-    First scores in blocks of equal ones, apart by 0 to 40 units in all, and moves to corners of the ball; then points
-    of an equidistributed sequence.
+    First, from a tie, one score against all others, and all others against it; then scores in blocks of equal ones,
+    apart by 0 to 40 units in all, and moves to corners of the ball; then points of an equidistributed sequence.
     """
     seen = set()
     streams = [itertools.chain(_structured(metric, d_in, unit, d), _scattered(metric, d_in, unit, d)) for d in sizes]
-    for scores, moves in itertools.chain.from_iterable(zip(*streams, strict=False)):
+    turns = itertools.chain.from_iterable(zip(*streams, strict=False))
+    for scores, moves in itertools.chain(_likeliest(metric, d_in, sizes[0]), turns):
         for pair in _only(domain, metric, d_in, scores, moves):
             if pair not in seen:
                 seen.add(pair)
@@ -79,6 +82,13 @@ def _only(
     pair = _members(domain, tuple(scores), tuple(moves))
     if pair is not None and pair[0] != pair[1] and within(metric, *pair, d_in):
         yield pair
+
+
+def _likeliest(metric: Metric, d_in: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
+    """From a tie, one score moved against all others, and all others against it: any choice by scores shows it."""
+    for first in (True, False):
+        for moves in _corners(metric, d_in, (first, *[not first] * (d - 1)), 1):
+            yield (Fraction(0),) * d, moves
 
 
 def _structured(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:

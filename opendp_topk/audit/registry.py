@@ -24,7 +24,8 @@ class Claim:
     ``document`` is None where there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
     the worst of the document and of all ``foundations``. ``digest`` stands for all that a reader signs: the
     document, the code that it pins, and the same of its foundations. ``tests`` are the files that use the constructor
-    (none where the tests are not installed). ``signoffs`` are those of the file that was named.
+    (none where the tests are not here, which :func:`tests_are_here` tells). ``signoffs`` are those of the file that
+    was named.
     """
 
     constructor: str
@@ -102,6 +103,11 @@ def _digest_or_nothing(document: str) -> str:
         return ""
 
 
+def tests_are_here() -> bool:
+    """Whether the tests lie beside the package, as in its repository; an installed package comes without them."""
+    return (_TESTS / "repo").is_dir()
+
+
 def tests_of(constructor: str) -> tuple[str, ...]:
     """The files of tests that name the constructor, or its partial form."""
     wanted = {constructor, constructor.replace("make_", "then_", 1)}
@@ -111,7 +117,7 @@ def tests_of(constructor: str) -> tuple[str, ...]:
 @functools.cache
 def _names_in_tests() -> list[tuple[str, frozenset[str]]]:
     found = []
-    for path in sorted(_TESTS.rglob("test_*.py")) if (_TESTS / "repo").is_dir() else []:
+    for path in sorted(_TESTS.rglob("test_*.py")) if tests_are_here() else []:
         tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         names = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in tree}
         found.append((path.relative_to(_TESTS.parent).as_posix(), frozenset(names)))

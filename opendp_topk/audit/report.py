@@ -9,6 +9,13 @@ from typing import Any
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 
+HOLDS, REFUTED, NOT_TESTED = "holds", "refuted", "not tested"
+_WORDS = {
+    HOLDS: "no pair refutes the claim",
+    REFUTED: "REFUTED",
+    NOT_TESTED: "NOT TESTED: a loss is claimed, and no pair that was tried has any",
+}
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -26,7 +33,11 @@ class Report:
     ``loss`` is the largest loss met, rounded down; ``bound`` is an upper bound of the losses between all pairs that
     were tried, rounded up; ``tightness`` is ``loss`` over the claim. Under ``Approximate(MaxDivergence())`` all of
     these are deltas at the claimed epsilon. ``pairs`` were compared, and ``skipped`` had laws too large to compute.
-    ``holds`` says that no pair refuted the claim; what was not tried may.
+    ``verdict`` is
+
+    - ``"refuted"``: the loss of a pair exceeds the claim, with certainty;
+    - ``"not tested"``: a loss is claimed and none was met, so the pairs say nothing of the claim;
+    - ``"holds"``: losses were met, or none is claimed, and no pair refutes the claim; what was not tried may.
     """
 
     parameters: Mapping[str, Any]
@@ -39,7 +50,12 @@ class Report:
     witness: Witness | None
     pairs: int
     skipped: int
-    holds: bool
+    verdict: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the verdict is ``"holds"``: the claim was tested, and is not refuted."""
+        return self.verdict == HOLDS
 
     @property
     def tightness(self) -> float | None:
@@ -62,9 +78,16 @@ class Report:
         if self.witness is not None:
             fields["witness"] = f"{self.witness.x} -> {self.witness.x_prime}"
             fields |= self.witness.where
-        fields["verdict"] = "no pair refutes the claim" if self.holds else "REFUTED"
+        fields["verdict"] = _WORDS[self.verdict]
         width = max(map(len, fields))
         return "\n".join(["Report(", *(f"    {name:<{width}} = {value}" for name, value in fields.items()), ")"])
+
+
+def verdict(loss: Any, claimed: Any) -> str:
+    """What the largest loss that was met, a lower bound, says of a claim."""
+    if loss > limit(claimed):
+        return REFUTED
+    return HOLDS if loss > 0 or limit(claimed) == 0 else NOT_TESTED
 
 
 def limit(claimed: Any) -> Any:

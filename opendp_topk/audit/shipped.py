@@ -101,7 +101,7 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
     """:func:`verify` for every shipped mechanism, measure and kind of neighbour; None where no law is declared.
 
     Args:
-        budget: The number of pairs to try for each, at most.
+        budget: The number of pairs to try for each, at most; the two likeliest always are.
         among: What to verify; all :func:`examples` by default.
 
     Raises:

@@ -11,9 +11,9 @@ from ..core.links import Measurement
 from ..errors import NotDeclaredError, ParameterError, checks
 from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
-from .neighbours import neighbours, within
+from .neighbours import LIKELIEST, neighbours, within
 from .report import Report
-from .worst_pair import Hunt, comparison
+from .worst_pair import LargestLoss, comparison
 
 _SIZES = (2, 3, 4, 5)
 
@@ -43,12 +43,13 @@ def verify(
             Merge the outcomes of a release that has infinitely many, as ``opendp_topk.audit.merged_laws`` does.
         pairs: Pairs (x, x') to try instead, which must be public. They are checked to be at distance at most
             ``d_in`` where the metric is one of scores; for other inputs, such as tables, you vouch for it.
-        budget: The number of pairs to try, at most.
+        budget: The number of pairs to try, at most; the two likeliest, or the two first of ``pairs``, always are.
         relative_error: How far a declared probability may be from the true one, in proportion; a zero is exact.
             Default: 10^-10 for laws that hold a float, 10^-25 for all others.
 
     Returns:
-        A :class:`Report`: the claim, the largest loss, their ratio, and the pair where it is met.
+        A :class:`Report`: the claim, the largest loss, their ratio, the pair where it is met, and the verdict: "holds",
+        or "not tested" where a loss is claimed and none was met.
 
     Raises:
         PrivacyViolationError: A pair refutes the map. The error's ``report`` holds it.
@@ -93,14 +94,15 @@ def verify_with(
     claimed = measurement.map(d_in)
     compare = comparison(measurement.output_measure, claimed)
     candidates = _candidates(measurement, distance) if pairs is None else _checked(pairs, measurement, distance)
-    search = Hunt(measurement, compare, law or measurement.distribution, relative_error, laws)
-    for x, x_prime in itertools.islice(candidates, budget - budget // 3 if pairs is None else budget):
-        search.meet(x, x_prime)
+    listed = max(LIKELIEST, budget - budget // 3 if pairs is None else budget)
+    met = LargestLoss(measurement, compare, law or measurement.distribution, relative_error, laws)
+    for x, x_prime in itertools.islice(candidates, listed):
+        met.add(x, x_prime)
     if pairs is None:
-        search.climb(distance, _unit(measurement, distance), budget)
-    if not search.pairs:
+        met.climb(distance, _unit(measurement, distance), budget)
+    if not met.pairs:
         raise ParameterError("no pair of neighbours has laws that can be computed: give pairs, or a smaller domain")
-    return search.report(d_in, claimed)
+    return met.report(d_in, claimed)
 
 
 def _candidates(measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:

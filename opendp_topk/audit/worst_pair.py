@@ -1,4 +1,4 @@
-"""The search for the pair of neighbours whose laws differ most."""
+"""The largest loss over pairs of neighbours, and the climb to a pair with a larger one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..spaces.domains import VectorDomain
 from ..spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from . import losses
 from .neighbours import variations
-from .report import Report, Witness, limit
+from .report import REFUTED, Report, Witness, verdict
 
 Comparison = Callable[[losses.LawPair, Any], losses.Loss]
 _WORTHWHILE = 1 + Fraction(1, 10**6)
@@ -33,7 +33,7 @@ def comparison(measure: Measure, claimed: Any) -> Comparison:
     raise ParameterError(f"output_measure {measure!r} cannot be verified: no exact comparison of laws is known for it")
 
 
-class Hunt:
+class LargestLoss:
     """The largest loss met so far, and where."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Hunt:
         self.witness: Witness | None = None
         self.pairs = self.skipped = 0
 
-    def meet(self, x: Any, x_prime: Any) -> bool:
+    def add(self, x: Any, x_prime: Any) -> bool:
         """Compare the laws of a pair; whether its loss is larger than all before."""
         try:
             both = losses.pair(self._law(x), self._law(x_prime), self.relative_error)
@@ -76,7 +76,7 @@ class Hunt:
                 if pair not in met and self.pairs + self.skipped < budget:
                     met.add(pair)
                     before = self.worst
-                    better = self.meet(*pair) and self.worst > before * _WORTHWHILE
+                    better = self.add(*pair) and self.worst > before * _WORTHWHILE
                 if better:
                     break
 
@@ -97,9 +97,9 @@ class Hunt:
             self.witness,
             self.pairs,
             self.skipped,
-            not self.worst > limit(claimed),
+            verdict(self.worst, claimed),
         )
-        if not found.holds:
+        if found.verdict == REFUTED:
             raise PrivacyViolationError(f"a pair of neighbours refutes the privacy map\n{found!r}", found)
         return found
 

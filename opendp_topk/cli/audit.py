@@ -8,7 +8,7 @@ import typer
 
 from .. import audit as auditing
 from .. import proof
-from ..audit.registry import claim_digest
+from ..audit.registry import claim_digest, tests_are_here
 from ..audit.signoffs import accept
 from ..errors import ProofError
 from . import html_report, show
@@ -35,7 +35,8 @@ def claims(
     pdf: Annotated[bool, typer.Option("--pdf", help="With --html: build the proofs as PDFs, too (needs TeX).")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --html: write into a folder that is not empty.")] = False,
     budget: Annotated[
-        int, typer.Option(min=1, help="With --html: pairs of neighbours that the verifier tries for each map.")
+        int,
+        typer.Option(min=1, help="With --html: pairs of neighbours tried for each map, two or more."),
     ] = 12,
 ) -> None:
     """What every constructor claims, where it is proved, what the proof rests on, and who has signed it.
@@ -63,7 +64,7 @@ def claims(
                 one.constructor,
                 show.status(one.status),
                 _number(len(one.foundations), "document"),
-                _number(len(one.tests), "file") if one.tests else "not here",
+                _number(len(one.tests), "file") if tests_are_here() else "not here",
                 *([_signed(one)] if signoffs else []),
             )
             for one in found

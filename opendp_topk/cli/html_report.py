@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from ..audit.html import refuted, write_report
+from ..audit.html import Material, refuted, untested, write_report
 from ..errors import ParameterError
 from ..proof.latex import tex_is_missing
 from . import show
@@ -32,12 +32,17 @@ def write(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: 
     pairs = [
         ("report", f"{folder}/index.html"),
         ("claims", f"{len(states)}, of which {bad} stale or missing"),
-        ("verified", f"{sum(one.report is not None for one in made.findings)} maps, of which {len(wrong)} refuted"),
+        ("verified", _verified(made)),
     ]
     if made.pdfs or made.unbuilt:
         pairs.append(("PDFs", f"{len(made.pdfs)}; {len(made.unbuilt)} did not build"))
     show.rows(pairs)
     return not bad and not wrong and not made.unbuilt
+
+
+def _verified(made: Material) -> str:
+    maps = sum(one.report is not None for one in made.findings)
+    return f"{maps} maps, of which {len(refuted(made))} refuted and {len(untested(made))} not tested"
 
 
 class _Bars:

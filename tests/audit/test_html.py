@@ -9,13 +9,14 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit import shipped
-from opendp_topk.audit.html import findings, refuted, report, state, write_report
+from opendp_topk.audit.html import findings, refuted, report, state, untested, write_report
 from opendp_topk.audit.html.layout import columns
 from opendp_topk.audit.html.markup import Markup, el
 from opendp_topk.audit.html.plots import ticks
@@ -214,14 +215,33 @@ def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.Mon
     (fault,) = documents["spaces/range_distance"].faults
     assert "region range_distance of spaces/metrics.py was proved at" in fault
     assert "spaces/range_distance#conversion" in " ".join(documents["measurements/selection"].faults)
-    assert documents["core/binary_search"].faults == ["region binary_search of search.py is missing"]
+    assert documents["core/binary_search"].faults == ["region binary_search of core/binary_search.py is missing"]
     assert documents[NAME].faults == []
     assert documents[NAME].status == "stale"
     pages = {p.stem: read(p.read_text(encoding="utf-8")) for p in (copy / "report").rglob("*.html")}
-    assert "metrics/range_distance: region range_distance" in pages["index"].text
-    assert "measurements/selection: the statement metrics/range_distance#conversion" in pages[FEW[0]].text
+    assert "spaces/range_distance: region range_distance" in pages["index"].text
+    assert "measurements/selection: the statement spaces/range_distance#conversion" in pages[FEW[0]].text
     assert any(one.attributes.get("class") == "edge stale" for one in pages[FEW[0]])
     assert broken_links(copy / "report") == []
+
+
+def test_a_claim_that_nothing_tested_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A release that never depends on its input, under a map that claims a loss."""
+    constant = tk.make_user_measurement(
+        *(tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance(), tk.MaxDivergence()),
+        function=lambda scores: 0,
+        privacy_map=lambda d_in: 4.0 * d_in,
+        distribution=lambda scores: {0: Fraction(1)},
+    )
+    flip = next(one for one in EXAMPLES if one.constructor == "make_permute_and_flip")
+    monkeypatch.setattr(shipped, "examples", lambda: iter([replace(flip, measurement=constant)]))
+    material = write_report(tmp_path / "report", budget=1, on=DAY)
+    assert refuted(material) == []
+    assert [one.verdict for one in untested(material)] == ["not tested"]
+    index = read((tmp_path / "report" / "index.html").read_text(encoding="utf-8"))
+    assert any(one.attributes.get("class") == "status not-tested" for one in index)
+    assert not any(one.attributes.get("class") == "status holds" for one in index)
+    assert "0 refuted, 1 not tested, 0 attained" in index.text
 
 
 def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import lemmas
+from opendp_topk.audit import lemmas, smt
 from tests.concepts.sentinels import raises_exactly
 
 needs_z3 = pytest.mark.skipif(
@@ -27,8 +27,8 @@ def test_every_lemma_is_proved_and_every_witness_attains_it() -> None:
     for family in ("canonical, distance, d=4, k=2, gamma=1", "joint, ranking, d=4, k=3", "joint, set, d=4, k=2"):
         assert any(name.startswith(family) for name in stated)
     for name, witness in lemmas.WITNESSES:
-        assert lemmas.attains(stated[name], witness), name
-        assert not lemmas.attains(stated[name], {n: 2 * v if n in ("r", "added") else v for n, v in witness.items()})
+        assert smt.attains(stated[name], witness), name
+        assert not smt.attains(stated[name], {n: 2 * v if n in ("r", "added") else v for n, v in witness.items()})
 
 
 def scores(found: Any, letter: str, d: int) -> list[Fraction]:
@@ -56,7 +56,7 @@ def spread(moves: list[Fraction]) -> Fraction:
 def test_a_joint_sensitivity_of_one_is_refuted(d: int, k: int) -> None:
     refuted = 0
     for lemma in lemmas.joint(d, k, factor=1):
-        verdict = lemmas.decide(lemma)
+        verdict = smt.decide(lemma)
         if verdict.counterexample is not None:
             x, y = (scores(verdict.counterexample, letter, d) for letter in "xy")
             outcomes = itertools.combinations if "set" in lemma.name else itertools.permutations
@@ -77,7 +77,7 @@ def test_a_joint_sensitivity_of_one_is_refuted(d: int, k: int) -> None:
 def test_a_canonical_sensitivity_of_less_than_one_is_refuted(capped: bool) -> None:
     refuted = set()
     for lemma in lemmas.canonical(3, 2, capped, factor=Fraction(99, 100)):
-        verdict = lemmas.decide(lemma)
+        verdict = smt.decide(lemma)
         if verdict.counterexample is not None:
             gamma = int("gamma=1" in lemma.name)
             x, y = (scores(verdict.counterexample, letter, 3) for letter in "xy")
@@ -94,15 +94,15 @@ def test_a_canonical_sensitivity_of_less_than_one_is_refuted(capped: bool) -> No
 @needs_z3
 def test_a_combination_beyond_the_ends_is_refuted() -> None:
     true = lemmas.convex()
-    false = lemmas.Lemma("every gamma", true.hypotheses[:2], true.quantity, true.bound)
-    assert lemmas.decide(false).status == "refuted"
+    false = smt.Lemma("every gamma", true.hypotheses[:2], true.quantity, true.bound)
+    assert smt.decide(false).status == "refuted"
 
 
 @needs_z3
 def test_time_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    z3 = lemmas.solver()
+    z3 = smt.solver()
     monkeypatch.setattr(z3.Solver, "check", lambda self: z3.unknown)
-    assert lemmas.decide(lemmas.convex()).status == "unknown"
+    assert smt.decide(lemmas.convex()).status == "unknown"
 
 
 def test_without_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,18 @@ def test_no_shipped_map_is_refuted(name: str) -> None:
         assert report.loss > 0
 
 
+@pytest.mark.parametrize("name", sorted(shipped.constructors()))
+def test_a_budget_of_one_pair_tests_every_claim_all_the_same(name: str) -> None:
+    """The two likeliest pairs are tried whatever the budget, and meet a loss."""
+    found = shipped.verify_all(budget=1, among=[e for e in EXAMPLES if e.constructor == name])
+    assert found
+    for example, report in found:
+        assert report is not None
+        assert report.pairs + report.skipped >= 2
+        assert (report.verdict, report.holds) == ("holds", True), (example, report)
+        assert report.loss > 0
+
+
 def test_every_constructor_measure_and_choice_occurs() -> None:
     package = {n for n in tk.__all__ if n.startswith("make_") and "_user_" not in n}
     made = {n for n in package if (ROOT / f"measurements/{n.removeprefix('make_')}.py").is_file()}

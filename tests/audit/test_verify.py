@@ -35,7 +35,7 @@ def refuted(measurement: tk.Measurement, **options: Any) -> Any:
     with pytest.raises(tk.PrivacyViolationError, match="refutes the privacy map") as caught:
         tk.audit.verify(measurement, **options)
     report = caught.value.report
-    assert not report.holds
+    assert (report.verdict, report.holds) == ("refuted", False)
     assert "REFUTED" in repr(report)
     assert report.loss >= report.claimed
     return report
@@ -210,6 +210,31 @@ def test_a_free_release() -> None:
     everyone = one_shot(2, PURE, release="set")
     report = tk.audit.verify(everyone)
     assert (report.claimed, report.loss, report.tightness) == (0, 0, None)
+
+
+UNMOVED = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+
+
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP, tk.Approximate(PURE)], ids=repr)
+def test_a_claim_is_not_tested_where_no_loss_is_met(measure: tk.Measure) -> None:
+    """Raising all scores alike moves no law of a selection: that pair says nothing of a map."""
+    choice = one_shot(3, PURE if isinstance(measure, tk.Approximate) else measure)
+    if isinstance(measure, tk.Approximate):
+        choice = dataclasses.replace(choice, output_measure=measure, privacy_map=lambda d_in: (0.0, 0.5))
+    report = tk.audit.verify(choice, pairs=[UNMOVED])
+    assert (report.verdict, report.holds, report.loss, report.pairs) == ("not tested", False, 0, 1)
+    assert "NOT TESTED" in repr(report)
+
+
+def test_a_claim_of_no_loss_holds_where_none_is_met() -> None:
+    assert tk.audit.verify(one_shot(3, PURE, k=3, release="set"), pairs=[UNMOVED]).verdict == "holds"
+
+
+def test_the_two_likeliest_pairs_are_tried_whatever_the_budget() -> None:
+    report = tk.audit.verify(one_shot(None, PURE), budget=1)
+    assert (report.pairs, report.verdict) == (2, "holds")
+    two = [UNMOVED, ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((0.0, 0.0, 0.0), (0.0, 1.0, 1.0))]
+    assert tk.audit.verify(one_shot(3, PURE), pairs=two, budget=1).pairs == 2
 
 
 def test_laws_that_are_too_large_are_skipped() -> None:

@@ -52,14 +52,14 @@ def test_the_report_is_written_and_summed_up(command: Command, tmp_path: Path, m
     result = command("audit", "--html", folder, "--budget", 2)
     assert (result.code, result.err) == (0, "")
     assert result.field("report") == f"{folder}/index.html"
-    assert result.field("verified") == f"{len(few)} maps, of which 0 refuted"
+    assert result.field("verified") == f"{len(few)} maps, of which 0 refuted and 0 not tested"
     assert (folder / "index.html").is_file()
     command("audit", "--html", folder).complains(2, "not empty", "--force")
     wrong = [replace(few[0], measurement=replace(few[0].measurement, privacy_map=lambda d_in: 0.25 * d_in))]
     monkeypatch.setattr(shipped, "examples", lambda: iter(wrong))
     refuted = command("audit", "--html", folder, "--budget", 2, "--force")
     assert refuted.code == 1
-    assert refuted.field("verified") == "1 maps, of which 1 refuted"
+    assert refuted.field("verified") == "1 maps, of which 1 refuted and 0 not tested"
 
 
 def test_options_of_the_report_need_the_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

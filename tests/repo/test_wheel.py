@@ -42,6 +42,32 @@ def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: P
     assert Path(module).is_relative_to(installed)
 
 
+REPORT = """
+import sys
+from pathlib import Path
+from opendp_topk.audit import proofs, shipped
+from opendp_topk.audit.html import write_report
+from opendp_topk.audit.registry import tests_are_here
+shipped.examples = lambda: iter([])
+write_report(sys.argv[1])
+print(tests_are_here(), {claim.tests for claim in proofs()})
+"""
+
+
+def test_the_report_of_an_installed_package_says_that_the_tests_are_not_there(installed: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    command = [sys.executable, "-c", REPORT, str(tmp_path / "report")]
+    found = subprocess.run(command, cwd=installed, env=environment, check=True, capture_output=True, text=True)
+    assert found.stdout.split() == ["False", "{()}"]
+    index = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    listed = index.partition('id="of-claims"')[2].partition("</table>")[0]
+    assert listed.count(">not here<") == listed.count('scope="row"') > 20
+    assert "The tests are not installed here" in index
+    page = (tmp_path / "report" / "claims" / "make_laplace.html").read_text(encoding="utf-8")
+    assert "The tests are not installed here." in page
+    assert "No test names it" not in page
+
+
 def test_the_wheel_ships_every_document_and_the_typing_marker(installed: Path) -> None:
     shipped = installed / "opendp_topk" / "proof" / "documents"
     for source in (ROOT / "proofs").rglob("*"):

@@ -1,5 +1,6 @@
 """The claims, their proofs and the verifier's findings as pages for a browser."""
 
-from .report import refuted, write_report
+from .page import Material
+from .report import refuted, untested, write_report
 
-__all__ = ["refuted", "write_report"]
+__all__ = ["Material", "refuted", "untested", "write_report"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from ..registry import Claim
+from ..registry import Claim, tests_are_here
 from .code import listing
 from .graph import graph
 from .markup import Markup, el, join, table
@@ -131,6 +131,8 @@ def _grounds(claim: Claim, document: Document, material: Material, address: Addr
 
 
 def _tests(claim: Claim) -> Markup:
-    if not claim.tests:
+    if not tests_are_here():
         return el("p", "The tests are not installed here.")
+    if not claim.tests:
+        return el("p", "No test names it.")
     return el("ul", *(el("li", el("code", one)) for one in claim.tests))

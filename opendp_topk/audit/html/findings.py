@@ -55,17 +55,15 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """``holds``, ``refuted`` or ``no law``."""
-        if self.report is None:
-            return "no law"
-        return "holds" if self.report.holds else "refuted"
+        """That of the report, or ``no law``."""
+        return "no law" if self.report is None else self.report.verdict
 
 
 def findings(budget: int, progress: Callable[[int, int], None]) -> list[Finding]:
     """Every shipped mechanism, measure and kind of neighbour, with plots for one kind of neighbour each.
 
     Args:
-        budget: The number of pairs to try for each row, at most.
+        budget: The number of pairs to try for each row, at most; the two likeliest always are.
         progress: Called with the number of rows that are done, and of all.
     """
     examples = list(shipped.examples())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..registry import Claim
+from ..registry import Claim, tests_are_here
+from ..report import NOT_TESTED, REFUTED
 from . import plots
 from .graph import graph
 from .markup import Markup, breakable, el, join, table
@@ -33,13 +34,14 @@ def index(material: Material) -> str:
 def _summary(material: Material, address: Address) -> Markup:
     states = [claim.status for claim in material.claims]
     checked = [one for one in material.findings if one.report is not None]
-    refuted = sum(one.verdict == "refuted" for one in checked)
+    refuted, untested = (sum(one.verdict == word for one in checked) for word in (REFUTED, NOT_TESTED))
     attained = sum(one.report.tightness is not None and one.report.tightness > 0.9995 for one in checked if one.report)
     tiles = [
         (str(len(states)), "claims: " + ", ".join(f"{states.count(word)} {word}" for word in sorted(set(states)))),
         (str(len(material.documents)), f"proofs with {sum(len(one.statements) for one in material.documents.values())} "
          "labelled statements"),
-        (str(len(checked)), f"maps held against exact laws: {refuted} refuted, {attained} attained to 0.05 %"),
+        (str(len(checked)), f"maps held against exact laws: {refuted} refuted, {untested} not tested, "
+         f"{attained} attained to 0.05 %"),
     ]  # fmt: skip
     if material.signed:
         signed = sum(bool(claim.accepted_by) for claim in material.claims)
@@ -65,7 +67,7 @@ def _claims(material: Material, address: Address) -> Markup:
             address.proof(claim.document) if claim.document in material.documents else "none",
             status(claim.status),
             len(claim.foundations),
-            len(claim.tests),
+            len(claim.tests) if tests_are_here() else ("not here", -1),
             *(_closest(material, claim, measure.__name__) for measure in SYMBOLS),
             *([signatures(claim)] if material.signed else []),
         ]
@@ -75,6 +77,8 @@ def _claims(material: Material, address: Address) -> Markup:
         "The last columns hold the largest ratio of a loss that the verifier met to the loss that is claimed, over all "
         "arguments; a dash stands for what is not verified by enumeration."
     )
+    if not tests_are_here():
+        note += " The tests are not installed here, so it is not said which of them run a claim."
     return join(
         [
             el("p", note),
@@ -106,14 +110,15 @@ def _verification(material: Material, address: Address) -> list[Markup]:
     note = (
         "Each row compares exact output distributions on made-up pairs of neighbours, with a proven error, at scale "
         f"1: at most {count(material.budget, 'pair')} a row, two thirds of them from a list of likely ones, the rest "
-        "varied from the worst. A map is refuted only where a loss exceeds it with certainty. A ratio of 1 says that "
+        "varied from the worst; the two likeliest are always tried. A map is refuted only where a loss exceeds it with "
+        "certainty, and not tested where no loss was met. A ratio of 1 says that "
         "the claim is attained; a smaller one, that no pair that was tried attains it. Below, dots on the line are "
         "claims that are attained, and a dot above it would be a claim that is false."
     )
     panels = [
         plots.scatter(measure.__name__, symbol, [one for one in material.findings if one.measure == measure.__name__])
         for measure, symbol in SYMBOLS.items()
-        if any(one.measure == measure.__name__ and one.report for one in material.findings)
+        if any(one.measure == measure.__name__ and plots.has_place(one) for one in material.findings)
     ]
     return [
         el("p", note),

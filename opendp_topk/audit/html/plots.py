@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from ..report import REFUTED
 from .findings import Finding, Point
 from .markup import Markup, el
 
@@ -64,11 +65,14 @@ def ticks(top: float) -> list[float]:
     return [round(n * step, 12) for n in range(math.floor(top / step * (1 + 1e-9)) + 1)]
 
 
+def has_place(one: Finding) -> bool:
+    """Whether a row has a place on logarithmic axes: a claim and a finite loss above 0."""
+    return one.report is not None and 0 < one.report.loss < math.inf and one.report.claimed > 0
+
+
 def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
     """One dot a row, the claim to the right and the largest loss upward; on the diagonal the claim is attained."""
-    shown = [
-        one for one in found if one.report is not None and 0 < one.report.loss < math.inf and one.report.claimed > 0
-    ]
+    shown = [one for one in found if has_place(one)]
     values = [value for one in shown if one.report for value in (one.report.loss, one.report.claimed)]
     low, high = (f(math.log10(v(values))) for f, v in ((math.floor, min), (math.ceil, max)))
     high = max(high, low + 1)
@@ -88,9 +92,9 @@ def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
         assert one.report is not None
         words = f"{one.example.constructor} {one.case}: claimed {one.report.claimed:.4g}, met {one.report.loss:.4g}"
         cx, cy = _LEFT + place(one.report.claimed), base - place(one.report.loss)
-        kind = "dot" if one.report.holds else "dot bad"
+        kind = "dot bad" if one.verdict == REFUTED else "dot"
         made.append(el("circle", el("title", words), cx=f"{cx:.1f}", cy=f"{cy:.1f}", r=4, class_=kind))
-    worst = sum(one.report is not None and not one.report.holds for one in shown)
+    worst = sum(one.verdict == REFUTED for one in shown)
     drawn = el(
         "svg",
         *made,

@@ -13,6 +13,7 @@ from pathlib import Path
 from ...errors import ParameterError, ProofError, TableError, checks
 from ...proof import latex
 from ..registry import proofs
+from ..report import NOT_TESTED, REFUTED
 from .claim import claim_page
 from .document import document_page
 from .findings import Finding, findings
@@ -41,7 +42,8 @@ def write_report(
         signoffs: A file of sign-offs.
         pdf: Also build the documents as PDFs, where TeX is installed. The pages hold their LaTeX in any case.
         force: Write into a folder that is not empty: files of the report are replaced, others left as they are.
-        budget: The number of pairs of neighbours that the verifier tries for each row, at most.
+        budget: The number of pairs of neighbours that the verifier tries for each row, at most; the two likeliest are
+            tried whatever it is.
         on: The date that the pages bear; today's by default. All else depends on what is installed alone.
         progress: Called with what is going on, how many parts of it are done, and of how many.
 
@@ -100,7 +102,12 @@ def pages(material: Material) -> dict[str, str]:
 
 def refuted(material: Material) -> list[Finding]:
     """The rows whose claim a pair of neighbours refutes."""
-    return [one for one in material.findings if one.verdict == "refuted"]
+    return [one for one in material.findings if one.verdict == REFUTED]
+
+
+def untested(material: Material) -> list[Finding]:
+    """The rows whose claim no pair of neighbours has tested."""
+    return [one for one in material.findings if one.verdict == NOT_TESTED]
 
 
 def _wait(building: dict[str, Future[Path]], progress: Progress) -> dict[str, str]:
