@@ -1,8 +1,8 @@
 """Tests of samples against an exact law, with odds that are fixed for the whole suite, and what they can tell.
 
-Pearson's statistic sees errors that are spread over many cells. An error of the best cell alone is seen soonest by the
-deviation of that cell: of the arcsine of the root of its frequency, whose standard deviation is 1 / (2 sqrt(n)) whatever
-the cell's probability.
+Pearson's statistic sees errors that are spread over many cells. An error of the best cell alone is seen soonest by
+the deviation of that cell: of the arcsine of the root of its frequency, whose standard deviation is 1 / (2 sqrt(n))
+whatever the cell's probability.
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ def smallest_error(n: int, p: Any, odds: float = ODDS) -> float:
     if not arc < here < mpmath.pi / 2 - arc:
         return float(mpmath.inf)
     return float(max(mpmath.sin(here + arc) ** 2 / p - 1, 1 - mpmath.sin(here - arc) ** 2 / p))
+
+
+def enough(p: Any, error: float = LARGEST_ERROR) -> int:
+    """How many samples detect a relative error of a cell of probability ``p``, up or down."""
+    below, here, above = (mpmath.asin(mpmath.sqrt(p * (1 + step))) for step in (-error, 0, error))
+    return int((_quantile(ODDS) / min(above - here, here - below)) ** 2) + 1
 
 
 def tilted(law: Law, error: float = LARGEST_ERROR) -> dict[Hashable, Any]:
