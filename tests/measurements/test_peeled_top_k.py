@@ -78,6 +78,7 @@ def test_releases_follow_the_law(mechanism: str) -> None:
     assert_follows(counts, oracle(mechanism, weights, 2))
 
 
+@pytest.mark.slow
 def test_samples_tell_peeling_from_one_shot_selection() -> None:
     measurement = build(3, tk.MaxDivergence(), k=2, scale=1, mechanism="permute_and_flip")
     counts = Counter(tuple(measurement([0, 0, -1]).tolist()) for _ in range(20_000))

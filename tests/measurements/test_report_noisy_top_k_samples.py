@@ -45,6 +45,7 @@ def _samples(measurement: tk.Measurement, scores: Any, n: int = SAMPLES) -> Coun
     return Counter(tuple(measurement(values).tolist()) for _ in range(n))
 
 
+@pytest.mark.quick(measure="MaxDivergence()", release="ranking", optimize="max")
 @every_measure
 @pytest.mark.parametrize("release", ["ranking", "set"])
 @pytest.mark.parametrize("optimize", ["max", "min"])
@@ -54,6 +55,7 @@ def test_releases_follow_the_exact_law(measure: Any, release: str, optimize: str
     assert_follows(_samples(measurement, INTEGERS), _law(measure, INTEGERS, 2, 1.5, **options))
 
 
+@pytest.mark.quick(measure="RangeDivergence()", k=1)
 @every_measure
 @pytest.mark.parametrize("k", [1, 3])
 def test_float_releases_follow_the_exact_law(measure: Any, k: int) -> None:

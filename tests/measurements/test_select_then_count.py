@@ -136,6 +136,7 @@ def neighbours(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
     return sorted((ups | downs) if metric == UP else set(itertools.product((-1, 0, 1), repeat=d)))
 
 
+@pytest.mark.quick(metric="LInfDistance(monotonic=True)")
 @pytest.mark.parametrize("release", ["ranking", "set"])
 @pytest.mark.parametrize("metric", [UP, BOTH], ids=repr)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
@@ -259,6 +260,7 @@ def test_without_noise_the_winners_and_their_scores_are_exact() -> None:
     assert build(k=1, scale=0, count_scale=0)([2**70, 3]).counts.tolist() == [2**70]
 
 
+@pytest.mark.quick(measure="MaxDivergence()", release="ranking")
 @pytest.mark.parametrize("release", ["ranking", "set"])
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_winners_and_errors_follow_the_joint_law(measure: tk.Measure, release: str) -> None:

@@ -278,6 +278,7 @@ def test_near_ties_are_decided_by_as_many_digits_as_it_takes(name: str, bits: in
     assert most >= bits
 
 
+@pytest.mark.quick(spread=30)
 @pytest.mark.parametrize("name", ["AsymmetricLaplace", "Gapped"])
 @pytest.mark.parametrize("spread", [0, 3, 30])
 def test_blocks_are_raced_as_the_noise_demands(name: str, spread: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,6 +298,7 @@ def _sets(name: str, scores: tuple[int, ...], k: int, scale: Fraction) -> dict[A
     return law
 
 
+@pytest.mark.quick(k=1)
 @every_noise
 @pytest.mark.parametrize(("scores", "k"), [((2, 0, 3), 1), ((2, 0, 3, 1), 2), ((2, 0, 3, 1, 4, 1), 3)])
 def test_sets_follow_the_exact_law(name: str, scores: tuple[int, ...], k: int) -> None:
@@ -306,6 +308,7 @@ def test_sets_follow_the_exact_law(name: str, scores: tuple[int, ...], k: int) -
     assert_follows(counts, _sets(name, scores, k, scale))
 
 
+@pytest.mark.quick(optimize="max", scores="(2, 0, 3)")
 @pytest.mark.parametrize("scores", [(2, 0, 3), (2, 0, 3, 1), (1, 1, 0, 2, 1, 3)])
 @pytest.mark.parametrize("optimize", ["max", "min"])
 def test_rankings_follow_the_exact_law(scores: tuple[int, ...], optimize: str) -> None:
@@ -319,6 +322,7 @@ def test_rankings_follow_the_exact_law(scores: tuple[int, ...], optimize: str) -
 # What it costs.
 
 
+@pytest.mark.quick(name="Lomax", scale=1)
 @every_noise
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 3)])
 def test_no_neighbour_exceeds_the_map_of_sets(name: str, scale: Fraction) -> None:
@@ -349,6 +353,7 @@ def test_no_neighbour_exceeds_the_map_of_rankings() -> None:
                     assert realised(measure, before, after) <= claimed * (1 + 1e-10), (measure, x, y)
 
 
+@pytest.mark.slow
 def test_the_lipschitz_condition_is_not_enough_for_rankings() -> None:
     """Gapped noise, g = 6, r = 1/2: the middle one of s = (-g, 0, 1) is raised by r; the planted map is 2 r = 1."""
     x, y = (Fraction(-6), Fraction(0), Fraction(1)), (Fraction(-6), Fraction(1, 2), Fraction(1))

@@ -16,7 +16,7 @@ from tests.concepts.specimens import Specimen, check_specimen
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
-TIERS = {line.split(":")[0] for line in SETTINGS["markers"]}
+TIERS = {line.split(":")[0] for line in SETTINGS["markers"] if not line.startswith("quick(")}
 TRIED = MECHANISMS | COMBINATIONS
 CONSTRUCTORS = [name for name in tk.__all__ if name.startswith("make_")]
 

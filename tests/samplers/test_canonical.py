@@ -60,6 +60,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick(exponential=False, k=2)
 @pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize(("scores", "k", "gamma", "loss"), CASES)
@@ -247,6 +248,7 @@ def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fractio
         assert exact - Fraction(1, 2**1000) <= Fraction(bound) <= 0
 
 
+@pytest.mark.quick(exponential=False, k=20)
 @pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ def all_ceilings(d: int, k: int) -> Iterator[tuple[int, ...]]:
 SHAPES = [(d, k) for d in range(1, 9) for k in range(1, d + 1)]
 
 
+@pytest.mark.quick(d=(1, 2, 3, 4, 5, 6, 7))
 @pytest.mark.parametrize(("d", "k"), SHAPES)
 def test_counts_equal_enumeration_under_all_ceilings(d: int, k: int) -> None:
     """Ties among scores are ceilings that are equal, or jump: all of them are here."""
