@@ -106,6 +106,7 @@ def test_the_rows_are_those_of_the_verifier(roots: dict[str, Element]) -> None:
         assert "→" in cells[8]
 
 
+@pytest.mark.slow
 def test_plots_show_claims_that_no_loss_exceeds(few: None) -> None:
     for one in findings.findings(6, lambda done, total: None):
         expected = () if one.example.measurement.input_metric == tk.LInfDistance() else findings.STRETCHES
@@ -216,7 +217,7 @@ def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.Mon
     (fault,) = documents["spaces/range_distance"].faults
     assert "region range_distance of spaces/metrics.py was proved at" in fault
     assert "spaces/range_distance#conversion" in " ".join(documents["measurements/selection"].faults)
-    assert documents["core/binary_search"].faults == ["region binary_search of search.py is missing"]
+    assert documents["core/binary_search"].faults == ["region binary_search of core/binary_search.py is missing"]
     assert documents[NAME].faults == []
     assert documents[NAME].status == "stale"
     pages = {p.stem: read(p.read_text(encoding="utf-8")) for p in (copy / "report").rglob("*.html")}
@@ -242,6 +243,7 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert sum(one.attributes.get("class") == "dot bad" for one in index) == 1
 
 
+@pytest.mark.slow
 def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bare = [replace(one, measurement=replace(one.measurement, exact_distribution=None)) for one in EXAMPLES[-1:]]
     monkeypatch.setattr(shipped, "examples", lambda: iter(bare))

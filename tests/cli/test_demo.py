@@ -107,6 +107,7 @@ def test_the_candidates_cover_the_standard_library() -> None:
         assert {name for name in sys.stdlib_module_names if not name.startswith("_")} <= set(listed)
 
 
+@pytest.mark.slow
 def test_the_demo_plans_releases_and_explains(command: Command, rows: list[tuple[str, str]]) -> None:
     result = command("demo")
     assert (result.code, result.err) == (0, "")

@@ -101,6 +101,7 @@ def test_bad_questions(command: Command) -> None:
     command("proofs", "core/chaining", "--out", "x").complains(2, "add --pdf")
 
 
+@pytest.mark.slow
 def test_a_pdf_without_tex_says_what_to_install(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

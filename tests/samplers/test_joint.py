@@ -54,6 +54,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), CASES)
@@ -61,6 +62,7 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, 
     assert_follows(draws(4000, scores, k, scale, ordered), oracle.law(scores, k, scale, ordered))
 
 
+@pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_smallest_scores_first(ordered: bool) -> None:
@@ -178,6 +180,7 @@ def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, 
     assert draws(20, values, 2, scale, ordered) == Counter({expected: 20})
 
 
+@pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
@@ -185,6 +188,7 @@ def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
     assert_follows(draws(4000, scores, 2, Fraction(1), ordered), oracle.law([1, 0, 3, 2], 2, Fraction(1), ordered))
 
 
+@pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_scale_beyond_all_scores_makes_outputs_uniform(ordered: bool) -> None:

@@ -40,6 +40,7 @@ def _random(*seed: Any) -> random.Random:
     return random.Random(zlib.crc32(repr(seed).encode()))
 
 
+@pytest.mark.quick(name=("Exponential", "Laplace"))
 @every_noise
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
 def test_winners_are_the_sort_of_the_noisy_scores(name: str, make: Callable[[random.Random], Case]) -> None:
@@ -97,6 +98,7 @@ def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeyp
     assert caught.value.__context__ is None
 
 
+@pytest.mark.slow
 def test_repetition_is_noticed_at_the_default_precision() -> None:
     streams = Streams(3, twins={1: 0})
     with pytest.raises(EntropyError, match="repeats itself"):
