@@ -79,6 +79,7 @@ def test_the_stated_confidence_is_needed() -> None:
     assert over > 0
 
 
+@pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize(("measure", "share"), [(PURE, 0.9), (RANGE, 0.9), (ZCDP, 0.75), (APPROXIMATE, 0.9)])
 def test_many_samples_come_near_the_true_loss(measure: tk.Measure, share: float) -> None:
     law, delta = LAWS["three"], 0.02 if measure == APPROXIMATE else 0.0

@@ -22,6 +22,7 @@ def test_the_list_holds_every_claim(command: Command) -> None:
     assert "signed by" not in result.out
 
 
+@pytest.mark.slow
 def test_a_proof_is_signed_once_and_shown(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "signoffs.toml"
     arguments = "audit", "accept", "make_report_noisy_top_k", "--by", "R. E. Viewer", "--file", file

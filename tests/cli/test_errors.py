@@ -145,6 +145,7 @@ def test_help_and_version() -> None:
     assert "Usage: opendp-topk" in bare.out + bare.err
 
 
+@pytest.mark.slow
 def test_the_installed_script_is_the_same_command() -> None:
     script = Path(sys.executable).with_name("opendp-topk")
     if not script.exists():

@@ -48,7 +48,7 @@ def enclosed(
     assert low - slack <= expected <= high + slack, (noise, scores, k, tau, gamma, loss, sure, reach)
 
 
-@pytest.mark.quick(gamma="1/3")
+@pytest.mark.quick(gamma="1/3", loss="margin")
 @pytest.mark.parametrize("loss", ["margin", "distance"])
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
 @pytest.mark.parametrize("noise", NOISES, ids=repr)

@@ -60,6 +60,7 @@ def test_the_law_of_small_instances_lies_within(noise: Any) -> None:
     assert checked > 100
 
 
+@pytest.mark.quick(release="set", noise=("Gumbel()", "Logistic()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("release", ["set", "ranking"])
 def test_events_by_name(noise: Any, release: str) -> None:
@@ -86,6 +87,7 @@ def test_the_ranks_of_the_events() -> None:
             assert 1 <= sure <= k <= reach <= k + 7
 
 
+@pytest.mark.quick(shape="powers")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("shape", ["uniform", "powers"])
 def test_many_candidates_against_another_integral(noise: Any, shape: str) -> None:

@@ -47,6 +47,7 @@ def test_law_is_the_integral_over_the_last_winner(noise: Noise, scores: list[Fra
         agree(law(noise, scores, k), quadrature.rankings(noise.name, scores, k))
 
 
+@pytest.mark.quick(noise="Exponential()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_the_quadrature_is_right_where_laws_have_closed_forms(noise: Noise) -> None:
     agree(law(noise, VECTORS[0], 2), quadrature.rankings(noise.name, VECTORS[0], 2))
@@ -76,6 +77,7 @@ def test_three_winners_extend_two(noise: Noise) -> None:
         agree({y[:3]: p for y, p in four.items()}, three)
 
 
+@pytest.mark.quick(noise="Laplace()")
 @pytest.mark.parametrize("noise", [Laplace(), Logistic()], ids=repr)
 def test_symmetric_noise_ranks_backwards_alike(noise: Noise) -> None:
     scores = [0, 2, Fraction(1, 3), -1]

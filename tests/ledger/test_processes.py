@@ -74,6 +74,7 @@ def test_a_full_disk_releases_nothing_and_the_ledger_goes_on_after_it(tmp_path: 
     assert found["released"] < found["after"] <= found["released"] + 2
 
 
+@pytest.mark.quick(mode=292)
 @pytest.mark.parametrize("mode", [0o444, 0o666])
 def test_a_file_or_a_folder_that_may_not_be_written_releases_nothing(mode: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -88,7 +88,7 @@ def assert_bounded(build: Callable[..., tk.Measurement], law: Law, d: int, scale
     return share
 
 
-@pytest.mark.quick(d=(2, 3, 4))
+@pytest.mark.quick(d=(2, 3))
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
 @pytest.mark.parametrize("loss", ["margin", "distance"])
 @pytest.mark.parametrize(("d", "k"), CHOICES)

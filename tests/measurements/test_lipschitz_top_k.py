@@ -68,7 +68,7 @@ def steps(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
     return [move for move in moves if max(0, *move) + max(0, *(-m for m in move)) == 1]
 
 
-@pytest.mark.quick(metric="LInfDistance(monotonic=True)")
+@pytest.mark.quick(metric="LInfDistance(monotonic=True)", noise=("Gumbel()", "Laplace()"))
 @every_noise
 @pytest.mark.parametrize("metric", [tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True)], ids=repr)
 def test_no_neighbour_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:
@@ -80,7 +80,7 @@ def test_no_neighbour_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:
                     assert_bounded(noise, x, y, 1, k, Fraction(1), metric)
 
 
-@pytest.mark.quick(d=4)
+@pytest.mark.quick(d=4, k=2)
 @every_noise
 @pytest.mark.parametrize(
     ("d", "k", "scale"),
@@ -213,7 +213,7 @@ def test_releases_follow_the_exact_law(noise: Noise, optimize: str) -> None:
     assert all(abs(number(declared[outcome]) - p) < 1e-12 for outcome, p in expected.items())
 
 
-@pytest.mark.quick(noise=("Gumbel()", "Exponential()", "HalfLogistic()"))
+@pytest.mark.quick(noise=("Gumbel()", "Exponential()"))
 @every_noise
 @pytest.mark.parametrize("release", ["ranking", "set"])
 def test_obligations_of_every_measurement(noise: Noise, release: str) -> None:

@@ -75,7 +75,7 @@ def assert_bounded(noise: Noise, x: Any, move: Any, k: int, scale: Fraction, met
         assert found <= claimed + 4 * ERROR * (1 + claimed), (measure, x, move)
 
 
-@pytest.mark.quick(metric="RangeDistance()")
+@pytest.mark.quick(metric="RangeDistance()", noise=("Exponential()", "Laplace()"))
 @every_noise
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 def test_no_density_ratio_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:

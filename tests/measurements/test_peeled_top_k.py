@@ -69,6 +69,7 @@ def test_the_law_is_a_chain_of_choices(mechanism: str, optimize: str) -> None:
                 assert all(abs(found[y] - p) <= p * mpmath.mpf("1e-30") for y, p in expected.items())
 
 
+@pytest.mark.quick(mechanism="exponential")
 @every_mechanism
 def test_releases_follow_the_law(mechanism: str) -> None:
     scores = np.array([2, 0, 3, 1])
@@ -149,6 +150,7 @@ def test_peeled_exponential_is_one_shot_gumbel(k: int) -> None:
                 assert all(abs(chain[outcome] - p) <= p * mpmath.mpf("1e-40") for outcome, p in law.items())
 
 
+@pytest.mark.quick(mechanism="exponential")
 @every_mechanism
 def test_no_neighbour_exceeds_the_map(mechanism: str) -> None:
     for d, scale, stride in ((2, Fraction(1), 1), (3, Fraction(1, 2), 1), (4, Fraction(2), 11)):

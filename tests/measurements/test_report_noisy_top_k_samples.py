@@ -55,7 +55,7 @@ def test_releases_follow_the_exact_law(measure: Any, release: str, optimize: str
     assert_follows(_samples(measurement, INTEGERS), _law(measure, INTEGERS, 2, 1.5, **options))
 
 
-@pytest.mark.quick(measure="RangeDivergence()", k=1)
+@pytest.mark.slow
 @every_measure
 @pytest.mark.parametrize("k", [1, 3])
 def test_float_releases_follow_the_exact_law(measure: Any, k: int) -> None:
@@ -63,6 +63,7 @@ def test_float_releases_follow_the_exact_law(measure: Any, k: int) -> None:
     assert_follows(_samples(measurement, FLOATS), _law(measure, FLOATS, k, Fraction(2, 3)))
 
 
+@pytest.mark.slow
 def test_samples_tell_a_wrong_law() -> None:
     """The power of the tests above: half the scale, the other noise, or a small shift is found out."""
     measure = tk.MaxDivergence()

@@ -114,8 +114,13 @@ def unordered(u: mpq, precision: int) -> Interval:
     return upper + 1, lower
 
 
-REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"quantile": normal, "survival": normal_tail}, tk.ParameterError, 'condition="lipschitz"'),
+REFUSED: list[Any] = [
+    pytest.param(
+        {"quantile": normal, "survival": normal_tail},
+        tk.ParameterError,
+        'condition="lipschitz"',
+        marks=pytest.mark.slow,
+    ),
     ({"quantile": normal, "survival": normal_tail, "condition": "lipschitz"}, tk.ParameterError, '"lipschitz"'),
     ({"quantile": lomax, "survival": lomax_tail}, tk.ParameterError, 'must meet condition="class_a"'),
     (dict(zip(("quantile", "survival"), faster(1 + mpq(1, 2**30)), strict=True)), tk.ParameterError, '"lipschitz"'),
@@ -298,7 +303,7 @@ def _sets(name: str, scores: tuple[int, ...], k: int, scale: Fraction) -> dict[A
     return law
 
 
-@pytest.mark.quick(k=1)
+@pytest.mark.quick(k=1, name="Lomax")
 @every_noise
 @pytest.mark.parametrize(("scores", "k"), [((2, 0, 3), 1), ((2, 0, 3, 1), 2), ((2, 0, 3, 1, 4, 1), 3)])
 def test_sets_follow_the_exact_law(name: str, scores: tuple[int, ...], k: int) -> None:
@@ -342,6 +347,7 @@ def _rankings(name: str, scores: tuple[int, ...]) -> dict[Any, Any]:
     return quadrature.rankings(name, [score - min(scores) for score in scores], 2, digits=6)
 
 
+@pytest.mark.slow
 def test_no_neighbour_exceeds_the_map_of_rankings() -> None:
     for d, x in ((2, (0, -1)), (3, (0, -1, -2)), (4, (0, 0, -1, -3))):
         for move in itertools.product((0, 1), repeat=d) if d < 4 else ((0, 1, 1, 0), (1, 0, 0, 1)):

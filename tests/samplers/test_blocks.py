@@ -55,7 +55,7 @@ def huge(rng: random.Random) -> list[Any]:
     return [2**70 + rng.randrange(200) for _ in range(D)]
 
 
-@pytest.mark.quick(name="Gumbel", k=(1, 10))
+@pytest.mark.quick(name="Gumbel", k=1)
 @pytest.mark.parametrize("k", [1, 10, 700])
 @pytest.mark.parametrize(
     "make", [zipf, uniform, constant, outlier, two_levels, rare_high, huge], ids=lambda make: make.__name__
@@ -105,7 +105,7 @@ SHAPES: dict[str, list[float]] = {
 }
 
 
-@pytest.mark.quick(k=1)
+@pytest.mark.quick(k=1, name="Exponential")
 @pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [1, 2])

@@ -54,7 +54,7 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(ordered=True)
+@pytest.mark.quick(ordered=True, k=2)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), CASES)
@@ -70,7 +70,7 @@ def test_smallest_scores_first(ordered: bool) -> None:
     assert_follows(found, oracle.law([0, -3, -1, -2], 2, Fraction(1), ordered))
 
 
-@pytest.mark.quick(scale=1)
+@pytest.mark.quick(scale=1, ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(6), Fraction(50)])
