@@ -97,10 +97,11 @@ def test_releases_follow_the_law() -> None:
     found = build(scale=scale)(x)
     assert found.shape == (n,)
     law = discrete.pooled(discrete.masses("laplace", scale), -15, 15)
-    assert_follows(discrete.counted((found - x).tolist(), -15, 15), law)
+    assert_follows(discrete.counted((found - x).tolist(), -15, 15), law, detects=0.2)
     assert_follows(
         discrete.counted((found - x)[::2].tolist(), -12, 12),
         discrete.pooled(discrete.masses("laplace", scale), -12, 12),
+        detects=0.28,
     )
 
 
@@ -110,7 +111,7 @@ def test_releases_of_floats_follow_the_law_on_the_grid() -> None:
     steps = [Fraction(value) / step - 1 for value in found.tolist()]
     assert all(value.denominator == 1 for value in steps)
     law = discrete.pooled(discrete.masses("laplace", scale / step), -20, 20)
-    assert_follows(discrete.counted(map(int, steps), -20, 20), law)
+    assert_follows(discrete.counted(map(int, steps), -20, 20), law, detects=0.43)
 
 
 def test_coordinates_are_independent() -> None:

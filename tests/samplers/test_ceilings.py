@@ -102,7 +102,7 @@ def test_frequencies_are_uniform(ordered: bool) -> None:
     limits, entropy = [2, 3, 5, 5], Streams(7)
     found = Counter(tuple(ceilings.draw(limits, ordered, entropy).tolist()) for _ in range(4000))
     under = [s for s in oracle.outputs(5, 4, ordered) if all(r < n for r, n in zip(s, limits, strict=True))]
-    assert_follows(found, dict.fromkeys(under, Fraction(1, len(under))))
+    assert_follows(found, dict.fromkeys(under, Fraction(1, len(under))), detects=1.3)
 
 
 def test_large_draws_keep_their_promises() -> None:

@@ -59,7 +59,7 @@ CASES = [
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), CASES)
 def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
-    assert_follows(draws(4000, scores, k, scale, ordered), oracle.law(scores, k, scale, ordered))
+    assert_follows(draws(4000, scores, k, scale, ordered), oracle.law(scores, k, scale, ordered), detects=1.5)
 
 
 @pytest.mark.quick(ordered=True)
@@ -67,7 +67,7 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_smallest_scores_first(ordered: bool) -> None:
     found = draws(4000, [0, 3, 1, 2], 2, Fraction(1), ordered, sign=-1)
-    assert_follows(found, oracle.law([0, -3, -1, -2], 2, Fraction(1), ordered))
+    assert_follows(found, oracle.law([0, -3, -1, -2], 2, Fraction(1), ordered), detects=0.3)
 
 
 @pytest.mark.quick(scale=1, ordered=True)
@@ -80,7 +80,7 @@ def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bo
     found: Counter[Fraction] = Counter()
     for output, times in draws(2500, scores, 8, scale, ordered).items():
         found[oracle.loss(scores, output, ordered)] += times
-    assert_follows(found, oracle.level_law(scores, 8, scale, ordered))
+    assert_follows(found, oracle.level_law(scores, 8, scale, ordered), detects=0.88)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
