@@ -185,7 +185,9 @@ def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
     scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
-    assert_follows(draws(4000, scores, 2, Fraction(1), ordered), oracle.law([1, 0, 3, 2], 2, Fraction(1), ordered))
+    assert_follows(
+        draws(4000, scores, 2, Fraction(1), ordered), oracle.law([1, 0, 3, 2], 2, Fraction(1), ordered), detects=0.3
+    )
 
 
 @pytest.mark.quick(ordered=True)
@@ -194,7 +196,7 @@ def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
 def test_a_scale_beyond_all_scores_makes_outputs_uniform(ordered: bool) -> None:
     found = draws(4000, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), ordered)
     n = 20 if ordered else 10
-    assert_follows(found, dict.fromkeys(oracle.outputs(5, 2, ordered), Fraction(1, n)))
+    assert_follows(found, dict.fromkeys(oracle.outputs(5, 2, ordered), Fraction(1, n)), detects=1.1)
 
 
 def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
