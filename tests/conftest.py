@@ -1,6 +1,8 @@
-"""What all tests share: small spaces, and measurements whose laws can be computed by hand."""
+"""What all tests share: small spaces, and how the instances of a test are shared out among the tiers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -20,3 +22,19 @@ def counts() -> Space:
 def floats() -> Space:
     """Vectors of floats."""
     return VectorDomain(AtomDomain(float)), LInfDistance()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow."""
+    for item in items:
+        for mark in item.iter_markers("quick"):
+            given = item.callspec.params  # type: ignore[attr-defined]
+            if not all(_among(given[name], values) for name, values in mark.kwargs.items()):
+                item.add_marker(pytest.mark.slow)
+
+
+def _among(value: Any, values: Any) -> bool:
+    """Whether a parameter is one of ``values``, or is shown as one of them."""
+    listed = values if isinstance(values, tuple) else (values,)
+    return str(getattr(value, "__name__", value)) in map(str, listed)

@@ -58,6 +58,7 @@ LAWS = {
 }
 
 
+@pytest.mark.quick(name="same")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP, APPROXIMATE])
 @pytest.mark.parametrize("name", LAWS)
 def test_bounds_stay_below_the_true_loss_in_a_hundred_runs(name: str, measure: tk.Measure) -> None:
@@ -78,6 +79,7 @@ def test_the_stated_confidence_is_needed() -> None:
     assert over > 0
 
 
+@pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize(("measure", "share"), [(PURE, 0.9), (RANGE, 0.9), (ZCDP, 0.75), (APPROXIMATE, 0.9)])
 def test_many_samples_come_near_the_true_loss(measure: tk.Measure, share: float) -> None:
     law, delta = LAWS["three"], 0.02 if measure == APPROXIMATE else 0.0
@@ -93,6 +95,7 @@ def test_the_order_of_the_inputs_does_not_matter_for_finding_a_loss(measure: tk.
         assert estimate(biased(law, 3), *pair, samples=4000, measure=measure).lower > 0.4
 
 
+@pytest.mark.slow
 def test_permute_and_flip_under_the_cost_of_the_exponential_mechanism_is_flagged() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
     honest = space >> tk.then_permute_and_flip(ZCDP, scale=1)

@@ -38,6 +38,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP])
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str, measure: tk.Measure) -> None:

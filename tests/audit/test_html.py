@@ -107,6 +107,7 @@ def test_the_rows_are_those_of_the_verifier(roots: dict[str, Element]) -> None:
         assert "→" in cells[8]
 
 
+@pytest.mark.slow
 def test_plots_show_claims_that_no_loss_exceeds(few: None) -> None:
     for one in findings.findings(6, lambda done, total: None):
         expected = () if one.example.measurement.input_metric == tk.LInfDistance() else findings.STRETCHES
@@ -137,6 +138,7 @@ def test_elements_escape_what_is_not_markup() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_report_depends_on_nothing_but_its_inputs(folder: Path, tmp_path: Path, few: None) -> None:
     write_report(tmp_path, signoffs=folder.parent / "signoffs.toml", budget=6, on=DAY)
     for path in sorted(folder.rglob("*.*")):
@@ -146,6 +148,7 @@ def test_the_report_depends_on_nothing_but_its_inputs(folder: Path, tmp_path: Pa
 # Readable offline and by all.
 
 
+@pytest.mark.slow
 def test_links_lead_to_files_of_the_report(folder: Path, tmp_path: Path) -> None:
     assert broken_links(folder) == []
     shutil.copytree(folder, tmp_path / "copy")
@@ -205,6 +208,7 @@ def spoil(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "findings", lambda budget, progress: [])
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
@@ -244,6 +248,7 @@ def test_a_claim_that_nothing_tested_is_shown_as_such(monkeypatch: pytest.Monkey
     assert "0 refuted, 1 not tested, 0 attained" in index.text
 
 
+@pytest.mark.slow
 def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     true = EXAMPLES[0]
     false = replace(
@@ -259,6 +264,7 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert sum(one.attributes.get("class") == "dot bad" for one in index) == 1
 
 
+@pytest.mark.slow
 def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bare = [replace(one, measurement=replace(one.measurement, exact_distribution=None)) for one in EXAMPLES[-1:]]
     monkeypatch.setattr(shipped, "examples", lambda: iter(bare))
@@ -269,6 +275,7 @@ def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatc
 # Where it is written.
 
 
+@pytest.mark.slow
 def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "findings", lambda budget, progress: [])
     (tmp_path / "mine.txt").write_text("mine")
@@ -286,6 +293,7 @@ def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatc
         write_report(tmp_path / "other", budget=0)
 
 
+@pytest.mark.slow
 def test_pdfs_are_linked_and_failures_said(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(name: str, folder: str) -> Path:
         if name == NAME:
@@ -363,6 +371,7 @@ document.title = JSON.stringify({script: document.documentElement.dataset.script
 </script>"""
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 500])
 def test_it_renders_and_its_script_works(folder: Path, tmp_path: Path, width: int) -> None:
     page = tmp_path / "probed.html"
@@ -382,6 +391,7 @@ def test_it_renders_and_its_script_works(folder: Path, tmp_path: Path, width: in
         assert name in dom.text
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("name", [f"claims/{FEW[0]}.html", "documents/core-chaining.html"])
 @pytest.mark.parametrize("width", [1280, 500])
 def test_a_page_fits_its_window(folder: Path, tmp_path: Path, name: str, width: int) -> None:
@@ -395,6 +405,7 @@ def test_a_page_fits_its_window(folder: Path, tmp_path: Path, name: str, width: 
     assert dom.all("title")[0].text == "ready0"
 
 
+@pytest.mark.browser
 def test_a_picture_of_it_is_not_blank(folder: Path, tmp_path: Path) -> None:
     blank = tmp_path / "blank.html"
     blank.write_text("<!DOCTYPE html><title>blank</title>")

@@ -43,6 +43,7 @@ def alarms(monkeypatch: pytest.MonkeyPatch, measurement: tk.Measurement, pairs: 
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: repr(case[1]))
 def test_no_mechanism_of_this_library_is_accused(monkeypatch: pytest.MonkeyPatch, case: Any) -> None:
     space, partial, pairs = case

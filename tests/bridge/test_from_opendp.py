@@ -217,6 +217,7 @@ MECHANISMS: dict[str, Any] = {
 }
 
 
+@pytest.mark.quick(T="int")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize(
     "measure",

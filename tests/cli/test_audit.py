@@ -22,6 +22,7 @@ def test_the_list_holds_every_claim(command: Command) -> None:
     assert "signed by" not in result.out
 
 
+@pytest.mark.slow
 def test_a_proof_is_signed_once_and_shown(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "signoffs.toml"
     arguments = "audit", "accept", "make_report_noisy_top_k", "--by", "R. E. Viewer", "--file", file
@@ -36,6 +37,7 @@ def test_a_proof_is_signed_once_and_shown(command: Command, tmp_path: Path) -> N
     command(*arguments).complains(2, "as it stands already")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_signed(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "signoffs.toml"
     command("audit", "accept", "make_nothing", "--by", "Ada", "--file", file).complains(2, "NAME must be one of")
@@ -45,6 +47,7 @@ def test_what_cannot_be_signed(command: Command, tmp_path: Path) -> None:
     command("audit", "--signoffs", tmp_path / "none.toml").complains(1, "sign-offs")
 
 
+@pytest.mark.slow
 def test_the_report_is_written_and_summed_up(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = [one for one in shipped.examples() if one.constructor == "make_permute_and_flip"]
     monkeypatch.setattr(shipped, "examples", lambda: iter(few))
@@ -68,6 +71,7 @@ def test_options_of_the_report_need_the_report(command: Command, monkeypatch: py
     assert command("audit", "--html", "x", "--budget", 0).code == 2
 
 
+@pytest.mark.slow
 def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped, "examples", lambda: iter([]))
     monkeypatch.setattr("opendp_topk.cli.html_report.tex_is_missing", lambda: "install it")

@@ -33,6 +33,7 @@ def _rows(result: Result) -> dict[str, list[str]]:
     return {name: rest.replace("< ", "<").replace("> ", ">").split() for name, rest in rows}
 
 
+@pytest.mark.quick(release="ranking", k=1)
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value: float, release: str, k: int) -> None:
     asked = "plan", "--k", k, "--candidates", 900, f"--{target}", value, "--release", release, "--users", 2
@@ -98,6 +99,7 @@ def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[An
     return dict(measurement.distribution([*COUNTS, 0]))
 
 
+@pytest.mark.quick(release="ranking", k=1, target="epsilon")
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_probability_of_the_exact_release_is_that_of_the_law(
     command: Command, proxy: Path, target: str, value: float, release: str, k: int
@@ -180,6 +182,7 @@ def test_a_bad_proxy_is_one_line(command: Command, proxy: Path, tmp_path: Path) 
     command(*asked, "--candidates", 10**8, "--proxy", proxy).complains(2, "leave it out")
 
 
+@pytest.mark.quick(environment="{}")
 @pytest.mark.parametrize(
     "environment", [{}, {"COLUMNS": "200"}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "40"}], ids=str
 )

@@ -86,6 +86,7 @@ def test_no_source_is_an_error_of_ours(tmp_path: Path) -> None:
         stdlib.import_rows(tmp_path)
 
 
+@pytest.mark.slow
 def test_real_modules_against_a_plain_walk(rows: list[tuple[str, str]]) -> None:
     root = Path(sysconfig.get_paths()["stdlib"])
     for name in ("argparse", "subprocess", "typing", "asyncio/events", "email/message", "json/__init__"):
@@ -106,6 +107,7 @@ def test_the_candidates_cover_the_standard_library() -> None:
         assert {name for name in sys.stdlib_module_names if not name.startswith("_")} <= set(listed)
 
 
+@pytest.mark.slow
 def test_the_demo_plans_releases_and_explains(command: Command, rows: list[tuple[str, str]]) -> None:
     result = command("demo")
     assert (result.code, result.err) == (0, "")

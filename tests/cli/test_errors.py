@@ -94,6 +94,7 @@ def test_a_reader_that_stops_reading_is_no_traceback(library: Library) -> None:
     assert SECRET not in done.stderr
 
 
+@pytest.mark.quick(hidden="typer")
 @pytest.mark.parametrize(
     ("hidden", "arguments", "extra"),
     [("typer", ("--version",), "cli"), ("rich", ("--help",), "cli"), ("polars", ("demo",), "cli")],
@@ -127,6 +128,7 @@ def test_a_table_without_polars(command: Command, library: Library, monkeypatch:
     command(*library.release(*EXACT)).complains(1, "polars", 'pip install "opendp_topk[tables]"')
 
 
+@pytest.mark.slow
 def test_help_and_version() -> None:
     assert spawn("--version").out.split()[0] == "opendp-topk"
     assert spawn("--version").code == 0
@@ -143,6 +145,7 @@ def test_help_and_version() -> None:
     assert "Usage: opendp-topk" in bare.out + bare.err
 
 
+@pytest.mark.slow
 def test_the_installed_script_is_the_same_command() -> None:
     script = Path(sys.executable).with_name("opendp-topk")
     if not script.exists():

@@ -116,6 +116,7 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
         assert account.spent() == 0.5
 
 
+@pytest.mark.slow
 def test_the_whole_story_in_processes_of_their_own(library: Library) -> None:
     file = library.folder / "own.sqlite"
     assert spawn("ledger", file, "--rho", 0.5).code == 0

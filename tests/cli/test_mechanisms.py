@@ -26,6 +26,7 @@ def test_names_are_distinct_and_defaults_exist() -> None:
     assert {"report_noisy_top_k", "canonical"} <= set(NAMES)
 
 
+@pytest.mark.quick(target="epsilon")
 @pytest.mark.parametrize("target", ["epsilon", "rho"])
 @pytest.mark.parametrize(("row", "release"), ROWS, ids=lambda part: getattr(part, "name", part))
 def test_every_mechanism_plans_and_releases(

@@ -50,6 +50,7 @@ def test_the_list_holds_every_constructor_and_document(command: Command, monkeyp
     assert result.err == ""
 
 
+@pytest.mark.quick(name="core/chaining")
 @pytest.mark.parametrize("name", ["core/chaining", "proofs/core/chaining.tex", "core/chaining.tex"])
 def test_one_document(command: Command, name: str) -> None:
     result = command("proofs", name)
@@ -61,6 +62,7 @@ def test_one_document(command: Command, name: str) -> None:
     assert result.code == (0 if result.field("status") == "current" else 1)
 
 
+@pytest.mark.slow
 def test_a_constructor_stands_for_its_document(command: Command) -> None:
     for name in ("make_user_measurement", "user_measurement"):
         result = command("proofs", name)
@@ -90,6 +92,7 @@ def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, stag
     command("proofs", "make_report_noisy_top_k").complains(1, "proofs/measurements/report_noisy_top_k.tex is missing")
 
 
+@pytest.mark.slow
 def test_bad_questions(command: Command) -> None:
     for name in ("nonsense", "../README", "make_nothing", ""):
         command("proofs", name).complains(2, "one of the constructors or documents that opendp-topk proofs lists")
@@ -98,6 +101,7 @@ def test_bad_questions(command: Command) -> None:
     command("proofs", "core/chaining", "--out", "x").complains(2, "add --pdf")
 
 
+@pytest.mark.slow
 def test_a_pdf_without_tex_says_what_to_install(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +113,7 @@ def test_a_pdf_without_tex_says_what_to_install(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.tex
 def test_a_pdf_is_built_where_it_was_asked_for(command: Command, tmp_path: Path) -> None:
     if tex_is_missing():
         pytest.skip(tex_is_missing())

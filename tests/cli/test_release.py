@@ -161,6 +161,7 @@ def test_markup_and_control_characters_are_printed_as_they_are(command: Command,
     assert sorted(record_of(command(*arguments, "--out", "-").out)["items"]) == sorted(items)
 
 
+@pytest.mark.slow
 def test_a_process_prints_plain_text_in_any_encoding(library: Library) -> None:
     for environment in ({}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "25"}, {"COLUMNS": "1000"}, {"TERM": "dumb"}):
         shown = spawn(*library.release(*EXACT, k=4), **environment)

@@ -40,6 +40,7 @@ def _on_a_terminal(stream: str, arguments: tuple[object, ...], **environment: st
     return seen.decode("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="this system has no pseudo-terminals")
 def test_colours_and_progress_are_for_terminals(library: Library) -> None:
     listed = "proofs", "core/user"

@@ -70,6 +70,7 @@ def test_obligations(measure: tk.Measure) -> None:
     )
 
 
+@pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("metric", [ADD, REPLACE], ids=repr)
 def test_the_map_holds_on_all_neighbours_and_is_attained(metric: tk.UserDistance, measure: tk.Measure) -> None:

@@ -48,6 +48,7 @@ def enclosed(
     assert low - slack <= expected <= high + slack, (noise, scores, k, tau, gamma, loss, sure, reach)
 
 
+@pytest.mark.quick(gamma="1/3", loss="margin")
 @pytest.mark.parametrize("loss", ["margin", "distance"])
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
@@ -86,6 +87,7 @@ def by_classes(scores: np.ndarray, k: int, scale: float, gamma: float) -> list[f
     return [float(part / (weights.sum() + best)) for part in right]
 
 
+@pytest.mark.quick(d=3000)
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(("d", "k", "scale"), [(3000, 40, 60.0), (8000, 600, 0.2), (5000, 300, 2.0)])
 def test_many_candidates_against_sums_over_all_classes(d: int, k: int, scale: float, gamma: float) -> None:

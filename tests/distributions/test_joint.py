@@ -103,6 +103,7 @@ def test_the_accuracy_bound_holds_in_the_exact_law(ordered: bool) -> None:
             assert missed > 0 or alpha < 0.5
 
 
+@pytest.mark.quick(ordered=False)
 @pytest.mark.parametrize("ordered", [True, False])
 def test_success_is_enclosed(ordered: bool) -> None:
     """All events on small vectors, with many ties and with none, integers and floats, largest and smallest first."""
@@ -126,6 +127,7 @@ def test_success_is_enclosed(ordered: bool) -> None:
             assert (found[0] > 1 - 1e-10) == (exact > 1 - 1e-10)
 
 
+@pytest.mark.quick(scale=4, ordered=True)
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(4), Fraction(100), Fraction(10**9)])
 def test_success_among_many_candidates(scale: Fraction, ordered: bool) -> None:

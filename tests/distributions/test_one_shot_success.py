@@ -43,6 +43,7 @@ def instances(count: int, seed: int) -> Any:
         yield scores, k, Fraction(int(generator.integers(1, 9)), 3), int(generator.choice([-1, 1]))
 
 
+@pytest.mark.quick(noise=("Gumbel()", "Exponential()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_the_law_of_small_instances_lies_within(noise: Any) -> None:
     """Every pair (sure, reach), with ties among the scores."""
@@ -59,6 +60,7 @@ def test_the_law_of_small_instances_lies_within(noise: Any) -> None:
     assert checked > 100
 
 
+@pytest.mark.quick(release="set", noise=("Gumbel()", "Logistic()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("release", ["set", "ranking"])
 def test_events_by_name(noise: Any, release: str) -> None:
@@ -85,6 +87,7 @@ def test_the_ranks_of_the_events() -> None:
             assert 1 <= sure <= k <= reach <= k + 7
 
 
+@pytest.mark.quick(shape="powers")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("shape", ["uniform", "powers"])
 def test_many_candidates_against_another_integral(noise: Any, shape: str) -> None:
@@ -98,6 +101,7 @@ def test_many_candidates_against_another_integral(noise: Any, shape: str) -> Non
     assert abs(expected - found.lower) < 1e-8 * expected + found.upper - found.lower
 
 
+@pytest.mark.quick(k=5)
 @pytest.mark.parametrize(("k", "sure", "reach"), [(5, 1, 7), (10, 2, 14), (10, 10, 11), (12, 3, 12)])
 def test_counts_of_the_middle_against_another_integral(k: int, sure: int, reach: int) -> None:
     scores = 30 / np.arange(1, 301) ** 0.5 + np.linspace(0, 1, 300)[::-1]
@@ -118,6 +122,7 @@ def test_a_crowd_of_equal_scores(noise: Any) -> None:
     assert lipschitz(noise, 4, 1).success_probability(np.zeros(1000, dtype=np.int64)) == (1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_a_million_candidates() -> None:
     scores = (1e6 / np.arange(1, 10**6 + 1)).astype(np.int64)
     for noise, event in zip(NOISES, itertools.cycle(EVENTS), strict=False):

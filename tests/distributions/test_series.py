@@ -39,6 +39,7 @@ def agree(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
             assert abs(found[outcome] - p) <= p * mpmath.mpf("1e-30"), outcome
 
 
+@pytest.mark.quick(noise="HalfLogistic()")
 @every_noise
 @pytest.mark.parametrize("scores", VECTORS, ids=str)
 def test_law_is_the_integral_over_the_last_winner(noise: Noise, scores: list[Fraction]) -> None:
@@ -46,6 +47,7 @@ def test_law_is_the_integral_over_the_last_winner(noise: Noise, scores: list[Fra
         agree(law(noise, scores, k), quadrature.rankings(noise.name, scores, k))
 
 
+@pytest.mark.quick(noise="Exponential()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_the_quadrature_is_right_where_laws_have_closed_forms(noise: Noise) -> None:
     agree(law(noise, VECTORS[0], 2), quadrature.rankings(noise.name, VECTORS[0], 2))
@@ -64,6 +66,7 @@ def test_two_candidates_in_closed_form(gap: Fraction) -> None:
             agree(law(noise, [gap, 0], 1), expected)
 
 
+@pytest.mark.quick(noise="HalfLogistic()")
 @every_noise
 def test_three_winners_extend_two(noise: Noise) -> None:
     scores = [0, 2, Fraction(1, 3), -1]
@@ -74,6 +77,7 @@ def test_three_winners_extend_two(noise: Noise) -> None:
         agree({y[:3]: p for y, p in four.items()}, three)
 
 
+@pytest.mark.quick(noise="Laplace()")
 @pytest.mark.parametrize("noise", [Laplace(), Logistic()], ids=repr)
 def test_symmetric_noise_ranks_backwards_alike(noise: Noise) -> None:
     scores = [0, 2, Fraction(1, 3), -1]
@@ -96,6 +100,7 @@ def test_sets_add_up_their_orders(noise: Noise) -> None:
         agree(sets, {(i, j): ranked[i, j] + ranked[j, i] for i, j in ((0, 1), (0, 2), (1, 2))})
 
 
+@pytest.mark.quick(noise="HalfLogistic()")
 @every_noise
 def test_small_probabilities_keep_their_digits(noise: Noise) -> None:
     """Far below: the odds of the last to come first, against quadrature with as many digits as they need."""
@@ -119,6 +124,7 @@ def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
         series.ranking(noise, [Fraction(0)] * 9, 5)
 
 
+@pytest.mark.quick(k=1)
 @every_noise
 @pytest.mark.parametrize("alpha", [0.5, Fraction(1, 20)])
 @pytest.mark.parametrize("k", [1, 2])

@@ -13,6 +13,7 @@ from .needed import needed
 from .selection import EPSILON, PAIRS, PURE, ZCDP, diffprivlib_selection, true_cost
 
 mechanisms = needed("diffprivlib.mechanisms")
+pytestmark = pytest.mark.foreign
 SPACE = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
 INFINITE = float("inf")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from .test_processes import run
 
 
@@ -12,6 +14,7 @@ def test_a_child_goes_on_when_its_parent_has_closed_the_ledger(tmp_path: Path) -
     assert found == [0, 7, 7.0]
 
 
+@pytest.mark.slow
 def test_forks_between_the_debits_of_threads(tmp_path: Path) -> None:
     ((codes, released, debits, spent),) = run("threads_and_forks", tmp_path, 20, module="families")
     assert codes == [0] * 20
@@ -19,6 +22,7 @@ def test_forks_between_the_debits_of_threads(tmp_path: Path) -> None:
     assert debits == spent == released + 60
 
 
+@pytest.mark.slow
 def test_eight_processes_make_the_same_file(tmp_path: Path) -> None:
     ((found, left),) = run("births", tmp_path, 10, module="families")
     assert found == [[[0] * 8, 40.0]] * 10

@@ -56,6 +56,7 @@ def moves(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
 SHAPES = [(d, k) for d in (2, 3, 4, 5) for k in (1, 2, 3) if k < d]
 
 
+@pytest.mark.quick(d=(2, 3), gamma=("0", "1/2", "1"))
 @pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
 @pytest.mark.parametrize(("d", "k"), SHAPES)

@@ -88,6 +88,7 @@ def assert_bounded(build: Callable[..., tk.Measurement], law: Law, d: int, scale
     return share
 
 
+@pytest.mark.quick(d=(2, 3))
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
 @pytest.mark.parametrize("loss", ["margin", "distance"])
 @pytest.mark.parametrize(("d", "k"), CHOICES)
@@ -132,6 +133,7 @@ def test_single_choices(d: int) -> None:
             assert assert_bounded(build, choice, d, scale) > 0.8 or d == 1
 
 
+@pytest.mark.quick(d=(1, 2, 3))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @every_shape
 def test_one_shot(d: int, k: int, noise: Any) -> None:
@@ -147,6 +149,7 @@ def test_one_shot(d: int, k: int, noise: Any) -> None:
             assert share > 0.3 or (release == "set" and k == d) or d == 1
 
 
+@pytest.mark.quick(d=(1, 2, 3, 4))
 @pytest.mark.parametrize("release", ["ranking", "set"])
 @every_shape
 def test_select_then_count(d: int, k: int, release: str) -> None:

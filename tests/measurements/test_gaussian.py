@@ -77,8 +77,8 @@ def test_releases_follow_the_law() -> None:
     found = build(scale=scale)(x)
     assert found.shape == (n,)
     law = discrete.pooled(discrete.masses("gaussian", scale), -9, 9)
-    assert_follows(discrete.counted((found - x).tolist(), -9, 9), law)
-    assert_follows(discrete.counted((found - x)[::2].tolist(), -9, 9), law)
+    assert_follows(discrete.counted((found - x).tolist(), -9, 9), law, detects=0.23)
+    assert_follows(discrete.counted((found - x)[::2].tolist(), -9, 9), law, detects=0.32)
 
 
 def test_releases_of_floats_follow_the_law_on_the_grid() -> None:
@@ -87,7 +87,7 @@ def test_releases_of_floats_follow_the_law_on_the_grid() -> None:
     steps = [Fraction(value) / step - 1 for value in found.tolist()]
     assert all(value.denominator == 1 for value in steps)
     law = discrete.pooled(discrete.masses("gaussian", scale / step), -12, 12)
-    assert_follows(discrete.counted(map(int, steps), -12, 12), law)
+    assert_follows(discrete.counted(map(int, steps), -12, 12), law, detects=0.49)
 
 
 def test_without_noise_the_scores_are_released() -> None:

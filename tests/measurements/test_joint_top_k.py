@@ -52,6 +52,7 @@ def moves(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
 SHAPES = [(d, k) for d in (1, 2, 3, 4, 5) for k in (1, 2, 3) if k <= d]
 
 
+@pytest.mark.quick(d=(1, 2, 3), scale="3/2")
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("scale", [Fraction(3, 2), Fraction(1, 5)])
 @pytest.mark.parametrize(("d", "k"), SHAPES)
@@ -88,6 +89,7 @@ def test_the_range_of_2_r_is_attained_by_monotone_neighbours(r: Fraction, releas
         assert within(found, claimed)
 
 
+@pytest.mark.quick(release="set")
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_pure_loss_of_2_r_is_approached_by_monotone_neighbours(release: str) -> None:
     """Many candidates at 0 and one far above: what falls has nearly all of the weight, what rises is unlikely."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit import proofs as registry
+from opendp_topk.audit.registry import Claim
 from opendp_topk.proof import form
 from opendp_topk.proof import status as proof
 
@@ -68,9 +70,15 @@ def test_samplers_and_distributions_are_pinned(source: str) -> None:
     assert source in {pinned for pinned, _ in PINNED}
 
 
+@functools.cache
+def claims() -> list[Claim]:
+    """The registry, read once."""
+    return registry()
+
+
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_public_constructor_is_proved(name: str) -> None:
-    (row,) = [row for row in registry() if row.constructor == name]
+    (row,) = [row for row in claims() if row.constructor == name]
     module = Path(inspect.getfile(inspect.unwrap(getattr(tk, name)))).relative_to(PACKAGE).as_posix()
     assert row.document is not None
     assert module in {pin.source for pin in proof.pins(row.document)}
@@ -240,6 +248,7 @@ def require_tex() -> None:
         pytest.skip(missing)
 
 
+@pytest.mark.tex
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_document_builds(name: str, tmp_path: Path) -> None:
     require_tex()
@@ -248,12 +257,14 @@ def test_document_builds(name: str, tmp_path: Path) -> None:
     assert pdf.read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.tex
 def test_building_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_tex()
     assert form.main(["spaces/range_distance", "--pdf", str(tmp_path)]) == 0
     assert str(tmp_path / "spaces-range_distance.pdf") in capsys.readouterr().out
 
 
+@pytest.mark.tex
 @pytest.mark.parametrize(
     ("fault", "report"),
     [
@@ -272,6 +283,7 @@ def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
     assert not (copy / "spaces-range_distance.pdf").exists()
 
 
+@pytest.mark.tex
 def test_any_code_can_be_listed(copy: Path) -> None:
     """Underscores, TeX's special characters, and letters in and beyond the table of preamble.sty."""
     require_tex()

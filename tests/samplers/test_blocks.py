@@ -55,6 +55,7 @@ def huge(rng: random.Random) -> list[Any]:
     return [2**70 + rng.randrange(200) for _ in range(D)]
 
 
+@pytest.mark.quick(name="Gumbel", k=1)
 @pytest.mark.parametrize("k", [1, 10, 700])
 @pytest.mark.parametrize(
     "make", [zipf, uniform, constant, outlier, two_levels, rare_high, huge], ids=lambda make: make.__name__
@@ -104,6 +105,7 @@ SHAPES: dict[str, list[float]] = {
 }
 
 
+@pytest.mark.quick(k=1, name="Exponential")
 @pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [1, 2])
@@ -124,6 +126,7 @@ def test_small_blocks_give_the_sort_of_what_was_drawn(
     assert branches[shape] > 0, "the input does not reach the branch that it is named after"
 
 
+@pytest.mark.quick(name="Exponential", shape="deep skip")
 @pytest.mark.parametrize(("name", "k"), [("Gumbel", 1), ("Exponential", 2)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_small_blocks_follow_the_exact_law(name: str, shape: str, k: int, small_blocks: int) -> None:
@@ -138,9 +141,9 @@ def test_small_blocks_follow_the_exact_law(name: str, shape: str, k: int, small_
         winners = race.top_k(values, Fraction(1), noise, k, sign=1, ordered=True).tolist()
         counts[tuple(classes[i] for i in winners)] += 1
         positions[winners[0]] += 1
-    assert_follows(counts, law)
+    assert_follows(counts, law, detects=0.37)
     first: Counter[Any] = Counter()
     for outcome, p in law.items():
         first[outcome[0]] += p
     sizes = Counter(classes)
-    assert_follows(positions, {i: first[c] / sizes[c] for i, c in enumerate(classes)})
+    assert_follows(positions, {i: first[c] / sizes[c] for i, c in enumerate(classes)}, detects=0.67)

@@ -29,6 +29,7 @@ def all_ceilings(d: int, k: int) -> Iterator[tuple[int, ...]]:
 SHAPES = [(d, k) for d in range(1, 9) for k in range(1, d + 1)]
 
 
+@pytest.mark.quick(d=(1, 2, 3, 4, 5, 6, 7))
 @pytest.mark.parametrize(("d", "k"), SHAPES)
 def test_counts_equal_enumeration_under_all_ceilings(d: int, k: int) -> None:
     """Ties among scores are ceilings that are equal, or jump: all of them are here."""
@@ -101,7 +102,7 @@ def test_frequencies_are_uniform(ordered: bool) -> None:
     limits, entropy = [2, 3, 5, 5], Streams(7)
     found = Counter(tuple(ceilings.draw(limits, ordered, entropy).tolist()) for _ in range(4000))
     under = [s for s in oracle.outputs(5, 4, ordered) if all(r < n for r, n in zip(s, limits, strict=True))]
-    assert_follows(found, dict.fromkeys(under, Fraction(1, len(under))))
+    assert_follows(found, dict.fromkeys(under, Fraction(1, len(under))), detects=1.3)
 
 
 def test_large_draws_keep_their_promises() -> None:

@@ -55,6 +55,7 @@ def _random(*seed: Any) -> random.Random:
     return random.Random(zlib.crc32(repr(seed).encode()))
 
 
+@pytest.mark.quick(name="Laplace")
 @every_noise
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
 def test_gaps_are_those_of_the_noisy_scores(name: str, make: Callable[[random.Random], Case]) -> None:
@@ -126,6 +127,7 @@ def test_a_lead_half_way_between_floats_is_decided_by_digits_that_differ_late(bi
         assert streams.read[0] > bits
 
 
+@pytest.mark.quick(levels=5)
 @pytest.mark.parametrize("levels", [5, None])
 def test_a_gap_that_stays_half_way_for_ever_is_an_error(levels: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if levels is not None:
@@ -159,6 +161,7 @@ def test_integers_with_more_digits_than_any_precision(name: str) -> None:
         _check(name, Case([base, base + 1, base, base + 3], Fraction(2)), 3, 1, seed)
 
 
+@pytest.mark.quick(k=1, name="Laplace")
 @pytest.mark.parametrize("k", [1, 10, 80])
 @pytest.mark.parametrize("shape", ["uniform", "constant", "zipf"])
 @pytest.mark.parametrize(("name", "sign"), [("Gumbel", 1), ("Exponential", -1), ("Laplace", 1)])

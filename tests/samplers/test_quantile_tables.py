@@ -62,6 +62,7 @@ def _slack(noise: Noise) -> float:
     return 2.0**-41 if noise.name == "Gumbel" else 2.0**-47
 
 
+@pytest.mark.quick(noise="Laplace()")
 @every_noise
 def test_every_entry_encloses_the_noise_and_is_tight(noise: Noise) -> None:
     entries, nodes = table(noise), _nodes(noise.name)
@@ -76,6 +77,7 @@ def test_every_entry_encloses_the_noise_and_is_tight(noise: Noise) -> None:
             assert nodes[p + 1] == mpmath.inf or upper[p] - nodes[p + 1] <= slack * (1 + abs(nodes[p + 1])), p
 
 
+@pytest.mark.quick(noise=("Exponential()", "Logistic()"))
 @every_noise
 def test_table_nodes_agree_with_the_quantile_oracle(noise: Noise) -> None:
     nodes = _nodes(noise.name)

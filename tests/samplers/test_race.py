@@ -40,6 +40,7 @@ def _random(*seed: Any) -> random.Random:
     return random.Random(zlib.crc32(repr(seed).encode()))
 
 
+@pytest.mark.quick(name="Laplace")
 @every_noise
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
 def test_winners_are_the_sort_of_the_noisy_scores(name: str, make: Callable[[random.Random], Case]) -> None:
@@ -50,6 +51,7 @@ def test_winners_are_the_sort_of_the_noisy_scores(name: str, make: Callable[[ran
         _check(name, case, k, rng.choice((1, -1)), rng.random() < 0.6, seed)
 
 
+@pytest.mark.quick(name=("Gumbel", "Laplace"))
 @every_noise
 @pytest.mark.parametrize("bits", [20, 47, 64, 79, 81, 130, 200, 600])
 def test_near_ties_are_decided_by_as_many_digits_as_it_takes(name: str, bits: int) -> None:
@@ -97,6 +99,7 @@ def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeyp
     assert caught.value.__context__ is None
 
 
+@pytest.mark.slow
 def test_repetition_is_noticed_at_the_default_precision() -> None:
     streams = Streams(3, twins={1: 0})
     with pytest.raises(EntropyError, match="repeats itself"):

@@ -14,6 +14,7 @@ from opendp_topk.spaces.domains import FrameDomain, GroupedFrameDomain
 from opendp_topk.tables.grouping import split_by_group
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.groups import by_group
+
 from .test_frames import BACK_ENDS, Columns, needs, polars_frame, random_columns
 
 pytest.importorskip("narwhals", reason="tables need narwhals")
@@ -37,6 +38,7 @@ def plain(row: Any) -> tuple[Any, ...]:
     return tuple(value if isinstance(value, str) else None if str(value) in NULLS else int(value) for value in values)
 
 
+@pytest.mark.quick(make=("polars_frame", "pyarrow_table", "duckdb_relation"), integers=True)
 @pytest.mark.parametrize("integers", [True, False], ids=["integers", "strings"])
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
 def test_every_back_end_agrees_with_the_reference(make: Callable[[Columns, bool], Any], integers: bool) -> None:

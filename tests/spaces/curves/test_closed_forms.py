@@ -24,6 +24,7 @@ def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delt
     assert 0 <= found < range_curves.zcdp_epsilon(rho, delta)
 
 
+@pytest.mark.quick(rho=0.125)
 @pytest.mark.parametrize("rho", RHOS)
 def test_no_order_beats_the_order_that_was_found(rho: float) -> None:
     """Up to the rounding and a relative 1e-9: the bound is the infimum over all orders."""
@@ -45,6 +46,7 @@ def test_concentrated_privacy_is_evaluated_upward_at_some_order() -> None:
             assert least <= found <= least * (1 + mpmath.mpf("1e-12"))
 
 
+@pytest.mark.slow
 def test_an_independent_accountant_agrees() -> None:
     """dp-accounting composes Gaussian events, whose Renyi curve is that of zCDP; its orders are a coarse list."""
     accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is not installed (extra oracles)")

@@ -1,0 +1,63 @@
+"""Releases of every mechanism against its law: an error of one in twenty on the likeliest outcome is detected."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from opendp_topk.audit import shipped
+from tests.concepts.mechanisms import MECHANISMS
+from tests.concepts.specimens import Specimen
+from tests.oracles.chi_square import LARGEST_ERROR, ODDS, assert_follows, enough, p_value, smallest_error, tilted
+
+SPECIMENS = [
+    pytest.param(specimen, id=f"{name}-{n}", marks=[] if specimen.draws else pytest.mark.slow)
+    for name, made in MECHANISMS.items()
+    for n, specimen in enumerate(made())
+]
+
+
+@pytest.mark.parametrize("specimen", SPECIMENS)
+def test_an_error_of_five_percent_would_be_noticed(specimen: Specimen) -> None:
+    law = specimen.law(specimen.pair[0])
+    counts = Counter(specimen.samples(enough(max(law.values()))))
+    assert_follows(counts, law, detects=0.05)
+    for planted in (0.05, -0.05):
+        assert p_value(counts, tilted(law, planted)) < ODDS
+
+
+def test_every_mechanism_that_draws_from_scores_is_sampled() -> None:
+    assert set(MECHANISMS) == set(shipped.constructors())
+    assert LARGEST_ERROR <= 0.05
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("error", [0.05, 0.01])
+def test_the_power_that_is_stated_is_the_power(p: float, error: float) -> None:
+    """Half of the arc to the error is left to chance on each side: just beyond its middle samples are refused."""
+    n = enough(p, error)
+    assert error * 0.999 < smallest_error(n, p) <= error
+    assert smallest_error(n - n // 50, p) > error
+    law: dict[Any, float] = {True: p, False: 1 - p}
+    arc = min(abs(math.asin(math.sqrt(p * (1 + sign * error))) - math.asin(math.sqrt(p))) for sign in (1, -1))
+    for sign in (1, -1):
+        refused, accepted = (_share(math.asin(math.sqrt(p)) + sign * part * arc, n) for part in (0.51, 0.45))
+        assert p_value(refused, law) < ODDS < p_value(accepted, law)
+        with pytest.raises(AssertionError, match="deviate"):
+            assert_follows(refused, law, detects=error)
+
+
+def _share(angle: float, n: int) -> dict[Any, int]:
+    found = round(n * math.sin(angle) ** 2)
+    return {True: found, False: n - found}
+
+
+def test_a_test_that_detects_too_little_must_say_so() -> None:
+    law, counts = {"a": 0.5, "b": 0.5}, {"a": 500, "b": 500}
+    with pytest.raises(AssertionError, match="1000 samples detect an error of 0"):
+        assert_follows(counts, law)
+    assert_follows(counts, law, detects=0.42)
+    assert smallest_error(100, 0.01) == float("inf")

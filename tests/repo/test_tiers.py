@@ -1,0 +1,61 @@
+"""What plain ``pytest`` runs: quick tests only, and among them one of every constructor's release, law and map."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from tests.concepts.combinations import COMBINATIONS
+from tests.concepts.mechanisms import MECHANISMS
+from tests.concepts.specimens import Specimen, check_specimen
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+TIERS = {line.split(":")[0] for line in SETTINGS["markers"] if not line.startswith("quick(")}
+TRIED = MECHANISMS | COMBINATIONS
+CONSTRUCTORS = [name for name in tk.__all__ if name.startswith("make_")]
+
+
+def test_plain_pytest_leaves_out_every_tier_but_the_quick_one() -> None:
+    assert {"slow", "browser", "tex", "mutation", "foreign"} == TIERS
+    left_out = SETTINGS["addopts"].split('-m "')[1].split('"')[0]
+    assert set(left_out.split(" and ")) == {f"not {tier}" for tier in TIERS}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_every_constructor_releases_and_its_law_and_map_hold(name: str, request: pytest.FixtureRequest) -> None:
+    assert name in TRIED, f"{name} is tried nowhere: add a specimen of it in tests/concepts"
+    assert not TIERS & {mark.name for mark in request.node.iter_markers()}, "plain pytest must run this"
+    specimens = TRIED[name]()
+    assert specimens
+    for specimen in specimens:
+        document = getattr(getattr(tk, name), "proof_name", None)
+        assert specimen.link.proof.name == document, "built by another constructor"
+        check_specimen(specimen)
+
+
+def test_nothing_is_tried_that_is_not_public() -> None:
+    assert set(TRIED) == set(CONSTRUCTORS)
+    assert not set(MECHANISMS) & set(COMBINATIONS)
+
+
+def _altered(**changes: Any) -> Specimen:
+    (specimen,) = MECHANISMS["make_exponential_mechanism"]()
+    return replace(specimen, **changes)
+
+
+def test_a_map_or_a_law_that_is_wrong_is_noticed() -> None:
+    (right,) = MECHANISMS["make_exponential_mechanism"]()
+    with pytest.raises(AssertionError, match="lose more"):
+        check_specimen(_altered(claimed=lambda link: link.map(1) * 0.8))
+    with pytest.raises(AssertionError, match="idle"):
+        check_specimen(_altered(claimed=lambda link: link.map(1) * 2))
+    with pytest.raises(AssertionError, match="another law"):
+        check_specimen(_altered(law=lambda x: right.law([*x[:2], x[2] + 1e-6])))
+    with pytest.raises(AssertionError, match="excludes"):
+        check_specimen(_altered(cell=lambda _, x: len(x)))
