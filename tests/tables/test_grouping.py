@@ -14,6 +14,7 @@ from opendp_topk.spaces.domains import FrameDomain, GroupedFrameDomain
 from opendp_topk.tables.grouping import split_by_group
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.groups import by_group
+
 from .test_frames import BACK_ENDS, Columns, needs, polars_frame, random_columns
 
 pytest.importorskip("narwhals", reason="tables need narwhals")

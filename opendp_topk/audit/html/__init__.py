@@ -1,4 +1,7 @@
-"""The claims, their proofs and the verifier's findings as pages for a browser."""
+"""The claims, their proofs and the verifier's findings as pages for a browser.
+
+It may import errors, numerics, proof, spaces, core and audit.
+"""
 
 from .report import refuted, write_report
 
