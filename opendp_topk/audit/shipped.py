@@ -130,7 +130,7 @@ The largest loss that the exact verifier met between neighbours, for every const
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
 with d_in = 2 for noise on all scores). A ratio of 1 says that the map is attained. A smaller one says that no pair that
 was tried does, not that none does; the proofs say which maps are exact suprema. Written by
-`python -m opendp_topk.audit --write docs/tightness.md`.
+`python -m tests.pages`.
 """
 
 

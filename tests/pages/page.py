@@ -1,0 +1,75 @@
+"""The generated pages: how each is written, and a quick way to see that one no longer fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opendp_topk.audit import shipped, verify_all
+
+from . import proof_map
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "python -m tests.pages"
+_GENERATED = re.compile(rf"(?<=<!-- {re.escape(COMMAND)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page below the root; ``made`` makes its text from the one that it has, and ``fits`` is quicker than that."""
+
+    path: str
+    made: Callable[[str], str]
+    fits: Callable[[str], bool]
+
+    def read(self) -> str:
+        """The page as it is; the empty text where it is not there."""
+        file = ROOT / self.path
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+    def write(self) -> bool:
+        """Write the page, and say whether it changed."""
+        before = self.read()
+        after = self.made(before)
+        (ROOT / self.path).write_text(after, encoding="utf-8")
+        return after != before
+
+
+def with_proof_map(text: str) -> str:
+    """proofs/README.md with its table made anew.
+
+    Raises:
+        ValueError: The marks around the table are gone.
+    """
+    made, count = _GENERATED.subn(lambda _: proof_map.table(), text)
+    if count != 1:
+        raise ValueError(f"proofs/README.md must hold <!-- {COMMAND} --> and <!-- end --> around its table")
+    return made
+
+
+def tightness(_: str) -> str:
+    """docs/tightness.md: a minute's search for the largest losses."""
+    return shipped.table(verify_all(among=listed()))
+
+
+def has_the_rows(text: str) -> bool:
+    """Whether docs/tightness.md lists today's mechanisms, arguments, measures and claims, whatever was found."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "`make_" in line]
+    rows = [shipped.row(example) for example in listed()]
+    return text.startswith(shipped.HEADER) and [tuple(line[:4]) for line in cells] == rows
+
+
+def listed() -> list[shipped.Example]:
+    """What the page of the losses speaks of."""
+    return [example for example in shipped.examples() if shipped.row(example) is not None]
+
+
+PAGES = {
+    page.path: page
+    for page in (
+        Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
+        Page("docs/tightness.md", tightness, has_the_rows),
+    )
+}
