@@ -9,7 +9,7 @@ from .page import COMMAND, PAGES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the generated pages that are named, or all; with ``--check`` the exit code is 1 where one is out of date."""
+    """Write the generated pages that are named, or all; the exit code of ``--check`` is 1 where one is out of date."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=main.__doc__)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"of {', '.join(PAGES)}; all, if none is named")
     parser.add_argument("--check", action="store_true", help="write nothing, and search for no losses")
