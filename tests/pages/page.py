@@ -1,7 +1,11 @@
-"""The generated pages: how each is written, and a quick way to see that one no longer fits."""
+"""The generated pages: how each is written, and a quick way to see that one no longer fits.
+
+The list of public names, ``__all__``, is written with them: it repeats what the package imports for its users.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +18,7 @@ from . import proof_map
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
 _GENERATED = re.compile(rf"(?<=<!-- {re.escape(COMMAND)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
+_ALL = re.compile(r"(?<=^__all__ = \[\n).*?(?=^\]$)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,13 @@ def with_proof_map(text: str) -> str:
     return made
 
 
+def with_public_names(text: str) -> str:
+    """The package's ``__init__`` whose ``__all__`` lists what its imports bring in, but for names with an underscore."""
+    imports = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.level)
+    names = sorted(alias.asname or alias.name for node in imports for alias in node.names)
+    return _ALL.sub("".join(f'    "{name}",\n' for name in names if not name.startswith("_")), text)
+
+
 def tightness(_: str) -> str:
     """docs/tightness.md: a minute's search for the largest losses."""
     return shipped.table(verify_all(among=listed()))
@@ -69,6 +81,7 @@ def listed() -> list[shipped.Example]:
 PAGES = {
     page.path: page
     for page in (
+        Page("opendp_topk/__init__.py", with_public_names, lambda text: with_public_names(text) == text),
         Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
         Page("docs/tightness.md", tightness, has_the_rows),
     )
