@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Sequence
 
-from .page import COMMAND, PAGES
+import opendp_topk
+
+from .page import COMMAND, PAGES, PUBLIC_NAMES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if old else 0
     for page in chosen:
         print(f"{page.path}: {'written' if page.write() else 'as it was'}", flush=True)
+        if page.path == PUBLIC_NAMES:
+            importlib.reload(opendp_topk)  # the pages that follow speak of the names that were written
     return 0
 
 

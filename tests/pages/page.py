@@ -17,6 +17,7 @@ from . import proof_map
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
+PUBLIC_NAMES = "opendp_topk/__init__.py"
 _GENERATED = re.compile(rf"(?<=<!-- {re.escape(COMMAND)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
 _ALL = re.compile(r"(?<=^__all__ = \[\n).*?(?=^\]$)", re.DOTALL | re.MULTILINE)
 
@@ -55,7 +56,7 @@ def with_proof_map(text: str) -> str:
 
 
 def with_public_names(text: str) -> str:
-    """The package's ``__init__`` whose ``__all__`` lists what its imports bring in, but for names with an underscore."""
+    """The package's ``__init__`` whose ``__all__`` lists what its imports bring in, without an underscore."""
     imports = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.level)
     names = sorted(alias.asname or alias.name for node in imports for alias in node.names)
     return _ALL.sub("".join(f'    "{name}",\n' for name in names if not name.startswith("_")), text)
@@ -81,7 +82,7 @@ def listed() -> list[shipped.Example]:
 PAGES = {
     page.path: page
     for page in (
-        Page("opendp_topk/__init__.py", with_public_names, lambda text: with_public_names(text) == text),
+        Page(PUBLIC_NAMES, with_public_names, lambda text: with_public_names(text) == text),
         Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
         Page("docs/tightness.md", tightness, has_the_rows),
     )

@@ -1,7 +1,7 @@
 """A constructor costs four files and one line: a made-up one is added to a copy of the repository, and its tests hold.
 
 The copy gets a module, a proof, a test and a row of the guide from ``tests/repo/made_up``, and one import line. Then
-follow the two commands that docs/adding_a_constructor.md names, and the tests that hold lists, pages, exports and proofs.
+follow the two commands of docs/adding_a_constructor.md, and the tests that hold lists, pages, exports and proofs.
 """
 
 from __future__ import annotations
@@ -98,6 +98,6 @@ def test_without_its_line_of_the_guide_a_test_fails(copy: Path) -> None:
     guide = copy / "docs/guide.md"
     whole = guide.read_text(encoding="utf-8")
     guide.write_text(whole.replace((PARTS / "guide.txt").read_text(encoding="utf-8"), ""), encoding="utf-8")
-    with pytest.raises(AssertionError, match="docs/guide.md never shows make_textbook_exponential"):
+    with pytest.raises(AssertionError, match=f"never shows make_{STEM}"):
         run(copy, "pytest", "-q", "-x", "tests/repo/test_pages.py", "-k", "guide")
     guide.write_text(whole, encoding="utf-8")
