@@ -1,4 +1,7 @@
-"""Checks of claims, of this library's own and of foreign ones."""
+"""Checks of claims, of this library's own and of foreign ones.
+
+It may import errors, numerics, proof, noises, spaces, spaces.curves, core and measurements.
+"""
 
 from .blackbox import Estimate, estimate
 from .blackbox_search import Found, search

@@ -18,7 +18,8 @@ from . import merged_laws
 from .report import Report
 from .verify import verify_with
 
-# What is tried for each argument of a constructor, whatever the constructor.
+# What is tried for each argument of a constructor, whatever the constructor. For an argument that no other has, the
+# constructor's own module says it in TRIED, in the same form.
 ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "k": (1, 2),
     "scale": (1.0,),
@@ -66,7 +67,7 @@ def examples() -> Iterator[Example]:
     """Every constructor under every metric and measure that it accepts, for every combination of :data:`ARGUMENTS`.
 
     Raises:
-        ParameterError: A constructor has a required argument that :data:`ARGUMENTS` does not know.
+        ParameterError: A constructor has a required argument that neither :data:`ARGUMENTS` nor its module knows.
     """
     for name, make in constructors().items():
         for options in _options(make):
@@ -87,10 +88,11 @@ def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
 
 def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
     own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known = {**ARGUMENTS, **inspect.unwrap(make).__globals__.get("TRIED", {})}
     for p in own:
-        if p.default is p.empty and p.name not in ARGUMENTS:
-            raise ParameterError(f"the argument {p.name} has no default: say in audit/shipped.py what to try for it")
-    tried = {p.name: ARGUMENTS[p.name] for p in own if p.name in ARGUMENTS}
+        if p.default is p.empty and p.name not in known:
+            raise ParameterError(f"the argument {p.name} has no default: say in TRIED of its module what to try")
+    tried = {p.name: known[p.name] for p in own if p.name in known}
     for values in itertools.product(*tried.values()):
         options = dict(zip(tried, values, strict=True))
         if options.get("k", 2) > 1 or options.get("release") != "set":
@@ -130,7 +132,7 @@ The largest loss that the exact verifier met between neighbours, for every const
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
 with d_in = 2 for noise on all scores). A ratio of 1 says that the map is attained. A smaller one says that no pair that
 was tried does, not that none does; the proofs say which maps are exact suprema. Written by
-`python -m opendp_topk.audit --write docs/tightness.md`.
+`python -m tests.pages`.
 """
 
 

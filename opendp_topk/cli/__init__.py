@@ -1,4 +1,8 @@
-"""The command ``opendp-topk``: plan a release, make it, and read its proof (extra ``cli``)."""
+"""The command ``opendp-topk``: plan a release, make it, and read its proof.
+
+It may import errors, numerics, tables, proof, noises, spaces, distributions, core, transformations, measurements,
+ledger, audit and audit.html.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
-"""The mechanisms that the command offers: one table, one line a mechanism."""
+"""The mechanisms that the command offers: one table, a line for each that needs words, and all others by themselves."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.partials import Partial
-from ..errors import ParameterError
+from ..audit.shipped import constructors
+from ..core.links import Measurement
+from ..core.partials import Partial, partial
+from ..errors import NotDeclaredError, ParameterError, SpaceError
 from ..measurements.canonical_top_k import then_canonical_top_k
 from ..measurements.exponential_mechanism import then_exponential_mechanism
 from ..measurements.joint_top_k import then_joint_top_k
@@ -19,7 +21,9 @@ from ..measurements.permute_and_flip import then_permute_and_flip
 from ..measurements.report_noisy_top_k import then_report_noisy_top_k
 from ..measurements.select_then_count import then_select_then_count
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from ..spaces.measures import Measure
+from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..spaces.metrics import LInfDistance
 
 RELEASES = ("ranking", "set")
 
@@ -78,7 +82,7 @@ _JOINT = "one choice among all releases, by their largest shortfall at any rank"
 _SET = RELEASES[1:]
 _EXPONENTIAL = {"noise": Exponential()}
 
-TABLE = (
+DESCRIBED = (
     Mechanism("report_noisy_top_k", RELEASES, _SUMS, then_report_noisy_top_k, counted=then_select_then_count),
     Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
     Mechanism("canonical_exponential", _SET, _SETS, then_canonical_top_k, _EXPONENTIAL, ranked=False, numbered=True),
@@ -94,6 +98,51 @@ TABLE = (
     Mechanism("lipschitz_laplace", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Laplace()}),
     Mechanism("lipschitz_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Logistic()}),
 )
+_COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)
+_ASKED: Mapping[str, Any] = {"k": 2, "scale": 1.0, "release": "ranking"}
+
+
+def discovered(make: Callable[..., Measurement]) -> Mechanism | None:
+    """The row of a constructor that nobody has described, from its signature, its first line and its law.
+
+    None for what the command cannot offer: a constructor that needs more than k, a scale and a kind of release, that
+    takes no counts or not both measures of a target, or that states no law or no accuracy, or releases no items.
+    """
+    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    options = {p.name: _ASKED[p.name] for p in own if p.name in _ASKED}
+    needed = {p.name for p in own if p.default is p.empty}
+    choices = _choices(make, options) if needed <= options.keys() else None
+    if not choices:
+        return None
+    one = len(choices[0]) == 1
+    sets = all(list(choice) == sorted(choice) for choice in choices)
+    releases = RELEASES if one or "release" in options else _SET if sets else RELEASES[:1]
+    said = (inspect.getdoc(make) or "").partition("\n")[0].rstrip(".").replace("{", "{{").replace("}", "}}")
+    words, stem = said[:1].lower() + said[1:], make.__name__.removeprefix("make_")
+    return Mechanism(stem, releases, words, partial(make), most=1 if one else None, ranked=False, numbered=True)
+
+
+def _choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
+    """What ``make(..., **options)`` may release of four candidates, where that is known and they are items."""
+    try:
+        built = [make(*_COUNTS, measure, **options) for measure in (MaxDivergence(), ZeroConcentratedDivergence())]
+        built[0].accuracy(4)
+        outcomes = [one if isinstance(one, tuple) else (one,) for one in built[0].distribution([1, 0, 0, 0])]
+    except (ParameterError, SpaceError, NotDeclaredError):
+        return None
+    k = options.get("k", 1)
+    return outcomes if all(len(set(one) & {0, 1, 2, 3}) == len(one) == k for one in outcomes) else None
+
+
+def _others() -> Iterator[Mechanism]:
+    described = {then.__name__ for row in DESCRIBED for then in (row.then, row.counted) if then is not None}
+    for name, make in constructors().items():
+        row = None if name.replace("make_", "then_", 1) in described else discovered(make)
+        if row is not None:
+            yield row
+
+
+TABLE = (*DESCRIBED, *_others())
 NAMES = tuple(row.name for row in TABLE)
 
 

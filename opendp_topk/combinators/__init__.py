@@ -1,1 +1,4 @@
-"""Measurements made of measurements. Nothing here draws or reads data: what is drawn is the measurements' own."""
+"""Measurements made of measurements, which neither draw nor read data themselves.
+
+It may import errors, numerics, tables, proof, spaces, spaces.curves, core and transformations.
+"""

@@ -1,4 +1,4 @@
 """Exact laws, accuracy and probabilities of success, by formulas and without simulation.
 
-Imports errors, numerics, noises and the deterministic parts of samplers; nothing here knows of privacy.
+It may import errors, numerics, noises and samplers.
 """

@@ -1,4 +1,6 @@
-"""Every exception that the library raises.
+"""Every exception, and the checks of arguments that raise them.
+
+It may import nothing of the package.
 
 No message and no attribute of any of them holds a score, a count, an identifier or a noise value: they name
 the parameter, state what was required, and say what to do. The one exception is ``PrivacyViolationError``, which

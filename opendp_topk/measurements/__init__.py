@@ -1,6 +1,5 @@
-"""Randomised functions with a privacy map: one ``make_*`` constructor a file.
+"""Randomised functions with a privacy map: one ``make_*`` constructor a file, and what they share in files with an
+underscore.
 
-What they share lies in files with an underscore.
-
-Imports core and everything below it, samplers and distributions among them.
+It may import errors, numerics, proof, noises, spaces, spaces.curves, samplers, distributions and core.
 """

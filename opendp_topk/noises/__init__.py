@@ -1,4 +1,4 @@
 """The noise distributions of selection: the five of the library, and those of a caller.
 
-Imports errors and numerics.
+It may import errors and numerics.
 """

@@ -1,4 +1,4 @@
 """Arithmetic whose every inexact step has a direction: rationals, intervals, exponentials and logarithms.
 
-Imports errors alone.
+It may import errors.
 """

@@ -1,4 +1,7 @@
-"""Proof documents: what they state, which code they pin, and whether both still are what was proved."""
+"""Proof documents: what they state, which code they pin, and whether both still are what was proved.
+
+It may import errors.
+"""
 
 from .status import (
     UNPROVEN,

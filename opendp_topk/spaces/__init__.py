@@ -1,4 +1,4 @@
-"""What is compared, and how: domains of inputs, metrics between neighbours, measures of loss, and curves.
+"""What is compared, and how: domains of inputs, metrics between neighbours, and measures of loss.
 
-Imports errors, numerics, and tables for the domains of frames.
+It may import errors, numerics, tables and spaces.curves.
 """

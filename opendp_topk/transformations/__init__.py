@@ -1,4 +1,4 @@
 """Deterministic functions with a stability map: one ``make_*`` constructor a file.
 
-Imports core and everything below it; no sampler.
+It may import errors, numerics, tables, proof, spaces and core.
 """

@@ -59,6 +59,17 @@ def test_an_argument_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
         list(shipped.examples())
 
 
+def test_a_module_says_what_to_try_for_an_argument_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make_striped(input_domain: Any, input_metric: Any, output_measure: Any, *, scale: float, stripes: int) -> Any:
+        return tk.make_permute_and_flip(input_domain, input_metric, output_measure, scale=scale * stripes)
+
+    monkeypatch.setattr(shipped, "constructors", lambda: {"make_striped": make_striped})
+    monkeypatch.setitem(globals(), "TRIED", {"stripes": (2, 3)})
+    found = list(shipped.examples())
+    assert {example.arguments["stripes"] for example in found} == {2, 3}
+    assert {example.measurement.parameters["scale"] for example in found} == {2.0, 3.0}
+
+
 def test_a_release_without_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
     (example,) = [e for e in EXAMPLES if e.constructor == "make_laplace"][:1]
     monkeypatch.setattr(shipped, "examples", lambda: [example])

@@ -1,4 +1,7 @@
-"""The exact verifier: what ships passes, planted wrong maps are refuted by witnesses that other code confirms."""
+"""The exact verifier: what ships passes, planted wrong maps are refuted by witnesses that other code confirms.
+
+Tries proofs/audit/losses.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Measurements of OpenDP 0.16 in this library, and the round trip."""
+"""Measurements of OpenDP 0.16 in this library, and the round trip.
+
+Tries proofs/bridge/opendp.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Measurements of this library inside OpenDP 0.16: spaces, maps, combinators, errors."""
+"""Measurements of this library inside OpenDP 0.16: spaces, maps, combinators, errors.
+
+Tries proofs/bridge/opendp.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Forks with an open ledger, and ledgers that are made by several processes at once or by one that dies."""
+"""Forks with an open ledger, and ledgers that are made by several processes at once or by one that dies.
+
+Tries proofs/ledger/ledger.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The ledger's file among other files: names, links, what was removed, what was left behind, and clocks."""
+"""The ledger's file among other files: names, links, what was removed, what was left behind, and clocks.
+
+Tries proofs/ledger/ledger.tex.
+"""
 
 from __future__ import annotations
 

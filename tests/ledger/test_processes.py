@@ -1,4 +1,7 @@
-"""Many processes, sudden death, a full disk and a file that may not be written."""
+"""Many processes, sudden death, a full disk and a file that may not be written.
+
+Tries proofs/ledger/ledger.tex.
+"""
 
 from __future__ import annotations
 

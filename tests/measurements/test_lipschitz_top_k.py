@@ -1,4 +1,7 @@
-"""The claims of make_lipschitz_top_k: every noise and measure against neighbours, false maps, samples, arguments."""
+"""The claims of make_lipschitz_top_k: every noise and measure against neighbours, false maps, samples, arguments.
+
+Tries proofs/measurements/selection.tex, proofs/measurements/one_shot.tex and proofs/measurements/one_shot_engine.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The claims of make_permute_and_flip: its law by inclusion and exclusion, its range, and where it is attained."""
+"""The claims of make_permute_and_flip: its law by inclusion and exclusion, its range, and where it is attained.
+
+Tries proofs/measurements/permute_and_flip_range.tex.
+"""
 
 from __future__ import annotations
 

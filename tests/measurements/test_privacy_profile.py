@@ -1,4 +1,7 @@
-"""Selection under PrivacyProfile: the curve of the mechanism itself, held against enumerated neighbours."""
+"""Selection under PrivacyProfile: the curve of the mechanism itself, held against enumerated neighbours.
+
+Tries proofs/spaces/curves/range_steps.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The claims of make_report_noisy_top_k: maps against enumerated neighbours, witnesses, arguments, outputs."""
+"""The claims of make_report_noisy_top_k: maps against enumerated neighbours, witnesses, arguments, outputs.
+
+Tries proofs/measurements/selection.tex, proofs/measurements/one_shot.tex, proofs/measurements/one_shot_engine.tex and
+proofs/distributions/one_shot.tex.
+"""
 
 from __future__ import annotations
 

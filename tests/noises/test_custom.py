@@ -1,4 +1,7 @@
-"""Noises of the caller's own: what is refused, what is drawn, what it costs, and how it is marked."""
+"""Noises of the caller's own: what is refused, what is drawn, what it costs, and how it is marked.
+
+Tries proofs/distributions/union_bound.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The quantiles of the five noises, as intervals at every precision, against mpmath."""
+"""The quantiles of the five noises, as intervals at every precision, against mpmath.
+
+Tries proofs/numerics/intervals.tex.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports run downward only, and the core needs nothing but NumPy, mpmath, gmpy2 and the standard library."""
+"""Imports run downward only, as docs/architecture.md says, and the core needs nothing but its three dependencies."""
 
 from __future__ import annotations
 
@@ -13,18 +13,9 @@ import pytest
 
 import opendp_topk
 
+from .rooms import ROOMS, room_of
+
 PACKAGE = Path(opendp_topk.__file__).parent
-LAYERS = [
-    ["errors.*"],
-    ["numerics.*"],
-    ["noises.*", "tables.*", "proof.*"],
-    ["spaces.*", "samplers.*", "distributions.*"],
-    ["core.*"],
-    ["transformations.*", "measurements.*", "combinators.*"],
-    ["audit.*", "ledger.*", "bridge.*"],
-    ["cli.*"],
-    [""],
-]
 PRIVACY = ("spaces.", "core.")
 SAMPLING = ("samplers.", "distributions.", "measurements.")
 RANDOM_WORDS = re.compile(r"np\.random|numpy\.random|default_rng|RandomState|\bimport random\b|\bfrom random\b")
@@ -38,14 +29,6 @@ def module_of(path: Path) -> str:
 
 
 MODULES = {module_of(path): path for path in SOURCES}
-
-
-def layer_of(module: str) -> int:
-    for level, names in enumerate(LAYERS):
-        for name in names:
-            if module == name or (name.endswith(".*") and (module + ".").startswith(name[:-1])):
-                return level
-    raise AssertionError(f"{module} has no place in the order of layers: name it in tests/repo/test_layers.py")
 
 
 def statements(tree: ast.AST) -> Iterator[ast.stmt]:
@@ -88,11 +71,18 @@ def reads_public_names(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_imports_run_downward(module: str) -> None:
-    level = layer_of(module)
+def test_a_module_imports_what_its_room_may(module: str) -> None:
+    room = ROOMS[room_of(module)]
     for imported in imports_of(module) - reads_public_names(module):
         assert imported in MODULES, f"{module} imports {imported}, which is no module of the package"
-        assert layer_of(imported) <= level, f"{module} imports {imported} from a higher layer"
+        allowed = {room.name, *room.may_import}
+        assert room_of(imported) in allowed, f"docs/architecture.md does not let {room.name} import {imported}"
+
+
+def test_imports_run_downward() -> None:
+    for room in ROOMS.values():
+        for below in room.may_import:
+            assert ROOMS[below].layer < room.layer, f"{room.name} may import {below} from no lower layer"
 
 
 def test_imports_have_no_cycle() -> None:

@@ -36,7 +36,11 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
     assert 0.999 < float(ratio) <= 1
 
 
-PAGES = ["guide", *sorted(f"tutorials/{path.stem}" for path in (ROOT / "docs" / "tutorials").glob("*.md"))]
+PAGES = [
+    "guide",
+    "architecture",
+    *sorted(f"tutorials/{path.stem}" for path in (ROOT / "docs" / "tutorials").glob("*.md")),
+]
 STEP = re.compile(r"```python\n(?P<code>.*?)```(?:\n+```text(?P<once> one run)?\n(?P<shown>.*?)```)?", re.DOTALL)
 
 

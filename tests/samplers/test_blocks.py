@@ -1,4 +1,7 @@
-"""Blocks of scores that are raced by their best: what is not drawn could not have won, and the law is exact."""
+"""Blocks of scores that are raced by their best: what is not drawn could not have won, and the law is exact.
+
+Tries proofs/samplers/scan.tex and proofs/samplers/upper_tail.tex.
+"""
 
 from __future__ import annotations
 

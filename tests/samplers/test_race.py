@@ -1,4 +1,7 @@
-"""The race gives the order of the real sums x / scale + F^{-1}(U), whatever the scores, the scale and the digits."""
+"""The race gives the order of the real sums x / scale + F^{-1}(U), whatever the scores, the scale and the digits.
+
+Tries proofs/samplers/advantages.tex and proofs/samplers/settle.tex.
+"""
 
 from __future__ import annotations
 

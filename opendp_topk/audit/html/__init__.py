@@ -1,4 +1,7 @@
-"""The claims, their proofs and the verifier's findings as pages for a browser."""
+"""The claims, their proofs and the verifier's findings as pages for a browser.
+
+It may import errors, numerics, proof, spaces, core and audit.
+"""
 
 from .page import Material
 from .report import refuted, untested, write_report

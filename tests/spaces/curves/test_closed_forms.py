@@ -1,4 +1,7 @@
-"""Curves in closed form against 40-digit oracles and against an independent accountant."""
+"""Curves in closed form against 40-digit oracles and against an independent accountant.
+
+Tries proofs/combinators/from_zCDP.tex.
+"""
 
 from __future__ import annotations
 

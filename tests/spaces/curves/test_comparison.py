@@ -1,4 +1,7 @@
-"""PrivacyProfile: what its distances may be, and which losses are within which budgets."""
+"""PrivacyProfile: what its distances may be, and which losses are within which budgets.
+
+Tries proofs/spaces/curves/curve.tex.
+"""
 
 from __future__ import annotations
 

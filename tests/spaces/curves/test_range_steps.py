@@ -1,4 +1,7 @@
-"""Curves of bounded range against explicit mechanisms: never below them, and hardly above."""
+"""Curves of bounded range against explicit mechanisms: never below them, and hardly above.
+
+Tries proofs/spaces/curves/closed_forms.tex.
+"""
 
 from __future__ import annotations
 

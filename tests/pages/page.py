@@ -1,0 +1,89 @@
+"""The generated pages: how each is written, and a quick way to see that one no longer fits.
+
+The list of public names, ``__all__``, is written with them: it repeats what the package imports for its users.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opendp_topk.audit import shipped, verify_all
+
+from . import proof_map
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "python -m tests.pages"
+PUBLIC_NAMES = "opendp_topk/__init__.py"
+_GENERATED = re.compile(rf"(?<=<!-- {re.escape(COMMAND)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
+_ALL = re.compile(r"(?<=^__all__ = \[\n).*?(?=^\]$)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page below the root; ``made`` makes its text from the one that it has, and ``fits`` is quicker than that."""
+
+    path: str
+    made: Callable[[str], str]
+    fits: Callable[[str], bool]
+
+    def read(self) -> str:
+        """The page as it is; the empty text where it is not there."""
+        file = ROOT / self.path
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+    def write(self) -> bool:
+        """Write the page, and say whether it changed."""
+        before = self.read()
+        after = self.made(before)
+        (ROOT / self.path).write_text(after, encoding="utf-8")
+        return after != before
+
+
+def with_proof_map(text: str) -> str:
+    """proofs/README.md with its table made anew.
+
+    Raises:
+        ValueError: The marks around the table are gone.
+    """
+    made, count = _GENERATED.subn(lambda _: proof_map.table(), text)
+    if count != 1:
+        raise ValueError(f"proofs/README.md must hold <!-- {COMMAND} --> and <!-- end --> around its table")
+    return made
+
+
+def with_public_names(text: str) -> str:
+    """The package's ``__init__`` whose ``__all__`` lists what its imports bring in, without an underscore."""
+    imports = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.level)
+    names = sorted(alias.asname or alias.name for node in imports for alias in node.names)
+    return _ALL.sub("".join(f'    "{name}",\n' for name in names if not name.startswith("_")), text)
+
+
+def tightness(_: str) -> str:
+    """docs/tightness.md: a minute's search for the largest losses."""
+    return shipped.table(verify_all(among=listed()))
+
+
+def has_the_rows(text: str) -> bool:
+    """Whether docs/tightness.md lists today's mechanisms, arguments, measures and claims, whatever was found."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "`make_" in line]
+    rows = [shipped.row(example) for example in listed()]
+    return text.startswith(shipped.HEADER) and [tuple(line[:4]) for line in cells] == rows
+
+
+def listed() -> list[shipped.Example]:
+    """What the page of the losses speaks of."""
+    return [example for example in shipped.examples() if shipped.row(example) is not None]
+
+
+PAGES = {
+    page.path: page
+    for page in (
+        Page(PUBLIC_NAMES, with_public_names, lambda text: with_public_names(text) == text),
+        Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
+        Page("docs/tightness.md", tightness, has_the_rows),
+    )
+}

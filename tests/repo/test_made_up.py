@@ -1,0 +1,103 @@
+"""A constructor costs four files and one line: a made-up one is added to a copy of the repository, and its tests hold.
+
+The copy gets a module, a proof, a test and a row of the guide from ``tests/repo/made_up``, and one import line. Then
+follow the two commands of docs/adding_a_constructor.md, and the tests that hold lists, pages, exports and proofs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = Path(__file__).parent / "made_up"
+STEM, NEIGHBOUR = "textbook_exponential", "exponential_mechanism"
+FILES = {
+    f"opendp_topk/measurements/{STEM}.py": "module.txt",
+    f"proofs/measurements/{STEM}.tex": "proof.txt",
+    f"tests/measurements/test_{STEM}.py": "test.txt",
+}
+GENERATED = {"opendp_topk/__init__.py", "proofs/README.md", "docs/tightness.md", "proofs/relied.json"}
+TESTS = [
+    *(f"tests/repo/test_{name}.py" for name in ("exports", "language", "layers", "pages", "proofs")),
+    f"tests/measurements/test_{STEM}.py",
+    "tests/audit/test_shipped.py",
+    "tests/cli/test_discovered.py",
+    "tests/cli/test_mechanisms.py",
+]
+SKIPPED = shutil.ignore_patterns("__pycache__", ".*cache", ".git", ".venv*", "*.pdf", ".coverage")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("repository") / "copy"
+    shutil.copytree(ROOT, copy, ignore=SKIPPED)
+    return copy
+
+
+def run(copy: Path, *arguments: str) -> str:
+    """``python -m ...`` in the copy; its output, where it ends well."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    command = [sys.executable, "-B", "-m", *arguments]
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def imports(copy: Path) -> str:
+    """The imports of the constructor from which the new one was copied."""
+    text = (copy / f"opendp_topk/measurements/{NEIGHBOUR}.py").read_text(encoding="utf-8")
+    return text.split('"""\n\n', 1)[1].split("\n\n\n", 1)[0]
+
+
+def changed(copy: Path) -> set[str]:
+    """The files of the copy that differ from those of the repository."""
+    files = (path.relative_to(copy) for path in copy.rglob("*") if path.is_file())
+    same = (ROOT / path for path in files)
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in same
+        if not path.is_file() or path.read_bytes() != (copy / path.relative_to(ROOT)).read_bytes()
+    }
+
+
+def insert(path: Path, after: str, line: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(after) == 1
+    path.write_text(text.replace(after, after + line), encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_constructor_costs_four_files_and_one_line(copy: Path) -> None:
+    for target, part in FILES.items():
+        text = (PARTS / part).read_text(encoding="utf-8").replace("{imports}", imports(copy))
+        (copy / target).write_text(text, encoding="utf-8")
+    row = (PARTS / "guide.txt").read_text(encoding="utf-8")
+    (beside,) = re.findall(rf"^\| `make_{NEIGHBOUR}` .*\n", (copy / "docs/guide.md").read_text("utf-8"), re.MULTILINE)
+    insert(copy / "docs/guide.md", beside, row)
+    line = f"from .measurements.{NEIGHBOUR} import make_{NEIGHBOUR}, then_{NEIGHBOUR}\n"
+    insert(copy / "opendp_topk/__init__.py", line, line.replace(NEIGHBOUR, STEM))
+    assert changed(copy) == {*FILES, "docs/guide.md", "opendp_topk/__init__.py"}
+
+    run(copy, "opendp_topk.proof.form", "--repin", f"measurements/{STEM}")
+    written = run(copy, "tests.pages")
+    assert [line for line in written.splitlines() if line.endswith(": as it was")] == []
+    assert changed(copy) == {*FILES, "docs/guide.md", *GENERATED}
+    assert run(copy, "pytest", "-q", "-x", *TESTS).rstrip().endswith("s")
+
+
+@pytest.mark.slow
+def test_without_its_line_of_the_guide_a_test_fails(copy: Path) -> None:
+    """The tests in the copy can fail: what was added above is needed."""
+    guide = copy / "docs/guide.md"
+    whole = guide.read_text(encoding="utf-8")
+    guide.write_text(whole.replace((PARTS / "guide.txt").read_text(encoding="utf-8"), ""), encoding="utf-8")
+    with pytest.raises(AssertionError, match=f"never shows make_{STEM}"):
+        run(copy, "pytest", "-q", "-x", "tests/repo/test_pages.py", "-k", "guide")
+    guide.write_text(whole, encoding="utf-8")

@@ -1,0 +1,112 @@
+"""Generated pages fit the package, the documents and the tests, and the checks that say so can fail."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk import proof
+from tests.pages import __main__ as command
+from tests.pages import page, proof_map
+from tests.pages.page import PAGES, ROOT
+
+GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits(path: str) -> None:
+    assert PAGES[path].fits(PAGES[path].read()), f"{path} is out of date: {page.COMMAND} {path}"
+
+
+@pytest.mark.slow
+def test_the_losses_on_the_page_are_those_that_the_search_finds() -> None:
+    text = PAGES["docs/tightness.md"].read()
+    assert page.tightness("") == text, f"docs/tightness.md is out of date: {page.COMMAND} docs/tightness.md"
+
+
+def test_a_row_that_is_missing_is_noticed() -> None:
+    for path, start in (("proofs/README.md", "| "), ("docs/tightness.md", "| `make_permute")):
+        text = PAGES[path].read()
+        line = next(line for line in text.splitlines() if line.startswith(start))
+        assert not PAGES[path].fits(text.replace(f"{line}\n", "", 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("| 3.66359 |", "| 3.66358 |"), ("k=2, noise=Laplace()", "k=3, noise=Laplace()")]
+)
+def test_a_claim_that_changed_is_noticed(old: str, new: str) -> None:
+    text = PAGES["docs/tightness.md"].read()
+    assert old in text
+    assert not page.has_the_rows(text.replace(old, new, 1))
+
+
+def test_one_line_exports_names() -> None:
+    text = PAGES["opendp_topk/__init__.py"].read()
+    line = "from .measurements.laplace import make_laplace, then_laplace\n"
+    more = text.replace(line, line + "from .noises.attic import Attic, _hidden\n")
+    assert not PAGES["opendp_topk/__init__.py"].fits(more)
+    made = page.with_public_names(more)
+    assert '    "ApproximateDP",\n' not in made
+    assert '    "Approximate",\n    "AtomDomain",\n    "Attic",\n' in made
+    assert made.count("_hidden") == 1
+    assert made.replace('    "Attic",\n', "") == more
+
+
+def test_the_marks_of_the_table_are_needed() -> None:
+    with pytest.raises(ValueError, match="around its table"):
+        page.with_proof_map("# Proofs\n")
+
+
+def test_only_what_is_named_is_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(page, "tightness", lambda _: pytest.fail("nobody asked for it"))
+    assert command.main(["proofs/README.md"]) == 0
+    assert capsys.readouterr().out == "proofs/README.md: as it was\n"
+    with pytest.raises(SystemExit):
+        command.main(["docs/nothing.md"])
+    assert "docs/nothing.md" in capsys.readouterr().err
+
+
+def test_the_command_says_what_is_out_of_date(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["--check"]) == 0
+    assert capsys.readouterr().out == "every page fits\n"
+    monkeypatch.setitem(PAGES, "docs/new.md", page.Page("docs/new.md", lambda _: "new", lambda text: text == "new"))
+    assert command.main(["--check"]) == 1
+    assert capsys.readouterr().out == "docs/new.md is out of date: python -m tests.pages docs/new.md\n"
+
+
+@pytest.mark.parametrize(
+    "lines", ["", r"\claim{One}" "\n" r"\claim{Two}", r"\claim{A | B}", r"\claim{Δ}", "\n" r"\claim{Below}"]
+)
+def test_a_document_without_a_sound_claim_is_refused(lines: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "text", lambda name: "\\proofdocument{a/b}{T}\n" + lines + "\n")
+    with pytest.raises(ValueError, match="one sentence in ASCII"):
+        proof_map.claim("a/b")
+
+
+def test_a_claim_as_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "text", lambda name: "\\proofdocument{a/b}{T}\n\\claim{Chains \\code{a_b >> c} hold}\n")
+    assert proof_map.claim("a/b") == "Chains `a_b >> c` hold"
+
+
+def test_tests_are_found_by_their_paths_their_words_and_what_imports_the_code() -> None:
+    assert proof_map.tests("samplers/cells") == ["samplers/test_cells.py"]
+    assert "samplers/test_blocks.py" in proof_map.tests("samplers/scan")
+    assert proof_map.tests("combinators/rules") == sorted(
+        f"combinators/test_{name}.py"
+        for name in re.findall(r"(\w+)\.py", " ".join(proof_map._importers(["combinators/_rules.py"])))
+    )
+
+
+def test_a_document_that_nothing_tries_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof_map, "tests", lambda name: [])
+    with pytest.raises(ValueError, match="no test mirrors"):
+        proof_map.row("core/chaining")
+
+
+@pytest.mark.parametrize("name", [name for name in tk.__all__ if name.startswith("make_")])
+def test_the_guide_has_an_entry_for_every_constructor(name: str) -> None:
+    assert re.search(rf"\b(?:{name}|{name.replace('make_', 'then_', 1)})\b", GUIDE), f"docs/guide.md never shows {name}"
