@@ -131,6 +131,7 @@ def test_delta_is_fixed() -> None:
     assert tk.make_fix_delta(measurement, delta=1e-6).proof.status == "current"
 
 
+@pytest.mark.slow
 def test_a_budget_with_a_delta_can_be_searched_for() -> None:
     def fixed(scale: float) -> tk.Measurement:
         return tk.make_fix_delta(top(tk.PrivacyProfile(), k=10, scale=scale), delta=1e-6)

@@ -64,6 +64,7 @@ def test_the_law_of_small_instances_lies_within(noise: Any, gamma: Fraction, los
                 enclosed(noise, scores, k, tau, gamma, loss, sure, reach)
 
 
+@pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_ties_across_both_ends(noise: Any) -> None:
     with mpmath.workdps(40):

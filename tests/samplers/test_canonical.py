@@ -60,7 +60,7 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(exponential=False, k=2, loss="margin")
+@pytest.mark.quick(exponential=False, k=2, loss="margin", gamma="1/2")
 @pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize(("scores", "k", "gamma", "loss"), CASES)

@@ -87,6 +87,7 @@ class Branches:
         return np.array(subsets[self._next(len(subsets))], dtype=np.int64)
 
 
+@pytest.mark.quick(d=(1, 4))
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (4, 1), (4, 2), (5, 3), (4, 4), (6, 2)])
 def test_draws_are_exactly_uniform(d: int, k: int, ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from opendp_topk.samplers import noiseless
 from .adversaries import canonical
 
 
+@pytest.mark.quick(chunk=(1, 7))
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 10**6])
 @pytest.mark.parametrize("kind", ["ties", "floats", "int64", "uint64", "object", "signed zeros"])
 def test_top_k_is_the_stable_sort(chunk: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,7 @@ def test_a_caller_s_values_are_checked_whenever_they_are_used() -> None:
     assert tk.PrivacyCurve(lambda epsilon: Fraction(1, 3)).delta(1) > Fraction(1, 3)
 
 
+@pytest.mark.slow
 def test_plots() -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra plot)")
     matplotlib.use("agg")
