@@ -18,7 +18,7 @@ from .confidence import MOST_TRIALS, lower_bound, upper_bound
 from .draws import Draws
 from .events import Cells, Choice, choose
 
-LEAST_SAMPLES = 100
+LEAST_SAMPLES = 100  # fewer prove no loss worth the name at any confidence
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import math
 import mpmath
 import numpy as np
 
+# _STEPS: halving ends sooner, at neighbouring floats. _BLOCK: terms at a time, so that memory stays small.
+# _SLACK: what sums of up to MOST_TRIALS terms round in float64; the first term has _DIGITS, which round far less.
 # proof-region: confidence
 MOST_TRIALS = 2_000_000
 _DIGITS = 40

@@ -11,9 +11,9 @@ from typing import Any
 from ..core.rendering import as_outcome
 from ..errors import ParameterError, checks
 
-_BATCH = 10_000
-_WORTH_A_PROCESS = 1000
-_TELLING = 10
+_BATCH = 10_000  # releases at a time, so that memory stays small
+_WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
+_TELLING = 10  # so many agreeing releases, none of them the usual one, are no accident
 
 
 class Draws:

@@ -23,6 +23,8 @@ from ..errors import DistributionError
 
 Law = Mapping[Hashable, Any]
 
+# _BITS: far beyond the errors below. _EXACT_ERROR: five digits short of the 30 that laws promise. _FLOAT_ERROR: for
+# tables of float64. _ROUNDING: for sums of many masses. _MOST_STEPS: where a search over orders ends in any case.
 # proof-region: losses
 _BITS = 256
 _EXACT_ERROR = Fraction(1, 10**25)

@@ -29,6 +29,7 @@ from ..spaces.metrics import RangeDistance
 Law = dict[Hashable, Any]
 Gaps = dict[tuple[tuple[int, ...], tuple[int, ...]], Any]
 
+# _DIGITS: 20 more than laws promise. _NEGLIGIBLE: tails of sums end 15 digits below those that are promised.
 # proof-region: merged_laws
 _DIGITS = 50
 _NEGLIGIBLE = "1e-45"

@@ -20,8 +20,8 @@ from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, RangeDiver
 from ..spaces.metrics import LInfDistance
 from .descriptors import distance_in, domain_in, library, measure_in, metric_in
 
-_MANY = 128
-_BITS = 80
+_MANY = 128  # from here on twice the distance is taken: splits into steps up and down would be many, and gain little
+_BITS = 80  # binary digits of a root beyond the point, rounded up
 
 
 def from_opendp(measurement: Any) -> Measurement:

@@ -20,14 +20,14 @@ from ..numerics.floatlog import Floats
 
 KINKED = (Exponential(), HalfLogistic(), Laplace())
 ENDING = (Exponential(), HalfLogistic())
-_RELATIVE = 2.0**-46
-_ABSOLUTE = 2.0**-49
-_CLIP = 100.0
-_FAR_CLIP = 600.0
-_SMALL = 0.25
-TERMS = 16
-_TINY = 2.0**-120
-NEAR = 0.125
+_RELATIVE = 2.0**-46  # 128 units of roundoff: more than the formulas lose, as the proof counts
+_ABSOLUTE = 2.0**-49  # 16 units of roundoff, for probabilities that are differences
+_CLIP = 100.0  # e^-100 is far below all that is added as error
+_FAR_CLIP = 600.0  # so that the exponential stays a normal float64
+_SMALL = 0.25  # below it 1 - e^-z would lose digits, and a series takes its place
+TERMS = 16  # powers of at most NEAR: what a series leaves out is of the order of 2^-48
+_TINY = 2.0**-120  # room for rates that are cut at 0 or underflow
+NEAR = 0.125  # who has z = x / b of at most this is in the crowd: one series for all, no factor each
 
 
 @dataclass(frozen=True, eq=False)

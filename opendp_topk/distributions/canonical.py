@@ -18,9 +18,9 @@ from ..noises.standard import Gumbel, Noise
 from ..numerics.arithmetic import exact, scaled_log_up
 from . import one_shot
 
-_WORKING_DIGITS = 50
-_MOST_SUBSETS = 100_000
-_MOST_WORK = 5_000_000
+_WORKING_DIGITS = 50  # 20 more than are promised
+_MOST_SUBSETS = 100_000  # a limit of work: subsets are listed one by one
+_MOST_WORK = 5_000_000  # a limit of work: the cube of the subsets, where noise is exponential
 
 Subset = tuple[int, ...]
 

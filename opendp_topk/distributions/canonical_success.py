@@ -31,11 +31,11 @@ from .one_shot_success import grouped
 from .permute_and_flip_success import Outcomes, first_is_right
 from .subset_classes import Scaled
 
-_DEEPEST = 15_000.0
-_MOST_WORK = 4 * 10**9
-_MARGIN = 60.0
-_CLIP = 2.0**1000
-_TINY = Fraction(1, 2**900)
+_DEEPEST = 15_000.0  # in nats: the error that is added grows with the depth
+_MOST_WORK = 4 * 10**9  # a limit of work: the classes of subsets
+_MARGIN = 60.0  # all subsets lighter than the best by this beyond ln C(d, k) weigh less than e^-60 together
+_CLIP = 2.0**1000  # so that products with a weight stay finite
+_TINY = Fraction(1, 2**900)  # products with a smaller weight could underflow: refused
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,13 +23,13 @@ from ..numerics.floatlog import Floats
 from ..samplers.shortfalls import ranked
 from .canonical import Subset, softmax
 
-_MOST_OUTPUTS = 100_000
-_MOST_WINNERS = 10
-_MOST_LEVELS = 2**24
-_CHUNK = 2**14
-_STAGE = 8
-_NEAR = gmpy2.context(precision=128, round=gmpy2.RoundToNearest)
-_SLACK = Fraction(1, 2**40)
+_MOST_OUTPUTS = 100_000  # a limit of work: outputs are listed one by one
+_MOST_WINNERS = 10  # counts of outputs round more with more winners: the proof has room for these
+_MOST_LEVELS = 2**24  # a limit of memory: the levels of loss between two stages
+_CHUNK = 2**14  # levels at a time, so that arrays stay small
+_STAGE = 8  # nats of loss, after which the rest is bounded, and the sum ends where that is small
+_NEAR = gmpy2.context(precision=128, round=gmpy2.RoundToNearest)  # 75 digits more than the float64 that is made of them
+_SLACK = Fraction(1, 2**40)  # what counts and sums round, and the error at which they end
 
 Integers = NDArray[Any]
 Bound = tuple[int, int]

@@ -22,8 +22,8 @@ from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logist
 from ..numerics.arithmetic import exact, scaled_log_up
 from . import series
 
-_WORKING_DIGITS = 50
-_MOST_WORK = 5_000_000
+_WORKING_DIGITS = 50  # 20 more than are promised
+_MOST_WORK = 5_000_000  # a limit of work: rankings, and d^2 for each
 
 Outcome = tuple[int, ...]
 

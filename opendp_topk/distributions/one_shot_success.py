@@ -25,11 +25,11 @@ from .arrivals import Crowd
 from .departures import Groups
 from .quadrature import integral
 
-_CLIP = 80.0
-_FLOOR = 2.0**-400
-_TAIL = 2.0**-50
-_MOST_STEPS = 10**6
-_MOST_CELLS = 2**23
+_CLIP = 80.0  # in units of the scale: who is further off changes the probability by less than is added for it
+_FLOOR = 2.0**-400  # bounds are raised to it, so that quotients of them stay finite
+_TAIL = 2.0**-50  # about what is bounded instead of integrated at either end
+_MOST_STEPS = 10**6  # a limit of work: the sums that each point of the integral needs
+_MOST_CELLS = 2**23  # 64 MiB in one array
 
 
 # proof-region: one_shot_success

@@ -18,8 +18,8 @@ from ..noises.standard import Noise
 from ..numerics.arithmetic import exact, scaled_log_up
 from . import one_shot
 
-_MOST_WORK = 5_000_000
-_DIGITS = 50
+_MOST_WORK = 5_000_000  # a limit of work: rankings, and d^2 for each
+_DIGITS = 50  # 20 more than are promised
 
 
 # proof-region: peeled_accuracy

@@ -17,7 +17,7 @@ from . import arrivals
 from .arrivals import Crowd
 from .quadrature import integral
 
-_START = 2.0**-52
+_START = 2.0**-52  # where the integral starts; what lies before is bounded instead
 
 
 @dataclass(frozen=True, eq=False)

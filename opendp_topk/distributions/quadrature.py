@@ -14,14 +14,14 @@ import numpy as np
 from ..errors import CapacityError
 from ..numerics.floatlog import FloatBounds, Floats
 
-_NODES = 12
-_SLACK = 2.0**-46
-_SUMS = 2.0**-38
-_HEAVY = 2.0
-_NEGLIGIBLE = 2.0**-60
-_ROUNDS = 12
-_CHUNK = 128
-MOST_PANELS = 20_000
+_NODES = 12  # exact for polynomials up to degree 23
+_SLACK = 2.0**-46  # the error of the rule on a panel, relative to the largest value on its disc, and roundings
+_SUMS = 2.0**-38  # what the sums of up to 20,000 terms round, relatively
+_HEAVY = 2.0  # panels whose mass may exceed it are halved: it decides where work is done, and nothing else
+_NEGLIGIBLE = 2.0**-60  # panels with less mass are bounded and not evaluated
+_ROUNDS = 12  # a panel is halved eleven times at most
+_CHUNK = 128  # panels at a time, so that arrays of nodes by candidates stay small
+MOST_PANELS = 20_000  # a limit of work, on which the error of the sums counts
 
 
 # proof-region: quadrature

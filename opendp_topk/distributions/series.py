@@ -23,9 +23,9 @@ from gmpy2 import mpfr, mpq
 from ..errors import CapacityError
 from ..noises.standard import HalfLogistic, Laplace, Logistic, Noise
 
-_DIGITS = 70
-_MOST_STEPS = 20_000_000
-_WIDEST = Fraction(2, 3)
+_DIGITS = 70  # beyond those that cancel: 40 more than are promised
+_MOST_STEPS = 20_000_000  # a limit of work: rankings by cells, terms and digits
+_WIDEST = Fraction(2, 3)  # so narrow that the series about the middle of a cell converge fast
 
 Series = list[mpfr]
 Outcome = tuple[int, ...]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from ..numerics.floatexp import parts
 from ..numerics.floatlog import Floats
 
-_REACH = 300.0
-_STEP = 600.0
-_PER_LN2 = 1.4426950408889634
-_COLUMNS = 2**15
+_REACH = 300.0  # binary digits by which a value may drift before it is normalised; float64 has room for 1,023
+_STEP = 600.0  # e^-600 is still a normal float64
+_PER_LN2 = 1.4426950408889634  # it only bounds the drift: any number near 1 / ln 2 would do
+_COLUMNS = 2**15  # columns at a time, so that arrays stay small
 
 
 # proof-region: subset_classes

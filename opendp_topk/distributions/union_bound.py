@@ -15,7 +15,7 @@ from ..errors import ParameterError
 from ..noises.standard import Noise
 from ..numerics.arithmetic import exact, round_up
 
-_PRECISION = 128
+_PRECISION = 128  # binary digits; both ends are rounded outward, so that more would gain less than an ulp
 
 
 # proof-region: union_bound

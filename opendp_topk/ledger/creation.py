@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .failures import explained, failure
 
-APPLICATION, VERSION = 0x6F74_6B6C, 1
+APPLICATION, VERSION = 0x6F74_6B6C, 1  # "otkl": tells a ledger from any other SQLite file; VERSION is the schema's
 FORKING = threading.RLock()
 _SCHEMA = """
 CREATE TABLE about (budget TEXT NOT NULL, measure TEXT NOT NULL);

@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from ..errors import LedgerError
 
-PATIENCE = 120.0
+PATIENCE = 120.0  # longer than any release holds the lock, shorter than a person waits without a word
 
 
 class _Placed(Protocol):

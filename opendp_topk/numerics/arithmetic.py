@@ -15,6 +15,7 @@ from gmpy2 import mpfr, mpq
 
 from ..errors.checks import Number
 
+# 53 digits are those of float64; 128 make an outward rounding at the end the only one that shows.
 # proof-region: rounding
 _DOUBLE = 53
 _WIDE = 128
@@ -123,6 +124,7 @@ class Intervals:
 # end-proof-region: intervals
 
 
+# Below e^-800 = 2^-1155 a number is no float64: a larger exponent is an upper bound, and its rational stays short.
 # proof-region: exponentials
 _LEAST_EXPONENT = -800
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from ..numerics.arithmetic import round_down, round_up
 from ..numerics.floatlog import Floats
 
-_RELATIVE = 2.0**-49
-_ABSOLUTE = 2.0**-1060
-_HUGE = 2.0**1022
-_SMALLEST_NORMAL = Fraction(2) ** -1022
+_RELATIVE = 2.0**-49  # sixteen times the error of one rounding: room for those of an advantage and of a sum
+_ABSOLUTE = 2.0**-1060  # room for subnormal numbers, whose errors are absolute
+_HUGE = 2.0**1022  # advantages are cut here, so that noise is added without overflow
+_SMALLEST_NORMAL = Fraction(2) ** -1022  # smaller numbers have fewer digits, so that a relative error may be large
 
 
 @dataclass(frozen=True, eq=False)

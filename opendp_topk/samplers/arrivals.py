@@ -11,7 +11,7 @@ from gmpy2 import mpfr, mpq
 from ..numerics.arithmetic import Interval, Intervals
 from .entropy import Entropy
 
-_WORD = 64
+_WORD = 64  # digits come in words of the machine
 
 
 # proof-region: arrivals

@@ -26,10 +26,10 @@ from .cells import DEPTH, partition
 from .entropy import SYSTEM, Entropy, Indices
 from .subsets import below
 
-_WORD = 64
-_CLIP = 2.0**1000
-_SHRINK = 1 - 2.0**-40
-_TINY = 2.0**-900
+_WORD = 64  # digits come in words of the machine
+_CLIP = 2.0**1000  # so that products and sums of a few stay finite; clipping from below raises a bound
+_SHRINK = 1 - 2.0**-40  # a smaller weight of a shortfall bounds it from above: room for all that is rounded
+_TINY = 2.0**-900  # a smaller weight counts as none, which bounds from above, too: its products could underflow
 
 
 # proof-region: canonical

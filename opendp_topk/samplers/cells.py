@@ -17,12 +17,12 @@ from .subsets import Cell
 
 Integers = NDArray[np.int64]
 
-_MOST_CELLS = 2**17
-_NARROW = 1.0
-_NEGLIGIBLE = 4.0
-DEPTH = 40
-_LEAST_LOG_TWO_PI = 1.8378
-_BITS_PER_NAT = 1.4426950408889634
+_MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only proposes more in vain
+_NARROW = 1.0  # weights in a cell differ by a factor of e at most, so that a good part of its proposals is accepted
+_NEGLIGIBLE = 4.0  # cells lighter than e^-4 of an even share of the heaviest are not worth splitting
+DEPTH = 40  # lighter cells are proposed as if they had 2^-40 of the largest weight, which hardly ever happens
+_LEAST_LOG_TWO_PI = 1.8378  # below ln(2 pi) = 1.837877..., as an upper bound on a binomial needs it
+_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,9 @@ from .quantile_tables import quantile_bounds
 
 Integers = NDArray[Any]
 
-_WORD = 64
-_LARGE = 2.0**62
-_REGULAR = 2**500
+_WORD = 64  # digits come in words of the machine
+_LARGE = 2.0**62  # from here on values are Python integers: int64 would have no room for what follows
+_REGULAR = 2**500  # products of float64 with factors from 2^-500 to 2^500 neither underflow nor overflow here
 
 
 # proof-region: exponentials

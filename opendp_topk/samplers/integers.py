@@ -17,9 +17,9 @@ from .exponentials import floors, reach
 
 Integers = NDArray[Any]
 
-_EXACT_FLOATS = 2**53
-_REGULAR = 2**200
-_CHUNK = 2**16
+_EXACT_FLOATS = 2**53  # integers below it are float64 exactly
+_REGULAR = 2**200  # with variances from 2^-200 to 2^200, squares and products neither underflow nor overflow
+_CHUNK = 2**16  # draws at a time, so that memory beyond the result stays small
 
 
 # proof-region: integers

@@ -24,10 +24,10 @@ from .entropy import SYSTEM, Entropy, Indices
 from .shortfalls import Ranked, ranked
 from .subsets import below
 
-_LN2 = Fraction(0.6931471805599454)
-_SPARE = 10
-_NEGLIGIBLE = 8
-_NARROW = 3
+_LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
+_SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
+_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
+_NARROW = 3  # weights in a layer differ by a factor of 8 at most, so that a good part of its proposals is accepted
 
 
 class Layer(NamedTuple):

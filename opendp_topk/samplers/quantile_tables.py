@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ..noises.standard import Noise
 from ..numerics.floatlog import Floats
 
-DIGITS = 16
-_PREFIXES = 2**DIGITS
-_ROUND = 9
+DIGITS = 16  # two tables of half a MiB, which decide all but a few candidates
+_PREFIXES = 2**DIGITS  # how many there are
+_ROUND = 9  # a caller's quantile is evaluated at some 4,096 points only, denser towards both ends
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, Table
 
-_FAR = 1024.0
+_FAR = 1024.0  # in units of the scale; so far from the reference, bounds with a relative error get wide
 
 
 # proof-region: scan

@@ -18,8 +18,8 @@ from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, quantile_bounds
 
-_WORD = 64
-MOST_LEVELS = 12
+_WORD = 64  # digits come in words of the machine
+MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source that repeats itself leaves two undecided
 
 
 @dataclass

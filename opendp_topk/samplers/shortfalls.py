@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from . import noiseless
 from .entropy import Indices
 
-_SMALL = 2**62
-_MANTISSA = 53
+_SMALL = 2**62  # differences below it are int64, and so is their double
+_MANTISSA = 53  # binary digits of a float64
 
 
 # proof-region: shortfalls

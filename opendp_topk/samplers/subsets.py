@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .entropy import Entropy
 
-_WORD = 64
+_WORD = 64  # digits come in words of the machine
 
 
 class Cell(NamedTuple):

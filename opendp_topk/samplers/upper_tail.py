@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from .entropy import Entropy
 
-BLOCK = 4096
-LEVELS = range(4, 17)
-_WORD = 64
+BLOCK = 4096  # a power of two, so that a word modulo it is uniform; 32 KiB of scores, which the first cache holds
+LEVELS = range(4, 17)  # from one survivor in 16, where drawing for each begins to pay, to all digits of a prefix
+_WORD = 64  # digits come in words of the machine
 
 
 # proof-region: upper_tail

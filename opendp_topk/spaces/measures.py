@@ -42,6 +42,7 @@ class Measure(ABC):
         """The distance that promises nothing."""
 
 
+# A loss above the budget at one of these epsilons is outside; if at none, nothing is known.
 _PROBES = (0.0, *(2.0**power for power in range(-10, 11)))
 
 

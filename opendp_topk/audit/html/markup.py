@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_LONG = 24
+_LONG = 24  # rows: more than a screen holds get a field to search them
 _VOID = frozenset(("br", "input", "meta", "wbr"))
 
 

@@ -22,7 +22,7 @@ from .page import Material
 from .state import documents
 
 Progress = Callable[[str, int, int], None]
-_JOBS = 2
+_JOBS = 2  # builds of LaTeX at a time: each takes a core
 
 
 def write_report(

@@ -17,7 +17,7 @@ SYMBOLS: dict[type[Measure], str] = {
     RangeDivergence: "range",
     ZeroConcentratedDivergence: "rho",
 }
-_FINE = 16
+_FINE = 16  # points of a drawn curve: it looks smooth
 
 
 def symbol(measure: Measure) -> str:
