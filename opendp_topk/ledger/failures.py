@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from ..errors import LedgerError
 
-PATIENCE = 120.0  # longer than any release holds the lock, shorter than a person waits without a word
+PATIENCE = 120.0  # a debit takes moments: who waits so long waits for a process that hangs
 
 
 class _Placed(Protocol):

@@ -160,4 +160,4 @@ def test_agreed_pairs_bound_a_conversation_and_a_composition() -> None:
     for x, law in enumerate(laws):
         joint = both.distribution([x])
         assert set(joint) == set(law)
-        assert all(abs(joint[y] - number(law[y])) < mpmath.mpf("1e-28") for y in law)
+        assert all(abs(number(joint[y]) - number(law[y])) < mpmath.mpf("1e-28") for y in law)

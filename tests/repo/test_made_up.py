@@ -68,6 +68,12 @@ def insert(path: Path, after: str, line: str) -> None:
     path.write_text(text.replace(after, after + line), encoding="utf-8")
 
 
+def test_the_page_states_the_lines_that_were_written() -> None:
+    page = (ROOT / "docs" / "adding_a_constructor.md").read_text(encoding="utf-8")
+    lines = [len((PARTS / part).read_text("utf-8").splitlines()) for part in (*FILES.values(), "guide.txt")]
+    assert f"| {' + '.join(map(str, lines))} = {sum(lines)} |" in page
+
+
 @pytest.mark.slow
 def test_a_constructor_costs_four_files_and_one_line(copy: Path) -> None:
     before = digests(copy)
