@@ -22,7 +22,6 @@ from ..errors import (
 )
 from ..errors.checks import Number
 
-# What NumPy's integers hold: scores beyond both stay Python integers.
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
 
