@@ -23,7 +23,6 @@ from ..errors import (
 from ..errors.checks import Number
 from ..numerics.subnormals import require_subnormals
 
-# What NumPy's integers hold: scores beyond both stay Python integers.
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
 
