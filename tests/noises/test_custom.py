@@ -86,17 +86,19 @@ def normal_tail(z: mpq, precision: int) -> Interval:
 
 @functools.cache
 def normal(u: mpq, precision: int) -> Interval:
-    """By bisection of the survival function."""
-    low, high = mpq(-200), mpq(201)
+    """By bisection of the survival function, with as many digits as it takes."""
+    low, high, bits = mpq(-200), mpq(201), 32
     while (high - low) * 2**precision > 1:
         middle = (low + high) / 2
-        tail = normal_tail(middle, precision + 100)
+        tail = normal_tail(middle, bits)
         if tail[0] > 1 - u:
             low = middle
         elif tail[1] < 1 - u:
             high = middle
-        else:
+        elif bits > precision:
             break
+        else:
+            bits += precision // 2
     at = tk.Intervals(precision)
     return at.rational(low)[0], at.rational(high)[1]
 
