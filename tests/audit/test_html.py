@@ -222,8 +222,8 @@ def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.Mon
     assert documents[NAME].faults == []
     assert documents[NAME].status == "stale"
     pages = {p.stem: read(p.read_text(encoding="utf-8")) for p in (copy / "report").rglob("*.html")}
-    assert "metrics/range_distance: region range_distance" in pages["index"].text
-    assert "measurements/selection: the statement metrics/range_distance#conversion" in pages[FEW[0]].text
+    assert "spaces/range_distance: region range_distance" in pages["index"].text
+    assert "measurements/selection: the statement spaces/range_distance#conversion" in pages[FEW[0]].text
     assert any(one.attributes.get("class") == "edge stale" for one in pages[FEW[0]])
     assert broken_links(copy / "report") == []
 
