@@ -80,7 +80,7 @@ def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bo
     found: Counter[Fraction] = Counter()
     for output, times in draws(2500, scores, 8, scale, ordered).items():
         found[oracle.loss(scores, output, ordered)] += times
-    assert_follows(found, oracle.level_law(scores, 8, scale, ordered), detects=0.88)
+    assert_follows(found, oracle.level_law(scores, 8, scale, ordered), detects=0.95)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
