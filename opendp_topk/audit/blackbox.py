@@ -147,9 +147,6 @@ def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
     return sum(count for cell, count in counts.items() if cell in event)
 
 
-# end-proof-region: blackbox
-
-
 def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alpha: float) -> Reading:
     """Of the readings of outcomes the one for which one part of these samples bounds most, by events of the other."""
     tried = readings([*outcomes[0], *outcomes[1]])
@@ -161,7 +158,10 @@ def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alp
         _, choice = choose(measure, delta, first, second, standard_errors(alpha))
         return _bound(measure, delta, choice, [fresh, other], len(outcomes[0]) - middle, alpha)
 
-    return max(tried, key=shown) if len(tried) > 1 else tried[0]
+    return max(tried, key=shown) if len(tried) > 1 else tried[0]  # [reading]
+
+
+# end-proof-region: blackbox
 
 
 def require_settings(samples: Any, measure: Measure, confidence: Any, delta: Any) -> tuple[float, float, int]:
