@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,12 @@ from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
+from .arrangements import arranged
 from .blackbox import Estimate, estimate, require_settings
+from .cells import readings
 from .draws import Draws
-from .events import Cells, choose
-from .neighbours import neighbours, within
+from .events import choose
+from .neighbours import within
 
 _SIZES = (2, 3, 4, 5)
 _LEAST_DRAWS = 20
@@ -60,9 +62,11 @@ def search(
 ) -> Found:
     """Look for the neighbours between which ``function`` loses most, then bound that loss from below.
 
-    Many pairs of score vectors are made up, as for :func:`verify`. In rounds, some releases are drawn on each pair that
-    is left, and the half whose samples show the smaller loss is dropped. The pair that remains is handed to
-    :func:`estimate` with fresh samples, so its confidence needs no correction for the number of pairs.
+    Many pairs of score vectors are made up: those of :func:`verify` in every order, direction and level, for a function
+    may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds, some
+    releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. The pair
+    that remains is handed to :func:`estimate` with fresh samples, so its confidence needs no correction for the number
+    of pairs.
 
     Args:
         function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
@@ -112,12 +116,12 @@ def search(
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
     within(input_metric, (0,), (0,), distance)
     sizes = _SIZES if _vectors(input_domain).size is None else (input_domain.size,)
-    made = neighbours(input_domain, input_metric, distance, unit, sizes)  # type: ignore[arg-type]
+    made = arranged(input_domain, input_metric, distance, unit, sizes)  # type: ignore[arg-type]
     pairs = list(itertools.islice(made, checks.count("candidates", candidates)))
     if not pairs:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
     options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
-    x, x_neighbor = _halve(function, input_domain, measure, shift, pairs, 2 * half, options)
+    x, x_neighbor = _survivor(function, input_domain, measure, shift, pairs, 2 * half, options)
     found = estimate(
         function,
         input_domain.validate(x),
@@ -132,7 +136,7 @@ def search(
 
 
 # proof-region: blackbox_search
-def _halve(
+def _survivor(
     function: Callable[..., Any],
     domain: VectorDomain,
     measure: Measure,
@@ -160,10 +164,12 @@ def _halve(
 # end-proof-region: blackbox_search
 
 
-def _shown(measure: Measure, delta: float, first: Iterable[Hashable], second: Iterable[Hashable]) -> float:
-    """The loss that two samples show, a little to the safe side."""
-    cells = Cells([*first, *second])
-    return choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), _STANDARD_ERRORS)[0]
+def _shown(measure: Measure, delta: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """The loss that two samples show by any reading, a little to the safe side."""
+    return max(
+        choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), _STANDARD_ERRORS)[0]
+        for cells in readings([*first, *second])
+    )
 
 
 def _vectors(domain: Any) -> VectorDomain:

@@ -5,9 +5,8 @@ Whatever is chosen here, the bounds that follow are valid; a bad choice only mak
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,40 +33,6 @@ class Choice:
     order: float
 
 
-class Cells:
-    """A map from outcomes to cells: floats are cut at quantiles of the samples, all else is kept, NaN too.
-
-    Where a place holds few different floats, each is a cell of its own.
-    """
-
-    def __init__(self, outcomes: Sequence[Hashable]) -> None:
-        places: dict[int, list[float]] = {}
-        for outcome in outcomes:
-            for i, leaf in enumerate(_leaves(outcome)):
-                if isinstance(leaf, float):
-                    places.setdefault(i, []).append(leaf)
-        count = 64 if len(places) <= 1 else int(max(2.0, min(64.0, (len(outcomes) / 100) ** (1 / len(places)))))
-        self._cuts = {i: _cuts([leaf for leaf in leaves if leaf == leaf], count) for i, leaves in places.items()}
-
-    def __call__(self, outcome: Hashable) -> Hashable:
-        if not self._cuts:
-            return outcome
-        return tuple(
-            (bisect_left(self._cuts[i], leaf) if leaf == leaf else None,)
-            if isinstance(leaf, float) and i in self._cuts
-            else leaf
-            for i, leaf in enumerate(_leaves(outcome))
-        )
-
-
-def _cuts(values: list[float], count: int) -> list[float]:
-    """At most ``count`` ends of cells; a cell reaches from the end before it, exclusive, to its own."""
-    ends = np.unique(values)
-    if len(ends) > count:
-        ends = np.unique(np.quantile(values, np.arange(1, count) / count, method="nearest"))
-    return [float(end) for end in ends]
-
-
 def choose(
     measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
 ) -> tuple[float, Choice]:
@@ -83,7 +48,8 @@ def _best(
     measure: Measure, delta: float, first: Counter[Hashable], second: Counter[Hashable], z: float
 ) -> tuple[float, Choice]:
     n = first.total(), second.total()
-    cells = sorted(set(first) | set(second), key=lambda cell: (first[cell] + 0.5) / (second[cell] + 0.5), reverse=True)
+    met = dict.fromkeys((*first, *second))  # in the order of the samples: a set's may differ from run to run
+    cells = sorted(met, key=lambda cell: (first[cell] + 0.5) / (second[cell] + 0.5), reverse=True)
     likely = np.cumsum([first[cell] for cell in cells])
     rare = np.cumsum([second[cell] for cell in cells])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,9 +84,3 @@ def _wilson(hits: NDArray[Any], trials: int, z: float) -> tuple[Floats, Floats]:
     middle = (p + square / 2) / (1 + square)
     width = z * np.sqrt(p * (1 - p) / trials + square / (4 * trials)) / (1 + square)
     return np.maximum(middle - width, 0), np.minimum(middle + width, 1)
-
-
-def _leaves(outcome: Any) -> tuple[Any, ...]:
-    if not isinstance(outcome, tuple):
-        return (outcome,)
-    return tuple(leaf for part in outcome for leaf in _leaves(part))

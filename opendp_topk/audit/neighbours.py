@@ -53,7 +53,7 @@ def neighbours(
     streams = [itertools.chain(_structured(metric, d_in, unit, d), _scattered(metric, d_in, unit, d)) for d in sizes]
     turns = itertools.chain.from_iterable(zip(*streams, strict=False))
     for scores, moves in itertools.chain(_likeliest(metric, d_in, sizes[0]), turns):
-        for pair in _only(domain, metric, d_in, scores, moves):
+        for pair in admitted(domain, metric, d_in, scores, moves):
             if pair not in seen:
                 seen.add(pair)
                 yield pair
@@ -67,18 +67,18 @@ def variations(
     moves = [Fraction(b) - Fraction(a) for a, b in zip(x, x_prime, strict=True)]
     for i in range(len(scores)):
         for move in dict.fromkeys((min(moves), max(moves), Fraction(0))):
-            yield from _only(domain, metric, d_in, scores, [*moves[:i], move, *moves[i + 1 :]])
+            yield from admitted(domain, metric, d_in, scores, [*moves[:i], move, *moves[i + 1 :]])
         for step in (30 * unit, 10 * unit, 2 * unit, d_in, d_in / 2):
             for place in (scores[i] - step, scores[i] + step):
                 placed = [*scores[:i], place, *scores[i + 1 :]]
                 if max(placed) - min(placed) <= max(_SPREAD * unit, max(scores) - min(scores)):
-                    yield from _only(domain, metric, d_in, placed, moves)
+                    yield from admitted(domain, metric, d_in, placed, moves)
 
 
-def _only(
+def admitted(
     domain: VectorDomain, metric: Metric, d_in: Fraction, scores: Sequence[Fraction], moves: Sequence[Fraction]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """The pair, if it is one of different neighbours in the domain."""
+    """The pair, if it is one of different neighbours in the domain: at most one."""
     pair = _members(domain, tuple(scores), tuple(moves))
     if pair is not None and pair[0] != pair[1] and within(metric, *pair, d_in):
         yield pair

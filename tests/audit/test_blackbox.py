@@ -14,7 +14,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.audit import estimate
 from opendp_topk.audit.bounds import concentrated, log_ratio
-from opendp_topk.audit.events import Cells, choose
+from opendp_topk.audit.events import choose
 from tests.concepts.sentinels import raises_exactly
 
 PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
@@ -116,20 +116,6 @@ def test_a_gap_in_the_support_shows() -> None:
     source = random.Random(6)
     found = estimate(lambda x: source.randrange(3 + x), 0, 1, samples=20_000, measure=PURE)
     assert found.lower > 5
-
-
-def test_outcomes_of_every_shape() -> None:
-    assert Cells([(1, 2), (3,), "a"])("a") == "a"
-    cells = Cells([(1, 0.5), (2, 1.5), (2, 0.25)])
-    assert cells((1, 0.1)) != cells((2, 0.1))
-    assert cells((1, 0.1)) != cells((1, 9.0))
-
-
-def test_a_place_may_hold_floats_and_other_things() -> None:
-    cells = Cells([0.5, None, math.nan, math.inf, -math.inf, "none", 3])
-    kinds = [0.5, None, math.nan, math.inf, -math.inf, "none", 3]
-    assert len({cells(kind) for kind in kinds}) == len(kinds)
-    assert cells(math.nan) == cells(float("nan"))
 
 
 def test_few_different_floats_are_kept_apart() -> None:

@@ -1,0 +1,96 @@
+"""What is read of an outcome before events are chosen: quantiles of its floats, or their bits.
+
+A reading is a map from outcomes to cells that is made from samples and fixed before any bound is computed. Whatever it
+is, reading an outcome is post-processing, so the bounds that follow are valid; a bad reading only makes them weak.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+Reading = Callable[[Hashable], Hashable]
+_MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
+
+
+def readings(outcomes: Sequence[Hashable]) -> list[Reading]:
+    """The readings that are worth a try: that of bits only where there are floats."""
+    floats = any(isinstance(leaf, float) for outcome in outcomes for leaf in _leaves(outcome))
+    return [Cells(outcomes), *([Bits(outcomes)] if floats else [])]
+
+
+class Cells:
+    """Floats are cut at quantiles of the samples, all else is kept, NaN too.
+
+    Where a place holds few different floats, each is a cell of its own.
+    """
+
+    def __init__(self, outcomes: Sequence[Hashable]) -> None:
+        places: dict[int, list[float]] = {}
+        for outcome in outcomes:
+            for i, leaf in enumerate(_leaves(outcome)):
+                if isinstance(leaf, float):
+                    places.setdefault(i, []).append(leaf)
+        count = _most(len(outcomes), len(places))
+        self._cuts = {i: _cuts([leaf for leaf in leaves if leaf == leaf], count) for i, leaves in places.items()}
+
+    def __call__(self, outcome: Hashable) -> Hashable:
+        if not self._cuts:
+            return outcome
+        return tuple(
+            (bisect_left(self._cuts[i], leaf) if leaf == leaf else None,)
+            if isinstance(leaf, float) and i in self._cuts
+            else leaf
+            for i, leaf in enumerate(_leaves(outcome))
+        )
+
+
+class Bits:
+    """An outcome that the samples repeat is a cell of its own, to the last bit; others are told by their finest bit.
+
+    Real-valued noise repeats nothing, and where its bits end depends on its size alone. A constant seed, a generator
+    with few states and floats that no draw can reach show here, and in no quantile.
+    """
+
+    def __init__(self, outcomes: Sequence[Hashable]) -> None:
+        self._repeated = {outcome for outcome, count in Counter(outcomes).items() if count > 1}
+
+    def __call__(self, outcome: Hashable) -> Hashable:
+        if outcome in self._repeated:
+            return outcome
+        leaves = _leaves(outcome)
+        kept = tuple(leaf for leaf in leaves if not isinstance(leaf, float))
+        return "bits", kept, min((finest_bit(leaf) for leaf in leaves if isinstance(leaf, float)), default=math.inf)
+
+
+def finest_bit(value: float) -> float:
+    """The largest e for which ``value`` is a multiple of 2^e; infinity for 0 and for what is not finite."""
+    if value == 0 or not math.isfinite(value):
+        return math.inf
+    numerator, denominator = value.as_integer_ratio()
+    return float((numerator & -numerator).bit_length() - denominator.bit_length())
+
+
+def _most(samples: int, places: int) -> int:
+    """How many cells a place of floats gets: the fewer, the fewer samples there are for each."""
+    alone = max(_LEAST_CELLS, min(_MOST_CELLS, samples // _A_CELL))
+    return alone if places <= 1 else int(max(2.0, min(alone, (samples / 100) ** (1 / places))))
+
+
+def _cuts(values: list[float], count: int) -> list[float]:
+    """At most ``count`` ends of cells; a cell reaches from the end before it, exclusive, to its own."""
+    ends = np.unique(values)
+    if len(ends) > count:
+        ends = np.unique(np.quantile(values, np.arange(1, count) / count, method="nearest"))
+    return [float(end) for end in ends]
+
+
+def _leaves(outcome: Any) -> tuple[Any, ...]:
+    if not isinstance(outcome, tuple):
+        return (outcome,)
+    return tuple(leaf for part in outcome for leaf in _leaves(part))
