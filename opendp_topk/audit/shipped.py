@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ParameterError, SpaceError
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..spaces.domains import AtomDomain, VectorDomain
@@ -116,7 +116,7 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
         if example.constructor in MERGED:
             merge, d_in, pairs = MERGED[example.constructor]
             report = verify_with(known, measurement, d_in, merge(measurement), pairs, budget, None)
-        elif measurement.exact_distribution is None:
+        elif measurement.declared.law is None:
             report = None
         else:
             report = verify_with(known, measurement, 1, None, None, budget, None)

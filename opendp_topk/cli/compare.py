@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
 from . import guarantees, show
 from .mechanisms import able

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..core.binary_search import binary_search_chain
-from ..core.links import Measurement, Transformation
+from ..core.measurement import Measurement
+from ..core.transformation import Transformation
 from ..distributions.discrete import largest_noise
 from ..distributions.events import Enclosure
 from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError, checks

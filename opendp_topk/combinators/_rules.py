@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import CapacityError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
@@ -84,7 +84,7 @@ def add(values: Iterable[Number]) -> Number:
 
 def product_law(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:
     """The joint law of independent releases, one of each member on the argument in its place; None if any lacks one."""
-    laws = [member.exact_distribution for member in members if member.exact_distribution is not None]
+    laws = [member.declared.law for member in members if member.declared.law is not None]
     if len(laws) < len(members):
         return None
 
@@ -107,7 +107,7 @@ def _times(joint: Mapping[Any, Any], law: Mapping[Hashable, Any]) -> dict[Hashab
 def decode_all(members: Sequence[Measurement]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     """From a joint outcome of the law to the tuple of releases."""
     return lambda outcomes: tuple(
-        member.decode(outcome) for member, outcome in zip(members, outcomes, strict=True)
+        member.declared.decode(outcome) for member, outcome in zip(members, outcomes, strict=True)
     )  # [decode-all]
 
 

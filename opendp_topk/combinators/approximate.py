@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ParameterTypeError, checks
 from ..errors.checks import Number
 from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile

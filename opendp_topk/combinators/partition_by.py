@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import claimed, proven
+from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
+from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
@@ -111,18 +113,19 @@ def make_partition_by(
     def privacy_map(d_in: int) -> Any:
         return _dearest(output_measure, members, moves * d_in)  # [map]
 
-    return Measurement(
+    built = Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
         function=function,
         privacy_map=privacy_map,
         parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)},
-        exact_distribution=joint and (lambda rows: joint(split_by_group(rows, groups))),  # [joint-law]
-        decode=decode_all(members),
-        scores_input=False,
-        proof=Proof(None, tuple(dict.fromkeys(member.proof for member in members))),
+        declared=Declared(
+            law=joint and (lambda rows: joint(split_by_group(rows, groups))),  # [joint-law]
+            decode=decode_all(members),
+        ),
     )
+    return claimed(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
 
 
 def _dearest(measure: Measure, members: Sequence[Measurement], users: int) -> Any:

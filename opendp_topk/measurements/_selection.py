@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, require_space
+from ..core.measurement import Declared, Measurement
+from ..core.spaces import require_space
 from ..distributions.events import ranks
 from ..errors import DataLengthError, ParameterTypeError, checks
 from ..errors.checks import Number
@@ -120,11 +121,14 @@ def selection(
         function=function,
         privacy_map=privacy_map,
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
-        exact_distribution=law if engine.law else None,
-        accuracy_bound=lambda n, alpha: engine.accuracy(n, k, tau, alpha),  # [accuracy]
-        success_bound=success if engine.success else None,  # [declared]
-        decode=lambda outcome: np.array(outcome, dtype=np.int64),
-        n_candidates=size,
+        declared=Declared(
+            law=law if engine.law else None,
+            decode=lambda outcome: np.array(outcome, dtype=np.int64),
+            accuracy=lambda n, alpha: engine.accuracy(n, k, tau, alpha),  # [accuracy]
+            success=success if engine.success else None,  # [declared]
+            n_candidates=size,
+            scores_input=True,
+        ),
     )
 
 
@@ -152,7 +156,7 @@ def single(
         ranking,
         function=lambda scores: int(ranking.function(scores)[0]),  # [index]
         parameters={"mechanism": mechanism, "scale": ranking.parameters["scale"], "optimize": optimize},
-        decode=lambda outcome: int(outcome[0]),  # [decode-index]
+        declared=replace(ranking.declared, decode=lambda outcome: int(outcome[0])),  # [decode-index]
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import canonical as laws
 from ..distributions import canonical_success
@@ -126,7 +127,9 @@ def make_canonical_top_k(
         optimize=optimize,
         release="set",
     )  # [selection]
-    return measurement if gamma else replace(measurement, accuracy_bound=None)  # [accuracy]
+    return (
+        measurement if gamma else replace(measurement, declared=replace(measurement.declared, accuracy=None))
+    )  # [accuracy]
 
 
 def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> Engine:

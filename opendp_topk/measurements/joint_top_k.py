@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import joint as laws
 from ..errors.checks import Number

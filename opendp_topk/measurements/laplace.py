@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.spaces import require_space
 from ..errors import ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
@@ -112,7 +114,6 @@ def make_laplace(
         privacy_map=privacy_map,
         parameters={"mechanism": "laplace", "scale": scale}
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
-        scores_input=False,  # [no-indices]
     )
     # end-proof-region: laplace
 

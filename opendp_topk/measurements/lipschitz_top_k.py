@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ..core.links import Measurement, proven
+from ..core.claims import claimed, proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
@@ -126,8 +125,9 @@ def make_lipschitz_top_k(
         optimize=optimize,
         release=release,
     )
-    supplied = None if noise.is_proven else Proof(None, assumption=f"the caller supplied the noise {noise.name}")
-    return replace(measurement, proof=supplied) if supplied else measurement  # [supplied]
+    if noise.is_proven:
+        return measurement
+    return claimed(measurement, Proof(None, assumption=f"the caller supplied the noise {noise.name}"))  # [supplied]
     # end-proof-region: lipschitz_top_k
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors import DataLengthError, ParameterError, ParameterTypeError
 from ..errors.checks import Number
@@ -152,20 +153,19 @@ def make_noisy_top_k_with_gaps(
         return _loss(output_measure, noise, k, size, exact(range_distance) / tau)  # [loss]
 
     def success(scores: NDArray[Any], event: str) -> tuple[float, float]:
-        assert ranking.success_bound is not None
+        assert ranking.declared.success is not None
         check_length(scores)
-        return ranking.success_bound(scores, event)  # [success]
+        return ranking.declared.success(scores, event)  # [success]
 
     return replace(
         ranking,
         function=function,
         privacy_map=privacy_map,
-        success_bound=success,
         parameters={
             "mechanism": "noisy_top_k_with_gaps",
             **{name: ranking.parameters[name] for name in ("noise", "k", "scale", "optimize")},
         },
-        exact_distribution=None,
+        declared=replace(ranking.declared, law=None, success=success),
     )  # [accuracy]
     # end-proof-region: noisy_top_k_with_gaps
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import peeled as laws
 from ..errors import checks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors.checks import Number
 from ..noises.standard import Exponential

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.spaces import require_space
 from ..errors import ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
@@ -149,9 +152,7 @@ def make_select_then_count(
         privacy_map=privacy_map,
         parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
-        accuracy_bound=select.accuracy_bound,  # [accuracy]
-        success_bound=select.success_bound,
-        n_candidates=size,
+        declared=replace(select.declared, law=None),  # [accuracy]
     )
     # end-proof-region: select_then_count
 

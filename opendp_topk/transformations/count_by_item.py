@@ -7,8 +7,10 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from ..core.candidates import public_items
-from ..core.links import Transformation, proven, require_space
+from ..core.claims import proven
 from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
 from ..errors import CandidatesError, checks
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
