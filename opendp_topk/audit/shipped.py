@@ -81,7 +81,8 @@ def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
     """Floats: 4 for two winners, 3 for one or where laws take long; where they are merged, what the pairs have."""
     if name in MERGED:
         return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
-    quick = options.get("noise", Gumbel()) in (Gumbel(), Exponential())
+    noise = options.get("noise", Gumbel())
+    quick = noise.is_max_stable or noise.is_memoryless
     return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
 
 

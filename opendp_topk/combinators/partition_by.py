@@ -14,11 +14,11 @@ from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
 from ..spaces.domains import GroupedFrameDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Measure, apart, together
 from ..spaces.metrics import UserDistance
 from ..tables.grouping import split_by_group
 from ..transformations.count_by_item import integers_or_strings
-from ._rules import add, apart, decode_all, product_law, require_rule, require_space_of, together
+from ._rules import add, decode_all, product_law, require_rule, require_space_of
 from .queryable import sealed
 
 _STEPS = 200_000
@@ -132,9 +132,10 @@ def _dearest(measure: Measure, members: Sequence[Measurement], users: int) -> An
     """The largest joint loss when ``users`` users are spread over the groups."""
     listed = len(members) * (users + 1) ** 2 <= _STEPS
     distances = range(users + 1) if listed else (0, users)
-    curves = {one: apart(measure, [one.map(d) for d in distances]) for one in dict.fromkeys(members)}  # [curves]
+    curves = {one: [apart(measure, one.map(d)) for d in distances] for one in dict.fromkeys(members)}  # [curves]
     charge = _spread if listed else _ends
-    return together(measure, *(charge([curves[one][part] for one in members], users) for part in (0, 1)))  # [parts]
+    worst = [charge([[at[part] for at in curves[one]] for one in members], users) for part in (0, 1)]
+    return together(measure, *worst)  # [parts]
 
 
 def _spread(curves: Sequence[Sequence[Number]], users: int) -> Number:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ParameterTypeError, SpaceError
+from ..errors.by_name import require_names
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
-from .recipes import require_names
 from .spaces import as_space
 
 

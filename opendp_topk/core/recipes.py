@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from .. import proof
 from ..errors import PickleError
+from ..errors.by_name import require_names
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _WITHOUT_CLAIMS = ("audit", "cli")
@@ -67,36 +67,6 @@ def claims_digest() -> str:
             content = path.read_bytes()
             total.update(f"{name} {len(content)}\n".encode() + content)
     return total.hexdigest()
-
-
-def require_names(value: Any) -> None:
-    """Raise unless every function in ``value`` can be found again by the name of its module and its own.
-
-    Raises:
-        PickleError: One cannot.
-    """
-    if isinstance(value, list | tuple):
-        for one in value:
-            require_names(one)
-    elif isinstance(value, Mapping):
-        require_names(list(value.values()))
-    elif callable(value) and not _is_own(value) and not _has_name(value):
-        raise PickleError(
-            f"a pickle holds functions by name only, and {getattr(value, '__qualname__', type(value).__qualname__)} "
-            "has none: define it with def at the top of a module that the other process can import"
-        )
-
-
-def _is_own(value: Any) -> bool:
-    """Whether ``value`` is an object of this library, which knows itself how it is pickled."""
-    return type(value).__module__.split(".")[0] == __name__.split(".")[0]
-
-
-def _has_name(value: Any) -> bool:
-    found: Any = sys.modules.get(getattr(value, "__module__", None) or "")
-    for part in getattr(value, "__qualname__", "<nameless>").split("."):
-        found = getattr(found, part, None)
-    return found is value
 
 
 def _kept(value: Any) -> Any:

@@ -81,9 +81,9 @@ def make_permute_and_flip(
         1
     """
     # proof-region: permute_and_flip
-    engine = one_shot(Exponential())  # [exponential-noise]
+    mechanism = one_shot(Exponential())  # [exponential-noise]
     space = input_domain, input_metric
-    return single(engine, "permute_and_flip", *space, output_measure, scale=scale, optimize=optimize)
+    return single(mechanism, "permute_and_flip", *space, output_measure, scale=scale, optimize=optimize)
     # end-proof-region: permute_and_flip
 
 
