@@ -30,8 +30,9 @@ from .combinators.privacy_filter import make_privacy_filter
 from .combinators.queryable import Queryable
 from .core.binary_search import binary_search_chain, binary_search_param
 from .core.candidates import index_candidates
-from .core.links import Measurement, Transformation
+from .core.measurement import Measurement
 from .core.partials import Partial
+from .core.transformation import Transformation
 from .distributions.events import Enclosure
 from .errors import (
     BudgetError,
@@ -53,6 +54,7 @@ from .errors import (
     OutOfBoundsError,
     ParameterError,
     ParameterTypeError,
+    PickleError,
     PrivacyViolationError,
     ProofError,
     QueryError,
@@ -140,6 +142,7 @@ __all__ = [
     "ParameterError",
     "ParameterTypeError",
     "Partial",
+    "PickleError",
     "PrivacyCurve",
     "PrivacyProfile",
     "PrivacyViolationError",

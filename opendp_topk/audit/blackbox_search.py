@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain

@@ -16,7 +16,7 @@ from typing import Any
 
 import mpmath
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ParameterError
 from ..measurements.lipschitz_top_k import make_lipschitz_top_k
 from ..measurements.report_noisy_top_k import make_report_noisy_top_k

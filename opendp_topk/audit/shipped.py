@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ParameterError, SpaceError
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..spaces.domains import AtomDomain, VectorDomain
@@ -82,7 +82,8 @@ def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
     """Floats: 4 for two winners, 3 for one or where laws take long; where they are merged, what the pairs have."""
     if name in MERGED:
         return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
-    quick = options.get("noise", Gumbel()) in (Gumbel(), Exponential())
+    noise = options.get("noise", Gumbel())
+    quick = noise.is_max_stable or noise.is_memoryless
     return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
 
 
@@ -118,7 +119,7 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
         if example.constructor in MERGED:
             merge, d_in, pairs = MERGED[example.constructor]
             report = verify_with(known, measurement, d_in, merge(measurement), pairs, budget, None)
-        elif measurement.exact_distribution is None:
+        elif measurement.declared.law is None:
             report = None
         else:
             report = verify_with(known, measurement, 1, None, None, budget, None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import NotDeclaredError, ParameterError, checks
 from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
@@ -84,7 +84,7 @@ def verify_with(
 ) -> Report:
     """:func:`verify` with laws that are known already: input -> law. The laws that it computes are added to them."""
     checks.instance("measurement", measurement, Measurement, "a measurement")
-    if law is None and measurement.exact_distribution is None:
+    if law is None and measurement.declared.law is None:
         raise NotDeclaredError(
             "this measurement declares no exact distribution: give law, "
             "for instance one of opendp_topk.audit.merged_laws"

@@ -8,7 +8,7 @@ from typing import Any
 
 import gmpy2
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import CapacityError, DataError, ParameterError, PrivacyViolationError
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from ..combinators.queryable import Queryable
-from ..core.links import Measurement
+from ..core.claims import claimed
+from ..core.measurement import Declared, Measurement
 from ..errors import ForeignError, MapError, ParameterTypeError, SpaceError
 from ..errors.checks import Number
 from ..numerics.arithmetic import round_down, round_up
@@ -96,16 +97,16 @@ def from_opendp(measurement: Any) -> Measurement:
         steps = _steps(d_in, whole=domain.element_domain.T is int)
         return max(_two_steps(measure, at(up), at(down)) for up, down in steps)  # [both-directions]
 
-    return Measurement(
+    made = Measurement(
         input_domain=domain,
         input_metric=metric,
         output_measure=measure,
         function=_released(measurement, (Queryable, mod.Queryable, mod.OdometerQueryable)),
         privacy_map=privacy_map,
         parameters={"mechanism": "opendp", "version": mod.__version__},
-        n_candidates=domain.size,
-        proof=Proof("bridge/opendp", assumption="map and sampler are those of opendp"),  # [unproven]
+        declared=Declared(n_candidates=domain.size, scores_input=True),
     )
+    return claimed(made, Proof("bridge/opendp", assumption="map and sampler are those of opendp"))  # [unproven]
 
 
 def _steps(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:

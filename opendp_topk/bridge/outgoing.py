@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ForeignError, SpaceError, TopKError, checks
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.metrics import L2Distance

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
 from . import guarantees, show
 from .mechanisms import able
 from .planning import Request
-from .public_counts import Scores
+from .public_counts import Counts
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)
 
@@ -31,7 +31,7 @@ class Row:
         return likely, float("inf") if self.shortfall is None else self.shortfall
 
 
-def compared(request: Request, alpha: float, proxy: Scores | None) -> list[Row]:
+def compared(request: Request, alpha: float, proxy: Counts | None) -> list[Row]:
     """The mechanisms that can give the release, the best first."""
     exactly, _ = guarantees.sure(alpha)
     rows = []
@@ -43,7 +43,7 @@ def compared(request: Request, alpha: float, proxy: Scores | None) -> list[Row]:
     return sorted(rows, key=lambda row: row.rank)
 
 
-def show_comparison(request: Request, alpha: float, proxy: Scores | None) -> None:
+def show_comparison(request: Request, alpha: float, proxy: Counts | None) -> None:
     """Print all mechanisms for ``request``."""
     with show.working("comparing"):
         rows = compared(request, alpha, proxy)
@@ -69,7 +69,7 @@ def show_comparison(request: Request, alpha: float, proxy: Scores | None) -> Non
     show.rows([*_legend(request, alpha, proxy), *([("-", "not known, or too long to compute")] if dash else [])])
 
 
-def _legend(request: Request, alpha: float, proxy: Scores | None) -> list[tuple[str, str]]:
+def _legend(request: Request, alpha: float, proxy: Counts | None) -> list[tuple[str, str]]:
     _, sure = guarantees.sure(alpha)
     each = (
         f"for every t from 1 to {request.k} the t-th released item has a count within so many users of the t-th largest"

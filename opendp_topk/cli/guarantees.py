@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
 from ..errors import checks
 from . import show

@@ -25,7 +25,7 @@ from .options import (
     target,
 )
 from .planning import Request
-from .public_counts import Scores, read_proxy
+from .public_counts import Counts, read_proxy
 
 
 def plan(
@@ -79,7 +79,7 @@ def plan(
         show_plan(request, alpha, scores)
 
 
-def show_plan(request: Request, alpha: float = 0.05, proxy: Scores | None = None) -> None:
+def show_plan(request: Request, alpha: float = 0.05, proxy: Counts | None = None) -> None:
     """Print the plan for ``request``."""
     measurement = request.planned()
     fields = [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ..core.binary_search import binary_search_chain
-from ..core.links import Measurement, Transformation
+from ..core.measurement import Measurement
+from ..core.transformation import Transformation
 from ..distributions.discrete import largest_noise
 from ..distributions.events import Enclosure
 from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError, checks
@@ -15,10 +16,10 @@ from ..numerics.arithmetic import exact
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.measures import ZeroConcentratedDivergence
 from ..spaces.metrics import LInfDistance, UserDistance
-from ..transformations.count_by_item import make_count_by_item
+from ..transformations.count_by_item import nameless_count
 from .mechanisms import RELEASES, Mechanism, chosen, default
 from .options import NEIGHBORS, Target
-from .public_counts import Scores
+from .public_counts import Counts
 
 _MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
 
@@ -63,7 +64,9 @@ class Request:
         Raises:
             ParameterError: The release would be the same for every table, or no scale meets the target.
         """
-        count = _uncounted(self.n_candidates, self.neighbors)
+        count = nameless_count(
+            FrameDomain("user", "item"), UserDistance(self.neighbors), n_candidates=self.n_candidates
+        )
         if self.on(count, 1.0).map(self.users) == 0:
             raise ParameterError(
                 "this release would be the same for every table, so it needs no noise and says nothing: "
@@ -86,7 +89,7 @@ class Request:
         bound = measurement.accuracy(self.n_candidates, alpha)
         return bound if math.isinf(bound) else math.floor(bound)
 
-    def success(self, measurement: Measurement, counts: Scores) -> Enclosure | None:
+    def success(self, measurement: Measurement, counts: Counts) -> Enclosure | None:
         """Bounds on the probability that the exact top-k is released, in any order, if these were the counts.
 
         None where it is not known.
@@ -103,16 +106,3 @@ class Request:
         """By how many users any of the k noisy counts may be off with probability at least 1 - alpha."""
         scale = exact(measurement.parameters["count_scale"])
         return largest_noise(scale, self.k, alpha, gaussian=isinstance(self.target.measure, ZeroConcentratedDivergence))
-
-
-def _uncounted(n_candidates: int, neighbors: str) -> Transformation:
-    """The count of ``n_candidates`` items, for its map alone: a count of one candidate that declares more.
-
-    The map does not depend on the candidates, and ten million names need not exist to ask it.
-    """
-    count = make_count_by_item(FrameDomain("user", "item"), UserDistance(neighbors), candidates=(0,))
-    return replace(
-        count,
-        output_domain=VectorDomain(AtomDomain(int), size=n_candidates),
-        parameters={**count.parameters, "candidates": n_candidates},
-    )

@@ -15,12 +15,12 @@ from ..tables.frames import guarded
 if TYPE_CHECKING:
     import polars as pl
 
-Scores = NDArray[np.int64]
+Counts = NDArray[np.int64]
 COLUMN = "count"
 _MOST_CANDIDATES = 10**7
 
 
-def read_proxy(path: str | Path, n_candidates: int) -> Scores:
+def read_proxy(path: str | Path, n_candidates: int) -> Counts:
     """The column ``count`` of a .parquet or .csv file, one row a candidate; candidates without a row count 0.
 
     Raises:
@@ -44,7 +44,7 @@ def read_proxy(path: str | Path, n_candidates: int) -> Scores:
     return np.concatenate([counts, np.zeros(n_candidates - len(counts), dtype=np.int64)])
 
 
-def _integers(column: pl.Series) -> Scores | None:
+def _integers(column: pl.Series) -> Counts | None:
     """The values as int64, or None where one is no integer or too large."""
     import polars as pl
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from importlib import metadata
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..proof import Proof
 from .planning import Request
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.candidates import index_candidates
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
 from ..spaces.domains import FrameDomain

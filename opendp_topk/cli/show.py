@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from .planning import Request
 from .record import links, plain
 

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.claims import claimed
+from ..core.measurement import Measurement
+from ..core.recipes import Recipe
 from ..errors import ParameterTypeError, checks
 from ..proof import Proof
 from ..spaces.curves.closed_forms import Mixture
@@ -26,8 +28,8 @@ def converts(name: str) -> Callable[[Conversion], Conversion]:
     def decorate(conversion: Conversion) -> Conversion:
         @functools.wraps(conversion)
         def make(measurement: Measurement, *args: Any, **kwargs: Any) -> Measurement:
-            converted = conversion(measurement, *args, **kwargs)
-            return replace(converted, proof=Proof(name, (measurement.proof,)))
+            recipe = Recipe.of(make, (measurement, *args), kwargs)
+            return claimed(conversion(measurement, *args, **kwargs), Proof(name, (measurement.proof,)), recipe)
 
         make.proof_name = name  # type: ignore[attr-defined]
         return make

@@ -10,20 +10,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..core.links import Measurement
-from ..errors import CapacityError, ParameterTypeError, SpaceError, checks
+from ..core.measurement import Measurement
+from ..errors import CapacityError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
+from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import Domain
-from ..spaces.measures import (
-    Approximate,
-    MaxDivergence,
-    Measure,
-    PrivacyProfile,
-    RangeDivergence,
-    ZeroConcentratedDivergence,
-    bounds_range,
-)
+from ..spaces.measures import Measure, PrivacyProfile, apart, bounds_range, together, without_delta
 from ..spaces.metrics import Metric
 
 _OUTCOMES = 1_000_000
@@ -32,14 +25,11 @@ _OUTCOMES = 1_000_000
 # proof-region: rules
 def require_rule(measure: Any) -> Measure:
     """``measure``, if the rules below cover it."""
-    inner = measure.measure if isinstance(measure, Approximate) else measure
-    if isinstance(inner, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):  # [measures]
-        return measure  # type: ignore[no-any-return]
-    hint = ": curves do not add up, so fix a delta of each part first, with make_fix_delta"
-    raise ParameterTypeError(
-        "output_measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or Approximate of one"
-        + (hint if measure == PrivacyProfile() else "")
-    )
+    note = " or Approximate of one of them"
+    if measure == PrivacyProfile():
+        note += ": curves do not add up, so fix a delta of each part first, with make_fix_delta"
+    require_measure(without_delta(measure), *SCALAR, note=note)  # [measures]
+    return measure  # type: ignore[no-any-return]
 
 
 def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric, measure: Measure) -> Measurement:
@@ -57,21 +47,10 @@ def total(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
 
     ``adaptive`` says that a release may be chosen after those before it.
     """
-    inner, deltas = apart(measure, losses)
+    parts = [apart(measure, loss) for loss in losses]  # [parts]
+    inner, deltas = [part[0] for part in parts], [part[1] for part in parts]
     later = 2 if adaptive and bounds_range(measure) else 1  # [later]
     return together(measure, add(inner[:1]) + later * add(inner[1:]), add(deltas))  # [sum]
-
-
-def apart(measure: Measure, losses: Sequence[Any]) -> tuple[list[Number], list[Number]]:
-    """The distances, and the deltas, which are 0 where the measure has none."""
-    if isinstance(measure, Approximate):
-        return [loss[0] for loss in losses], [loss[1] for loss in losses]
-    return list(losses), [0] * len(losses)
-
-
-def together(measure: Measure, loss: Number, delta: Number) -> Any:
-    """A distance of ``measure``: a pair with a delta of at most 1 where it has one."""
-    return (loss, min(delta, 1)) if isinstance(measure, Approximate) else loss  # [delta-cap]
 
 
 def add(values: Iterable[Number]) -> Number:
@@ -84,7 +63,7 @@ def add(values: Iterable[Number]) -> Number:
 
 def product_law(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:
     """The joint law of independent releases, one of each member on the argument in its place; None if any lacks one."""
-    laws = [member.exact_distribution for member in members if member.exact_distribution is not None]
+    laws = [member.declared.law for member in members if member.declared.law is not None]
     if len(laws) < len(members):
         return None
 
@@ -107,7 +86,7 @@ def _times(joint: Mapping[Any, Any], law: Mapping[Hashable, Any]) -> dict[Hashab
 def decode_all(members: Sequence[Measurement]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     """From a joint outcome of the law to the tuple of releases."""
     return lambda outcomes: tuple(
-        member.decode(outcome) for member, outcome in zip(members, outcomes, strict=True)
+        member.declared.decode(outcome) for member, outcome in zip(members, outcomes, strict=True)
     )  # [decode-all]
 
 

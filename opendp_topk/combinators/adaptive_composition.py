@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.spaces import require_space
 from ..errors import BudgetError, ParameterError, ParameterTypeError
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
@@ -117,7 +119,6 @@ def make_adaptive_composition(
         function=function,
         privacy_map=privacy_map,
         parameters={"mechanism": "adaptive_composition", "d_in": d_in, "d_mids": mids},
-        scores_input=False,
         interactive=True,
     )
     # end-proof-region: adaptive_composition

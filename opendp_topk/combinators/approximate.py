@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import ParameterTypeError, checks
 from ..errors.checks import Number
-from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile
+from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, has_delta
 from ._convert import converts, measure_of, remeasured
 
 
@@ -40,7 +40,7 @@ def make_approximate(measurement: Measurement) -> Measurement:
     """
     # proof-region: approximate
     measured = measure_of(measurement)
-    if isinstance(measured, Approximate | PrivacyProfile):  # [check-exact]
+    if has_delta(measured):  # [check-exact]
         raise ParameterTypeError(
             f"measurement must have an output measure without a delta, such as MaxDivergence(), not {measured!r}"
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.links import Measurement, proven
+from ..core.claims import claimed, proven
+from ..core.measurement import Declared, Measurement
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..proof import Proof
 from ._rules import decode_all, product_law, require_rule, require_space_of, total
@@ -76,16 +77,17 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
     def privacy_map(d_in: Any) -> Any:
         return total(measure, [member.map(d_in) for member in members], adaptive=False)  # [map]
 
-    return Measurement(
+    built = Measurement(
         input_domain=first.input_domain,
         input_metric=first.input_metric,
         output_measure=measure,
         function=function,
         privacy_map=privacy_map,
-        parameters={"mechanism": "composition", "members": [m.parameters.get("mechanism") for m in members]},
-        exact_distribution=joint and (lambda value: joint([value] * len(members))),  # [joint-law]
-        decode=decode_all(members),
-        scores_input=False,
-        proof=Proof(None, tuple(dict.fromkeys(member.proof for member in members))),
+        parameters={"mechanism": "composition", "members": tuple(m.parameters.get("mechanism") for m in members)},
+        declared=Declared(
+            law=joint and (lambda value: joint([value] * len(members))),  # [joint-law]
+            decode=decode_all(members),
+        ),
     )
+    return claimed(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
     # end-proof-region: composition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..numerics.arithmetic import exact, round_up
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from ._convert import convert, converts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.measures import ZeroConcentratedDivergence
 from ._convert import converts, profiled

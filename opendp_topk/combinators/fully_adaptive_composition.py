@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.links import Measurement, Transformation, enter, proven, require_space
+from ..core.claims import Claimed, proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..core.rendering import describe
+from ..core.spaces import enter, require_space
+from ..core.transformation import Transformation
 from ..errors import SpaceError
-from ..proof import UNPROVEN, Proof
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
@@ -20,7 +22,7 @@ from .queryable import Queryable, held
 
 # proof-region: odometer
 @dataclass(frozen=True, eq=False, repr=False)
-class Odometer:
+class Odometer(Claimed):
     """A conversation without a bound: it has no privacy map, and its queryables keep an account instead.
 
     Build one with ``make_fully_adaptive_composition``; ``make_privacy_filter`` turns it into a measurement.
@@ -29,7 +31,6 @@ class Odometer:
     input_domain: Domain
     input_metric: Metric
     output_measure: Measure
-    proof: Proof = UNPROVEN
 
     @property
     def parameters(self) -> dict[str, Any]:

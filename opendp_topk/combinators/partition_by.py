@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import claimed, proven
+from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
+from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
 from ..spaces.domains import GroupedFrameDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Measure, apart, together
 from ..spaces.metrics import UserDistance
 from ..tables.grouping import split_by_group
 from ..transformations.count_by_item import integers_or_strings
-from ._rules import add, apart, decode_all, product_law, require_rule, require_space_of, together
+from ._rules import add, decode_all, product_law, require_rule, require_space_of
 from .queryable import sealed
 
 _STEPS = 200_000
@@ -111,27 +113,29 @@ def make_partition_by(
     def privacy_map(d_in: int) -> Any:
         return _dearest(output_measure, members, moves * d_in)  # [map]
 
-    return Measurement(
+    built = Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
         function=function,
         privacy_map=privacy_map,
         parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)},
-        exact_distribution=joint and (lambda rows: joint(split_by_group(rows, groups))),  # [joint-law]
-        decode=decode_all(members),
-        scores_input=False,
-        proof=Proof(None, tuple(dict.fromkeys(member.proof for member in members))),
+        declared=Declared(
+            law=joint and (lambda rows: joint(split_by_group(rows, groups))),  # [joint-law]
+            decode=decode_all(members),
+        ),
     )
+    return claimed(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
 
 
 def _dearest(measure: Measure, members: Sequence[Measurement], users: int) -> Any:
     """The largest joint loss when ``users`` users are spread over the groups."""
     listed = len(members) * (users + 1) ** 2 <= _STEPS
     distances = range(users + 1) if listed else (0, users)
-    curves = {one: apart(measure, [one.map(d) for d in distances]) for one in dict.fromkeys(members)}  # [curves]
+    curves = {one: [apart(measure, one.map(d)) for d in distances] for one in dict.fromkeys(members)}  # [curves]
     charge = _spread if listed else _ends
-    return together(measure, *(charge([curves[one][part] for one in members], users) for part in (0, 1)))  # [parts]
+    worst = [charge([[at[part] for at in curves[one]] for one in members], users) for part in (0, 1)]
+    return together(measure, *worst)  # [parts]
 
 
 def _spread(curves: Sequence[Sequence[Number]], users: int) -> Number:

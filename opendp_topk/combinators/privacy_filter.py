@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..errors import BudgetError, checks
 from ._rules import require_space_of
 from .fully_adaptive_composition import Odometer
@@ -89,7 +90,6 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         function=function,
         privacy_map=privacy_map,
         parameters={"mechanism": "privacy_filter", "d_in": d_in, "d_out": d_out},
-        scores_input=False,
         interactive=True,
     )
     # end-proof-region: privacy_filter

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..errors import NotDeclaredError, QueryError
 
 T = TypeVar("T")

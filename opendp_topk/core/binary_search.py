@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import ParameterError, ParameterTypeError, SearchError, checks
-from .links import Measurement, Transformation
+from .measurement import Measurement
+from .transformation import Transformation
 
-Link = TypeVar("Link", Transformation, Measurement)
+Built = TypeVar("Built", Transformation, Measurement)
 
 # proof-region: probes
 _STEPS = range(17)
@@ -30,7 +31,7 @@ _INTS = (0, *(2**exponent for exponent in (*_STEPS, *_STRIDES, 1024, 2048, 4096)
 # end-proof-region: probes
 
 
-def binary_search_param(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: type = float) -> Any:
+def binary_search_param(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float) -> Any:
     """The most accurate parameter p for which ``make(p).check(d_in, d_out)`` holds.
 
     The map must be monotone in p: a loss that falls (a noise scale) gives the smallest passing p, a loss that
@@ -68,7 +69,7 @@ def binary_search_param(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: t
     return _most_accurate(make, d_in, d_out, T).parameter
 
 
-def binary_search_chain(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: type = float) -> Link:
+def binary_search_chain(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float) -> Built:
     """What ``make`` builds at the most accurate parameter that passes; see :func:`binary_search_param`.
 
     Args:
@@ -95,7 +96,7 @@ def binary_search_chain(make: Callable[[Any], Link], d_in: Any, d_out: Any, T: t
         >>> tk.binary_search_chain(winners, d_in=1, d_out=0.5, T=int).parameters["k"]
         10
     """
-    built: Link = _most_accurate(make, d_in, d_out, T).link
+    built: Built = _most_accurate(make, d_in, d_out, T).built
     return built
 
 
@@ -106,12 +107,12 @@ class _Attempt:
 
     index: int
     parameter: Any
-    link: Any
+    built: Any
     passes: bool
 
     @property
     def accepted(self) -> bool:
-        return self.link is not None
+        return self.built is not None
 
 
 Try = Callable[[int], _Attempt]
@@ -125,13 +126,13 @@ def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type) -
     def attempt(index: int) -> _Attempt:
         parameter = _float(index) if T is float else index
         try:
-            link = make(parameter)
-            passes = isinstance(link, Measurement | Transformation) and link.check(d_in, d_out)  # [passes]
+            built = make(parameter)
+            passes = isinstance(built, Measurement | Transformation) and built.check(d_in, d_out)  # [passes]
         except (ParameterError, ArithmeticError):
             return _Attempt(index, parameter, None, False)  # [refused]
-        if not isinstance(link, Measurement | Transformation):
-            raise ParameterTypeError(f"make must return a Measurement or a Transformation, not {type(link).__name__}")
-        return _Attempt(index, parameter, link, passes)
+        if not isinstance(built, Measurement | Transformation):
+            raise ParameterTypeError(f"make must return a Measurement or a Transformation, not {type(built).__name__}")
+        return _Attempt(index, parameter, built, passes)
 
     return _search(attempt, map(_bits, _FLOATS) if T is float else _INTS, d_in)
 
@@ -178,8 +179,8 @@ def _last(attempt: Try, inside: _Attempt, outside: _Attempt | None, good: Callab
 
 def _all_pass(lowest: _Attempt, highest: _Attempt, closed: bool, d_in: Any) -> _Attempt:
     """Every accepted parameter passes: the end of their range that ``make`` itself closes on the accurate side."""
-    rises = not highest.link.check(d_in, lowest.link.map(d_in))  # [rises]
-    falls = not lowest.link.check(d_in, highest.link.map(d_in))  # [falls]
+    rises = not highest.built.check(d_in, lowest.built.map(d_in))  # [rises]
+    falls = not lowest.built.check(d_in, highest.built.map(d_in))  # [falls]
     if closed and (rises or lowest.index == highest.index):
         return highest  # [closed-above]
     if falls and lowest.index > 0:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CandidatesError, SpaceError
-from .links import Measurement, narrowed
+from ..errors import CandidatesError
 
 
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
@@ -40,7 +39,8 @@ class IndexCandidates:
     """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates(items)``.
 
     Called with an array of indices it gives a list of items in the same order, with one index one item. In a named
-    tuple it replaces the field ``indices`` and leaves the others.
+    tuple it replaces the field ``indices`` and leaves the others. After it a measurement accepts only inputs with one
+    score an item, so that no index can be out of range.
     """
 
     items: tuple[Any, ...]
@@ -51,20 +51,6 @@ class IndexCandidates:
         if isinstance(release, np.ndarray | list | tuple):
             return [self.items[index] for index in release]  # [items]
         return self.items[release]  # [item]
-
-    def before_release(self, measurement: Measurement) -> Measurement:
-        """``measurement`` restricted to inputs with one score an item, so that no index can be out of range.
-
-        Raises:
-            SpaceError: The measurement scores another number of candidates.
-        """
-        restricted = narrowed(measurement, len(self.items))
-        if restricted.n_candidates != len(self.items):  # [check-count]
-            scored = "an unknown number of" if restricted.n_candidates is None else restricted.n_candidates
-            raise SpaceError(
-                f"index_candidates was given {len(self.items)} items, but the measurement scores {scored} candidates"
-            )
-        return restricted
 
     def __repr__(self) -> str:
         return f"index_candidates(<{len(self.items)} items>)"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ParameterTypeError, SpaceError
+from ..errors.by_name import require_names
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
-
-Space = tuple[Domain, Metric]
+from .spaces import as_space
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +28,10 @@ class Partial:
 
     def __hash__(self) -> int:
         return hash((self.constructor, self.arguments, frozenset(self.options.items())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        require_names((self.arguments, self.options))
+        return Partial, (self.constructor, self.arguments, dict(self.options))
 
     def __rrshift__(self, space: Any) -> Any:
         return self.build(*as_space(space, repr(self)))
@@ -67,9 +71,3 @@ def partial(constructor: Callable[..., Any]) -> Callable[..., Partial]:
     )
     then.__signature__ = shorter  # type: ignore[attr-defined]
     return then
-
-
-def as_space(space: Any, right: str) -> Space:
-    if isinstance(space, tuple) and len(space) == 2 and isinstance(space[0], Domain) and isinstance(space[1], Metric):
-        return space
-    raise SpaceError(f"the left side of >> {right} must be a pair (domain, metric)")

@@ -1,4 +1,4 @@
-"""How links and their outcomes are shown: reprs, and releases as keys of an exact law."""
+"""How measurements, transformations and their outcomes are shown: reprs, and releases as keys of an exact law."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def as_outcome(value: Any) -> Hashable:
     return value
 
 
-def describe(link: Any, ends: Mapping[str, Any]) -> str:
+def describe(shown: Any, ends: Mapping[str, Any]) -> str:
     """The repr of a transformation or measurement, one field a line; ``ends`` is what it has on its output side."""
     fields = {
-        **link.parameters,
-        "input_domain": link.input_domain,
-        "input_metric": link.input_metric,
+        **shown.parameters,
+        "input_domain": shown.input_domain,
+        "input_metric": shown.input_metric,
         **ends,
-        "proof": link.proof,
+        "proof": shown.proof,
     }
     width = max(map(len, fields))
     rows = [f"    {name:<{width}} = {value}" for name, value in fields.items()]
-    return "\n".join([f"{type(link).__name__}(", *rows, ")"])
+    return "\n".join([f"{type(shown).__name__}(", *rows, ")"])

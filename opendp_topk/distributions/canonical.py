@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 
 from ..errors import CapacityError, ParameterError
-from ..noises.standard import Gumbel, Noise
+from ..noises.noise import Noise
 from ..numerics.arithmetic import exact, scaled_log_up
 from . import one_shot
 
@@ -64,12 +64,12 @@ def law(
         best = sorted(range(d), key=lambda i: (-scores[i], i))[:k]
         return {tuple(sorted(best)): mpmath.mpf(1)}  # [point-mass]
     n = comb(d, k)
-    if n > _MOST_SUBSETS or (noise != Gumbel() and n**3 > _MOST_WORK):
+    if n > _MOST_SUBSETS or (not noise.is_max_stable and n**3 > _MOST_WORK):
         raise CapacityError(
             f"the exact distribution over {n} sets of {k} among {d} is too large to enumerate: use fewer scores"
         )
     table = utilities(scores, k, gamma, capped)
-    if noise == Gumbel():
+    if noise.is_max_stable:
         return softmax(table)  # [softmax]
     single = one_shot.law(noise, list(table.values()), False, 1, True)
     return {subset: single[(i,)] for i, subset in enumerate(table)}  # [one-winner]

@@ -19,7 +19,7 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from ..errors import CapacityError
-from ..noises.standard import Exponential, Noise
+from ..noises.noise import Noise
 from ..numerics.floatexp import parts
 from ..numerics.floatlog import Floats
 from ..samplers import noiseless
@@ -78,9 +78,9 @@ def probability(
         rise = _logs(1 - gamma, -scores.advantages(ranked[:k], ranked[k - 1 if capped else k]), depth)  # [rise]
         everything = Family(0, d, True, [])
         right = family(grouped(ranked, k, sure, reach), k, fall, rise)
-        powers = TERMS if noise == Exponential() else 1
+        powers = TERMS if noise.is_memoryless else 1
         error = 2.0**-48 * (k + 400) + 2.0**-60 * d + 2.0**-48 * depth * max(1, powers / 4)  # [error]
-        if noise == Exponential():
+        if noise.is_memoryless:
             lower, upper = _flip(k, fall, rise, everything, right, error)
         else:
             whole, part = (mass(k, fall, rise, subsets, 1) for subsets in (everything, right))

@@ -18,7 +18,7 @@ from typing import Any
 import mpmath
 
 from ..errors import CapacityError, ParameterError
-from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from ..noises.noise import Noise
 from ..numerics.arithmetic import exact, scaled_log_up
 from . import series
 
@@ -37,13 +37,9 @@ def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any)
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")
     # proof-region: accuracy
-    sides, odds = {
-        Gumbel(): (1, k),
-        Exponential(): (1, 1),
-        HalfLogistic(): (1, 2),
-        Laplace(): (2, 1),
-        Logistic(): (2, 2),
-    }[noise]  # [union]
+    assert noise.tail is not None
+    sides = 2 if noise.is_two_sided else 1  # [sides]
+    odds = sides * noise.tail * (k if noise.is_max_stable else 1)  # [union]
     return scaled_log_up(sides * tau, odds * n_candidates / exact(alpha))  # [bound]
     # end-proof-region: accuracy
 
@@ -89,10 +85,10 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
 
 def _ranking(noise: Noise, scores: list[Fraction], k: int) -> Callable[[Outcome], Any]:
     """The probability of a ranking, as a function of the ranking, at the caller's precision or a higher one."""
-    if noise not in (Gumbel(), Exponential()):
+    if not (noise.is_max_stable or noise.is_memoryless):
         return series.ranking(noise, scores, k)  # [series]
     weights = [mpmath.exp(_number(score)) for score in scores]  # [weights]
-    if noise == Gumbel():
+    if noise.is_max_stable:
         return lambda outcome: _gumbel_ranking(weights, outcome)
     return lambda outcome: _exponential_ranking(scores, weights, outcome)
 

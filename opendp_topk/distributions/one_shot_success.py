@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CapacityError
-from ..noises.standard import Gumbel, Noise
+from ..noises.noise import Noise
 from ..numerics.floatexp import exp
 from ..numerics.floatlog import Floats
 from ..samplers import noiseless
@@ -92,12 +92,12 @@ def _enclosed(noise: Noise, b: Floats, groups: Groups, k: int) -> tuple[float, f
     rest = b[groups.size :]
     b = b / _end(noise, b, groups, k)  # [unit]
     rest = b[groups.size :]
-    many = rest >= (0.0 if noise == Gumbel() else 1 / arrivals.NEAR)
+    many = rest >= (0.0 if noise.is_max_stable else 1 / arrivals.NEAR)
     crowd = Crowd.of(noise, rest[many])  # [crowd]
     near = np.concatenate([b[groups.rows], rest[~many]])
-    kinks = near if noise in arrivals.KINKED else near[:0]
+    kinks = near if arrivals.of(noise).kinked else near[:0]
     last = 1.0
-    if noise in arrivals.ENDING and (~many).any():
+    if arrivals.of(noise).ending and (~many).any():
         last = min(last, float(rest[~many].min()))  # [rest-has-arrived]
     start = 2.0 ** np.floor(np.log2(_TAIL / 4 / arrivals.total(1 / b[k:])))
     head = 4 * start * arrivals.total(1 / b[k:])  # [head]

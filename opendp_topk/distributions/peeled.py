@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 
 from ..errors import CapacityError, ParameterError
-from ..noises.standard import Noise
+from ..noises.noise import Noise
 from ..numerics.arithmetic import exact, scaled_log_up
 from . import one_shot
 

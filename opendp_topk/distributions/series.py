@@ -21,7 +21,7 @@ import mpmath
 from gmpy2 import mpfr, mpq
 
 from ..errors import CapacityError
-from ..noises.standard import HalfLogistic, Laplace, Logistic, Noise
+from ..noises.noise import Noise
 
 _DIGITS = 70  # beyond those that cancel: 40 more than are promised
 _MOST_STEPS = 20_000_000  # a limit of work: rankings by cells, terms and digits
@@ -78,7 +78,7 @@ def ranking(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outco
         )
     context = gmpy2.context(precision=bits)
     with context:
-        build = {HalfLogistic(): _half_logistic, Laplace(): _laplace, Logistic(): _logistic}[noise]
+        build = {"HalfLogistic": _half_logistic, "Laplace": _laplace, "Logistic": _logistic}[noise.name]
         cells = build(list(scores), edges)
     one = [[mpfr(1)] + [mpfr(0)] * (bits - 1) for _ in cells]  # [degree]
     rising: dict[Outcome, list[Series]] = {(): one}

@@ -12,7 +12,7 @@ import gmpy2
 from gmpy2 import mpq
 
 from ..errors import ParameterError
-from ..noises.standard import Noise
+from ..noises.noise import Noise
 from ..numerics.arithmetic import exact, round_up
 
 _PRECISION = 128  # binary digits; both ends are rounded outward, so that more would gain less than an ulp

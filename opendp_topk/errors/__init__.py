@@ -20,6 +20,7 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     │   ├── OutOfBoundsError                   ... outside the declared bounds
     │   └── ColumnError (LookupError)          ... a column is missing or has an unusable type
     ├── TableError (OSError)               a file could not be read or written
+    ├── PickleError (TypeError)            a measurement cannot be written into a pickle, or read from one here
     ├── QueryError (RuntimeError)          a queryable is closed, busy, or used from another thread or process
     ├── SearchError (ValueError)           no parameter meets the privacy target, or every one does
     ├── CapacityError (ValueError)         an exact enumeration would be too large
@@ -98,6 +99,10 @@ class TableError(TopKError, OSError):
 
 class QueryError(TopKError, RuntimeError):
     """A queryable is closed, busy with another query, or used from another thread or process."""
+
+
+class PickleError(TopKError, TypeError):
+    """Something cannot be pickled, or a pickle was written by a library with other claims."""
 
 
 class SearchError(TopKError, ValueError):

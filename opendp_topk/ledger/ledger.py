@@ -9,10 +9,10 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from ..core.links import Measurement
-from ..errors import BudgetError, DistanceError, ParameterError, SpaceError, checks
+from ..core.measurement import Measurement
+from ..errors import BudgetError, DistanceError, ParameterError, PickleError, SpaceError, checks
 from ..errors.checks import Number
 from ..spaces.measures import Measure
 from .amounts import MEASURES, Amount, amount, distance_up, fits, from_text, left, require_additive, to_text, total
@@ -175,6 +175,12 @@ class Ledger:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PickleError(
+            "a ledger cannot be copied or pickled, as it holds an open file: open the file in the other process, with "
+            "Ledger(path)"
+        )
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._store.path)!r}, budget={self.budget}, measure={self.measure!r})"

@@ -9,20 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import canonical as laws
 from ..distributions import canonical_success
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..noises.standard import Exponential, Gumbel, Noise
-from ..numerics.arithmetic import exact, round_up
+from ..noises.noise import Noise
+from ..noises.standard import Gumbel, is_standard
+from ..numerics.arithmetic import exact
 from ..samplers import canonical
+from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
+from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
+from ._choice import Choice
 from ._permute_and_flip_range import permute_and_flip_range
-from ._selection import Engine, selection
+from ._selection import SelectionMechanism, selection
 
 
 @proven("measurements/canonical_top_k")
@@ -113,7 +117,7 @@ def make_canonical_top_k(
     # proof-region: canonical_top_k
     gamma = checks.share(gamma, "gamma")  # [check-gamma]
     checks.instance("noise", noise, Noise, "Gumbel() or Exponential()")
-    if noise not in (Gumbel(), Exponential()):
+    if not (is_standard(noise) and (noise.is_max_stable or noise.is_memoryless)):
         raise ParameterError(
             "noise must be Gumbel() or Exponential(): for others no proof is known here"
         )  # [check-noise]
@@ -129,30 +133,27 @@ def make_canonical_top_k(
         optimize=optimize,
         release="set",
     )  # [selection]
-    return measurement if gamma else replace(measurement, accuracy_bound=None)  # [accuracy]
+    return (
+        measurement if gamma else replace(measurement, declared=replace(measurement.declared, accuracy=None))
+    )  # [accuracy]
 
 
-def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> Engine:
-    exponential = noise == Exponential()
+def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanism:
+    flips = noise.is_memoryless
 
-    def sample(scores: NDArray[Any], tau: Fraction, k: int, sign: int, ordered: bool) -> NDArray[np.int64]:
+    def sample(scores: NDArray[Any], choice: Choice) -> NDArray[np.int64]:
+        k, tau = choice.k, choice.tau
         if k == len(scores):
             return np.arange(k)  # [everybody]
-        return canonical.subset(scores, tau, gamma, k, sign=sign, capped=capped, exponential=exponential)  # [draw]
+        return canonical.subset(scores, tau, gamma, k, sign=choice.sign, capped=capped, exponential=flips)  # [draw]
 
-    def loss(measure: Measure, k: int, size: int | None, ordered: bool, r: Fraction) -> float:
-        if isinstance(measure, MaxDivergence):
-            return round_up(r)  # [max-map]
-        spread = permute_and_flip_range(r) if exponential else r  # [spread]
-        return round_up(spread if isinstance(measure, RangeDivergence) else spread * spread / 8)  # [range-map]
-
-    return Engine(
+    return SelectionMechanism(
         sample=sample,
-        loss=loss,
-        law=lambda scores, noiseless, k, ordered: laws.law(noise, scores, noiseless, k, gamma, capped),  # [law]
-        accuracy=lambda n, k, tau, alpha: laws.accuracy(n, k, gamma, tau, alpha),
-        success=lambda scores, tau, k, sign, ordered, sure, reach: canonical_success.probability(
-            noise, scores, tau, gamma, k, sign, capped, sure, reach
+        cost=lambda _, r: Cost.bounded(r, permute_and_flip_range(r) if flips else r),  # [cost]
+        accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, gamma, choice.tau, alpha),
+        law=lambda units, choice: laws.law(noise, units, choice.tau == 0, choice.k, gamma, capped),  # [law]
+        success=lambda scores, choice, sure, reach: canonical_success.probability(
+            noise, scores, choice.tau, gamma, choice.k, choice.sign, capped, sure, reach
         ),
     )
 

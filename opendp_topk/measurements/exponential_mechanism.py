@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors.checks import Number
 from ..noises.standard import Gumbel
@@ -80,9 +81,9 @@ def make_exponential_mechanism(
         1
     """
     # proof-region: exponential_mechanism
-    engine = one_shot(Gumbel())  # [gumbel-noise]
+    mechanism = one_shot(Gumbel())  # [gumbel-noise]
     space = input_domain, input_metric
-    return single(engine, "exponential_mechanism", *space, output_measure, scale=scale, optimize=optimize)
+    return single(mechanism, "exponential_mechanism", *space, output_measure, scale=scale, optimize=optimize)
     # end-proof-region: exponential_mechanism
 
 

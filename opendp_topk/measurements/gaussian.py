@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..errors import ParameterTypeError, checks
+from ..core.spaces import require_space
+from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_gaussian
+from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, ZeroConcentratedDivergence
 from ..spaces.metrics import L2Distance
@@ -80,10 +83,7 @@ def make_gaussian(
     require_space(input_domain, input_metric, L2Distance, "L2Distance()")  # [check-space]
     scale = checks.scale(scale)  # [check-scale]
     grid = grid_of(input_domain, granularity, sized=True)  # [grid]
-    if not isinstance(output_measure, ZeroConcentratedDivergence):
-        raise ParameterTypeError(
-            "output_measure must be ZeroConcentratedDivergence(): Gaussian noise bounds no other loss"
-        )
+    require_measure(output_measure, ZeroConcentratedDivergence, note=": Gaussian noise bounds no other loss")
     sigma = exact(scale)
 
     def function(scores: Array) -> Array:
@@ -94,7 +94,8 @@ def make_gaussian(
             return 0.0  # [free]
         if sigma == 0 or d_in == float("inf"):
             return output_measure.infinite  # [no-noise]
-        return round_up(grid.squares(exact(d_in), input_domain.size) / (2 * sigma * sigma))  # [zcdp-map]
+        squares = grid.squares(exact(d_in), input_domain.size)
+        return Cost(rho=squares / (2 * sigma * sigma)).under(output_measure)  # [zcdp-map]
 
     return Measurement(
         input_domain=input_domain,
@@ -104,7 +105,6 @@ def make_gaussian(
         privacy_map=privacy_map,
         parameters={"mechanism": "gaussian", "scale": scale}
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
-        scores_input=False,  # [no-indices]
     )
     # end-proof-region: gaussian
 

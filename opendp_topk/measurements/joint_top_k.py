@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import joint as laws
 from ..errors.checks import Number
-from ..numerics.arithmetic import round_up
 from ..samplers import joint
+from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, ZeroConcentratedDivergence
+from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._selection import Engine, selection
+from ._choice import Choice
+from ._selection import SelectionMechanism, selection
 
 
 @proven("measurements/joint_top_k")
@@ -42,7 +44,8 @@ def make_joint_top_k(
         input_domain: ``VectorDomain(AtomDomain(int))`` or ``VectorDomain(AtomDomain(float))``: one score a
             candidate.
         input_metric: ``LInfDistance(...)`` or ``RangeDistance()``.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k is released,
             lowest index first among equal scores, with an infinite privacy loss.
@@ -59,7 +62,8 @@ def make_joint_top_k(
         ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``):
         MaxDivergence 2 r, RangeDivergence 2 r, ZeroConcentratedDivergence r^2 / 2. For k = 1, and where the domain's
         size is 2, MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence r^2 / 8. A set of k costs 0 where
-        the domain's size is k.
+        the domain's size is k, and so does a ranking where that size is 1. Under PrivacyProfile the curve is the least
+        of those of the three.
 
     Accuracy:
         With probability at least 1 - alpha the largest gap is at most scale ln(n / alpha), n being the number of
@@ -94,7 +98,7 @@ def make_joint_top_k(
     """
     # proof-region: joint_top_k
     return selection(
-        _joint(release == "ranking"),
+        _joint,
         {"mechanism": "joint_top_k"},
         input_domain,
         input_metric,
@@ -106,25 +110,28 @@ def make_joint_top_k(
     )  # [selection]
 
 
-def _joint(rankings: bool) -> Engine:
-    def sample(scores: NDArray[Any], tau: Fraction, k: int, sign: int, ordered: bool) -> NDArray[np.int64]:
-        if k == len(scores) and not ordered:
-            return np.arange(k)  # [everybody]
-        return joint.draw(scores, tau, k, sign=sign, ordered=ordered)  # [draw]
-
-    def loss(measure: Measure, k: int, size: int | None, ordered: bool, r: Fraction) -> float:
-        spread = r if k == 1 or size == 2 else 2 * r  # [spread]
-        return round_up(spread * spread / 8 if isinstance(measure, ZeroConcentratedDivergence) else spread)  # [map]
-
-    return Engine(
-        sample=sample,
-        loss=loss,
-        law=laws.law,  # [law]
-        accuracy=lambda n, k, tau, alpha: laws.accuracy(n, k, rankings, tau, alpha),  # [accuracy]
-        success=laws.success,  # [success]
-    )
+def _sample(scores: NDArray[Any], choice: Choice) -> NDArray[np.int64]:
+    if choice.k == len(scores) and not choice.ordered:
+        return np.arange(choice.k)  # [everybody]
+    return joint.draw(scores, choice.tau, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
 
 
+def _cost(choice: Choice, r: Fraction) -> Cost:
+    if choice.size == 1:
+        return FREE  # [one-candidate]
+    spread = r if choice.k == 1 or choice.size == 2 else 2 * r  # [spread]
+    return Cost.bounded(spread, spread)  # [map]
+
+
+_joint = SelectionMechanism(
+    sample=_sample,
+    cost=_cost,
+    accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, choice.ordered, choice.tau, alpha),  # [accuracy]
+    law=lambda units, choice: laws.law(units, choice.tau == 0, choice.k, choice.ordered),  # [law]
+    success=lambda scores, choice, sure, reach: laws.success(
+        scores, choice.tau, choice.k, choice.sign, choice.ordered, sure, reach
+    ),  # [success]
+)
 # end-proof-region: joint_top_k
 
 

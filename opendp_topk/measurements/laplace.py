@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..errors import ParameterTypeError, checks
+from ..core.spaces import require_space
+from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_laplace
+from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.measures import Measure
 from ..spaces.metrics import L1Distance
 from ._grid import Array, grid_of
 
@@ -83,10 +86,7 @@ def make_laplace(
     require_space(input_domain, input_metric, L1Distance, "L1Distance()")  # [check-space]
     scale = checks.scale(scale)  # [check-scale]
     grid = grid_of(input_domain, granularity, sized=True)  # [grid]
-    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):
-        raise ParameterTypeError(
-            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
-        )
+    require_measure(output_measure, *SCALAR)
     b = exact(scale)
 
     def function(scores: Array) -> Array:
@@ -98,11 +98,7 @@ def make_laplace(
         if b == 0 or d_in == float("inf"):
             return output_measure.infinite  # [no-noise]
         r = grid.sum(exact(d_in), input_domain.size) / b  # [ratio]
-        if isinstance(output_measure, MaxDivergence):
-            return round_up(r)  # [max-map]
-        if isinstance(output_measure, RangeDivergence):
-            return round_up(2 * r)  # [range-map]
-        return round_up(r * r / 2)  # [zcdp-map]
+        return Cost.bounded(r, 2 * r).under(output_measure)  # [map]
 
     return Measurement(
         input_domain=input_domain,
@@ -112,7 +108,6 @@ def make_laplace(
         privacy_map=privacy_map,
         parameters={"mechanism": "laplace", "scale": scale}
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
-        scores_input=False,  # [no-indices]
     )
     # end-proof-region: laplace
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ..core.links import Measurement, proven
+from ..core.claims import claimed, proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from ..noises.noise import Noise
+from ..noises.standard import is_standard
 from ..proof import Proof
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
@@ -113,8 +113,8 @@ def make_lipschitz_top_k(
         raise ParameterError('noise must be of class A for release="ranking": choose another, or release="set"')
     if not noise.is_lipschitz:  # [lipschitz]
         raise ParameterError("noise must be Lipschitz: choose one of the five noises of the library")
-    if noise.is_proven and noise not in (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()):  # [known]
-        raise ParameterError(f"noise must be {kinds}")
+    if noise.is_proven != is_standard(noise) or (not noise.is_proven and noise.claims_more):  # [known]
+        raise ParameterError(f"noise must be {kinds}: one of the five of the library, or what CustomNoise returned")
     measurement = selection(
         one_shot(noise),
         {"mechanism": "lipschitz_top_k", "noise": noise.name},
@@ -126,8 +126,9 @@ def make_lipschitz_top_k(
         optimize=optimize,
         release=release,
     )
-    supplied = None if noise.is_proven else Proof(None, assumption=f"the caller supplied the noise {noise.name}")
-    return replace(measurement, proof=supplied) if supplied else measurement  # [supplied]
+    if noise.is_proven:
+        return measurement
+    return claimed(measurement, Proof(None, assumption=f"the caller supplied the noise {noise.name}"))  # [supplied]
     # end-proof-region: lipschitz_top_k
 
 

@@ -9,16 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..errors import DataLengthError, ParameterError, ParameterTypeError
+from ..errors import DataLengthError, ParameterError
 from ..errors.checks import Number
-from ..noises.standard import Exponential, Laplace, Logistic, Noise
-from ..numerics.arithmetic import exact, round_up
+from ..noises.noise import Noise
+from ..noises.standard import Exponential
+from ..numerics.arithmetic import exact
 from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
+from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
+from ._choice import Choice
 from .lipschitz_top_k import make_lipschitz_top_k
 
 
@@ -116,10 +120,7 @@ def make_noisy_top_k_with_gaps(
         (2, 2, True)
     """
     # proof-region: noisy_top_k_with_gaps
-    if not isinstance(output_measure, MaxDivergence | RangeDivergence | ZeroConcentratedDivergence):
-        raise ParameterTypeError(
-            "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
-        )  # [check-measure]
+    require_measure(output_measure, *SCALAR)  # [check-measure]
     ranking = make_lipschitz_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]
@@ -132,6 +133,7 @@ def make_noisy_top_k_with_gaps(
             "Lower k, or release the ranking alone with make_lipschitz_top_k"
         )  # [check-k]
     sign = 1 if optimize == "max" else -1  # [sign]
+    choice = Choice(k, size, tau, sign, ordered=True)
 
     def check_length(scores: NDArray[Any]) -> None:
         if k >= len(scores):
@@ -149,41 +151,35 @@ def make_noisy_top_k_with_gaps(
             return 0.0  # [free]
         if tau == 0 or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
-        return _loss(output_measure, noise, k, size, exact(range_distance) / tau)  # [loss]
+        return _cost(noise, choice, exact(range_distance) / tau).under(output_measure)  # [cost]
 
     def success(scores: NDArray[Any], event: str) -> tuple[float, float]:
-        assert ranking.success_bound is not None
+        assert ranking.declared.success is not None
         check_length(scores)
-        return ranking.success_bound(scores, event)  # [success]
+        return ranking.declared.success(scores, event)  # [success]
 
     return replace(
         ranking,
         function=function,
         privacy_map=privacy_map,
-        success_bound=success,
         parameters={
             "mechanism": "noisy_top_k_with_gaps",
             **{name: ranking.parameters[name] for name in ("noise", "k", "scale", "optimize")},
         },
-        exact_distribution=None,
+        declared=replace(ranking.declared, law=None, success=success),
     )  # [accuracy]
     # end-proof-region: noisy_top_k_with_gaps
 
 
-# proof-region: gaps_loss
-def _loss(measure: Measure, noise: Noise, k: int, size: int | None, r: Fraction) -> float:
-    """The loss of the ranking and the gaps at range distance ``r > 0`` in units of the scale."""
-    steps, width = k, 2 * k if size is None else min(2 * k, size)  # [one-sided]
-    if noise in (Laplace(), Logistic()):
-        steps = k if size is None else min(k, size // 2)  # [two-sided]
-        width = 2 * steps
-    if isinstance(measure, MaxDivergence):
-        return round_up(steps * r)  # [max-map]
-    bound = width * r
-    return round_up(bound if isinstance(measure, RangeDivergence) else bound * bound / 8)  # [range-map]
+# proof-region: gaps_cost
+def _cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
+    """The cost of the ranking and the gaps at range distance ``r > 0`` in units of the scale."""
+    if noise.is_two_sided:
+        return Cost.bounded(choice.two_sided_steps * r, 2 * choice.two_sided_steps * r)  # [two-sided-cost]
+    return Cost.bounded(choice.k * r, choice.touched * r)  # [one-sided]
 
 
-# end-proof-region: gaps_loss
+# end-proof-region: gaps_cost
 
 
 then_noisy_top_k_with_gaps = partial(make_noisy_top_k_with_gaps)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import peeled as laws
 from ..errors import checks
 from ..errors.checks import Number
 from ..noises.standard import Exponential, Gumbel
-from ..numerics.arithmetic import round_up
 from ..samplers import peeled
+from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
+from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
+from ._choice import Choice
 from ._one_shot import one_shot
 from ._permute_and_flip_range import permute_and_flip_range
-from ._selection import Engine, selection
+from ._selection import SelectionMechanism, selection
 
 
 @proven("measurements/peeled_top_k")
@@ -97,7 +100,7 @@ def make_peeled_top_k(
     # proof-region: peeled_top_k
     checks.choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
     return selection(
-        one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip,  # [engine]
+        one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip,  # [mechanism]
         {"mechanism": "peeled_top_k", "choice": mechanism},
         input_domain,
         input_metric,
@@ -109,25 +112,21 @@ def make_peeled_top_k(
     )
 
 
-def _loss(measure: Measure, k: int, size: int | None, r: Fraction) -> float:
-    steps = k if size is None else min(k, size - 1)  # [cap-steps]
-    if steps == 0:
-        return 0.0  # [free]
-    if isinstance(measure, MaxDivergence):
-        return round_up(steps * r)  # [max-map]
-    choice = permute_and_flip_range(r)
-    if isinstance(measure, RangeDivergence):
-        width = 2 * k if size is None else min(2 * k, size)
-        return round_up(min(width * r, choice + 2 * (steps - 1) * r))  # [range-map]
-    return round_up(steps * choice * choice / 8)  # [zcdp-map]
+def _cost(choice: Choice, r: Fraction) -> Cost:
+    n, each = choice.steps, permute_and_flip_range(r)
+    if n == 0:
+        return replace(FREE, steps=(0, each))  # [free]
+    width = min(choice.touched * r, each + 2 * (n - 1) * r)  # [range-map]
+    return Cost(n * r, width, n * each * each / 8, (n, each))  # [map]
 
 
-_permute_and_flip = Engine(
-    sample=lambda scores, tau, k, sign, ordered: peeled.top_k(scores, tau, Exponential(), k, sign=sign),  # [races]
-    loss=lambda measure, k, size, ordered, r: _loss(measure, k, size, r),
-    law=lambda scores, noiseless, k, ordered: laws.law(Exponential(), scores, noiseless, k),  # [law]
-    accuracy=laws.accuracy,
-    steps=lambda k, size, r: (k if size is None else min(k, size - 1), permute_and_flip_range(r)),  # [steps]
+_permute_and_flip = SelectionMechanism(
+    sample=lambda scores, choice: peeled.top_k(
+        scores, choice.tau, Exponential(), choice.k, sign=choice.sign
+    ),  # [races]
+    cost=_cost,
+    accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, choice.tau, alpha),
+    law=lambda units, choice: laws.law(Exponential(), units, choice.tau == 0, choice.k),  # [law]
 )
 # end-proof-region: peeled_top_k
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors.checks import Number
 from ..noises.standard import Exponential
@@ -80,9 +81,9 @@ def make_permute_and_flip(
         1
     """
     # proof-region: permute_and_flip
-    engine = one_shot(Exponential())  # [exponential-noise]
+    mechanism = one_shot(Exponential())  # [exponential-noise]
     space = input_domain, input_metric
-    return single(engine, "permute_and_flip", *space, output_measure, scale=scale, optimize=optimize)
+    return single(mechanism, "permute_and_flip", *space, output_measure, scale=scale, optimize=optimize)
     # end-proof-region: permute_and_flip
 
 

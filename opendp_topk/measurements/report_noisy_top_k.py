@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ..core.links import Measurement, proven
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors.checks import Number
 from ..noises.standard import Exponential, Gumbel
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure
+from ..spaces.measures import Measure, is_pure
 from ..spaces.metrics import ScoreMetric
 from ._one_shot import one_shot
 from ._selection import selection
@@ -92,7 +93,7 @@ def make_report_noisy_top_k(
         10
     """
     # proof-region: report_noisy_top_k
-    noise = Exponential() if isinstance(output_measure, MaxDivergence) else Gumbel()  # [noise]
+    noise = Exponential() if is_pure(output_measure) else Gumbel()  # [noise]
     return selection(
         one_shot(noise),
         {"mechanism": "report_noisy_top_k", "noise": noise.name},

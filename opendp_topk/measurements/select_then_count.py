@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.links import Measurement, proven, require_space
+from ..core.claims import proven
+from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..errors import ParameterTypeError, checks
+from ..core.spaces import require_space
+from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, is_pure
 from ..spaces.metrics import LInfDistance
 from ._grid import Array, grid_of
 from .report_noisy_top_k import make_report_noisy_top_k
@@ -110,9 +114,8 @@ def make_select_then_count(
     require_space(
         input_domain, input_metric, LInfDistance, "LInfDistance(...), because counts need a bound on every score"
     )  # [check-space]
-    if not isinstance(output_measure, MaxDivergence | ZeroConcentratedDivergence):
-        raise ParameterTypeError("output_measure must be MaxDivergence() or ZeroConcentratedDivergence()")
-    pure = isinstance(output_measure, MaxDivergence)
+    require_measure(output_measure, MaxDivergence, ZeroConcentratedDivergence)
+    pure = is_pure(output_measure)
     select = make_report_noisy_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, optimize=optimize, release=release
     )  # [selection]
@@ -137,9 +140,8 @@ def make_select_then_count(
             return output_measure.infinite  # [no-noise]
         r = exact(range_distance) / (tau or 1)
         each = grid.largest(exact(d_in)) / b  # [each]
-        if pure:
-            return round_up(steps * r + k * each)  # [max-map]
-        return round_up(steps * r * r / 8 + k * each * each / 2)  # [zcdp-map]
+        both = Cost(pure=steps * r + k * each, rho=steps * r * r / 8 + k * each * each / 2)  # [both]
+        return both.under(output_measure)  # [map]
 
     return Measurement(
         input_domain=input_domain,
@@ -149,9 +151,7 @@ def make_select_then_count(
         privacy_map=privacy_map,
         parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
-        accuracy_bound=select.accuracy_bound,  # [accuracy]
-        success_bound=select.success_bound,
-        n_candidates=size,
+        declared=replace(select.declared, law=None),  # [accuracy]
     )
     # end-proof-region: select_then_count
 

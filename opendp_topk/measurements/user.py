@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from ..core.links import Measurement, require_space
+from ..core.claims import proven
+from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
+from ..core.spaces import require_space
 from ..errors import checks
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 
 
+@proven(None)
 def make_user_measurement(
     input_domain: Domain,
     input_metric: Metric,
@@ -67,9 +70,9 @@ def make_user_measurement(
         function=checks.function("function", function),
         privacy_map=checks.function("privacy_map", privacy_map),  # [vouched]
         parameters={"mechanism": "user"} | checks.parameters(parameters),
-        exact_distribution=distribution,
-        accuracy_bound=accuracy,
-        n_candidates=getattr(input_domain, "size", None),
+        declared=Declared(
+            law=distribution, accuracy=accuracy, n_candidates=getattr(input_domain, "size", None), scores_input=True
+        ),
     )
     # end-proof-region: user_measurement
 

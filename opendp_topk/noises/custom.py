@@ -16,7 +16,7 @@ from gmpy2 import mpfr, mpq
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..numerics.arithmetic import Interval, Intervals
 from ..numerics.floatlog import FloatBounds
-from .standard import IntervalFunction, Noise
+from .noise import IntervalFunction, Noise
 
 _FLOAT_PRECISION = 64
 _CHECK_PRECISION = 128

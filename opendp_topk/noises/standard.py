@@ -1,54 +1,22 @@
 """The five noise distributions of selection, in standard form (scale 1), as values.
 
-A noise is known by its quantile function F^{-1}, evaluated with outward rounding, and by the condition under
-which the theorems admit it. Write U for the uniform variable and V = 1 - U for its complement.
-
-- Lipschitz: ln(1 - F) is 1-Lipschitz. It suffices where the release is a set.
-- Class A: f(z + c) >= e^{-c} f(z) for all z and c >= 0. It is needed where the release is ordered, and implies
-  the Lipschitz condition.
+Write U for the uniform variable and V = 1 - U for its complement.
 
 Proof: proofs/noises/standard.tex
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from gmpy2 import mpq
 
 from ..numerics.arithmetic import Interval, Intervals
 from ..numerics.floatlog import FloatBounds, Floats, log_bounds, minus_log1m_bounds
+from .noise import Noise
 
-IntervalFunction = Callable[[mpq, int], Interval]
-"""A function at a rational point, as an interval rounded outward at a precision in bits."""
 _SMALL = 2.0**-7
-
-
-@dataclass(frozen=True)
-class Noise:
-    """A noise distribution.
-
-    ``quantile(u, precision)`` is an interval, rounded outward at ``precision`` bits, that holds F^{-1}(u) for a
-    rational u in [0, 1] (the ends give the ends of the support, which may be infinite).
-    ``quantile_floats(U, V)`` takes bounds (lower, upper) on arrays of U and of V = 1 - U, and returns float64
-    bounds on F^{-1}.
-    ``is_class_a`` and ``is_lipschitz`` say which conditions the noise meets. For the five noises of this module both
-    are proved; a noise with ``is_proven`` false comes from the caller, who vouches for them.
-    ``survival(z, precision)`` encloses 1 - F at a rational z, where it was given.
-    """
-
-    name: str
-    quantile: IntervalFunction
-    quantile_floats: Callable[[FloatBounds, FloatBounds], FloatBounds]
-    is_class_a: bool = True
-    is_lipschitz: bool = True
-    survival: IntervalFunction | None = None
-    is_proven: bool = True
-
-    def __repr__(self) -> str:
-        return f"{self.name}()" if self.is_proven else f"CustomNoise({self.name!r})"
 
 
 # proof-region: standard
@@ -124,6 +92,25 @@ def _up(x: Floats) -> Floats:
 # end-proof-region: standard
 
 
+# proof-region: five
+_GUMBEL = Noise("Gumbel", _gumbel, _gumbel_floats, is_max_stable=True, tail=Fraction(1))  # [max-stable]
+_EXPONENTIAL = Noise(
+    "Exponential", _exponential, _exponential_floats, is_memoryless=True, tail=Fraction(1)
+)  # [memoryless]
+_HALF_LOGISTIC = Noise("HalfLogistic", _half_logistic, _half_logistic_floats, tail=Fraction(2))  # [tail]
+_LAPLACE = Noise("Laplace", _laplace, _laplace_floats, is_two_sided=True, tail=Fraction(1, 2))  # [two-sided]
+_LOGISTIC = Noise("Logistic", _logistic, _logistic_floats, is_two_sided=True, tail=Fraction(1))
+STANDARD = (_GUMBEL, _EXPONENTIAL, _HALF_LOGISTIC, _LAPLACE, _LOGISTIC)
+
+
+def is_standard(noise: Noise) -> bool:
+    """Whether ``noise`` is one of the five of the library, in every field."""
+    return noise in STANDARD  # [five]
+
+
+# end-proof-region: five
+
+
 def Gumbel() -> Noise:
     """Gumbel noise: F(z) = exp(-exp(-z)), F^{-1}(U) = -ln(-ln U).
 
@@ -140,7 +127,7 @@ def Gumbel() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return Noise("Gumbel", _gumbel, _gumbel_floats)
+    return _GUMBEL
 
 
 def Exponential() -> Noise:
@@ -159,7 +146,7 @@ def Exponential() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return Noise("Exponential", _exponential, _exponential_floats)
+    return _EXPONENTIAL
 
 
 def HalfLogistic() -> Noise:
@@ -178,7 +165,7 @@ def HalfLogistic() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return Noise("HalfLogistic", _half_logistic, _half_logistic_floats)
+    return _HALF_LOGISTIC
 
 
 def Laplace() -> Noise:
@@ -197,7 +184,7 @@ def Laplace() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return Noise("Laplace", _laplace, _laplace_floats)
+    return _LAPLACE
 
 
 def Logistic() -> Noise:
@@ -216,4 +203,4 @@ def Logistic() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return Noise("Logistic", _logistic, _logistic_floats)
+    return _LOGISTIC

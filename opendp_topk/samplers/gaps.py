@@ -17,7 +17,7 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ..errors import EntropyError
-from ..noises.standard import Noise
+from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
 from . import noiseless
 from .entropy import SYSTEM, Entropy, Indices

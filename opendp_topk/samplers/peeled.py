@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..noises.standard import Noise
+from ..noises.noise import Noise
 from . import race
 from .entropy import SYSTEM, Entropy, Indices
 

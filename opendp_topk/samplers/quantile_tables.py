@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..noises.standard import Noise
+from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
 
 DIGITS = 16  # two tables of half a MiB, which decide all but a few candidates

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..noises.standard import Noise
+from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
 from .advantages import Scores
 from .entropy import SYSTEM, Entropy, Indices

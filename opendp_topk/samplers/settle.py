@@ -11,7 +11,7 @@ from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ..errors import EntropyError
-from ..noises.standard import Noise
+from ..noises.noise import Noise
 from ..numerics.arithmetic import Interval, Intervals
 from ..numerics.floatlog import Floats
 from .advantages import Scores, noisy_bounds

@@ -190,3 +190,32 @@ def bounds_range(measure: Measure) -> bool:
 
 
 # end-proof-region: bounds_range
+
+
+# proof-region: parts
+def is_pure(measure: Measure) -> bool:
+    """Whether ``measure`` is ``MaxDivergence()``, which looks at the largest loss and at nothing else."""
+    return isinstance(measure, MaxDivergence)  # [is-pure]
+
+
+def without_delta(measure: Measure) -> Measure:
+    """The measure that ``Approximate`` is of, or ``measure`` itself."""
+    return measure.measure if isinstance(measure, Approximate) else measure  # [without-delta]
+
+
+def apart(measure: Measure, distance: Any) -> tuple[Any, Any]:
+    """A distance of ``measure`` as one of :func:`without_delta` and a delta, which is 0 where it has none."""
+    return (distance[0], distance[1]) if isinstance(measure, Approximate) else (distance, 0)  # [apart]
+
+
+def together(measure: Measure, distance: Any, delta: Any) -> Any:
+    """A distance of ``measure``: a pair with a delta of at most 1 where it has one."""
+    return (distance, min(delta, 1)) if isinstance(measure, Approximate) else distance  # [delta-cap]
+
+
+def has_delta(measure: Measure) -> bool:
+    """Whether the distances of ``measure`` speak of deltas."""
+    return isinstance(measure, Approximate | PrivacyProfile)  # [has-delta]
+
+
+# end-proof-region: parts

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 from ..core.candidates import public_items
-from ..core.links import Transformation, proven, require_space
+from ..core.claims import proven
 from ..core.partials import partial
-from ..errors import CandidatesError, checks
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
+from ..errors import CandidatesError, ParameterError, checks
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
 from ..tables.frames import count_distinct_users
@@ -107,6 +110,25 @@ def make_count_by_item(
             "candidates": len(items),
             "monotonic": monotonic,
         },
+    )
+
+
+@proven("transformations/count_by_item")
+def nameless_count(input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int) -> Transformation:
+    """The count of ``n_candidates`` items without their names, for its map alone: it counts no table.
+
+    The map does not depend on the candidates, and ten million names need not exist to ask it.
+    """
+    named = make_count_by_item(input_domain, input_metric, candidates=(0,))
+
+    def function(rows: Any) -> NoReturn:
+        raise ParameterError("this count has no names of candidates: build it with make_count_by_item to count a table")
+
+    return replace(
+        named,
+        output_domain=VectorDomain(AtomDomain(int), size=n_candidates),
+        function=function,  # [nameless]
+        parameters={**named.parameters, "candidates": n_candidates},
     )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.links import Transformation, require_space
+from ..core.claims import proven
 from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
 from ..errors import checks
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
 
 
+@proven(None)
 def make_user_transformation(
     input_domain: Domain,
     input_metric: Metric,

@@ -22,6 +22,7 @@ from opendp_topk.audit.html.markup import Markup, el
 from opendp_topk.audit.html.plots import ticks
 from opendp_topk.audit.registry import claim_digest
 from opendp_topk.audit.signoffs import accept
+from opendp_topk.core.measurement import Declared
 from opendp_topk.proof import latex
 from opendp_topk.proof import status as proof
 
@@ -266,7 +267,7 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.slow
 def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bare = [replace(one, measurement=replace(one.measurement, exact_distribution=None)) for one in EXAMPLES[-1:]]
+    bare = [replace(one, measurement=replace(one.measurement, declared=Declared())) for one in EXAMPLES[-1:]]
     monkeypatch.setattr(shipped, "examples", lambda: iter(bare))
     assert [one.verdict for one in write_report(tmp_path, budget=4, on=DAY).findings] == ["no law"]
     assert "no law" in read((tmp_path / "index.html").read_text(encoding="utf-8")).text

@@ -144,7 +144,7 @@ def test_epsilon_and_delta() -> None:
             tk.Approximate(PURE),
             function=softmax.function,
             privacy_map=lambda d_in: (0.5, delta),
-            distribution=softmax.exact_distribution,
+            distribution=softmax.declared.law,
             parameters={"scale": 1.0},
         )
 

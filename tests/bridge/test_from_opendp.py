@@ -63,7 +63,7 @@ def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> No
     Q = str(domain().element_domain.carrier_type)
     made = tk.from_opendp(theirs(dp.max_divergence(), lambda d: float(d), domain=domain(), metric=dp.l1_distance(T=Q)))
     assert made.input_domain == expected
-    assert made.n_candidates == expected.size
+    assert made.declared.n_candidates == expected.size
 
 
 @pytest.mark.parametrize("T", ["i32", "i64"])

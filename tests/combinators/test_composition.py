@@ -216,7 +216,7 @@ def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:
         >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=0.01)
         >> tk.index_candidates(["a", "b", "c"])
     )
-    assert labelled.n_candidates == 3
+    assert labelled.declared.n_candidates == 3
     assert labelled.accuracy(3) > 0
     assert labelled.success_probability([1, 2, 3]).lower > 0.9
     size = labelled.input_domain
@@ -224,8 +224,8 @@ def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:
     both = tk.make_composition([labelled, best])
     raises_exactly(tk.NotDeclaredError, lambda: both.accuracy(3), "no accuracy")
     raises_exactly(tk.NotDeclaredError, lambda: both.success_probability([1, 2, 3]), "no probability of success")
-    assert both.n_candidates is None
-    assert not both.scores_input
+    assert both.declared.n_candidates is None
+    assert not both.declared.scores_input
     x = [0, 1000, 2000]
     assert both(x) == (["c", "b"], 2)
     law = both.distribution(x)

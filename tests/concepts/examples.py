@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from opendp_topk.core.links import Measurement, Transformation
+from opendp_topk.core.measurement import Measurement
+from opendp_topk.core.transformation import Transformation
 from opendp_topk.measurements.user import make_user_measurement
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence, Measure

@@ -13,7 +13,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.core.links import Measurement, Transformation
+from opendp_topk.core.measurement import Measurement
+from opendp_topk.core.transformation import Transformation
 from opendp_topk.errors import DataError, DistanceError, NotDeclaredError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, Domain, VectorDomain
 from opendp_topk.spaces.measures import bounds_range
@@ -172,7 +173,7 @@ def _check_link(link: Any, members: list[Any], non_members: list[Any]) -> None:
 
 
 def _check_distribution(measurement: Measurement, members: list[Any]) -> None:
-    if measurement.exact_distribution is None:
+    if measurement.declared.law is None:
         raises_exactly(NotDeclaredError, lambda: measurement.distribution(members[0]), "no exact distribution")
         return
     for value in members:

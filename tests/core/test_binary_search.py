@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.core.binary_search import binary_search_chain, binary_search_param
-from opendp_topk.core.links import Measurement
+from opendp_topk.core.measurement import Measurement
 from opendp_topk.errors import DistanceError, MapError, ParameterError, ParameterTypeError, SearchError
 from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k
 from opendp_topk.measurements.user import then_user_measurement

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.core.candidates import index_candidates, public_items
-from opendp_topk.core.links import Measurement
+from opendp_topk.core.measurement import Declared, Measurement
 from opendp_topk.errors import CandidatesError, DataLengthError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence
@@ -30,8 +30,9 @@ def ranking(space: Any = COUNTS, n_candidates: int | None = None) -> Measurement
         output_measure=MaxDivergence(),
         function=lambda scores: np.argsort(-scores),
         privacy_map=Fraction,
-        exact_distribution=lambda scores: {tuple(np.argsort(-scores).tolist()): 1},
-        n_candidates=n_candidates,
+        declared=Declared(
+            law=lambda scores: {tuple(np.argsort(-scores).tolist()): 1}, n_candidates=n_candidates, scores_input=True
+        ),
     )
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from opendp_topk import CapacityError
 from opendp_topk.distributions import one_shot, series
-from opendp_topk.noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from opendp_topk.noises.noise import Noise
+from opendp_topk.noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 
 from ..oracles import quadrature
 from ..oracles.noise import number

@@ -104,6 +104,17 @@ def test_the_pure_loss_of_2_r_is_approached_by_monotone_neighbours(release: str)
 
 
 @pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("measure", [*MEASURES, tk.PrivacyProfile()])
+def test_one_candidate_costs_nothing(measure: Any, release: str) -> None:
+    for metric in (tk.LInfDistance(monotonic=True), tk.LInfDistance(), tk.RangeDistance()):
+        only = build(1, metric, measure, k=1, scale=2, release=release)
+        for d_in in (1, 7, Fraction(1, 3), 1e300):
+            assert measure.at_most(only.map(d_in), 0)
+        assert only([5]).tolist() == [0]
+        assert not measure.at_most(build(2, metric, measure, k=1, scale=2, release=release).map(1), 0)
+
+
+@pytest.mark.parametrize("release", RELEASES)
 def test_one_winner_costs_half(release: str) -> None:
     with mpmath.workdps(40):
         for measure, pair, least in (

@@ -19,7 +19,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.lipschitz_top_k import make_lipschitz_top_k, then_lipschitz_top_k
-from opendp_topk.noises.standard import Noise
+from opendp_topk.noises.noise import Noise
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly

@@ -16,7 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps, then_noisy_top_k_with_gaps
-from opendp_topk.noises.standard import Noise
+from opendp_topk.noises.noise import Noise
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly

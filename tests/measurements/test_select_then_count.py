@@ -289,7 +289,7 @@ def test_winners_become_items() -> None:
     assert named.indices == ["birch", "cedar"]
     assert named.counts.tolist() == [9, 5]
     assert release.map(0) == 0
-    assert release.n_candidates == 3
+    assert release.declared.n_candidates == 3
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)

@@ -26,7 +26,7 @@ from gmpy2 import mpfr, mpq
 import opendp_topk as tk
 from opendp_topk.distributions import union_bound
 from opendp_topk.noises import standard as noises
-from opendp_topk.noises.standard import Noise
+from opendp_topk.noises.noise import Noise
 from opendp_topk.samplers import race
 from opendp_topk.samplers.quantile_tables import quantile_bounds, table
 

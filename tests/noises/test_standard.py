@@ -15,7 +15,7 @@ import pytest
 from gmpy2 import mpq
 
 from opendp_topk.noises import standard as noises
-from opendp_topk.noises.standard import Noise
+from opendp_topk.noises.noise import Noise
 
 from ..oracles import noise as oracle
 

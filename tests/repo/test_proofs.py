@@ -35,7 +35,7 @@ EXACT_CODE = sorted(
     if path.name != "__init__.py"
 )
 RULES = [
-    ("core/chaining.py", "chaining"),
+    ("core/transformation.py", "chaining"),
     ("spaces/metrics.py", "range_distance"),
     ("numerics/arithmetic.py", "rounding"),
     ("core/binary_search.py", "binary_search"),

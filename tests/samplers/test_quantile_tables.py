@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.noises import standard as noises
-from opendp_topk.noises.standard import Noise
+from opendp_topk.noises.noise import Noise
 from opendp_topk.samplers.quantile_tables import _unit, quantile_bounds, table
 
 from ..oracles import noise as oracle

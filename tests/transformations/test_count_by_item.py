@@ -208,7 +208,7 @@ def test_chains_with_a_measurement_and_names_items() -> None:
     assert chain(table) == ["c", "b"]
     assert chain(table.lazy()) == ["c", "b"]
     assert (chain.input_domain, chain.input_metric) == SPACE
-    assert chain.n_candidates == 3
+    assert chain.declared.n_candidates == 3
     noisy = count >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=4.0)
     assert [noisy.map(d_in) for d_in in (0, 1, 2)] == [0.0, 0.25, 0.5]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...core.links import Measurement
+from ...core.measurement import Measurement
 from ...errors import ParameterError, PrivacyViolationError
 from ...spaces.domains import VectorDomain
 from ...spaces.metrics import LInfDistance

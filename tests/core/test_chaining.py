@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.core.links import Measurement, Transformation, proven
+from opendp_topk.core.claims import proven
+from opendp_topk.core.measurement import Measurement
+from opendp_topk.core.transformation import Transformation
 from opendp_topk.errors import (
     CapacityError,
     DataError,

@@ -1,0 +1,227 @@
+"""Measurements, and what may follow one with ``>>``: a function of its release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import mpmath
+
+from ..distributions.events import EVENTS, Enclosure
+from ..errors import NotDeclaredError, SpaceError, checks
+from ..proof import Proof
+from ..spaces.domains import Domain, VectorDomain
+from ..spaces.measures import Measure, bounds_range
+from ..spaces.metrics import Metric
+from .candidates import IndexCandidates
+from .claims import Claimed, claimed
+from .parameters import read_only
+from .partials import Partial
+from .recipes import Recipe
+from .rendering import as_outcome, describe
+from .spaces import enter, mapped
+
+CHAINING = "core/chaining"
+_DIGITS = 50
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a measurement declares of its releases beside their cost; by default nothing.
+
+    ``law`` gives the exact law of the outcomes on the function's own argument, and ``decode`` turns an outcome of the
+    law into what is released; ``accuracy`` is the accuracy theorem; ``success(value, event)`` bounds (lower, upper) on
+    the probability of an event of success. ``n_candidates`` is the number of candidates where it is fixed; where it is
+    not and ``scores_input`` holds, each element of the input is the score of one candidate.
+    """
+
+    law: Callable[[Any], Mapping[Hashable, Any]] | None = None
+    decode: Callable[[Any], Any] = _identity
+    accuracy: Callable[[int, Any], float] | None = None
+    success: Callable[[Any, str], tuple[float, float]] | None = None
+    n_candidates: int | None = None
+    scores_input: bool = False
+
+
+NOTHING_DECLARED = Declared()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement(Claimed):
+    """A randomised function with a privacy map.
+
+    Inputs at distance ``d_in`` under ``input_metric`` have output distributions at distance at most
+    ``map(d_in)`` under ``output_measure``. Build one with a ``make_*`` constructor.
+
+    ``declared`` is what is known of the releases beside their cost. The releases of an ``interactive`` measurement are
+    queryables, and its map holds for whatever is asked of them. ``proof`` belongs to the function and the map with
+    which a constructor made the measurement: a copy with anything replaced is unproven.
+    """
+
+    input_domain: Domain
+    input_metric: Metric
+    output_measure: Measure
+    function: Callable[[Any], Any]
+    privacy_map: Callable[[Any], Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    declared: Declared = NOTHING_DECLARED
+    interactive: bool = False
+
+    def __post_init__(self) -> None:
+        self.input_metric.require(self.input_domain)
+        object.__setattr__(self, "parameters", read_only(self.parameters))
+
+    # proof-region: measurement
+    def map(self, d_in: Any) -> Any:
+        """The privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
+        return mapped(self.privacy_map, self.input_metric.distance(d_in, "d_in"), self.output_measure)
+
+    def check(self, d_in: Any, d_out: Any) -> bool:
+        """Whether the privacy loss for inputs at distance ``d_in`` is at most ``d_out``."""
+        self.output_measure.distance(d_out, "d_out")
+        return self.output_measure.at_most(self.map(d_in), d_out)  # [at-most]
+
+    def invoke(self, value: Any) -> Any:
+        """One release. ``value`` is checked to be a member of the input domain before anything is drawn."""
+        return self.function(self.input_domain.validate(value))  # [validate]
+
+    def __call__(self, value: Any) -> Any:
+        return self.invoke(value)
+
+    def distribution(self, value: Any) -> dict[Hashable, Any]:
+        """The exact law of the release on ``value``: outcome -> probability (mpmath numbers of 30 digits).
+
+        Outcomes are tuples where the release is an array or a list. The cost grows with the number of
+        outcomes; an enumeration that is too large is refused.
+
+        Raises:
+            NotDeclaredError: The measurement declares no distribution.
+            CapacityError: There are too many outcomes.
+            DataError: ``value`` is not a member of the input domain.
+        """
+        if self.declared.law is None:
+            raise NotDeclaredError("this measurement declares no exact distribution")
+        law: dict[Hashable, Any] = {}
+        with mpmath.workdps(_DIGITS):
+            for outcome, probability in self.declared.law(self.input_domain.validate(value)).items():
+                released = as_outcome(self.declared.decode(outcome))
+                law[released] = law[released] + probability if released in law else probability  # [push-forward]
+        return law
+
+    # end-proof-region: measurement
+
+    def accuracy(self, n_candidates: int, alpha: Any = 0.05) -> float:
+        """With probability at least ``1 - alpha`` no winner falls short of its true rank by more than this.
+
+        In units of the scores, rounded up; the constructor's documentation states the theorem.
+
+        Raises:
+            NotDeclaredError: The measurement declares no accuracy theorem.
+            ParameterError: ``alpha`` is not in (0, 1), or ``n_candidates`` is smaller than k.
+        """
+        if self.declared.accuracy is None:
+            raise NotDeclaredError("this measurement declares no accuracy theorem")
+        count = checks.count("n_candidates", n_candidates)
+        return self.declared.accuracy(count, checks.probability(alpha, "alpha"))
+
+    def success_probability(self, scores: Any, event: str = "exact") -> Enclosure:
+        """Bounds on the probability that the selection on ``scores`` succeeds: proved formulas, no simulation.
+
+        ``"exact"``: the winners are the k best. ``"great"``: they contain the best ceil(k / 10) and none beyond rank
+        floor(1.1 k). ``"good"``: the best ceil(k / 100) and none beyond rank floor(1.5 k). Equal scores may be ranked
+        in any order; the order of the winners does not count. The bounds are as private as ``scores``. They speak of
+        the selection before any post-processing.
+
+        Raises:
+            NotDeclaredError: The measurement declares no probability of success.
+            ParameterError: There is no such event.
+            DataError: ``scores`` is not a member of the input domain, or has fewer than k elements.
+            CapacityError: The computation would be too large.
+        """
+        if self.declared.success is None:
+            raise NotDeclaredError("this measurement declares no probability of success")
+        event = checks.choice("event", event, EVENTS)
+        return Enclosure(*self.declared.success(self.input_domain.validate(scores), event))
+
+    def __rshift__(self, other: Any) -> Measurement:
+        if isinstance(other, Measurement | Partial):
+            raise SpaceError(
+                "a measurement ends a chain: what follows it must be a function of its release (post-processing)"
+            )
+        return post_process(self, other) if callable(other) else NotImplemented
+
+    def __rrshift__(self, space: Any) -> Measurement:
+        return enter(space, self)
+
+    def __repr__(self) -> str:
+        return describe(self, {"output_measure": self.output_measure})
+
+
+# proof-region: post_process
+def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
+    """``then`` of the release of ``first``; for ``index_candidates(items)``, on inputs with one score an item."""
+    if first.interactive and bounds_range(first.output_measure):  # [no-hidden-choice]
+        raise SpaceError(
+            "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
+            "queries at random could widen the range. Convert it to another measure first, or use the queryable itself"
+        )
+    allowed = scoring(first, len(then.items)) if isinstance(then, IndexCandidates) else first  # [only-items]
+    decode = allowed.declared.decode
+    processed = replace(
+        allowed,
+        function=lambda value: then(allowed.function(value)),  # [post-process]
+        declared=replace(allowed.declared, decode=lambda outcome: then(decode(outcome))),  # [decode]
+    )
+    return claimed(processed, chained(first.proof), Recipe.of(post_process, (first, then), {}))  # [same-map]
+
+
+def chained(*proofs: Proof) -> Proof:
+    """The proof of a chain; a chain in it is taken apart."""
+    parts = [part for one in proofs for part in (one.parts if one.name == CHAINING else (one,))]
+    return Proof(CHAINING, tuple(parts))
+
+
+# end-proof-region: post_process
+
+
+# proof-region: narrowed
+def scoring(measurement: Measurement, count: int) -> Measurement:
+    """``measurement`` restricted to inputs with ``count`` scores, so that no index that it releases is out of range.
+
+    Raises:
+        SpaceError: The measurement scores another number of candidates.
+    """
+    restricted = narrowed(measurement, count)
+    scored = restricted.declared.n_candidates
+    if scored != count:  # [check-count]
+        raise SpaceError(
+            f"index_candidates was given {count} items, but the measurement scores "
+            f"{'an unknown number of' if scored is None else scored} candidates"
+        )
+    return restricted
+
+
+def narrowed(measurement: Measurement, size: int) -> Measurement:
+    """``measurement`` on vectors of exactly ``size`` elements only: a part of its domain, so every claim holds.
+
+    A domain that has a size already keeps it.
+    """
+    domain, declared = measurement.input_domain, measurement.declared
+    known = declared.n_candidates is not None
+    if known or not declared.scores_input or not isinstance(domain, VectorDomain):  # [scores-input]
+        return measurement
+    fixed = size if domain.size is None else domain.size  # [keep-size]
+    part = replace(
+        measurement,
+        input_domain=replace(domain, size=fixed),
+        declared=replace(declared, n_candidates=fixed),
+    )  # [narrowed]
+    return claimed(part, measurement.proof, Recipe.of(narrowed, (measurement, size), {}))  # [same-proof]
+
+
+# end-proof-region: narrowed

@@ -1,0 +1,77 @@
+"""How a measurement or transformation is written into a pickle: by the names and arguments that build it again."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import proof
+from ..errors import PickleError
+from ..errors.by_name import require_names
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_WITHOUT_CLAIMS = ("audit", "cli")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A constructor of the library and the arguments with which it was called."""
+
+    constructor: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    options: Mapping[str, Any]
+
+    @staticmethod
+    def of(constructor: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Recipe:
+        """The recipe of a call; what could change or run out afterwards is copied first."""
+        kept = {name: _kept(value) for name, value in options.items()}
+        return Recipe(constructor, tuple(map(_kept, arguments)), kept)
+
+    def pickled(self) -> tuple[Any, ...]:
+        """What ``__reduce_ex__`` returns.
+
+        Raises:
+            PickleError: An argument is a function that has no name in a module.
+        """
+        require_names((self.arguments, self.options))
+        return rebuilt, (claims_digest(), self.constructor, self.arguments, dict(self.options))
+
+
+def rebuilt(digest: str, constructor: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What ``constructor`` makes of the arguments, if this library is the one that wrote the pickle.
+
+    Raises:
+        PickleError: The sources or the proofs of the library are others.
+    """
+    if digest != claims_digest():
+        raise PickleError(
+            "this pickle was written by a library with other sources or other proofs, so what was claimed there may "
+            "not hold here: install the same version in both places, or build the measurement here"
+        )
+    return constructor(*arguments, **options)
+
+
+@functools.cache
+def claims_digest() -> str:
+    """The SHA-256 of all proof documents and of the sources of the package, without the audit and the command."""
+    total = hashlib.sha256()
+    sources = [path for path in _PACKAGE.rglob("*.py") if path.relative_to(_PACKAGE).parts[0] not in _WITHOUT_CLAIMS]
+    for root, paths in ((_PACKAGE, sources), (proof.folder(), proof.folder().rglob("*.tex"))):
+        for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
+            content = path.read_bytes()
+            total.update(f"{name} {len(content)}\n".encode() + content)
+    return total.hexdigest()
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, Iterator):
+        return tuple(value)
+    if isinstance(value, list | dict | np.ndarray):
+        return value.copy()
+    return value

@@ -1,0 +1,63 @@
+"""The ends of transformations and measurements: how an input space is required and met, and what a map may return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from ..errors import DistanceError, MapError, SpaceError, checks
+from ..spaces.domains import Domain
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
+
+Space = tuple[Domain, Metric]
+Entered = TypeVar("Entered", bound="HasInputSpace")
+
+
+class HasInputSpace(Protocol):
+    """A transformation, a measurement or an odometer."""
+
+    @property
+    def input_domain(self) -> Domain: ...
+
+    @property
+    def input_metric(self) -> Metric: ...
+
+
+def as_space(space: Any, right: str) -> Space:
+    """``space``, if it is a pair of a domain and a metric; ``right`` names what it should lead to."""
+    if isinstance(space, tuple) and len(space) == 2 and isinstance(space[0], Domain) and isinstance(space[1], Metric):
+        return space
+    raise SpaceError(f"the left side of >> {right} must be a pair (domain, metric)")
+
+
+def enter(space: Any, right: Entered) -> Entered:
+    """``right``, if ``space`` is its input space: ``space >> right``."""
+    domain, metric = as_space(space, type(right).__name__)
+    if domain != right.input_domain or metric != right.input_metric:
+        raise SpaceError(
+            f"the space ({domain!r}, {metric!r}) does not meet the right side's "
+            f"input space ({right.input_domain!r}, {right.input_metric!r})"
+        )
+    return right
+
+
+def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint: str) -> None:
+    """Raise unless ``input_metric`` is a ``metric`` that fits ``input_domain``."""
+    checks.instance("input_domain", input_domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
+    checks.instance("input_metric", input_metric, metric, hint)
+    input_metric.require(input_domain)
+
+
+# proof-region: mapped
+def mapped(function: Callable[[Any], Any], d_in: Any, side: Metric | Measure) -> Any:
+    """What a map returns at ``d_in``, as a distance of its output side."""
+    result = function(d_in)
+    try:
+        return side.distance(result, "the map's result")  # [rounded-up]
+    except DistanceError as error:
+        reason = str(error)
+    raise MapError(f"{reason}: correct the map that was supplied")
+
+
+# end-proof-region: mapped

@@ -1,0 +1,144 @@
+"""Transformations, and what may follow one with ``>>``: another transformation, or a measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import SpaceError
+from ..spaces.domains import Domain
+from ..spaces.metrics import Metric
+from .claims import Claimed, claimed
+from .measurement import Measurement, chained
+from .parameters import read_only
+from .partials import Partial
+from .recipes import Recipe
+from .rendering import describe
+from .spaces import enter, mapped
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transformation(Claimed):
+    """A deterministic function with a stability map.
+
+    Inputs at distance ``d_in`` under ``input_metric`` have outputs at distance at most ``map(d_in)`` under
+    ``output_metric``. Build one with a ``make_*`` constructor. ``proof`` belongs to the function and the map with which
+    a constructor made it: a copy with anything replaced is unproven.
+    """
+
+    input_domain: Domain
+    input_metric: Metric
+    output_domain: Domain
+    output_metric: Metric
+    function: Callable[[Any], Any]
+    stability_map: Callable[[Any], Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.input_metric.require(self.input_domain)
+        self.output_metric.require(self.output_domain, "output")
+        object.__setattr__(self, "parameters", read_only(self.parameters))
+
+    # proof-region: transformation
+    def map(self, d_in: Any) -> Any:
+        """The largest distance between outputs of inputs at distance ``d_in``."""
+        return mapped(self.stability_map, self.input_metric.distance(d_in, "d_in"), self.output_metric)
+
+    def check(self, d_in: Any, d_out: Any) -> bool:
+        """Whether inputs at distance ``d_in`` have outputs at distance at most ``d_out``."""
+        bound = self.output_metric.distance(d_out, "d_out")
+        return bool(self.map(d_in) <= bound)  # [at-most]
+
+    def invoke(self, value: Any) -> Any:
+        """The function's value, after ``value`` was checked to be a member of the input domain."""
+        return self.function(self.input_domain.validate(value))  # [validate]
+
+    # end-proof-region: transformation
+
+    def __call__(self, value: Any) -> Any:
+        return self.invoke(value)
+
+    def __rshift__(self, other: Any) -> Any:
+        if isinstance(other, Partial):
+            return self >> other.build(self.output_domain, self.output_metric)
+        if isinstance(other, Transformation):
+            return chain_transformations(self, other)
+        if isinstance(other, Measurement):
+            return chain_measurement(self, other)
+        if callable(other) and not hasattr(type(other), "__rrshift__"):
+            raise SpaceError(
+                "a transformation cannot be chained with a plain function, whose stability is unknown: "
+                "wrap it with make_user_transformation and its stability map"
+            )
+        return NotImplemented
+
+    def __rrshift__(self, space: Any) -> Any:
+        return enter(space, self)
+
+    def __repr__(self) -> str:
+        return describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
+
+
+# proof-region: chaining
+def chain_transformations(first: Transformation, second: Transformation) -> Transformation:
+    """``first``, then ``second``."""
+    _meet(first, second)  # [check-space]
+    both = replace(
+        second,
+        input_domain=first.input_domain,
+        input_metric=first.input_metric,
+        function=lambda value: second.invoke(first.function(value)),  # [compose-function]
+        stability_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
+        parameters=_joined(first.parameters, second.parameters),
+    )
+    return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_transformations, (first, second), {}))
+
+
+def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
+    """``first``, then ``second``."""
+    _meet(first, second)  # [check-space]
+    law, success = second.declared.law, second.declared.success
+    declared = replace(
+        second.declared,
+        scores_input=False,  # [scores-made]
+        law=law and (lambda value: law(second.input_domain.validate(first.function(value)))),  # [law]
+        success=success
+        and (lambda value, event: success(second.input_domain.validate(first.function(value)), event)),  # [success]
+    )
+    both = replace(
+        second,
+        input_domain=first.input_domain,
+        input_metric=first.input_metric,
+        function=lambda value: second.invoke(first.function(value)),  # [compose-function]
+        privacy_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
+        declared=declared,
+        parameters=_joined(first.parameters, second.parameters),
+    )
+    return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_measurement, (first, second), {}))
+
+
+def _meet(first: Transformation, second: Transformation | Measurement) -> None:
+    if first.output_domain != second.input_domain:
+        raise SpaceError(
+            "the two sides of >> do not meet: the left has "
+            f"output_domain {first.output_domain!r}, the right input_domain {second.input_domain!r}"
+        )
+    if first.output_metric != second.input_metric:
+        raise SpaceError(
+            "the two sides of >> do not meet: the left has "
+            f"output_metric {first.output_metric!r}, the right input_metric {second.input_metric!r}"
+        )
+
+
+# end-proof-region: chaining
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both sets of parameters; where a name occurs in both, the earlier one gets a prime."""
+    joined = {}
+    for name, value in first.items():
+        while name in second or name in joined:
+            name += "'"
+        joined[name] = value
+    return joined | dict(second)

@@ -1,0 +1,81 @@
+"""What a release costs at one distance, exactly, and what each measure reads in it.
+
+Proof: proofs/spaces/costs.tex
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..errors import ParameterTypeError
+from ..numerics.arithmetic import round_up
+from .curves.closed_forms import ApproximateDP, Concentrated
+from .curves.curve import PrivacyCurve
+from .curves.range_steps import RangeSteps
+from .measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
+
+
+# proof-region: costs
+@dataclass(frozen=True)
+class Cost:
+    """Exact bounds of one pair of distributions under each measure; None where nothing is bounded.
+
+    ``pure`` is an epsilon, ``width`` a range, ``rho`` that of zCDP. ``steps`` is a pair (n, a), where it is known: the
+    release is made in n steps, or is a function of such a release, and each has range a whatever came before.
+    """
+
+    pure: Fraction | None = None
+    width: Fraction | None = None
+    rho: Fraction | None = None
+    steps: tuple[int, Fraction] | None = None
+
+    @staticmethod
+    def bounded(pure: Fraction, width: Fraction) -> Cost:
+        """The cost of what has this epsilon and this range."""
+        return Cost(pure, width, width * width / 8)  # [hoeffding]
+
+    def under(self, measure: Measure) -> Any:
+        """The cost as a distance of ``measure``, rounded up once; infinite where nothing is bounded."""
+        for kind, read in _READINGS:
+            if isinstance(measure, kind):
+                return read(self)  # [read]
+        return measure.infinite
+
+
+FREE = Cost.bounded(Fraction(0), Fraction(0))
+
+
+def _curve(cost: Cost) -> PrivacyCurve:
+    """All that is known, as one privacy curve."""
+    width = _up(cost.width)
+    count, each = (1, width) if cost.steps is None else cost.steps
+    return PrivacyCurve(
+        ApproximateDP(_up(cost.pure)), Concentrated(_up(cost.rho)), RangeSteps(count, each)
+    )  # [all-bounds]
+
+
+def _up(value: Fraction | None) -> float:
+    return float("inf") if value is None else round_up(value)  # [up]
+
+
+_READINGS: tuple[tuple[type[Measure], Callable[[Cost], Any]], ...] = (
+    (MaxDivergence, lambda cost: _up(cost.pure)),  # [pure]
+    (RangeDivergence, lambda cost: _up(cost.width)),  # [width]
+    (ZeroConcentratedDivergence, lambda cost: _up(cost.rho)),  # [rho]
+    (PrivacyProfile, _curve),
+)
+SCALAR = (MaxDivergence, RangeDivergence, ZeroConcentratedDivergence)
+
+
+def require_measure(measure: Any, *kinds: type[Measure], note: str = "") -> None:
+    """Raise unless ``measure`` is one of ``kinds``; ``note`` ends the message."""
+    if not isinstance(measure, kinds):  # [one-of]
+        *others, last = [f"{kind.__name__}()" for kind in kinds]
+        named = f"{', '.join(others)} or {last}" if others else last
+        raise ParameterTypeError(f"output_measure must be {named}{note}")
+
+
+# end-proof-region: costs

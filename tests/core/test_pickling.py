@@ -1,0 +1,264 @@
+"""Measurements travel by the names and arguments of their constructors, and only between equal libraries."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import multiprocessing
+import pickle
+import pickletools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.core import recipes
+
+from ..concepts.examples import COUNTS
+from ..concepts.sentinels import raises_exactly
+
+FLOATS = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance()
+L1, L2 = (COUNTS[0], tk.L1Distance()), (COUNTS[0], tk.L2Distance())
+ROWS = tk.FrameDomain("user", "item"), tk.UserDistance()
+GROUPS = tk.GroupedFrameDomain("user", "item", "town"), tk.UserDistance()
+MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+SCORES = [30, 1000, 20]
+
+
+def first(scores: Any) -> int:
+    """A function with a name."""
+    return 0
+
+
+def linear(d_in: Any) -> Any:
+    """A map with a name."""
+    return d_in
+
+
+def shout(release: Any) -> str:
+    """Post-processing with a name."""
+    return f"{release}!"
+
+
+def lomax_quantile(u: Any, precision: int) -> Any:
+    return tk.Intervals(precision).rational(u / (1 - u))
+
+
+def lomax_survival(z: Any, precision: int) -> Any:
+    return tk.Intervals(precision).rational(1 / (1 + max(z, 0)))
+
+
+@functools.cache
+def lomax() -> Any:
+    return tk.CustomNoise("Lomax", quantile=lomax_quantile, survival=lomax_survival, condition="lipschitz")
+
+
+def top(measure: Any = MAX, space: Any = COUNTS, **options: Any) -> tk.Measurement:
+    built: tk.Measurement = space >> tk.then_report_noisy_top_k(measure, **({"k": 2, "scale": 4.0} | options))
+    return built
+
+
+def count() -> tk.Transformation:
+    return ROWS >> tk.then_count_by_item(candidates=iter(["ash", "birch", "cedar"]))
+
+
+MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
+    "make_report_noisy_top_k": lambda: top(RANGE, FLOATS, release="set", optimize="min"),
+    "make_lipschitz_top_k": lambda: COUNTS >> tk.then_lipschitz_top_k(MAX, k=2, scale=1, noise=tk.Laplace()),
+    "make_exponential_mechanism": lambda: COUNTS >> tk.then_exponential_mechanism(tk.PrivacyProfile(), scale=2),
+    "make_permute_and_flip": lambda: COUNTS >> tk.then_permute_and_flip(MAX, scale=2.0),
+    "make_peeled_top_k": lambda: COUNTS >> tk.then_peeled_top_k(ZCDP, k=2, scale=1, mechanism="permute_and_flip"),
+    "make_canonical_top_k": lambda: COUNTS >> tk.then_canonical_top_k(MAX, k=2, scale=1, noise=tk.Exponential()),
+    "make_joint_top_k": lambda: COUNTS >> tk.then_joint_top_k(MAX, k=2, scale=1),
+    "make_noisy_top_k_with_gaps": lambda: COUNTS >> tk.then_noisy_top_k_with_gaps(MAX, k=2, scale=1),
+    "make_select_then_count": lambda: COUNTS >> tk.then_select_then_count(ZCDP, k=2, scale=1),
+    "make_laplace": lambda: L1 >> tk.then_laplace(MAX, scale=1),
+    "make_gaussian": lambda: L2 >> tk.then_gaussian(ZCDP, scale=1),
+    "make_user_measurement": lambda: COUNTS >> tk.then_user_measurement(MAX, function=first, privacy_map=linear),
+    "make_composition": lambda: tk.make_composition(top() for _ in range(2)),
+    "make_approximate": lambda: tk.make_approximate(top()),
+    "make_fix_delta": lambda: tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6),
+    "make_pureDP_to_range": lambda: tk.make_pureDP_to_range(top()),
+    "make_pureDP_to_zCDP": lambda: tk.make_pureDP_to_zCDP(top()),
+    "make_range_to_pureDP": lambda: tk.make_range_to_pureDP(top(RANGE)),
+    "make_range_to_zCDP": lambda: tk.make_range_to_zCDP(top(RANGE)),
+    "make_range_to_approxDP": lambda: tk.make_range_to_approxDP(top(RANGE)),
+    "make_zCDP_to_approxDP": lambda: tk.make_zCDP_to_approxDP(top(ZCDP)),
+    "custom noise": lambda: COUNTS >> tk.then_lipschitz_top_k(MAX, k=2, scale=1, noise=lomax(), release="set"),
+    "items": lambda: top() >> tk.index_candidates(["ash", "birch", "cedar"]),
+    "post-processing": lambda: top() >> np.sort >> shout,
+    "after a transformation": lambda: (
+        COUNTS >> tk.then_user_transformation(*COUNTS, function=np.abs, stability_map=linear) >> top()
+    ),
+}
+OTHERS: dict[str, Callable[[], Any]] = {
+    "make_count_by_item": count,
+    "make_user_transformation": lambda: (
+        COUNTS >> tk.then_user_transformation(*COUNTS, function=np.abs, stability_map=linear)
+    ),
+    "make_partition_by": lambda: (
+        GROUPS
+        >> tk.then_partition_by(MAX, measurements={"Ulm": count() >> top(space=sized()), "Bonn": count() >> flip()})
+    ),
+    "make_adaptive_composition": lambda: COUNTS >> tk.then_adaptive_composition(MAX, d_in=1, d_mids=[0.25, 0.5]),
+    "make_fully_adaptive_composition": lambda: COUNTS >> tk.then_fully_adaptive_composition(RANGE),
+    "make_privacy_filter": lambda: tk.make_privacy_filter(
+        COUNTS >> tk.then_fully_adaptive_composition(MAX), d_in=1, d_out=0.5
+    ),
+    "two transformations": lambda: (
+        count() >> tk.then_user_transformation(*sized(), function=np.abs, stability_map=linear)
+    ),
+}
+
+
+def sized() -> Any:
+    return tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+
+
+def flip() -> tk.Measurement:
+    built: tk.Measurement = sized() >> tk.then_permute_and_flip(MAX, scale=2.0)
+    return built
+
+
+def test_every_constructor_is_tried() -> None:
+    public = {name for name in tk.__all__ if name.startswith("make_")}
+    assert public <= {*MEASUREMENTS, *OTHERS}
+
+
+@pytest.mark.parametrize("name", [*MEASUREMENTS, *OTHERS])
+def test_round_trip(name: str) -> None:
+    before = (MEASUREMENTS | OTHERS)[name]()
+    after = pickle.loads(pickle.dumps(before))
+    assert type(after) is type(before)
+    assert repr(after) == repr(before)
+    assert after.proof == before.proof
+    assert after.proof.status == before.proof.status
+    if hasattr(before, "map"):
+        assert repr(after.map(1)) == repr(before.map(1))
+        assert repr(after.map(2)) == repr(before.map(2))
+    again = pickle.loads(pickle.dumps(after))
+    assert repr(again) == repr(before)
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_a_pickle_holds_names_and_parameters_only(name: str) -> None:
+    text = pickle.dumps(MEASUREMENTS[name](), protocol=2)
+    named = {str(argument) for op, argument, _ in pickletools.genops(text) if op.name == "GLOBAL"}
+    allowed = (
+        "opendp_topk.",
+        "tests.core.test_pickling ",
+        "fractions ",
+        "copyreg ",
+        "numpy",
+        "builtins ",
+        "__builtin__ ",
+    )
+    assert named
+    assert not [one for one in named if not one.startswith(allowed)]
+    assert not any(word in " ".join(named) for word in ("<lambda>", "<locals>", "CodeType", "FunctionType", "marshal"))
+
+
+def released(measurement: tk.Measurement) -> tuple[str, str, str]:
+    """What a worker answers: the map, the proof, and the kind of release."""
+    return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_a_pool_releases(method: str) -> None:
+    built = [make() for make in MEASUREMENTS.values()]
+    on_floats = list(MEASUREMENTS).index("make_report_noisy_top_k")
+    built[on_floats] = top()
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.map(released, built) == [released(one) for one in built]
+
+
+def test_values_are_pickled() -> None:
+    noises = [tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic(), lomax()]
+    values = [*noises, *COUNTS, *FLOATS, *ROWS, *GROUPS, MAX, RANGE, ZCDP, tk.Approximate(ZCDP), tk.PrivacyProfile()]
+    values += [tk.Proof("core/chaining", (tk.Proof(None, assumption="a"),)), tk.index_candidates(["a", "b"])]
+    values += [tk.then_laplace(MAX, scale=1), tk.then_user_measurement(MAX, function=first, privacy_map=linear)]
+    for value in values:
+        after = pickle.loads(pickle.dumps(value))
+        assert after == value
+        assert repr(after) == repr(value)
+
+
+def test_a_library_with_other_claims_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, chained = pickle.dumps(top()), pickle.dumps(top() >> shout)
+    monkeypatch.setattr(recipes, "claims_digest", lambda: "0" * 64)
+    for text in (plain, chained):
+        raises_exactly(tk.PickleError, lambda text=text: pickle.loads(text), "other sources or other proofs")
+
+
+def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, proofs = tmp_path / "opendp_topk", tmp_path / "proofs"
+    files = [
+        package / "core/a.py",
+        package / "b.py",
+        package / "audit/c.py",
+        package / "cli/d.py",
+        proofs / "core/e.tex",
+    ]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+    monkeypatch.setattr(recipes, "_PACKAGE", package)
+    monkeypatch.setattr(recipes.proof, "folder", lambda: proofs)
+    digest = recipes.claims_digest.__wrapped__
+    seen = [digest()]
+    for file in files:
+        file.write_text("y")
+        seen.append(digest())
+    changed = [before != after for before, after in itertools.pairwise(seen)]
+    assert changed == [True, True, False, False, True]
+    files[0].rename(package / "core/other.py")
+    assert digest() != seen[-1]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: top() >> (lambda release: release),
+        lambda: top() >> functools.partial(sorted, reverse=True),
+        lambda: COUNTS >> tk.then_user_measurement(MAX, function=lambda x: 0, privacy_map=linear),
+        lambda: COUNTS >> tk.then_user_transformation(*COUNTS, function=np.abs, stability_map=lambda d: d),
+        lambda: tk.make_composition([top(), top() >> (lambda release: release)]),
+        lambda: tk.then_user_measurement(MAX, function=lambda x: 0, privacy_map=linear),
+        lambda: tk.CustomNoise(
+            "Nameless", quantile=lambda u, p: lomax_quantile(u, p), survival=lomax_survival, condition="lipschitz"
+        ),
+    ],
+)
+def test_functions_without_a_name_are_refused(build: Callable[[], Any]) -> None:
+    raises_exactly(tk.PickleError, lambda: pickle.dumps(build()), "functions by name only")
+
+
+def test_what_no_constructor_made_is_refused() -> None:
+    for odd in (
+        dataclasses.replace(top(), privacy_map=linear),
+        dataclasses.replace(count(), stability_map=linear),
+        tk.Measurement(*COUNTS, MAX, first, linear),
+        tk.make_pureDP_to_zCDP(dataclasses.replace(top(), privacy_map=linear)),
+    ):
+        raises_exactly(tk.PickleError, lambda odd=odd: pickle.dumps(odd), "no constructor of the library made it")
+
+
+def test_a_ledger_and_a_queryable_are_refused(tmp_path: Path) -> None:
+    with tk.Ledger(tmp_path / "budget.sqlite", budget=1, measure=MAX) as ledger:
+        raises_exactly(tk.PickleError, lambda: pickle.dumps(ledger), "Ledger(path)")
+    talk = OTHERS["make_adaptive_composition"]()([1, 2])
+    raises_exactly(tk.QueryError, lambda: pickle.dumps(talk), "spend the same budget twice")
+
+
+def test_arguments_are_kept_as_they_were() -> None:
+    mids, items = [0.25, 0.5], ["ash", "birch"]
+    talk = COUNTS >> tk.then_adaptive_composition(MAX, d_in=1, d_mids=mids)
+    counted = ROWS >> tk.then_count_by_item(candidates=items)
+    mids.append(8.0)
+    items.append("cedar")
+    assert pickle.loads(pickle.dumps(talk)).map(1) == 0.75
+    assert pickle.loads(pickle.dumps(counted)).output_domain.size == 2

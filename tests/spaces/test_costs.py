@@ -1,0 +1,102 @@
+"""An exact cost, read by each measure and rounded up once."""
+
+from __future__ import annotations
+
+import ast
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.spaces.costs import FREE, SCALAR, Cost, require_measure
+from opendp_topk.spaces.curves.range_steps import RangeSteps
+from opendp_topk.spaces.measures import apart, has_delta, is_pure, together, without_delta
+
+from ..concepts.sentinels import raises_exactly
+
+THIRD = Fraction(1, 3)
+COST = Cost(pure=THIRD, width=2 * THIRD, rho=THIRD / 7)
+MEASURES = [kind() for kind in SCALAR]
+PACKAGE = Path(tk.__file__).parent
+
+
+@pytest.mark.parametrize(("measure", "exact"), list(zip(MEASURES, (THIRD, 2 * THIRD, THIRD / 7), strict=True)))
+def test_each_measure_reads_its_own_part_rounded_up_once(measure: Any, exact: Fraction) -> None:
+    read = COST.under(measure)
+    assert type(read) is float
+    assert Fraction(math.nextafter(read, 0)) < exact <= Fraction(read)
+
+
+def test_a_profile_reads_all_of_it() -> None:
+    pure, width, rho = (COST.under(measure) for measure in MEASURES)
+    curve = COST.under(tk.PrivacyProfile())
+    for epsilon in (0, 0.1, 0.3, 0.5):
+        parts = [
+            tk.PrivacyProfile().distance(pure, "d").delta(epsilon),
+            tk.PrivacyCurve(RangeSteps(1, width)).delta(epsilon),
+        ]
+        assert curve.delta(epsilon) <= min(parts)
+    steps = Cost(Fraction(3), Fraction(6), Fraction(9, 8), (3, Fraction(1))).under(tk.PrivacyProfile())
+    assert RangeSteps(3, Fraction(1)) in steps.bounds
+    assert rho > 0
+
+
+@pytest.mark.parametrize("measure", [*MEASURES, tk.PrivacyProfile(), tk.Approximate(tk.MaxDivergence())])
+def test_what_is_not_bounded_is_infinite(measure: Any) -> None:
+    assert not measure.at_most(Cost().under(measure), measure.distance((5, 0.1), "d") if has_delta(measure) else 5)
+    if not has_delta(measure):
+        assert FREE.under(measure) == 0
+
+
+def test_a_range_gives_an_eighth_of_its_square() -> None:
+    assert Cost.bounded(THIRD, Fraction(2)) == Cost(THIRD, Fraction(2), Fraction(1, 2))
+
+
+def test_only_the_named_measures_pass() -> None:
+    require_measure(tk.MaxDivergence(), *SCALAR)
+    raises_exactly(
+        tk.ParameterTypeError,
+        lambda: require_measure(tk.PrivacyProfile(), *SCALAR),
+        "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()",
+    )
+    raises_exactly(
+        tk.ParameterTypeError,
+        lambda: require_measure(None, tk.MaxDivergence, note=": because"),
+        "output_measure must be MaxDivergence(): because",
+    )
+
+
+def test_parts_of_distances() -> None:
+    pair = tk.Approximate(tk.ZeroConcentratedDivergence())
+    assert apart(pair, (THIRD, 0.25)) == (THIRD, 0.25)
+    assert apart(tk.MaxDivergence(), THIRD) == (THIRD, 0)
+    assert together(pair, THIRD, 3) == (THIRD, 1)
+    assert together(tk.RangeDivergence(), THIRD, 0) == THIRD
+    assert without_delta(pair) == tk.ZeroConcentratedDivergence()
+    assert without_delta(tk.MaxDivergence()) == tk.MaxDivergence()
+    assert [is_pure(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)] == [True] + 4 * [False]
+    assert [has_delta(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)] == 3 * [False] + 2 * [True]
+
+
+FILES = sorted(path for folder in ("measurements", "combinators") for path in (PACKAGE / folder).glob("*.py"))
+NAMES = {"MaxDivergence", "RangeDivergence", "ZeroConcentratedDivergence", "PrivacyProfile", "Approximate"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_constructor_asks_for_the_class_of_a_measure(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    asked = [call for call in calls if getattr(call.func, "id", "") in ("isinstance", "issubclass", "type")]
+    assert not [call for call in asked if NAMES & {getattr(name, "id", "") for name in ast.walk(call)}]
+
+
+@pytest.mark.parametrize("folder", ["measurements", "combinators", "distributions", "samplers", "core"])
+def test_no_code_compares_a_noise_with_one_of_the_five(folder: str) -> None:
+    five = {"Gumbel", "Exponential", "HalfLogistic", "Laplace", "Logistic"}
+    for path in (PACKAGE / folder).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Compare | ast.Dict):
+                called = {getattr(c.func, "id", "") for c in ast.walk(node) if isinstance(c, ast.Call)}
+                assert not five & called, f"{path.name} compares with a noise: ask for what the theorem needs"
