@@ -47,18 +47,22 @@ class Grid:
 
     def largest(self, distance: Fraction) -> Fraction:
         """How far one score on the grid moves at most, if before rounding it moves by ``distance`` > 0 at most."""
-        return self.step * math.ceil(distance / self.step) if self.rounds else distance  # [l-inf]
+        if not self.rounds:
+            return Fraction(math.floor(distance))  # [l-inf-integers]
+        return self.step * math.ceil(distance / self.step)  # [l-inf]
 
     def sum(self, distance: Fraction, size: int | None) -> Fraction:
         """A bound on the L1 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
-        if size is None or not self.rounds:
-            return distance  # [l1-integers]
+        if not self.rounds:
+            return Fraction(math.floor(distance))  # [l1-integers]
+        assert size is not None
         return self.step * (size + math.ceil(distance / self.step) - 1)  # [l1]
 
     def squares(self, distance: Fraction, size: int | None) -> Fraction:
         """A bound on the square of the L2 distance on the grid, if before rounding it is ``distance`` > 0 at most."""
-        if size is None or not self.rounds:
-            return distance * distance  # [l2-integers]
+        if not self.rounds:
+            return Fraction(math.floor(distance * distance))  # [l2-integers]
+        assert size is not None
         whole = math.ceil((distance / self.step) ** 2) - 1  # [whole]
         return self.step * self.step * (whole + 2 * math.isqrt(whole * size) + size)  # [l2]
 

@@ -23,7 +23,7 @@ from ..samplers import noiseless
 from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.metrics import ScoreMetric
+from ..spaces.metrics import ScoreMetric, attainable
 from ._choice import Choice
 
 ScoreArray = NDArray[Any]
@@ -86,7 +86,7 @@ def selection(
         return mechanism.sample(scores, choice)  # [sample]
 
     def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(d_in)  # [range-distance]
+        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
         if range_distance == 0 or choice.everybody:
             return 0.0  # [free]
         if tau == 0 or range_distance == float("inf"):

@@ -49,8 +49,8 @@ def make_gaussian(
         integers where one does not fit) or float64.
 
     Privacy:
-        rho = D^2 / (2 scale^2), where for integers D = d_in; attained. For floats, whose rounding may move every
-        score by a step more, D^2 = granularity^2 (w + 2 floor(sqrt(w d)) + d) with
+        rho = D^2 / (2 scale^2), where for integers D^2 = floor(d_in^2); attained. For floats, whose rounding may move
+        every score by a step more, D^2 = granularity^2 (w + 2 floor(sqrt(w d)) + d) with
         w = ceil((d_in / granularity)^2) - 1, which is less than (d_in + granularity sqrt(d))^2. The map is an exact
         rational, rounded up once.
 

@@ -48,7 +48,7 @@ def make_laplace(
         integers where one does not fit) or float64.
 
     Privacy:
-        With r = d_in / scale for integers, and r = granularity (d + ceil(d_in / granularity) - 1) / scale for
+        With r = floor(d_in) / scale for integers, and r = granularity (d + ceil(d_in / granularity) - 1) / scale for
         floats, whose rounding may move every score by a step more:
 
         - MaxDivergence: epsilon = r, attained for integers.

@@ -21,7 +21,7 @@ from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
-from ..spaces.metrics import ScoreMetric
+from ..spaces.metrics import ScoreMetric, attainable
 from ._choice import Choice
 from .lipschitz_top_k import make_lipschitz_top_k
 
@@ -146,7 +146,7 @@ def make_noisy_top_k_with_gaps(
         return RankingWithGaps(*top_k_with_gaps(scores, tau, noise, k, sign=sign))  # [sample]
 
     def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(d_in)  # [range-distance]
+        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
         if range_distance == 0:
             return 0.0  # [free]
         if tau == 0 or range_distance == float("inf"):

@@ -19,7 +19,7 @@ from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, is_pure
-from ..spaces.metrics import LInfDistance
+from ..spaces.metrics import LInfDistance, attainable
 from ._grid import Array, grid_of
 from .report_noisy_top_k import make_report_noisy_top_k
 
@@ -71,7 +71,7 @@ def make_select_then_count(
         float64. After ``>> index_candidates(items)`` the field ``indices`` holds items.
 
     Privacy:
-        With r = d_R / scale as in ``make_report_noisy_top_k``, D = d_in for integers and
+        With r = d_R / scale as in ``make_report_noisy_top_k``, D = floor(d_in) for integers and
         D = granularity ceil(d_in / granularity) for floats:
 
         - MaxDivergence: epsilon = min(k, d - 1) r + k D / count_scale.
@@ -133,7 +133,7 @@ def make_select_then_count(
         return SelectedCounts(indices, grid.noisy(scores[indices], draw(b / grid.step, k)))  # [count]
 
     def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(d_in)  # [range-distance]
+        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
         if range_distance == 0:
             return 0.0  # [free]
         if b == 0 or (tau == 0 and not chosen) or range_distance == float("inf"):

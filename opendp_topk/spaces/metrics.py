@@ -9,6 +9,7 @@ of which every selection map is a function: adding one constant to all scores ch
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,9 @@ class ScoreMetric(Metric):
         is at most D1 + D2: declare ``RangeDistance()`` and ask the map at ``d_in = D1 + D2``, which is less
         than the 2 max(D1, D2) of ``LInfDistance()`` unless D1 = D2.
 
+        Between vectors of integers no distance is a fraction, so the maps of the library's own measurements ask at
+        ``floor(d_in)`` for them; see :func:`attainable`.
+
         Raises:
             DistanceError: ``d_in`` is negative, NaN, or not a number.
 
@@ -91,6 +95,20 @@ class RangeDistance(ScoreMetric):
 
 
 # end-proof-region: range_distance
+
+
+# proof-region: attainable
+def attainable(domain: Domain, d_in: Number) -> Number:
+    """A distance that is not above ``d_in``, within which are all vectors of scores that are within ``d_in``.
+
+    Vectors of integers are at a whole distance from each other under ``LInfDistance``, ``RangeDistance`` and
+    ``L1Distance``: for them it is the whole number at or below ``d_in``.
+    """
+    whole = isinstance(domain, VectorDomain) and domain.element_domain.T is int
+    return math.floor(d_in) if whole and d_in < math.inf else d_in  # [whole]
+
+
+# end-proof-region: attainable
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ def test_no_neighbour_exceeds_the_map_and_whole_orders_attain_it(scale: Fraction
     ("d", "kind", "options", "d_in", "cost"),
     [
         (None, int, {"scale": 7}, 2, Fraction(2, 49)),
-        (3, int, {"scale": 0.1}, math.sqrt(2), Fraction(math.sqrt(2)) ** 2 / (2 * Fraction(0.1) ** 2)),
-        (None, int, {"scale": Fraction(7, 3)}, Fraction(1, 3), Fraction(1, 98)),
+        (3, int, {"scale": 0.1}, math.sqrt(2), 2 / (2 * Fraction(0.1) ** 2)),
+        (None, int, {"scale": Fraction(7, 3)}, Fraction(4, 3), Fraction(9, 98)),
         (1, float, {"scale": 7, "granularity": 0.5}, 2, Fraction(1, 4) * (15 + 2 * 3 + 1) / 98),
         (4, float, {"scale": 7, "granularity": 0.5}, 1e-9, Fraction(1, 4) * 4 / 98),
         (4, float, {"scale": 7, "granularity": 0.5}, 2, Fraction(1, 4) * (15 + 2 * 7 + 4) / 98),
@@ -68,7 +68,7 @@ def test_the_map_at_the_ends() -> None:
     assert noisy.map(0) == exact.map(0) == 0
     assert exact.map(1) == noisy.map(math.inf) == math.inf
     assert build(scale=5e-324).map(10**300) == math.inf
-    assert 0 < build(scale=1e308).map(5e-324) <= 5e-324
+    assert 0 < build(scale=Fraction(10) ** 400).map(1) <= 5e-324
 
 
 def test_releases_follow_the_law() -> None:

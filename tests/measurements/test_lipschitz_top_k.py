@@ -184,7 +184,7 @@ def test_the_map_at_the_ends(noise: Noise) -> None:
         assert exact.map(1) == noisy.map(math.inf) == math.inf
         assert build(3, measure, k=3, scale=0, noise=noise, release="set").map(5) == 0
         assert build(None, measure, k=2, scale=5e-324, noise=noise).map(10**300) == math.inf
-        assert 0 < build(None, measure, k=1, scale=1e308, noise=noise).map(5e-324) <= 5e-324
+        assert 0 < build(None, measure, k=1, scale=Fraction(10) ** 400, noise=noise).map(1) <= 5e-324
     assert exact([4, 9, 6]).tolist() == [1, 2]
 
 

@@ -227,7 +227,8 @@ def test_the_map_at_the_ends(measure: tk.Measure) -> None:
     assert build(measure, k=1, scale=0, count_scale=3).map(1) == math.inf
     assert build(measure, k=1, scale=3, count_scale=0).map(1) == math.inf
     assert build(measure, k=1, scale=3).map(math.inf) == math.inf
-    assert build(measure, metric=BOTH, k=1, scale=3, count_scale=1e300).map(1.7e308) == math.inf
+    beyond = {"kind": float, "granularity": 1, "k": 1, "scale": 3, "count_scale": 1e300}
+    assert build(measure, metric=BOTH, **beyond).map(1.7e308) == math.inf, "twice the distance is no float"
     assert build(measure, 2, k=2, scale=0, count_scale=0, release="set").map(1) == math.inf
 
 
