@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..audit.shipped import constructors
-from ..core.links import Measurement
+from ..core.measurement import Measurement
 from ..core.partials import Partial, partial
 from ..errors import NotDeclaredError, ParameterError, SpaceError
 from ..measurements.canonical_top_k import then_canonical_top_k
