@@ -1,35 +1,36 @@
 """Proof documents: what they state, which code they pin, and whether both still are what was proved."""
 
-from .status import (
-    UNPROVEN,
-    Pin,
-    Proof,
-    digest,
+from .closures import Pin, answered, digest, pinned, pins
+from .library import (
     document,
     documents,
-    first_line,
     folder,
     foundations,
     key,
-    pins,
-    region,
+    package,
     relied_file,
     relied_now,
     relied_then,
     text,
 )
+from .regions import first_line, region
+from .status import UNPROVEN, Proof, forget
 
 __all__ = [
     "UNPROVEN",
     "Pin",
     "Proof",
+    "answered",
     "digest",
     "document",
     "documents",
     "first_line",
     "folder",
+    "forget",
     "foundations",
     "key",
+    "package",
+    "pinned",
     "pins",
     "region",
     "relied_file",

@@ -49,7 +49,7 @@ def _stale(name: str, pinned: Sequence[proof.Pin]) -> list[str]:
     found = []
     for pin in pinned:
         try:
-            actual = proof.digest(pin.source, pin.region)
+            actual = pin.actual
         except ProofError as error:
             found.append(f"{name}.tex: {error}")
             continue
@@ -98,7 +98,7 @@ def repin(name: str) -> int:
     source, changed = path.read_text(encoding="utf-8"), 0
     for pin in pinned:
         old = rf"\pin{{{pin.source}}}{{{pin.region}}}{{{pin.digest}}}"
-        new = rf"\pin{{{pin.source}}}{{{pin.region}}}{{{proof.digest(pin.source, pin.region)}}}"
+        new = rf"\pin{{{pin.source}}}{{{pin.region}}}{{{pin.actual}}}"
         changed += old != new
         source = source.replace(old, new)
     path.write_text(source, encoding="utf-8")
