@@ -5,12 +5,13 @@ A pin names a region. What belongs to it is decided by reading the source, never
 - the region's text, letter by letter, with its comments and tags;
 - a function or class that holds the region or is cut by it: whole, with its decorators and defaults;
 - for every name that these read, where it is made, so that ``round_down as round_up`` is another pin;
-- what is so reached in the package: its normal form (no comments, docstrings or annotations), and all that it reaches in turn,
-  down to what a document on which this one relies pins or reaches itself, for that document then answers for it;
+- what is so reached in the package: its normal form (no comments, docstrings or annotations), and all that it
+  reaches in turn, down to what a document on which this one relies pins or reaches itself: that one answers for it;
 - a statement of a module that binds nothing: with every name of that module.
 
 A method called on a value cannot be told from the source: it belongs to the class, and a class belongs to the documents
-that reach it. Names that Python or another library makes are named and not followed.
+that reach it. Names that Python or another library makes are named and not followed, and so are those of this folder,
+for what says whether pins are current cannot pin itself.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from . import library
 from .modules import Module, Origin, Statement, forget_modules, module, module_of, reached
 from .regions import forget_regions, marked, region
 
+_TOOL = "proof"
 _PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
 
 
@@ -93,8 +95,7 @@ def _held(package: Path, source: str, name: str) -> tuple[list[Statement], list[
     end, home = start + len(lines) + 1, module(package, module_of(source))
     inside, cut = [], []
     for one in home.statements if home else ():
-        first = min([one.node.lineno, *(line.lineno for line in getattr(one.node, "decorator_list", []))])
-        last = one.node.end_lineno or first
+        first, last = one.first_line, one.node.end_lineno or one.first_line
         if start < first and last < end:
             inside.append(one)
         elif first < end and start < last:
@@ -129,6 +130,8 @@ def _below(package: Path, one: Statement) -> list[Statement]:
 
 def _making(there: Module, origin: Origin) -> list[Statement]:
     """The statements that make a name; a module that is used as a value stands for all of them."""
+    if there.name.partition(".")[0] == _TOOL:
+        return []
     return there.bound.get(origin.name, []) if origin.name else list(there.statements)
 
 

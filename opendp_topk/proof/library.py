@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import ProofError
@@ -15,6 +17,17 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def package() -> Path:
     """The folder of the package whose code is proved."""
     return _PACKAGE
+
+
+@contextmanager
+def at(place: Path) -> Iterator[None]:
+    """Speak of the package in another folder, and of the documents beside it, for a while."""
+    global _PACKAGE
+    here, _PACKAGE = _PACKAGE, place
+    try:
+        yield
+    finally:
+        _PACKAGE = here
 
 
 def folder() -> Path:

@@ -38,6 +38,12 @@ class Statement:
         """The module and what is bound: ``errors.checks:count``."""
         return f"{self.module}:{'/'.join(sorted(self.names)) or '(statement)'}"
 
+    @property
+    def first_line(self) -> int:
+        """The number of its first line, decorators included."""
+        decorators: list[ast.expr] = getattr(self.node, "decorator_list", [])
+        return min([self.node.lineno, *(one.lineno for one in decorators)])
+
     @functools.cached_property
     def normal(self) -> str:
         """The statement without layout, comments, docstrings and annotations."""
@@ -97,8 +103,9 @@ def forget_modules() -> None:
 
 def _means_nothing(node: ast.stmt) -> bool:
     """Texts, and what only a type checker runs."""
-    only_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-    return only_types or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test).rpartition(".")[2] == "TYPE_CHECKING" and not node.orelse
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _imported(nodes: Iterator[ast.AST] | list[ast.stmt], above: str) -> Iterator[tuple[str, Origin]]:
@@ -153,13 +160,21 @@ def reached(package: Path, statement: Statement) -> dict[str, Origin]:
     Names that the module neither makes nor imports are Python's own, and are left out.
     """
     home = module(package, statement.module)
-    found = {}
+    found: dict[str, Origin] = {}
     for chain in statement.chains if home else ():
-        known = statement.imports.get(chain[0]) or home.imports.get(chain[0])
-        if known is None and chain[0] not in home.bound:
-            continue
-        origin, used = resolve(package, known or Origin(home.name, chain[0])), 1
-        while origin.module is not None and not origin.name and used < len(chain):
-            origin, used = resolve(package, Origin(origin.module, chain[used])), used + 1
-        found[".".join(chain[:used])] = origin
+        for known in _known(home, statement, chain[0]) if home else ():
+            origin, used = resolve(package, known), 1
+            while origin.module is not None and not origin.name and used < len(chain):
+                origin, used = resolve(package, Origin(origin.module, chain[used])), used + 1
+            name = ".".join(chain[:used])
+            found[name if name not in found else f"{name} (imported)"] = origin
     return found
+
+
+def _known(home: Module, statement: Statement, name: str) -> Iterator[Origin]:
+    """What a name stands for in a statement: in a module that imports it and makes it anew, both."""
+    if name in statement.imports:
+        yield statement.imports[name]
+    elif name in home.bound or name in home.imports:
+        yield from [Origin(home.name, name)] if name in home.bound else []
+        yield from [home.imports[name]] if name in home.imports else []

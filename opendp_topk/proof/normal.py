@@ -1,7 +1,7 @@
 """Statements of Python without what changes nothing, and the names that they reach from outside of themselves.
 
-The normal form has no comments, layout, docstrings and annotations; those of a class's fields stay, for a dataclass reads
-them. It is made from the syntax tree and is the same on every version of Python.
+The normal form has no comments, layout, docstrings and annotations; those of a class's fields stay, for a dataclass
+reads them. It is made from the syntax tree and is the same on every version of Python.
 """
 
 from __future__ import annotations
@@ -96,9 +96,10 @@ def _free_in_function(node: _Function | ast.Lambda, bound: frozenset[str]) -> It
     for one in [*getattr(node, "decorator_list", []), *node.args.defaults, *filter(None, node.args.kw_defaults)]:
         yield from _free(one, bound)
     body = node.body if isinstance(node.body, list) else [node.body]
-    inner = bound | set(_parameters(node.args)) | set(_stored(body))
+    shared = {name for one in body for inner in ast.walk(one) if isinstance(inner, ast.Global) for name in inner.names}
+    inside = bound.union(_parameters(node.args), _stored(body)) - shared
     for one in body:
-        yield from _free(one, inner)
+        yield from _free(one, inside)
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[str]:
@@ -112,14 +113,12 @@ def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             yield node.id
-        elif (isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name) or isinstance(
-            node, _Function | ast.ClassDef
-        ):
-            yield node.name
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | _Function | ast.ClassDef):
+            yield node.name or ""
         if not isinstance(node, _Function | ast.ClassDef | ast.Lambda | _Comprehension):
             yield from _stored(ast.iter_child_nodes(node))
 
 
 def bindings(node: ast.stmt) -> frozenset[str]:
     """The names that a statement of a module binds there, imports left out."""
-    return frozenset(_stored([node]))
+    return frozenset(_stored([node])) - {""}
