@@ -74,7 +74,7 @@ class Document:
         """What is stale in this document itself, one sentence each."""
         return [
             f"region {one.pin.region} of {one.pin.source} "
-            + (f"was proved at {one.pin.digest or 'no digest'} and is {one.digest} now" if one.code else "is missing")
+            + (_moved(one) if one.code else "is missing")
             for one in self.regions
             if not one.is_current
         ] + [
@@ -87,6 +87,10 @@ class Document:
     def tags(self) -> set[str]:
         """The tags of its code that the document cites."""
         return {tag for one in self.regions for tag in tags(one.code)} & set(_CITED.findall(self.source))
+
+
+def _moved(one: Region) -> str:
+    return f"was proved at {one.pin.digest or 'no digest'}; it or what it reaches is at {one.digest} now"
 
 
 def documents() -> dict[str, Document]:
@@ -126,7 +130,7 @@ def _reliance(key: str, is_current: bool) -> Reliance:
 def _region(pin: proof.Pin) -> Region:
     try:
         code = proof.region(pin.source, pin.region)
-        return Region(pin, code, proof.first_line(pin.source, pin.region), proof.digest(pin.source, pin.region))
+        return Region(pin, code, proof.first_line(pin.source, pin.region), pin.actual)
     except ProofError:
         return Region(pin, "", 1, "")
 
