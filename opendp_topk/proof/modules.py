@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import ProofError
 from .normal import Chain, bindings, chains, normal_form
 
 NAME = "opendp_topk"
@@ -85,7 +86,10 @@ def module_of(source: str) -> str:
 
 @functools.cache
 def _parsed(path: Path, name: str) -> Module:
-    body = [one for one in ast.parse(path.read_text(encoding="utf-8")).body if not _means_nothing(one)]
+    try:
+        body = [one for one in ast.parse(path.read_text(encoding="utf-8")).body if not _means_nothing(one)]
+    except SyntaxError as error:
+        raise ProofError(f"{name or NAME} is no Python: {error}") from None
     above = name if path.name == "__init__.py" else name.rpartition(".")[0]
     rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     statements = tuple(Statement(name, above, one, bindings(one)) for one in rest)
