@@ -147,9 +147,9 @@ def resolve(package: Path, origin: Origin) -> Origin:
     """
     while origin.module is not None and origin.name:
         there = module(package, origin.module)
-        if there is None or origin.name in there.bound:
+        if there is not None and origin.name in there.bound:
             return origin
-        if origin.name in there.imports:
+        if there is not None and origin.name in there.imports:
             origin = there.imports[origin.name]
         elif module(package, inner := f"{origin.module}.{origin.name}".strip(".")) is not None:
             return Origin(inner, "")
