@@ -119,6 +119,10 @@ class VectorDomain(Domain):
         return f"VectorDomain({self.element_domain!r}{size})"
 
 
+# end-proof-region: domains
+
+
+# proof-region: frame_domains
 @dataclass(frozen=True)
 class FrameDomain(Domain):
     """Tables with a column of user identifiers and a column of items.
@@ -169,6 +173,10 @@ class GroupedFrameDomain(Domain):
         return frames.identifier_columns(value, columns)  # [three-columns]
 
 
+# end-proof-region: frame_domains
+
+
+# proof-region: arrays
 def _plain(element: Any) -> Any:
     """The Python number, which compares exactly with any other; NumPy would round to float64."""
     return element.item() if isinstance(element, np.generic) else element  # [python-number]
@@ -237,4 +245,4 @@ def _floats(values: Any) -> NDArray[Any]:
     return array.astype(np.float64, copy=False)
 
 
-# end-proof-region: domains
+# end-proof-region: arrays
