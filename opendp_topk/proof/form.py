@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.repin:
         _renew(*options.repin)
     found = []
-    for name in options.repin or options.names or proof.documents():
+    for name in options.repin or options.names or [*filter(None, [options.difference])] or proof.documents():
         found += problems(name)
         if options.pdf is not None:
             print(build(name, options.pdf))
