@@ -23,8 +23,8 @@ class Claim:
 
     ``document`` is None where there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
     the worst of the document and of all ``foundations``. ``digest`` stands for all that a reader signs: the
-    document, the code that it pins with all that this reaches, and the same of its foundations. ``tests`` are the files that use the constructor
-    (none where the tests are not installed). ``signoffs`` are those of the file that was named.
+    document, the code that it pins, what this reaches, and the same of its foundations. ``tests`` are the files that
+    use the constructor (none where the tests are not installed). ``signoffs`` are those of the file that was named.
     """
 
     constructor: str
@@ -64,7 +64,7 @@ def graph() -> dict[str, list[str]]:
 
 
 def claim_digest(name: str) -> str:
-    """What a sign-off of ``name`` holds for: its text, its code with all that this reaches, and those of its foundations."""
+    """What a sign-off of ``name`` holds for: its text, its code, what this reaches, and those of its foundations."""
     whole = hashlib.sha256()
     for one in [name, *proof.foundations(name)]:
         if proof.document(one) is None:

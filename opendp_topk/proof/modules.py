@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from ..errors import ProofError
 from .normal import Chain, bindings, chains, normal_form
 
 NAME = "opendp_topk"
+_INNER_IMPORT = re.compile(r"(?:^\s+|[:;]\s*)(?:from\s+\S+\s+import|import\s+\w)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,12 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A statement at the top of ``module``, which lies in the folder ``above``; ``names`` are those that it binds."""
+    """A statement at the top of ``module``; ``names`` are those that it binds, ``imports`` what it imports itself."""
 
     module: str
-    above: str
     node: ast.stmt
     names: frozenset[str]
+    imports: dict[str, Origin]
 
     @property
     def title(self) -> str:
@@ -51,11 +53,6 @@ class Statement:
         return normal_form(self.node)
 
     @functools.cached_property
-    def imports(self) -> dict[str, Origin]:
-        """What the statement imports for itself."""
-        return dict(_imported(ast.walk(self.node), self.above))
-
-    @functools.cached_property
     def chains(self) -> frozenset[Chain]:
         """The names that it reads and does not bind."""
         return chains(self.node)
@@ -72,6 +69,7 @@ class Module:
     loose: tuple[Statement, ...]
 
 
+@functools.cache
 def module(package: Path, name: str) -> Module | None:
     """The module ``name`` (dotted, below the package; empty for the package itself), or None if there is none."""
     base = package.joinpath(*name.split(".")) if name else package
@@ -84,15 +82,18 @@ def module_of(source: str) -> str:
     return source.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
 
 
-@functools.cache
 def _parsed(path: Path, name: str) -> Module:
+    text = path.read_text(encoding="utf-8")
     try:
-        body = [one for one in ast.parse(path.read_text(encoding="utf-8")).body if not _means_nothing(one)]
+        body = [one for one in ast.parse(text).body if not _means_nothing(one)]
     except SyntaxError as error:
         raise ProofError(f"{name or NAME} is no Python: {error}") from None
     above = name if path.name == "__init__.py" else name.rpartition(".")[0]
     rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
-    statements = tuple(Statement(name, above, one, bindings(one)) for one in rest)
+    inner = _INNER_IMPORT.search(text) is not None
+    statements = tuple(
+        Statement(name, one, bindings(one), dict(_imported(ast.walk(one) if inner else [], above))) for one in rest
+    )
     bound: dict[str, list[Statement]] = {}
     for one in statements:
         for made in one.names:
@@ -102,7 +103,7 @@ def _parsed(path: Path, name: str) -> Module:
 
 def forget_modules() -> None:
     """Read every module anew when it is next asked for."""
-    _parsed.cache_clear()
+    module.cache_clear()
 
 
 def _means_nothing(node: ast.stmt) -> bool:

@@ -11,7 +11,18 @@ from collections.abc import Iterable, Iterator
 
 Chain = tuple[str, ...]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_Comprehension)
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _LEFT_OUT = frozenset({"annotation", "returns", "type_comment", "type_params", "type_ignores", "kind", "ctx"})
 
 
@@ -67,7 +78,7 @@ def _free(node: ast.AST, bound: frozenset[str]) -> Iterator[Chain]:
     elif isinstance(node, _Function | ast.Lambda):
         yield from _free_in_function(node, bound)
     elif isinstance(node, _Comprehension):
-        yield from _free_below(node, bound | set(_stored(one.target for one in node.generators)))
+        yield from _free_below(node, bound | _stored(one.target for one in node.generators))
     else:
         yield from _free_below(node, bound)
 
@@ -96,8 +107,7 @@ def _free_in_function(node: _Function | ast.Lambda, bound: frozenset[str]) -> It
     for one in [*getattr(node, "decorator_list", []), *node.args.defaults, *filter(None, node.args.kw_defaults)]:
         yield from _free(one, bound)
     body = node.body if isinstance(node.body, list) else [node.body]
-    shared = {name for one in body for inner in ast.walk(one) if isinstance(inner, ast.Global) for name in inner.names}
-    inside = bound.union(_parameters(node.args), _stored(body)) - shared
+    inside = bound.union(_parameters(node.args), _stored(body))
     for one in body:
         yield from _free(one, inside)
 
@@ -108,17 +118,24 @@ def _parameters(arguments: ast.arguments) -> Iterator[str]:
             yield one.arg
 
 
-def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def _stored(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """The names that these nodes bind in their own scope; imports are left to be followed to what they import."""
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            yield node.id
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar | _Function | ast.ClassDef):
-            yield node.name or ""
-        if not isinstance(node, _Function | ast.ClassDef | ast.Lambda | _Comprehension):
-            yield from _stored(ast.iter_child_nodes(node))
+    bound: set[str | None] = set()
+    shared: set[str] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            bound.update([] if isinstance(node.ctx, ast.Load) else [node.id])
+        elif isinstance(node, _NAMED):
+            bound.add(node.name)
+        elif isinstance(node, ast.Global):
+            shared.update(node.names)
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
+    return frozenset(name for name in bound if name) - shared
 
 
 def bindings(node: ast.stmt) -> frozenset[str]:
     """The names that a statement of a module binds there, imports left out."""
-    return frozenset(_stored([node])) - {""}
+    return _stored([node])

@@ -215,7 +215,7 @@ def test_what_no_pin_reaches_is_listed_with_the_reason() -> None:
 )
 def test_a_new_definition_is_noticed(kind: str) -> None:
     (node,) = ast.parse(kind).body
-    new = Statement("spaces.metrics", "spaces", node, frozenset())
+    new = Statement("spaces.metrics", node, frozenset(), {})
     assert new not in answered()
     assert not is_alias(new)
     assert not is_partial_form("unheard_of", new)
@@ -223,6 +223,6 @@ def test_a_new_definition_is_noticed(kind: str) -> None:
 
 def test_a_partial_form_of_another_constructor_is_noticed() -> None:
     (node,) = ast.parse("then_laplace = partial(make_gaussian)").body
-    assert not is_partial_form("then_laplace", Statement("", "", node, frozenset()))
+    assert not is_partial_form("then_laplace", Statement("", node, frozenset(), {}))
     (node,) = ast.parse("then_laplace = partial(make_laplace)").body
-    assert is_partial_form("then_laplace", Statement("", "", node, frozenset()))
+    assert is_partial_form("then_laplace", Statement("", node, frozenset(), {}))

@@ -73,8 +73,7 @@ class Document:
     def faults(self) -> list[str]:
         """What is stale in this document itself, one sentence each."""
         return [
-            f"region {one.pin.region} of {one.pin.source} "
-            + (_moved(one) if one.code else "is missing")
+            f"region {one.pin.region} of {one.pin.source} " + (_moved(one) if one.code else "is missing")
             for one in self.regions
             if not one.is_current
         ] + [
