@@ -13,7 +13,7 @@ from ..errors import ProofError
 from .normal import Chain, bindings, chains, normal_form
 
 NAME = "opendp_topk"
-_INNER_IMPORT = re.compile(r"(?:^\s+|[:;]\s*)(?:from\s+\S+\s+import|import\s+\w)", re.MULTILINE)
+_INNER_IMPORT = re.compile(r"(?:^[ \t]+|[:;] *)(?:from\s+\S+\s+import|import\s+\w)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
