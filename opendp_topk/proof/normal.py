@@ -42,8 +42,15 @@ def _fields(node: ast.AST, in_class: bool) -> Iterator[str]:
         value = getattr(node, name, None)
         if name == "body" and isinstance(value, list):
             yield from _pieces(undocumented(value), inner)
+        elif name == "values" and isinstance(node, ast.JoinedStr):
+            yield from _pieces([one for one in node.values if not _is_empty(one)], False)
         elif name not in _LEFT_OUT or (name == "annotation" and in_class and isinstance(node, ast.AnnAssign)):
             yield from _pieces(value, False)
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """An empty text, which some versions of Python put after the last field of a formatted string."""
+    return isinstance(node, ast.Constant) and node.value == ""
 
 
 def undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
