@@ -1,6 +1,6 @@
 """Proof documents: what they state, which code they pin, and whether both still are what was proved."""
 
-from .closures import Pin, answered, digest, pinned, pins
+from .closures import Pin, answered, digest, pinned, pins, reaches
 from .library import (
     document,
     documents,
@@ -32,6 +32,7 @@ __all__ = [
     "package",
     "pinned",
     "pins",
+    "reaches",
     "region",
     "relied_file",
     "relied_now",

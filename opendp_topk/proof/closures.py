@@ -80,6 +80,11 @@ def closure(document: str, source: str, name: str) -> tuple[list[Statement], lis
     return inside, cut + expanded([*inside, *cut], known)
 
 
+def reaches(pin: Pin) -> list[str]:
+    """The titles of what belongs to a pin beyond its region; errors are those of :func:`region`."""
+    return sorted({one.title for one in closure(pin.document, pin.source, pin.region)[1]})
+
+
 def _named(one: Statement) -> str:
     return "\n".join([one.title, *origins(one)])
 

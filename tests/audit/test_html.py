@@ -90,6 +90,12 @@ def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Elem
     assert drawn == {NAME, *proof.foundations(NAME)}
 
 
+def test_a_document_names_the_code_that_its_pins_hold_beyond_the_regions(roots: dict[str, Element]) -> None:
+    shown = roots["documents/samplers-entropy.html"].text
+    assert "samplers.entropy:_read" in shown
+    assert "numerics.arithmetic:round_up" not in shown
+
+
 def test_the_rows_are_those_of_the_verifier(roots: dict[str, Element]) -> None:
     (table,) = [one for one in roots["index.html"].all("table") if one.attributes.get("id") == "of-rows"]
     rows = [[cell.text.strip() for cell in row.all("th", "td")] for row in table.all("tbody")[0].all("tr")]

@@ -20,12 +20,16 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 
 @dataclass(frozen=True)
 class Region:
-    """A region of code that a document pins, as it stands; ``code`` is empty where it is missing."""
+    """A region of code that a document pins, as it stands; ``code`` is empty where it is missing.
+
+    ``reaches`` names the code beyond the region that belongs to the pin.
+    """
 
     pin: proof.Pin
     code: str
     first_line: int
     digest: str
+    reaches: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:
@@ -129,7 +133,8 @@ def _reliance(key: str, is_current: bool) -> Reliance:
 def _region(pin: proof.Pin) -> Region:
     try:
         code = proof.region(pin.source, pin.region)
-        return Region(pin, code, proof.first_line(pin.source, pin.region), pin.actual)
+        reaches = tuple(proof.reaches(pin))
+        return Region(pin, code, proof.first_line(pin.source, pin.region), pin.actual, reaches)
     except ProofError:
         return Region(pin, "", 1, "")
 
