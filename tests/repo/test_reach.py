@@ -178,7 +178,9 @@ def read_at_run_time() -> set[str]:
 
 
 def is_alias(one: Statement) -> bool:
-    """An alias of types or a type variable."""
+    """An alias of types, a type variable or a protocol."""
+    if isinstance(one.node, ast.ClassDef):
+        return [ast.unparse(base) for base in one.node.bases] == ["Protocol"]
     value = one.node.value if isinstance(one.node, ast.Assign) else None
     if isinstance(value, ast.Call):
         return ast.unparse(value.func) in ("TypeVar", "ParamSpec")
