@@ -214,19 +214,19 @@ def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     "arguments",
     [
         ["--repin"],
-        ["--repin", "core/user", "core/chaining"],
-        ["core/chaining", "--repin", "core/user"],
-        ["--repin", "core/user", "--repin", "core/chaining"],
+        ["--repin", "spaces/domains", "spaces/range_distance"],
+        ["spaces/range_distance", "--repin", "spaces/domains"],
+        ["--repin", "spaces/domains", "--repin", "spaces/range_distance"],
     ],
 )
 def test_repin_takes_one_document(copy: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    spoil(copy / "opendp_topk/core/chaining.py", "second.map(first.map(d_in))", "second.map(d_in)")
-    spoil(copy / "opendp_topk/transformations/user.py", "checks.function", "checks.flag")
+    spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
+    spoil(copy / "opendp_topk/spaces/domains.py", "array.size == 0", "array.size <= 0")
     with pytest.raises(SystemExit):
         form.main(arguments)
     assert "one" in capsys.readouterr().err
-    assert form.problems("core/user") != []
-    assert form.problems("core/chaining") != []
+    assert form.problems("spaces/domains") != []
+    assert form.problems("spaces/range_distance") != []
 
 
 @pytest.mark.parametrize("step", [form.problems, form.repin, proof.text, form.build])
