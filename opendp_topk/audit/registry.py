@@ -23,9 +23,9 @@ class Claim:
 
     ``document`` is None where there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
     the worst of the document and of all ``foundations``. ``digest`` stands for all that a reader signs: the
-    document, the code that it pins, and the same of its foundations. ``tests`` are the files that use the constructor
-    (none where the tests are not here, which :func:`tests_are_here` tells). ``signoffs`` are those of the file that
-    was named.
+    document, the code that it pins, what this reaches, and the same of its foundations. ``tests`` are the files that
+    use the constructor (none where the tests are not here, which :func:`tests_are_here` tells). ``signoffs`` are
+    those of the file that was named.
     """
 
     constructor: str
@@ -65,14 +65,14 @@ def graph() -> dict[str, list[str]]:
 
 
 def claim_digest(name: str) -> str:
-    """What a sign-off of the document ``name`` holds for: its text, its code, and those of all that it rests on."""
+    """What a sign-off of ``name`` holds for: its text, its code, what this reaches, and those of its foundations."""
     whole = hashlib.sha256()
     for one in [name, *proof.foundations(name)]:
         if proof.document(one) is None:
             raise ProofError(f"there is no proof document {one}.tex; opendp-topk proofs lists those that exist")
         whole.update(f"{one}\n{' '.join(proof.text(one).split())}\n".encode())
         for pin in proof.pins(one):
-            whole.update(proof.region(pin.source, pin.region).encode())
+            whole.update(proof.pinned(one, pin.source, pin.region).encode())
     return whole.hexdigest()[:16]
 
 

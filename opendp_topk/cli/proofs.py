@@ -32,9 +32,9 @@ def proofs(
 ) -> None:
     """List the proofs, show one, or build its PDF.
 
-    A proof pins the code that it speaks of by a hash. Where the code that is installed has another hash the
-    proof is stale: the claim may still hold, but nobody has checked. The exit code is 1 if a proof that was
-    asked for is stale or missing.
+    A proof pins the code that it speaks of, and what this reaches, by a hash. Where the code that is installed has
+    another hash the proof is stale: the claim may still hold, but nobody has checked. The exit code is 1 if a proof
+    that was asked for is stale or missing.
     """
     if name is None and (pdf or out is not None):
         raise ParameterError("--pdf needs the NAME of a constructor or document: opendp-topk proofs lists them")

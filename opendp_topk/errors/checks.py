@@ -15,9 +15,10 @@ T = TypeVar("T")
 Number = int | float | Fraction
 
 
+# proof-region: checks
 def is_integer(value: Any) -> bool:
     """True for Python and NumPy integers; booleans are not numbers here."""
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # [no-truth-values]
         return False
     try:
         operator.index(value)
@@ -28,7 +29,7 @@ def is_integer(value: Any) -> bool:
 
 def is_real(value: Any) -> bool:
     """True for integers, floats (infinities and NaN too) and exact rationals; not for booleans."""
-    return is_integer(value) or (not isinstance(value, bool) and isinstance(value, float | Rational))
+    return is_integer(value) or (not isinstance(value, bool) and isinstance(value, float | Rational))  # [real]
 
 
 def count(name: str, value: Any, *, at_most: int | None = None, limit: str = "") -> int:
@@ -36,9 +37,9 @@ def count(name: str, value: Any, *, at_most: int | None = None, limit: str = "")
     if not is_integer(value):
         raise ParameterTypeError(f"{name} must be an integer >= 1, not {type(value).__name__}")
     number = operator.index(value)
-    if number < 1:
+    if number < 1:  # [at-least-one]
         raise ParameterError(f"{name} must be an integer >= 1")
-    if at_most is not None and number > at_most:
+    if at_most is not None and number > at_most:  # [at-most]
         raise ParameterError(f"{name} must be at most {limit or at_most} ({at_most})")
     return number
 
@@ -47,9 +48,9 @@ def scale(value: Any, name: str = "scale") -> Number:
     """``value`` unchanged, if it is a finite number >= 0."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):  # [finite]
         raise ParameterError(f"{name} must be finite")
-    if value < 0:
+    if value < 0:  # [not-negative]
         raise ParameterError(f"{name} must be >= 0")
     return plain(value)
 
@@ -58,9 +59,9 @@ def distance(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
     if not is_real(value):
         raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
-    if value != value:
+    if value != value:  # [not-a-number]
         raise DistanceError(f"{name} must be a number >= 0, not NaN")
-    if value < 0:
+    if value < 0:  # [not-negative]
         raise DistanceError(f"{name} must be >= 0")
     return plain(value)
 
@@ -69,7 +70,7 @@ def probability(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number with ``0 < value < 1``."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number in (0, 1), not {type(value).__name__}")
-    if not 0 < value < 1:
+    if not 0 < value < 1:  # [between]
         raise ParameterError(f"{name} must lie strictly between 0 and 1")
     return plain(value)
 
@@ -80,7 +81,7 @@ def share(value: Any, name: str) -> Number:
         raise ParameterTypeError(
             f"{name} must be a number in [0, 1] (int, float or Fraction), not {type(value).__name__}"
         )
-    if not 0 <= value <= 1:
+    if not 0 <= value <= 1:  # [between]
         raise ParameterError(f"{name} must lie between 0 and 1")
     return plain(value)
 
@@ -89,7 +90,7 @@ def choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """``value``, if it is one of ``choices``."""
     if not isinstance(value, str):
         raise ParameterTypeError(f"{name} must be one of {', '.join(map(repr, choices))}, not {type(value).__name__}")
-    if value not in choices:
+    if value not in choices:  # [choices]
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}")
     return value
 
@@ -131,4 +132,7 @@ def plain(value: Any) -> Number:
         return operator.index(value)
     if isinstance(value, float):
         return float(value)
-    return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(int(value.numerator), int(value.denominator))  # [same-value]
+
+
+# end-proof-region: checks

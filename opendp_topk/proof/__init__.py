@@ -3,37 +3,39 @@
 It may import errors.
 """
 
-from .status import (
-    UNPROVEN,
-    Pin,
-    Proof,
-    digest,
+from .closures import Pin, answered, digest, pinned, pins, reaches
+from .library import (
     document,
     documents,
-    first_line,
     folder,
     foundations,
     key,
-    pins,
-    region,
+    package,
     relied_file,
     relied_now,
     relied_then,
     text,
 )
+from .regions import first_line, region
+from .status import UNPROVEN, Proof, forget
 
 __all__ = [
     "UNPROVEN",
     "Pin",
     "Proof",
+    "answered",
     "digest",
     "document",
     "documents",
     "first_line",
     "folder",
+    "forget",
     "foundations",
     "key",
+    "package",
+    "pinned",
     "pins",
+    "reaches",
     "region",
     "relied_file",
     "relied_now",

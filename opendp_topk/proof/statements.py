@@ -49,4 +49,4 @@ def statement_digest(text: str, label: str) -> str:
 def _parts(text: str) -> dict[str, str]:
     marks = list(_PARTS.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return {mark[1]: text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)}
+    return {mark[1]: text[mark.end() : end] for mark, end in zip(marks, ends, strict=False)}

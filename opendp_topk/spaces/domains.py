@@ -23,6 +23,7 @@ from ..errors import (
 from ..errors.checks import Number
 from ..numerics.subnormals import require_subnormals
 
+# proof-region: domains
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
 
@@ -78,9 +79,10 @@ class AtomDomain(Domain):
         if array.size == 0:
             return array
         lowest, highest = array.min(), array.max()
-        if self.T is float and not (np.isfinite(lowest) and np.isfinite(highest)):
+        if self.T is float and not (np.isfinite(lowest) and np.isfinite(highest)):  # [finite]
             raise NonFiniteError("scores must be finite: no NaN and no infinity is a member of AtomDomain(float)")
-        if self.bounds is not None and not (self.bounds[0] <= _plain(lowest) and _plain(highest) <= self.bounds[1]):
+        within = self.bounds is None or self.bounds[0] <= _plain(lowest) <= _plain(highest) <= self.bounds[1]
+        if not within:  # [bounds]
             raise OutOfBoundsError(f"scores must lie within the bounds {self.bounds} of the input domain")
         return array
 
@@ -107,9 +109,9 @@ class VectorDomain(Domain):
 
     def validate(self, value: Any) -> NDArray[Any]:
         array = self.element_domain.validate_array(value)
-        if array.size == 0:
+        if array.size == 0:  # [not-empty]
             raise DataLengthError("scores must hold at least one element")
-        if self.size is not None and array.size != self.size:
+        if self.size is not None and array.size != self.size:  # [size]
             raise DataLengthError(f"scores must hold exactly {self.size} elements, the size of the input domain")
         return array
 
@@ -118,6 +120,10 @@ class VectorDomain(Domain):
         return f"VectorDomain({self.element_domain!r}{size})"
 
 
+# end-proof-region: domains
+
+
+# proof-region: frame_domains
 @dataclass(frozen=True)
 class FrameDomain(Domain):
     """Tables with a column of user identifiers and a column of items.
@@ -138,7 +144,7 @@ class FrameDomain(Domain):
     def validate(self, value: Any) -> Any:
         from ..tables import frames
 
-        return frames.two_columns(value, self.user, self.item)
+        return frames.two_columns(value, self.user, self.item)  # [two-columns]
 
 
 @dataclass(frozen=True)
@@ -164,12 +170,17 @@ class GroupedFrameDomain(Domain):
     def validate(self, value: Any) -> Any:
         from ..tables import frames
 
-        return frames.identifier_columns(value, {"user": self.user, "item": self.item, "group": self.group})
+        columns = {"user": self.user, "item": self.item, "group": self.group}
+        return frames.identifier_columns(value, columns)  # [three-columns]
 
 
+# end-proof-region: frame_domains
+
+
+# proof-region: arrays
 def _plain(element: Any) -> Any:
     """The Python number, which compares exactly with any other; NumPy would round to float64."""
-    return element.item() if isinstance(element, np.generic) else element
+    return element.item() if isinstance(element, np.generic) else element  # [python-number]
 
 
 def _converted(values: Any) -> NDArray[Any]:
@@ -189,7 +200,7 @@ def _one_dimensional(values: Any) -> NDArray[Any]:
             raise DataTypeError(f"scores must be a one-dimensional array, list or tuple, not {type(values).__name__}")
         values = _converted(values)
     array: NDArray[Any] = values
-    if array.ndim != 1:
+    if array.ndim != 1:  # [one-dimensional]
         raise DataTypeError(f"scores must be one-dimensional, not an array of {array.ndim} dimensions")
     return array
 
@@ -200,14 +211,14 @@ def _integers(values: Any) -> NDArray[Any]:
     array = _one_dimensional(values)
     if array.dtype.kind == "O":
         return _integer_objects(array.tolist())
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu":  # [integers]
         raise DataTypeError(f"scores of AtomDomain(int) must be integers, not {array.dtype}")
     return array.astype(np.uint64 if array.dtype.kind == "u" else np.int64, copy=False)
 
 
 def _integer_objects(values: Sequence[Any]) -> NDArray[Any]:
     for kind in set(map(type, values)):
-        if not issubclass(kind, int | np.integer) or issubclass(kind, bool | np.timedelta64):
+        if not issubclass(kind, int | np.integer) or issubclass(kind, bool | np.timedelta64):  # [integers]
             raise DataTypeError(f"scores of AtomDomain(int) must be integers, not {kind.__name__}")
     if not values:
         return np.zeros(0, dtype=np.int64)
@@ -217,7 +228,7 @@ def _integer_objects(values: Sequence[Any]) -> NDArray[Any]:
     if lowest in _UINT64 and highest in _UINT64:
         return np.array(values, dtype=np.uint64)
     array = np.empty(len(values), dtype=object)
-    array[:] = [int(value) for value in values]
+    array[:] = [int(value) for value in values]  # [large-integers]
     return array
 
 
@@ -225,12 +236,15 @@ def _floats(values: Any) -> NDArray[Any]:
     require_subnormals()
     if isinstance(values, list | tuple):
         for kind in set(map(type, values)):
-            if not issubclass(kind, float | np.float32 | np.float16):
+            if not issubclass(kind, float | np.float32 | np.float16):  # [floats]
                 raise DataTypeError(f"scores of AtomDomain(float) must be floats, not {kind.__name__}")
         return np.array(values, dtype=np.float64)
     array = _one_dimensional(values)
     if array.dtype.kind == "O":
         return _floats(array.tolist())
-    if array.dtype.kind != "f" or array.dtype.itemsize > 8:
+    if array.dtype.kind != "f" or array.dtype.itemsize > 8:  # [floats]
         raise DataTypeError(f"scores of AtomDomain(float) must be float64 (or narrower floats), not {array.dtype}")
     return array.astype(np.float64, copy=False)
+
+
+# end-proof-region: arrays

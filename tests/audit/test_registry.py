@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 import opendp_topk as tk
+from opendp_topk import proof
 from opendp_topk.audit import proofs
 from opendp_topk.audit.registry import claim_digest, graph
 from opendp_topk.audit.signoffs import Signoff, accept, read_signoffs
-from opendp_topk.proof import status as proof
+from opendp_topk.proof import library
 from tests.concepts.sentinels import raises_exactly
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +22,13 @@ NAME = "measurements/report_noisy_top_k"
 
 
 @pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copy(tmp_path: Path) -> Iterator[Path]:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "opendp_topk", tmp_path / "opendp_topk", ignore=ignored)
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=ignored)
-    monkeypatch.setattr(proof, "_PACKAGE", tmp_path / "opendp_topk")
-    return tmp_path
+    with library.at(tmp_path / "opendp_topk"):
+        yield tmp_path
+    proof.forget()
 
 
 def one(constructor: str, signoffs: Path | None = None) -> tk.audit.Claim:
@@ -64,22 +67,41 @@ def test_a_signoff_holds_until_anything_below_it_changes(copy: Path, tmp_path: P
     claim = one("make_report_noisy_top_k", file)
     assert claim.accepted_by == ("R. E. Viewer",)
     assert one("make_canonical_top_k", file).signoffs == ()
-    source = copy / "opendp_topk" / "samplers" / "race.py"
-    source.write_text(source.read_text("utf-8").replace("    ", "     ", 1), encoding="utf-8")
     tex = copy / "proofs" / "samplers" / "race.tex"
-    tex.write_text(tex.read_text("utf-8").replace("$F$", "$G$", 1), encoding="utf-8")
+    spoil(tex, "$F$", "$G$")
     changed = one("make_report_noisy_top_k", file)
     assert changed.digest != claim.digest
     assert changed.accepted_by == ()
     assert [sign.by for sign in changed.signoffs] == ["R. E. Viewer"], "what was signed remains on record"
 
 
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    proof.forget()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("samplers/race.py", "_DEEP = ", "_DEEP = 1 + "),
+        ("samplers/entropy.py", "os.urandom(n)", "os.urandom(n)[::-1]"),
+        ("spaces/measures.py", "import round_up", "import round_down as round_up"),
+    ],
+)
+def test_a_signoff_covers_what_regions_reach(copy: Path, file: str, old: str, new: str) -> None:
+    before = claim_digest(NAME)
+    spoil(copy / "opendp_topk" / file, old, new)
+    assert claim_digest(NAME) != before
+
+
 def test_comments_in_a_document_leave_a_signoff_valid(copy: Path) -> None:
     before = claim_digest(NAME)
     tex = copy / "proofs" / f"{NAME}.tex"
-    tex.write_text(tex.read_text("utf-8") + "% read with care\n", encoding="utf-8")
+    spoil(tex, r"\end{document}", "% read with care\n\\end{document}")
     assert claim_digest(NAME) == before
-    tex.write_text(tex.read_text("utf-8") + "One word more.\n", encoding="utf-8")
+    spoil(tex, r"\end{document}", "One word more.\n\\end{document}")
     assert claim_digest(NAME) != before
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 import opendp_topk
-from opendp_topk.proof import status as proof
+from opendp_topk import proof
+from opendp_topk.proof import library
 from opendp_topk.proof.latex import tex_is_missing
 
 from .conftest import Command
 
 DOCUMENT = r"""\documentclass{article}
 \proofdocument{core/chaining}{Chains}
-\pin{core/chaining.py}{chaining}{%s}
+\pin{spaces/metrics.py}{range_distance}{%s}
 \pin{nowhere.py}{nothing}{0123456789abcdef}
 """
 
@@ -23,12 +24,10 @@ DOCUMENT = r"""\documentclass{article}
 def staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of documents that replaces the real one."""
     (tmp_path / "core").mkdir()
-    monkeypatch.setattr(proof, "folder", lambda: tmp_path)
-    proof._status.cache_clear()
-    proof._own_is_current.cache_clear()
+    monkeypatch.setattr(library, "folder", lambda: tmp_path)
+    proof.forget()
     yield tmp_path
-    proof._status.cache_clear()
-    proof._own_is_current.cache_clear()
+    proof.forget()
 
 
 def test_the_list_holds_every_constructor_and_document(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +73,7 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
     (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
     result = command("proofs", "core/chaining")
     assert (result.code, result.field("status")) == (1, "stale")
-    assert "0123456789abcdef (stale) region chaining of core/chaining.py" in result.field("pins")
+    assert "0123456789abcdef (stale) region range_distance of spaces/metrics.py" in result.field("pins")
     assert "0123456789abcdef (missing) region nothing of nowhere.py" in result.field("pins")
     listed = command("proofs")
     assert listed.code == 1
@@ -83,10 +82,11 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
 
 
 def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, staged: Path) -> None:
-    current = DOCUMENT.splitlines()[:3]
-    (staged / "core" / "chaining.tex").write_text(
-        "\n".join(current) % proof.digest("core/chaining.py", "chaining") + "\n"
-    )
+    current = "\n".join(DOCUMENT.splitlines()[:3]) + "\n"
+    (staged / "core" / "chaining.tex").write_text(current % "")
+    digest = proof.digest("core/chaining", "spaces/metrics.py", "range_distance")
+    (staged / "core" / "chaining.tex").write_text(current % digest)
+    proof.forget()
     result = command("proofs", "core/chaining")
     assert (result.code, result.field("status")) == (0, "current")
     command("proofs", "make_report_noisy_top_k").complains(1, "proofs/measurements/report_noisy_top_k.tex is missing")

@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.proof import status as proof
+from opendp_topk import proof
 
-CODE = """\
-x = 1
+from .conftest import write
 
-
-# proof-region: sum
-def add(a, b):
-    return a + b  # [add]   \t
-
-
-# end-proof-region: sum
-"""
 # The region as a reader sees it: without the markers, blank edges and trailing blanks.
 REGION = "def add(a, b):\n    return a + b  # [add]\n"
-
-
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with one module and one document."""
-    package = tmp_path / "opendp_topk"
-    (package / "inner").mkdir(parents=True)
-    (package / "inner" / "sums.py").write_text(CODE, encoding="utf-8")
-    (tmp_path / "proofs" / "inner").mkdir(parents=True)
-    digest = hashlib.sha256(REGION.encode()).hexdigest()[:16]
-    text = f"Text.\n\\pin{{inner/sums.py}}{{sum}}{{{digest}}}\n"
-    (tmp_path / "proofs" / "inner" / "sums.tex").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(proof, "_PACKAGE", package)
-    for name in ("_status", "_own_is_current"):
-        monkeypatch.setattr(proof, name, getattr(proof, name).__wrapped__)
-    return tmp_path
 
 
 def rewrite(path: Path, change: Callable[[str], str]) -> None:
     before = path.read_text(encoding="utf-8")
     after = change(before)
     assert after != before
-    path.write_text(after, encoding="utf-8")
+    write(path, after)
 
 
-def test_region_and_digest(house: Path) -> None:
+def test_region(house: Path) -> None:
     assert proof.region("inner/sums.py", "sum") == REGION
-    assert proof.digest("inner/sums.py", "sum") == hashlib.sha256(REGION.encode()).hexdigest()[:16]
+    assert proof.first_line("inner/sums.py", "sum") == 5
+
+
+def test_a_definition_is_a_region_where_no_comment_marks_one(house: Path) -> None:
+    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text + "\n\n@twice\ndef half(a):\n    return a / 2\n")
+    assert proof.region("inner/sums.py", "half") == "@twice\ndef half(a):\n    return a / 2\n"
+    assert proof.first_line("inner/sums.py", "half") == 12
+    with pytest.raises(tk.ProofError, match="or define nothing"):
+        proof.region("inner/sums.py", "nothing")
 
 
 def test_documents_and_pins(house: Path) -> None:
@@ -90,13 +72,14 @@ def test_markers_must_stand_once_each(house: Path, change: tuple[str, str]) -> N
 
 def test_a_source_that_is_gone(house: Path) -> None:
     (house / "opendp_topk/inner/sums.py").unlink()
+    proof.forget()
     with pytest.raises(tk.ProofError, match="does not exist"):
         proof.region("inner/sums.py", "sum")
     assert proof.Proof("inner/sums").status == "stale"
 
 
 def test_a_document_without_pins_is_not_current(house: Path) -> None:
-    (house / "proofs/inner/sums.tex").write_text("Trust me.\n", encoding="utf-8")
+    write(house / "proofs/inner/sums.tex", "Trust me.\n")
     assert proof.Proof("inner/sums").status == "stale"
 
 
@@ -129,3 +112,8 @@ def test_an_installed_wheel_holds_its_own_proofs(house: Path) -> None:
     (house / "proofs").rename(house / "opendp_topk" / "proof" / "documents")
     assert proof.folder() == house / "opendp_topk" / "proof" / "documents"
     assert proof.Proof("inner/sums").status == "current"
+
+
+def test_a_source_that_is_no_python(house: Path) -> None:
+    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text + "def\n")
+    assert proof.Proof("inner/sums").status == "stale"

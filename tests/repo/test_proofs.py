@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
+from opendp_topk import proof
 from opendp_topk.audit import proofs as registry
 from opendp_topk.audit.registry import Claim
-from opendp_topk.proof import form
-from opendp_topk.proof import status as proof
+from opendp_topk.proof import form, library
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
@@ -122,26 +122,21 @@ def test_the_map_names_files_that_exist(row: re.Match[str]) -> None:
 
 
 @pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def copy(tmp_path: Path) -> Iterator[Path]:
     """The package's sources and the proofs in a place where they may be spoiled."""
     shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "proofs", tmp_path / "proofs", ignore=shutil.ignore_patterns("*.pdf"))
-    monkeypatch.setattr(proof, "_PACKAGE", tmp_path / "opendp_topk")
-    forget()
-    yield tmp_path
-    forget()
-
-
-def forget() -> None:
-    """Statuses are remembered for as long as the interpreter runs."""
-    proof._status.cache_clear()
-    proof._own_is_current.cache_clear()
+    proof.forget()
+    with library.at(tmp_path / "opendp_topk"):
+        yield tmp_path
+    proof.forget()
 
 
 def spoil(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
+    proof.forget()
 
 
 def test_the_copy_is_sound(copy: Path) -> None:
@@ -199,9 +194,8 @@ def test_a_statement_that_changed(copy: Path) -> None:
     assert form.problems("spaces/range_distance") == []
     (problem,) = form.problems("measurements/selection")
     assert "relies on spaces/range_distance#conversion, whose statement is not what it was" in problem
-    forget()
     assert [tk.Proof(name).status for name in resting] == ["stale"] * 3
-    assert form.main(["measurements/selection", "--repin"]) == 0
+    assert form.main(["--repin", "measurements/selection"]) == 0
     assert form.problems("measurements/selection") == []
 
 
@@ -218,16 +212,29 @@ def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
     assert form.main(["spaces/range_distance"]) == 1
     assert "re-read the proof" in capsys.readouterr().out
-    assert form.main(["spaces/range_distance", "--repin"]) == 0
+    assert form.main(["--repin", "spaces/range_distance"]) == 0
     assert "1 pins" in capsys.readouterr().out
     assert form.problems("spaces/range_distance") == []
     assert form.repin("spaces/range_distance") == 0
 
 
-def test_repin_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--repin"],
+        ["--repin", "spaces/domains", "spaces/range_distance"],
+        ["spaces/range_distance", "--repin", "spaces/domains"],
+        ["--repin", "spaces/domains", "--repin", "spaces/range_distance"],
+    ],
+)
+def test_repin_takes_one_document(copy: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
+    spoil(copy / "opendp_topk/spaces/domains.py", "array.size == 0", "array.size <= 0")
     with pytest.raises(SystemExit):
-        form.main(["--repin"])
-    assert "re-read" in capsys.readouterr().err
+        form.main(arguments)
+    assert "one" in capsys.readouterr().err
+    assert form.problems("spaces/domains") != []
+    assert form.problems("spaces/range_distance") != []
 
 
 @pytest.mark.parametrize("step", [form.problems, form.repin, proof.text, form.build])

@@ -21,6 +21,7 @@ def document_page(document: Document, material: Material) -> str:
                     status("current" if one.is_current else "stale"),
                 ),
                 listing(one.code, one.first_line, "", left) if one.code else el("p", "The region is missing."),
+                *([el("p", "Its pin holds ", el("code", ", ".join(one.reaches)), " too.")] if one.reaches else []),
             ]
         )
         for one in document.regions

@@ -20,12 +20,16 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 
 @dataclass(frozen=True)
 class Region:
-    """A region of code that a document pins, as it stands; ``code`` is empty where it is missing."""
+    """A region of code that a document pins, as it stands; ``code`` is empty where it is missing.
+
+    ``reaches`` names the code beyond the region that belongs to the pin.
+    """
 
     pin: proof.Pin
     code: str
     first_line: int
     digest: str
+    reaches: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:
@@ -73,8 +77,7 @@ class Document:
     def faults(self) -> list[str]:
         """What is stale in this document itself, one sentence each."""
         return [
-            f"region {one.pin.region} of {one.pin.source} "
-            + (f"was proved at {one.pin.digest or 'no digest'} and is {one.digest} now" if one.code else "is missing")
+            f"region {one.pin.region} of {one.pin.source} " + (_moved(one) if one.code else "is missing")
             for one in self.regions
             if not one.is_current
         ] + [
@@ -87,6 +90,10 @@ class Document:
     def tags(self) -> set[str]:
         """The tags of its code that the document cites."""
         return {tag for one in self.regions for tag in tags(one.code)} & set(_CITED.findall(self.source))
+
+
+def _moved(one: Region) -> str:
+    return f"was proved at {one.pin.digest or 'no digest'}; it or what it reaches is at {one.digest} now"
 
 
 def documents() -> dict[str, Document]:
@@ -126,7 +133,8 @@ def _reliance(key: str, is_current: bool) -> Reliance:
 def _region(pin: proof.Pin) -> Region:
     try:
         code = proof.region(pin.source, pin.region)
-        return Region(pin, code, proof.first_line(pin.source, pin.region), proof.digest(pin.source, pin.region))
+        reaches = tuple(proof.reaches(pin))
+        return Region(pin, code, proof.first_line(pin.source, pin.region), pin.actual, reaches)
     except ProofError:
         return Region(pin, "", 1, "")
 

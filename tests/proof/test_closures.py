@@ -1,0 +1,175 @@
+"""What belongs to a pin: all that its region reaches, down to what another document answers for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opendp_topk import proof
+from opendp_topk.proof.closures import closure
+from opendp_topk.proof.renewal import repin
+
+from .conftest import write
+
+UP = """\
+\"\"\"Two neighbours.\"\"\"
+from math import ceil
+
+
+def up(x):
+    \"\"\"Round up.\"\"\"
+    return ceil(x)
+
+
+def down(x):
+    return -up(-x)
+"""
+SUMS = """\
+from functools import cache
+import numpy as np
+from .rounding import up
+from . import rounding
+
+LIMIT = 7
+UNUSED = 8
+
+
+def lone(x):
+    return x
+
+
+def _helper(x: lone) -> lone:
+    # a comment
+    return rounding.up(x) + LIMIT
+
+
+@cache
+def total(values, start=LIMIT):
+    \"\"\"Add.\"\"\"
+    # proof-region: total
+    lone = values
+    return up(sum(lone)) + start + np.int64(_helper(0))
+    # end-proof-region: total
+
+
+class Sums:
+    size: int = 3
+
+    # proof-region: sums
+    def all(self):
+        return self.size
+    # end-proof-region: sums
+
+    def other(self):
+        return 4
+"""
+
+
+@pytest.fixture
+def sums(house: Path) -> Path:
+    package = house / "opendp_topk" / "inner"
+    write(package / "rounding.py", UP)
+    write(package / "sums.py", SUMS)
+    write(house / "proofs/inner/up.tex", "\\pin{inner/rounding.py}{up}{}\n")
+    write(house / "proofs/inner/sums.tex", "\\pin{inner/sums.py}{total}{}\n")
+    write(house / "proofs/inner/class.tex", "\\pin{inner/sums.py}{sums}{}\n")
+    for name in proof.documents():
+        repin(name)
+    return house
+
+
+def stale() -> set[str]:
+    return {name.removeprefix("inner/") for name in proof.documents() if proof.Proof(name).status != "current"}
+
+
+def test_what_is_reached(sums: Path) -> None:
+    inside, beyond = closure("inner/sums", "inner/sums.py", "total")
+    assert inside == []
+    titles = {one.title for one in beyond}
+    assert titles == {"inner.sums:total", "inner.sums:LIMIT", "inner.sums:_helper", "inner.rounding:up"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("import up", "import down as up", {"sums"}),
+        ("from . import rounding", "from . import elsewhere as rounding", {"sums"}),
+        ("import numpy as np", "import math as np", {"sums"}),
+        ("LIMIT = 7", "LIMIT = 8", {"sums"}),
+        ("LIMIT = 7", "LIMIT = 7\nLIMIT += 1", {"sums"}),
+        ("LIMIT = 7", "LIMIT = 7\nif UNUSED:\n    LIMIT = 9", {"sums"}),
+        ("@cache\n", "", {"sums"}),
+        ("start=LIMIT", "start=7", {"sums"}),
+        ("rounding.up(x)", "rounding.down(x)", {"sums"}),
+        ("UNUSED = 8", "def sum(values):\n    return 0", {"sums"}),
+        ("UNUSED = 8", "total.__wrapped__ = None", {"sums", "class"}),
+        ("return 4", "return 5", {"class"}),
+        ("size: int = 3", "size: int = 4", {"class"}),
+        ("class Sums:", "class Sums(dict):", {"class"}),
+        ("UNUSED = 8", "UNUSED = 9", set()),
+        ("return x", "return -x", set()),
+        ("# a comment", "# another", set()),
+        ("Add.", "Add all values.", set()),
+        ("x: lone", "x: int", set()),
+        ("    return rounding.up(x) + LIMIT", "    return (rounding.up(x)\n            + LIMIT)", set()),
+        ("UNUSED = 8", "import os", set()),
+        ("    return up(sum", "    return  up(sum", {"sums"}),
+    ],
+)
+def test_edits(sums: Path, old: str, new: str, expected: set[str]) -> None:
+    assert stale() == set()
+    assert old in SUMS
+    write(sums / "opendp_topk/inner/sums.py", SUMS.replace(old, new, 1))
+    assert stale() == expected
+
+
+def test_a_module_behind_the_name(sums: Path) -> None:
+    write(sums / "opendp_topk/inner/rounding.py", UP.replace("ceil(x)", "ceil(x) + 0"))
+    assert stale() == {"up", "sums"}
+    write(sums / "opendp_topk/inner/rounding.py", UP.replace("import ceil", "import floor as ceil"))
+    assert stale() == {"up", "sums"}
+    write(sums / "opendp_topk/inner/rounding.py", UP.replace("-up(-x)", "up(x)"))
+    assert stale() == set()
+
+
+def test_the_document_that_is_relied_on_answers_for_what_it_reaches(sums: Path) -> None:
+    write(sums / "proofs/inner/sums.tex", "\\relieson{inner/up}\n\\pin{inner/sums.py}{total}{}\n")
+    repin("inner/sums")
+    _, beyond = closure("inner/sums", "inner/sums.py", "total")
+    assert "inner.rounding:up" not in {one.title for one in beyond}
+    (before,) = proof.pins("inner/sums")
+    write(sums / "opendp_topk/inner/rounding.py", UP.replace("ceil(x)", "ceil(x) + 0"))
+    assert before.is_current
+    assert stale() == {"up", "sums"}
+    repin("inner/up")
+    assert stale() == set()
+    write(sums / "opendp_topk/inner/sums.py", SUMS.replace("import up", "import down as up"))
+    assert stale() == {"sums"}, "where a name comes from belongs to the pin, whoever answers for the code"
+
+
+def test_a_name_that_is_handed_on(sums: Path) -> None:
+    write(sums / "opendp_topk/inner/__init__.py", "from .rounding import up\n")
+    write(sums / "opendp_topk/inner/sums.py", SUMS.replace("from .rounding import up", "from . import up"))
+    assert stale() == set()
+    write(sums / "opendp_topk/inner/__init__.py", "from .rounding import down as up\n")
+    assert stale() == {"sums"}
+
+
+def test_imports_inside_of_functions(sums: Path) -> None:
+    inner = SUMS.replace("    # a comment\n", "    from .rounding import up\n").replace("rounding.up(x)", "up(x)")
+    write(sums / "opendp_topk/inner/sums.py", inner)
+    repin("inner/sums")
+    write(
+        sums / "opendp_topk/inner/sums.py",
+        inner.replace("    from .rounding import up", "    from .rounding import down as up"),
+    )
+    assert stale() == {"sums"}
+
+
+def test_documents_that_rest_on_each_other_are_no_ground(sums: Path) -> None:
+    for name, other in (("sums", "up"), ("up", "sums")):
+        tex = sums / f"proofs/inner/{name}.tex"
+        write(tex, f"\\relieson{{inner/{other}}}\n" + tex.read_text("utf-8"))
+    assert stale() == {"sums", "up"}
+    assert len(closure("inner/sums", "inner/sums.py", "total")[1]) == 4, "neither answers for the other"

@@ -1,0 +1,89 @@
+"""Statements without what changes nothing, and the names that they reach."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from opendp_topk.proof.normal import bindings, chains, normal_form
+
+
+def one(source: str) -> ast.stmt:
+    (node,) = ast.parse(source).body
+    return node
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("x = 1", "x  =  1  # one", True),
+        ("def f(a: int) -> int:\n    'Words.'\n    return a", "def f(a):\n    return a", True),
+        ("def f(a):\n    b: int = a\n    return b", "def f(a):\n    b: str = a\n    return b", True),
+        ("class A:\n    x: int = 1", "class A:\n    x: ClassVar[int] = 1", False),
+        ("class A:\n    'Words.'\n    x = 1", "class A:\n    x = 1", True),
+        ("x = 'a' 'b'", "x = 'ab'", True),
+        ("x = 'a'", "x = b'a'", False),
+        ("x = 1", "x = 1.0", False),
+        ("x = 1", "x = True", False),
+        ("x = a + b", "x = b + a", False),
+        ("def f(a=1): return a", "def f(a=2): return a", False),
+        ("@g\ndef f(): return a", "def f(): return a", False),
+        ("def f(*, a): return a", "def f(a): return a", False),
+        ("x = f'{a:>3}'", "x = f'{a:<3}'", False),
+        ("x = f'{a!r}'", "x = f'{a!s}'", False),
+    ],
+)
+def test_what_changes_a_normal_form(first: str, second: str, same: bool) -> None:
+    assert (normal_form(one(first)) == normal_form(one(second))) == same
+
+
+def test_formatted_strings_are_alike_in_all_versions_of_python() -> None:
+    plain, filled = one("x = f'{a:<{b}}'"), one("x = f'{a:<{b}}'")
+    fields = [node for node in ast.walk(filled) if isinstance(node, ast.FormattedValue) and node.format_spec]
+    spec = fields[0].format_spec
+    assert isinstance(spec, ast.JoinedStr)
+    spec.values.append(ast.Constant(""))
+    assert normal_form(plain) == normal_form(filled)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def f(a, b=c): return a + b + d", {"c", "d"}),
+        ("def f(a: T) -> U:\n    x: V = a\n    return x", set()),
+        ("@cached\nclass A(B):\n    x: T = y\n    def f(self): return self.z(w)", {"cached", "B", "y", "w"}),
+        ("x = [a for a in b if c]", {"b", "c"}),
+        ("x = lambda a, *b, **c: a + b + c + d", {"d"}),
+        ("def f():\n    global a\n    a = 1\n    return a", {"a"}),
+        ("def f():\n    for a in b:\n        with c as d:\n            a + d", {"b", "c"}),
+        ("def f():\n    try:\n        a()\n    except b as c:\n        return c", {"a", "b"}),
+        ("def f(a):\n    match a:\n        case b: return b", set()),
+        ("def f():\n    def g(): return a\n    return g", {"a"}),
+        ("def f():\n    return (a := 1) + a", set()),
+        ("a.b.c(d.e).g", {"a.b.c", "d.e"}),
+        ("a.b = c", {"a.b", "c"}),
+        ("a[b] = c", {"a", "b", "c"}),
+        ("a = b", {"b"}),
+        ("a += b", {"b"}),
+    ],
+)
+def test_names_that_are_read(source: str, expected: set[str]) -> None:
+    assert {".".join(chain) for chain in chains(one(source))} == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a, (b, *c) = d", {"a", "b", "c"}),
+        ("def f(): a = 1", {"f"}),
+        ("if a:\n    b = 1\nelse:\n    c = 2", {"b", "c"}),
+        ("a.b = 1", set()),
+        ("a[0] = 1", set()),
+        ("for a in b: c = a", {"a", "c"}),
+        ("x = [y for y in z]", {"x"}),
+        ("del a", {"a"}),
+    ],
+)
+def test_names_that_are_bound(source: str, expected: set[str]) -> None:
+    assert bindings(one(source)) == expected

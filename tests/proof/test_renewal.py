@@ -1,0 +1,117 @@
+"""A renewal takes one document and shows what it accepts, against the pins that were committed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk import proof
+from opendp_topk.proof import form
+from opendp_topk.proof.renewal import difference, repin
+
+from .conftest import write
+
+NAME = "inner/sums"
+HELPED = '''\
+LIMIT = 7
+
+
+def helper(x):
+    """Words."""
+    return x + LIMIT
+
+
+# proof-region: sum
+def add(a, b):
+    return helper(a) + b  # [add]
+
+
+# end-proof-region: sum
+'''
+
+
+def commit(house: Path) -> None:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "State"]):
+        subprocess.run(["git", "-C", str(house), *command], check=True, capture_output=True)
+
+
+@pytest.fixture
+def kept(house: Path) -> Path:
+    """The checkout with its history."""
+    write(house / "opendp_topk/inner/sums.py", HELPED)
+    write(house / "proofs/other.tex", "\\postcondition\n\\begin{theorem}\\label{a} One. \\end{theorem}\n")
+    text = "\\relieson[a]{other}\n\\pin{inner/sums.py}{sum}{}\n\\postcondition Sums.\n"
+    write(house / "proofs/inner/sums.tex", text)
+    assert repin(NAME) == 2
+    commit(house)
+    return house
+
+
+def test_nothing_to_accept(kept: Path) -> None:
+    assert "nothing" in difference(NAME)
+    assert repin(NAME) == 0
+
+
+def test_what_is_reached_is_shown(kept: Path) -> None:
+    write(kept / "opendp_topk/inner/sums.py", HELPED.replace("LIMIT = 7", "LIMIT = 8").replace("Words", "Other words"))
+    lines = difference(NAME).splitlines()
+    assert lines[:2] == [
+        "--- inner/sums.py sum reaches inner.sums:LIMIT (pinned)",
+        "+++ inner/sums.py sum reaches inner.sums:LIMIT (now)",
+    ]
+    assert [line for line in lines if line[0] in "-+"][2:] == ["-LIMIT = 7", "+LIMIT = 8"]
+
+
+def test_the_region_and_the_origin_of_its_names_are_shown(kept: Path) -> None:
+    changed = HELPED.replace("helper(a) + b", "helper(a) - b").replace("LIMIT = 7", "from math import e as LIMIT")
+    write(kept / "opendp_topk/inner/sums.py", changed)
+    shown = difference(NAME).splitlines()
+    assert {"-    return helper(a) + b  # [add]", "+    return helper(a) - b  # [add]"} <= set(shown)
+    assert {"-# LIMIT = inner.sums:LIMIT", "+# LIMIT = math.e"} <= set(shown)
+
+
+def test_a_statement_on_which_it_relies_is_shown(kept: Path) -> None:
+    write(kept / "proofs/other.tex", "\\postcondition\n\\begin{theorem}\\label{a} Two. \\end{theorem}\n")
+    shown = difference(NAME)
+    assert r"-\begin{theorem}\label{a} One. \end{theorem}" in shown
+    assert r"+\begin{theorem}\label{a} Two. \end{theorem}" in shown
+
+
+def test_the_difference_is_to_the_pins_and_not_to_the_last_commit(kept: Path) -> None:
+    write(kept / "opendp_topk/inner/sums.py", HELPED.replace("LIMIT = 7", "LIMIT = 8"))
+    commit(kept)
+    assert "+LIMIT = 8" in difference(NAME), "code that was committed without its pin is still to be accepted"
+    repin(NAME)
+    commit(kept)
+    assert "nothing" in difference(NAME)
+
+
+def test_without_history_all_is_new(house: Path) -> None:
+    shown = difference(NAME)
+    assert shown.startswith("no commit holds")
+    assert "+    return a + b  # [add]" in shown
+
+
+def test_the_command_shows_what_it_accepts(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(kept / "opendp_topk/inner/sums.py", HELPED.replace("LIMIT = 7", "LIMIT = 8"))
+    form.main(["--difference", NAME])
+    assert "+LIMIT = 8" in capsys.readouterr().out
+    assert not proof.pins(NAME)[0].is_current
+    form.main(["--repin", NAME])
+    assert "-LIMIT = 7\n+LIMIT = 8" in capsys.readouterr().out
+    assert proof.pins(NAME)[0].is_current
+
+
+@pytest.mark.parametrize("step", [difference, repin])
+def test_no_such_document(house: Path, step: object) -> None:
+    with pytest.raises(tk.ProofError, match="inner/nothing"):
+        step("inner/nothing")  # type: ignore[operator]
+
+
+def test_a_pin_knows_its_document(kept: Path) -> None:
+    (pin,) = proof.pins(NAME)
+    assert (pin.document, pin.is_current, pin.actual) == (NAME, True, pin.digest)

@@ -1,0 +1,175 @@
+"""The Privacy table of a docstring, the theorem, and the map itself say the same."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+
+from .bounds import MEASURES, proved, stated, value
+
+UNKNOWN = Fraction(10**9)
+LOSSES = [Fraction(1, 7), Fraction(1), Fraction(9, 2)]
+SIZES = [(k, d) for k in (1, 2, 3, 4) for d in (2, 3, 4, 5, 8, None) if d is None or k <= d]
+SINGLE = ("make_exponential_mechanism", "make_permute_and_flip")
+NOISY = ("make_laplace", "make_gaussian")
+CONVERSIONS = {
+    "make_pureDP_to_range": tk.MaxDivergence(),
+    "make_pureDP_to_zCDP": tk.MaxDivergence(),
+    "make_range_to_pureDP": tk.RangeDivergence(),
+    "make_range_to_zCDP": tk.RangeDivergence(),
+}
+THEOREMS = proved()
+Lomax = tk.CustomNoise(
+    "Lomax",
+    quantile=lambda u, precision: tk.Intervals(precision).rational(u / (1 - u)),
+    survival=lambda z, precision: tk.Intervals(precision).rational(1 / (1 + max(z, 0))),
+    condition="lipschitz",
+)
+
+
+def noises(case: str) -> list[Any]:
+    """The noises that a case names."""
+    return [Lomax if word == "CustomNoise" else getattr(tk, word)() for word in case.split(", ") if word[0].isupper()]
+
+
+def options(constructor: str, case: str) -> Iterator[dict[str, Any]]:
+    """The arguments for which a case speaks, beside k and the scale."""
+    if constructor == "make_peeled_top_k":
+        yield {"mechanism": case}
+    elif constructor in ("make_lipschitz_top_k", "make_noisy_top_k_with_gaps", "make_canonical_top_k"):
+        for noise in noises(case.removesuffix(" noise")):
+            releases = [one for one in ("ranking", "set") if one in case] or ["ranking", "set"]
+            for release in releases if constructor == "make_lipschitz_top_k" else [None]:
+                if noise is not Lomax or release == "set":
+                    yield {"noise": noise} | ({"release": release} if release else {})
+    elif constructor in ("make_report_noisy_top_k", "make_joint_top_k", "make_select_then_count"):
+        yield from ({"release": one} for one in ("ranking", "set"))
+    else:
+        yield {}
+
+
+def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, Any]) -> bool:
+    """Whether the formula of a case speaks of this size; what docstrings except costs 0 or is a case of its own."""
+    if constructor in (*SINGLE, *NOISY):
+        return k == 1
+    fixed = constructor in ("make_noisy_top_k_with_gaps", "make_canonical_top_k") or "set" in chosen.values()
+    if fixed and k == d:
+        return False
+    if constructor == "make_joint_top_k":
+        return (k == 1 or d == 2) == (case == "a choice of one")
+    if constructor == "make_lipschitz_top_k" and (k, d) == (2, 2):
+        return False
+    return {"Exponential, k = 1": k == 1, "Exponential, k >= 2": k >= 2}.get(case, True)
+
+
+def built(constructor: str, measure: str, k: int, d: int | None, chosen: dict[str, Any]) -> tk.Measurement:
+    space = tk.VectorDomain(tk.AtomDomain(int), size=d), METRICS.get(constructor, tk.RangeDistance())
+    known = {"scale": 3, "k": k, "count_scale": 5} | chosen
+    make: Callable[..., tk.Measurement] = getattr(tk, constructor)
+    wanted = inspect.signature(make).parameters
+    return make(*space, getattr(tk, measure)(), **{name: one for name, one in known.items() if name in wanted})
+
+
+METRICS = {
+    "make_laplace": tk.L1Distance(),
+    "make_gaussian": tk.L2Distance(),
+    "make_select_then_count": tk.LInfDistance(monotonic=True),
+}
+
+
+def agrees(mapped: float, exact: Fraction) -> bool:
+    """Whether the map is the bound, rounded up: never below it, and less than three float64 steps above."""
+    return exact * (1 - Fraction(1, 10**45)) <= Fraction(mapped) <= exact * (1 + Fraction(3, 2**53))
+
+
+@pytest.mark.parametrize("constructor", sorted(THEOREMS))
+def test_docstring_theorem_and_map_agree(constructor: str) -> None:
+    said, theorem = stated(constructor), THEOREMS[constructor]
+    assert said.keys() == theorem.keys()
+    for case, measure in theorem:
+        met = 0
+        for names, mapped in rows(constructor, case, measure):
+            assert value(said[case, measure], names) == value(theorem[case, measure], names), (case, measure, names)
+            assert agrees(mapped, value(theorem[case, measure], names)), (case, measure, names, mapped)
+            met += 1
+        assert met >= 3, (case, measure)
+
+
+def rows(constructor: str, case: str, measure: str) -> Iterator[tuple[dict[str, Fraction], float]]:
+    """What the names in the formulas stand for, and the loss that the map states."""
+    if constructor in CONVERSIONS:
+        yield from converted(constructor)
+        return
+    for k, d in SIZES:
+        for chosen in options(constructor, case):
+            if fits(constructor, case, k, d, chosen):
+                measurement = built(constructor, measure, k, d, chosen)
+                for r in LOSSES:
+                    names = {"k": Fraction(k), "d": Fraction(d or UNKNOWN), "r": r, "D": 3 * r}
+                    names |= {"scale": Fraction(3), "count_scale": Fraction(5)}
+                    yield names, measurement.map(3 * r)
+
+
+def converted(constructor: str) -> Iterator[tuple[dict[str, Fraction], float]]:
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+    source = tk.make_user_measurement(*space, CONVERSIONS[constructor], function=len, privacy_map=lambda d_in: d_in)
+    for loss in (Fraction(1, 8), Fraction(1), Fraction(9, 2)):
+        yield {"a": loss, "epsilon": loss}, getattr(tk, constructor)(source).map(loss)
+
+
+def test_every_constructor_with_a_table_has_its_formulas_in_a_theorem() -> None:
+    makers = [name for name in tk.__all__ if name.startswith("make_")]
+    told = {name for name in makers if any("r" in text.split() for text in stated(name).values())}
+    assert told <= set(THEOREMS)
+    assert set(THEOREMS) <= set(makers)
+    assert len(THEOREMS) >= 15
+
+
+@pytest.mark.parametrize(
+    ("constructor", "old", "new"),
+    [
+        ("make_report_noisy_top_k", "(min(2 k, d) - 1) r", "min(2 k, d) r"),
+        ("make_report_noisy_top_k", "rho = min(k, d - 1) r^2 / 8", "rho = min(k, d - 1) r^2 / 2"),
+        ("make_lipschitz_top_k", "min(2 k, d) r            (min", "k r                      (min"),
+        ("make_lipschitz_top_k", "m = min(k, floor(d / 2))", "m = min(k, floor(d / 3))"),
+        ("make_lipschitz_top_k", "min(k, d - k)", "min(k, d)"),
+        ("make_peeled_top_k", "2 (n - 1) r", "(n - 1) r"),
+        ("make_peeled_top_k", "n = min(k, d - 1)", "n = min(k, d - 2)"),
+        ("make_canonical_top_k", "a^2 / 8", "r^2 / 8"),
+        ("make_joint_top_k", "r^2 / 2. For", "r^2 / 8. For"),
+        ("make_noisy_top_k_with_gaps", "2 m r", "  m r"),
+        ("make_permute_and_flip", "2 ln(2", "ln(2"),
+        ("make_gaussian", "D^2 / (2 scale^2)", "D^2 / scale^2"),
+        ("make_select_then_count", "k D / count_scale", "D / count_scale"),
+        ("make_pureDP_to_range", "a = 2 epsilon", "a = epsilon"),
+        ("make_range_to_zCDP", "a^2 / 8", "a^2 / 9"),
+    ],
+)
+def test_a_wrong_docstring_is_noticed(constructor: str, old: str, new: str) -> None:
+    doc = inspect.getdoc(getattr(tk, constructor)) or ""
+    assert old in doc
+    said, theorem = stated(constructor, doc.replace(old, new)), THEOREMS[constructor]
+    wrong = [
+        key
+        for key in theorem
+        for names, _ in rows(constructor, *key)
+        if value(said[key], names) != value(theorem[key], names)
+    ]
+    assert wrong
+
+
+def test_a_map_that_is_off_is_noticed() -> None:
+    assert agrees(0.1, Fraction(1, 10))
+    assert not agrees(0.1, Fraction(1, 9))
+    assert not agrees(0.1, Fraction(1, 11))
+    assert not agrees(0.25, Fraction(1, 4) + Fraction(1, 2**60))
+
+
+def test_measures_have_the_names_of_the_tables() -> None:
+    assert all(hasattr(tk, name) for name in MEASURES)

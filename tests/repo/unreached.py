@@ -1,0 +1,19 @@
+"""The functions, classes and constants that no pin reaches, each with the reason for which it carries no claim."""
+
+ELSEWHERE = {
+    "audit": "its documents pin what they prove, the rest shows and searches",
+    "cli": "it calls the public names and shows what they return",
+    "proof": "what says whether pins are current cannot pin itself: tests/proof holds it",
+}
+UNREACHED = {
+    ":__all__": "the list of public names, which a test of the API holds",
+    ":__getattr__": "it loads the audit when it is asked for",
+    "ledger:__all__": "the list of names that this folder hands on",
+    "core.candidates:index_candidates": "it makes the class that core/chaining pins, of items that are public",
+    "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",
+    "errors:PrivacyViolationError": "the audit raises it when a claim was refuted",
+    "errors:ProofError": "it is about documents, and raised by proof only",
+    "tables.files:_SUFFIXES": "which file is read by which back end: a table is checked when it is used",
+    "tables.files:_file": "it opens a file: a table is checked when it is used",
+    "tables.files:read_table": "it reads a file: a table is checked when it is used",
+}
