@@ -123,8 +123,9 @@ def test_opendps_gaussian_converts_as_ours_does() -> None:
     made = tk.from_opendp(space >> dp.m.then_gaussian(scale=4.0))
     own = (made.input_domain, made.input_metric) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4)
     assert made.output_measure == own.output_measure
-    for d_in in (0.5, 1, 3.0):
+    for d_in in (1, 3.0):
         assert own.map(d_in) <= made.map(d_in) <= math.nextafter(own.map(d_in), math.inf)
+    assert own.map(0.5) == 0 < made.map(0.5), "no two vectors of integers are at a distance of a half"
     profile = tk.from_opendp(dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=4.0)))
     assert profile.output_measure == tk.PrivacyProfile()
     ours, opendps = tk.make_zCDP_to_approxDP(own).map(1), profile.map(1)

@@ -187,7 +187,8 @@ def test_it_answers_in_opendps_conversations() -> None:
 
 def test_range_distance_composes_and_range_divergence_does_not() -> None:
     by_range = tk.to_opendp(top(tk.MaxDivergence(), metric=tk.RangeDistance()))
-    assert dp.c.make_composition([by_range, by_range]).map(1.5) == 1.5
+    both = dp.c.make_composition([by_range, by_range])
+    assert (both.map(1.5), both.map(2.0)) == (1.0, 2.0), "integers are at whole distances"
     bounded = tk.to_opendp(top(tk.RangeDivergence()))
     assert bounded.map(1) == top(tk.RangeDivergence()).map(1)
     with pytest.raises(dp.OpenDPException):

@@ -95,8 +95,8 @@ def test_history_tells_what_when_and_at_what_cost_but_no_data(path: Path, ledger
     assert "measurements/report_noisy_top_k" in first.proof
     assert "unproven" in second.proof
     assert (first.d_in, second.d_in) == (Fraction(3, 2), 2)
-    assert first.cost == top2.map(Fraction(3, 2)) == 0.375
-    assert (first.spent, second.spent) == (0.375, 0.875)
+    assert first.cost == top2.map(Fraction(3, 2)) == 0.25
+    assert (first.spent, second.spent) == (0.25, 0.75)
     assert first.time <= second.time
     assert first.time.endswith("+00:00")
     ledger.close()
