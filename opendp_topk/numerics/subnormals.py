@@ -11,10 +11,10 @@ import numpy as np
 from ..errors import SubnormalError
 
 # proof-region: subnormals
-_LEAST_NORMAL = 2.0**-1022
-_LEAST = 2.0**-1074
-_HALF = 0.5
-_RAISE = 2.0**52
+_LEAST_NORMAL = 2.0**-1022  # of float64
+_LEAST = 2.0**-1074  # the least subnormal number
+_HALF = 0.5  # makes a subnormal result of the least normal number
+_RAISE = 2.0**52  # makes the least normal number of the least subnormal one
 _ARGUMENTS = np.array([_LEAST_NORMAL, _LEAST])
 _FACTORS = np.array([_HALF, _RAISE])
 

@@ -14,7 +14,8 @@ import opendp_topk as tk
 from .bounds import MEASURES, proved, stated, value
 
 UNKNOWN = Fraction(10**9)
-LOSSES = [Fraction(1, 7), Fraction(1), Fraction(9, 2)]
+LOSSES = [Fraction(1, 3), Fraction(1), Fraction(14, 3)]
+"""Thirds, since the scale is 3 and integers are at whole distances."""
 SIZES = [(k, d) for k in (1, 2, 3, 4) for d in (2, 3, 4, 5, 8, None) if d is None or k <= d]
 SINGLE = ("make_exponential_mechanism", "make_permute_and_flip")
 NOISY = ("make_laplace", "make_gaussian")
@@ -117,7 +118,7 @@ def rows(constructor: str, case: str, measure: str) -> Iterator[tuple[dict[str, 
 
 
 def converted(constructor: str) -> Iterator[tuple[dict[str, Fraction], float]]:
-    space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
     source = tk.make_user_measurement(*space, CONVERSIONS[constructor], function=len, privacy_map=lambda d_in: d_in)
     for loss in (Fraction(1, 8), Fraction(1), Fraction(9, 2)):
         yield {"a": loss, "epsilon": loss}, getattr(tk, constructor)(source).map(loss)

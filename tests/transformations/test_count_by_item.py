@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opendp_topk.core.links import Measurement
+from opendp_topk.core.measurement import Measurement
 
 from opendp_topk.core.binary_search import binary_search_chain
 from opendp_topk.core.candidates import index_candidates
