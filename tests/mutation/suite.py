@@ -1,0 +1,78 @@
+"""Run some of the ordinary tests on a copy of the checkout, in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .checkout import Checkout
+from .recorder import VARIABLE
+
+_SECONDS = 600
+
+
+class StrayError(Exception):
+    """The tests did not run on the copy."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The tests that passed and those that failed, each with its seconds; ``ended`` unless the process hung."""
+
+    passed: dict[str, float]
+    failed: dict[str, float]
+    ended: bool = True
+
+
+def tested(
+    copy: Checkout, tests: Sequence[str], *, without: Sequence[str] = (), most: int = 0, seconds: float = _SECONDS
+) -> Ran:
+    """What became of ``tests``, which are node ids or files, in the copy.
+
+    Args:
+        copy: Where they run.
+        tests: At least one.
+        without: Node ids to leave out.
+        most: Stop after so many failures; 0 never stops.
+        seconds: The process is ended after this time.
+
+    Raises:
+        StrayError: Another package than the copy's was tested, or none.
+    """
+    with tempfile.TemporaryDirectory(prefix="record-") as folder:
+        record = Path(folder) / "record"
+        ended = _run(copy, [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}"], record, seconds)
+        lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
+    if not lines or Path(lines[0].get("package", "")) != (copy.root / "opendp_topk").resolve():
+        if lines or not ended:
+            raise StrayError(f"the tests did not run on the copy at {copy.root}")
+        return Ran({}, dict.fromkeys(tests[:1], 0.0))
+    failed = {line["test"]: line["seconds"] for line in lines[1:] if line["failed"]}
+    passed = {line["test"]: line["seconds"] for line in lines[1:] if line["test"] not in failed}
+    return Ran(passed, failed, ended)
+
+
+def _run(copy: Checkout, arguments: Sequence[str], record: Path, seconds: float) -> bool:
+    """Whether the process ended in time."""
+    shared = {"PYTHONPATH": str(copy.root), "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", VARIABLE: str(record)}
+    options = ["-q", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-p", "tests.mutation.recorder"]
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *arguments],
+            cwd=copy.root,
+            env=os.environ | shared | {"PYTEST_ADDOPTS": ""},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return True
