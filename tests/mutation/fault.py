@@ -31,6 +31,11 @@ class Fault:
         """The file, from the root of the checkout."""
         return f"opendp_topk/{self.file}"
 
+    @property
+    def room(self) -> str:
+        """The folder of the package in which the fault is."""
+        return self.file.split("/")[0]
+
     def planted(self, text: str) -> str:
         """``text`` with the fault in it.
 

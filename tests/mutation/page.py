@@ -20,16 +20,16 @@ def markdown(faults: Sequence[Fault], killers: Mapping[str, str], seconds: float
             "# Planted faults",
             "",
             f"{len(faults)} faults, each planted in a copy of the checkout: {len(killed)} are noticed by a test of the",
-            f"ordinary suite, and {len(faults) - len(killed)} change nothing that could be noticed, as argued below. Tests "
-            "that compare",
-            "pins do not count: a killer must pass where every region of proved code is edited without effect.",
+            f"ordinary suite, and {len(faults) - len(killed)} change nothing that could be noticed, as argued below.",
+            "Tests that compare pins do not count: a killer must pass where every region of proved code is edited",
+            "without effect.",
             "",
             "```sh",
             COMMAND,
             "```",
             "",
-            "runs the table and writes this page; `--check` only says which faults no longer fit the code, and a fault whose",
-            "killer passes is tried with the nearest tests. `pytest -m mutation` does the same, one test a fault.",
+            "runs the table and writes this page. A fault whose killer passes is tried with the nearest tests; `--check`",
+            "only says which faults no longer fit the code. `pytest -m mutation` runs one test a fault.",
             "",
             _TIME.format(seconds=seconds, copies=copies),
             "",
@@ -49,7 +49,7 @@ _TIME = "Measured: {seconds:.0f} seconds with {copies} at a time."
 
 
 def _kinds(faults: Sequence[Fault]) -> list[str]:
-    rooms = Counter(one.file.split("/")[0] for one in faults)
+    rooms = Counter(one.room for one in faults)
     return ["| room | faults |", "| --- | --: |", *(f"| {room} | {n} |" for room, n in sorted(rooms.items())), ""]
 
 

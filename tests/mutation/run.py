@@ -6,18 +6,17 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from threading import Lock
-from typing import Any
 
 from . import nearest
 from .checkout import Checkout
 from .control import control
 from .fault import Fault
-from .suite import Ran, tested
+from .faults import FAULTS
+from .suite import Ran, outcome_of
 
 _KILLER_SECONDS = 300
 _AT_ONCE = 3
@@ -41,6 +40,7 @@ class Mutation:
     """Copies of the checkout to plant faults in, and the control that says which tests may count."""
 
     def __init__(self, folder: Path, copies: int = 1) -> None:
+        self.relatives: Mapping[str, Sequence[str]] = {}
         self._control = control(folder / "control")
         self._lock, self._blind = Lock(), dict[str, list[str]]()
         self._free: Queue[Checkout] = Queue()
@@ -49,7 +49,7 @@ class Mutation:
 
     def unfit(self, tests: Sequence[str]) -> list[str]:
         """Those of ``tests`` that do not pass, or are not there, where nothing is wrong but the pins."""
-        passed = tested(self._control, tests).passed if tests else {}
+        passed = outcome_of(self._control, tests).passed if tests else {}
         return [one for one in tests if one not in passed]
 
     def outcome(self, fault: Fault, killer: str | None = None, *, search: bool = True, reach: int = 1000) -> Outcome:
@@ -64,17 +64,23 @@ class Mutation:
             with copy.holding(fault):
                 found = killer if killer and _notices(copy, killer) else None
                 if found is None and search:
-                    found = self._nearest(copy, fault, reach)
+                    found = self._related(copy, fault) or self._nearest(copy, fault, reach)
         finally:
             self._free.put(copy)
         return Outcome(fault, found, time.monotonic() - start)
 
+    def _related(self, copy: Checkout, fault: Fault) -> str | None:
+        """The quickest of the tests that notice other faults of the same room, if one notices this one."""
+        tests = self.relatives.get(fault.room, [])
+        failed = outcome_of(copy, tests, most=_AT_ONCE).failed if tests else {}
+        return min((test for test in failed if test in tests), key=failed.__getitem__, default=None)
+
     def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> str | None:
         for file in nearest.files(fault.file, copy.root)[:reach]:
-            ran = tested(copy, [file], most=_AT_ONCE)
+            ran = outcome_of(copy, [file], most=_AT_ONCE)
             counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(file, test)}
             if not counted and ran.failed:
-                ran = tested(copy, [file], without=self._blind[file], most=_AT_ONCE)
+                ran = outcome_of(copy, [file], without=self._blind[file], most=_AT_ONCE)
                 counted = ran.failed
             if counted:
                 return min(counted, key=counted.__getitem__)
@@ -84,20 +90,22 @@ class Mutation:
         """Whether a test of ``file`` passes on the control; asked once a file, and only where something failed."""
         with self._lock:
             if file not in self._blind:
-                self._blind[file] = list(tested(self._control, [file]).failed)
+                self._blind[file] = list(outcome_of(self._control, [file]).failed)
             return test not in self._blind[file]
 
 
 def _notices(copy: Checkout, killer: str) -> bool:
-    ran: Ran = tested(copy, [killer], seconds=_KILLER_SECONDS)
+    ran: Ran = outcome_of(copy, [killer], seconds=_KILLER_SECONDS)
     return killer in ran.failed
 
 
-@contextmanager
-def mutation(copies: int = 1) -> Any:
-    """Copies in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        yield Mutation(Path(folder), copies)
+def relatives(killers: Mapping[str, str]) -> dict[str, list[str]]:
+    """For each room of the package the tests that are known to notice a fault there."""
+    found: dict[str, list[str]] = {}
+    for fault in FAULTS:
+        if fault.name in killers:
+            found.setdefault(fault.room, []).append(killers[fault.name])
+    return {room: sorted(set(tests)) for room, tests in found.items()}
 
 
 def run(
@@ -110,10 +118,12 @@ def run(
     done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
     """The outcome of every fault, in their order; ``done`` hears of each."""
-    with mutation(copies) as planted, ThreadPoolExecutor(copies) as pool:
-        fit = sorted({killers[fault.name] for fault in faults if fault.name in killers})
-        unfit = set(planted.unfit(fit))
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder, ThreadPoolExecutor(copies) as pool:
+        planted = Mutation(Path(folder), copies)
+        used = killers.values() if search else (killers[one.name] for one in faults if one.name in killers)
+        unfit = set(planted.unfit(sorted(set(used))))
         known = {name: killer for name, killer in killers.items() if killer not in unfit}
+        planted.relatives = relatives(known)
 
         def outcome(fault: Fault) -> Outcome:
             return planted.outcome(fault, known.get(fault.name), search=search, reach=reach)

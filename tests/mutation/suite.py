@@ -30,7 +30,7 @@ class Ran:
     ended: bool = True
 
 
-def tested(
+def outcome_of(
     copy: Checkout, tests: Sequence[str], *, without: Sequence[str] = (), most: int = 0, seconds: float = _SECONDS
 ) -> Ran:
     """What became of ``tests``, which are node ids or files, in the copy.
