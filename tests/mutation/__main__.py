@@ -28,12 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     live = [one for one in chosen if not one.equivalent]
     outcomes = run(live, known, copies=options.jobs, search=not options.no_search, reach=options.reach, done=_say)
     seconds = time.monotonic() - start
-    known |= {one.fault.name: one.killer for one in outcomes if one.killer}
-    killers.remember({name: killer for name, killer in known.items() if name in {one.name for one in FAULTS}})
+    known = killers.remembered() | {one.fault.name: one.killer for one in outcomes if one.killer}
+    killers.remember({fault.name: known[fault.name] for fault in FAULTS if fault.name in known})
     surviving = [one.fault.name for one in outcomes if one.survives]
-    print(
-        f"{len(outcomes) - len(surviving)} of {len(outcomes)} faults noticed in {seconds:.0f} s; surviving: {surviving}"
-    )
+    print(f"{len(outcomes) - len(surviving)} of {len(outcomes)} faults noticed in {seconds:.0f} s")
+    print("\n".join(f"surviving: {name}" for name in surviving))
     if options.write and not surviving:
         page.FILE.write_text(page.markdown(FAULTS, known, seconds, options.jobs), encoding="utf-8")
     return int(bool(surviving))
