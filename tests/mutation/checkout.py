@@ -14,12 +14,12 @@ _PARTS = ("opendp_topk", "proofs", "tests", "docs", "README.md", "pyproject.toml
 
 
 class Checkout:
-    """What the tests need of the checkout, copied to ``root``."""
+    """What the tests need of the checkout at ``source``, copied to ``root``."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, source: Path = ROOT) -> None:
         self.root = root
         for part in _PARTS:
-            _copy(ROOT / part, root / part)
+            _copy(source / part, root / part)
 
     @contextmanager
     def holding(self, fault: Fault) -> Iterator[None]:

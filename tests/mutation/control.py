@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .checkout import Checkout, write
+from .checkout import ROOT, Checkout, write
 
 _START, _END = re.compile(r"\s*# proof-region: "), re.compile(r"\s*# end-proof-region: ")
 _RETURN = re.compile(r"(\s+)return\b")
 
 
-def control(root: Path) -> Checkout:
-    """A copy of the checkout at ``root`` in which all code of proofs is changed, and does what it did."""
-    made = Checkout(root)
+def control(root: Path, source: Path = ROOT) -> Checkout:
+    """A copy at ``root`` of the checkout, in which all code of proofs is changed and does what it did."""
+    made = Checkout(root, source)
     for path in sorted((root / "opendp_topk").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         changed = harmless(text)

@@ -5,19 +5,19 @@ The first line says which package was tested, so that nobody takes another for t
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-import opendp_topk
-
 VARIABLE = "OPENDP_TOPK_MUTATION_RECORD"
 
 
-def pytest_sessionstart() -> None:
-    """Say which package this is."""
-    _say({"package": str(Path(opendp_topk.__file__).resolve().parent)})
+def pytest_configure() -> None:
+    """Say which package will be tested; it is found, and not imported, for the tests to see what its import does."""
+    found = importlib.util.find_spec("opendp_topk")
+    _say({"package": str(Path(str(found and found.origin)).resolve().parent)})
 
 
 def pytest_runtest_logreport(report: Any) -> None:

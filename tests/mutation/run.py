@@ -12,13 +12,12 @@ from queue import Queue
 from threading import Lock
 
 from . import nearest
-from .checkout import Checkout
+from .checkout import ROOT, Checkout
 from .control import control
 from .fault import Fault
 from .faults import FAULTS
 from .suite import Ran, outcome_of
 
-_KILLER_SECONDS = 300
 _AT_ONCE = 3
 
 
@@ -39,13 +38,13 @@ class Outcome:
 class Mutation:
     """Copies of the checkout to plant faults in, and the control that says which tests may count."""
 
-    def __init__(self, folder: Path, copies: int = 1) -> None:
+    def __init__(self, folder: Path, copies: int = 1, source: Path = ROOT) -> None:
         self.relatives: Mapping[str, Sequence[str]] = {}
-        self._control = control(folder / "control")
+        self._control = control(folder / "control", source)
         self._lock, self._blind = Lock(), dict[str, list[str]]()
         self._free: Queue[Checkout] = Queue()
         for number in range(copies):
-            self._free.put(Checkout(folder / str(number)))
+            self._free.put(Checkout(folder / str(number), source))
 
     def unfit(self, tests: Sequence[str]) -> list[str]:
         """Those of ``tests`` that do not pass, or are not there, where nothing is wrong but the pins."""
@@ -77,10 +76,10 @@ class Mutation:
 
     def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> str | None:
         for file in nearest.files(fault.file, copy.root)[:reach]:
-            ran = outcome_of(copy, [file], most=_AT_ONCE)
+            ran = outcome_of(copy, [file], most=_AT_ONCE, quick=True)
             counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(file, test)}
             if not counted and ran.failed:
-                ran = outcome_of(copy, [file], without=self._blind[file], most=_AT_ONCE)
+                ran = outcome_of(copy, [file], without=self._blind[file], most=_AT_ONCE, quick=True)
                 counted = ran.failed
             if counted:
                 return min(counted, key=counted.__getitem__)
@@ -95,7 +94,7 @@ class Mutation:
 
 
 def _notices(copy: Checkout, killer: str) -> bool:
-    ran: Ran = outcome_of(copy, [killer], seconds=_KILLER_SECONDS)
+    ran: Ran = outcome_of(copy, [killer])
     return killer in ran.failed
 
 
