@@ -72,7 +72,8 @@ class Mutation:
         """The quickest of the tests that notice other faults of the same room, if one notices this one."""
         tests = self.relatives.get(fault.room, [])
         failed = outcome_of(copy, tests, most=_AT_ONCE).failed if tests else {}
-        return min((test for test in failed if test in tests), key=failed.__getitem__, default=None)
+        found = sorted((test for test in failed if test in tests), key=failed.__getitem__)
+        return next((test for test in found if not self.unfit([test])), None)
 
     def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> str | None:
         for file in nearest.files(fault.file, copy.root)[:reach]:
@@ -119,8 +120,7 @@ def run(
     """The outcome of every fault, in their order; ``done`` hears of each."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder, ThreadPoolExecutor(copies) as pool:
         planted = Mutation(Path(folder), copies)
-        used = killers.values() if search else (killers[one.name] for one in faults if one.name in killers)
-        unfit = set(planted.unfit(sorted(set(used))))
+        unfit = set(planted.unfit(sorted({killers[one.name] for one in faults if one.name in killers})))
         known = {name: killer for name, killer in killers.items() if killer not in unfit}
         planted.relatives = relatives(known)
 
