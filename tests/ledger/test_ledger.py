@@ -307,3 +307,11 @@ def test_a_conversation_is_refused(ledger: tk.Ledger) -> None:
     talk = SPACE >> tk.then_adaptive_composition(PURE, d_in=1, d_mids=[0.5])
     raises_exactly(tk.ParameterError, lambda: ledger.release(talk, [1], d_in=1), "interactive")
     assert ledger.history() == []
+
+
+def test_what_is_left_is_rounded_down_and_what_is_spent_up(ledger: tk.Ledger) -> None:
+    ledger.release(costing(2.0**-60), [1], d_in=1)
+    assert ledger.remaining() == math.nextafter(1, 0)
+    ledger.release(costing(0.5), [1], d_in=1)
+    assert ledger.spent() == math.nextafter(0.5, 1)
+    assert Fraction(ledger.spent()) + Fraction(ledger.remaining()) >= 1 - Fraction(1, 2**53)
