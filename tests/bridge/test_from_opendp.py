@@ -177,6 +177,9 @@ def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
     curve = made.map(1)
     assert curve.delta(Fraction(1, 3)) == 1 - asked[-1]
     assert Fraction(math.nextafter(1 / 3, 0)) <= Fraction(asked[-1]) <= Fraction(1, 3)
+    for n in range(1, 40):
+        assert curve.delta(Fraction(n, 41)) == 1 - asked[-1]
+        assert Fraction(asked[-1]) <= Fraction(n, 41)
     assert curve.delta(2) == 0
     assert curve.delta(curve.epsilon(0.25)) <= 0.25
 

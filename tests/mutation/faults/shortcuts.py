@@ -20,11 +20,11 @@ FAULTS = (
         "if value <= n:",
     ),
     Fault(
-        "gap-from-the-first",
-        "the first gap of a subset is sought from 0, whatever the cell",
+        "place-not-reduced",
+        "the place of a subset is not counted from its lowest member on",
         "samplers/subsets.py",
-        "_with_gap(k, cell.first_h, h, t)",
-        "_with_gap(k, 0, h, t)",
+        "    place -= _down_to(k, cell, t - 1)\n",
+        "",
     ),
     Fault(
         "tail-side",
@@ -39,13 +39,6 @@ FAULTS = (
         "samplers/upper_tail.py",
         "        chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]  # [distinct]\n",
         "",
-    ),
-    Fault(
-        "tail-digits-kept",
-        "the digits after the leading ones are not shifted",
-        "samplers/scan.py",
-        ".astype(np.int64) >> levels",
-        ".astype(np.int64)",
     ),
     Fault(
         "certain-only",
@@ -81,13 +74,6 @@ FAULTS = (
         "samplers/race.py",
         "scan.draw(np.arange(blocks * BLOCK, d))",
         "scan.draw(np.arange(blocks * BLOCK, d if not blocks else blocks * BLOCK))",
-    ),
-    Fault(
-        "smallest-blocks-last",
-        "the blocks of the smallest scores wait longest, though the smallest are sought",
-        "samplers/race.py",
-        "[::-sign]  # [queue]",
-        "[::-1]  # [queue]",
     ),
     Fault(
         "gap-first-guess",

@@ -13,13 +13,6 @@ FAULTS = (
         "scores = np.ones(len(candidates)",
     ),
     Fault(
-        "mixed-kinds",
-        "integers are looked for among strings",
-        "tables/frames.py",
-        "    if isinstance(candidates[0], str) != (types[1] in _STRINGS):  # [check-kind]\n        raise",
-        "    if not types:\n        raise",
-    ),
-    Fault(
         "null-categories",
         "categories that are null count as a user",
         "tables/frames.py",
@@ -60,13 +53,6 @@ FAULTS = (
         "tables/grouping.py",
         '    kept = placed.join(first, on=["user", "place"])  # [one-group]',
         "    kept = placed  # [one-group]",
-    ),
-    Fault(
-        "nobody-in-a-group",
-        "rows without a user belong to the groups",
-        "tables/grouping.py",
-        '~nw.col("user").is_null() & ~nw.col("group")',
-        '~nw.col("group")',
     ),
     Fault(
         "users-by-place",
