@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.bridge.descriptors import distance_in
 from opendp_topk.bridge.incoming import _root_up
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
@@ -79,6 +80,14 @@ def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
     assert "those of opendp" in str(made.proof)
     assert "unproven" in repr(made)
     assert [made.map(d) for d in GRID] == [laplace(T=T).map(d) for d in GRID]
+
+
+@pytest.mark.parametrize(
+    ("Q", "most"), [("i32", 2**31 - 1), ("u32", 2**32 - 1), ("i64", 2**63 - 1), ("u64", 2**64 - 1)]
+)
+def test_the_last_distance_of_each_type(Q: str, most: int) -> None:
+    assert distance_in(most, Q) == distance_in(Fraction(2 * most - 1, 2), Q) == most
+    assert distance_in(most + 1, Q) is distance_in(Fraction(2 * most + 1, 2), Q) is distance_in(math.inf, Q) is None
 
 
 def test_distances_between_their_numbers_are_rounded_up() -> None:
@@ -172,6 +181,9 @@ def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
     curve = made.map(1)
     assert curve.delta(Fraction(1, 3)) == 1 - asked[-1]
     assert Fraction(math.nextafter(1 / 3, 0)) <= Fraction(asked[-1]) <= Fraction(1, 3)
+    for n in range(1, 40):
+        assert curve.delta(Fraction(n, 41)) == 1 - asked[-1]
+        assert Fraction(asked[-1]) <= Fraction(n, 41)
     assert curve.delta(2) == 0
     assert curve.delta(curve.epsilon(0.25)) <= 0.25
 

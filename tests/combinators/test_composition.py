@@ -240,3 +240,15 @@ def test_queryables_that_it_releases_are_closed() -> None:
     raises_exactly(tk.QueryError, lambda: queryable(geometric_choice()), "closed", "make_adaptive_composition")
     asked = talk >> (lambda queryable: queryable(geometric_choice()))
     assert tk.make_composition([asked, asked])([1, 2]) == (1, 1)
+
+
+def test_a_measurement_that_occurs_twice_is_released_twice() -> None:
+    """The same object, and two that are equal: every place draws noise of its own."""
+    vast = [0] * 4096
+    best = COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)
+    same = tk.make_composition([best, best, COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)])
+    assert same.map(1) == 3.0
+    drawn = [same(vast) for _ in range(5)]
+    for a, b in itertools.combinations(range(3), 2):
+        assert any(release[a] != release[b] for release in drawn)
+    assert len(set(drawn)) == len(drawn)

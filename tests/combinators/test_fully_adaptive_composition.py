@@ -49,6 +49,15 @@ def test_the_account_is_exact_and_rounded_up(measure: tk.Measure, later: int) ->
     assert queryable.privacy_loss(1, costing(math.inf, measure)) == math.inf
 
 
+def test_no_query_is_forgotten_however_many_there_are() -> None:
+    queryable = odometer()([1, 2])
+    for n in range(1, 301):
+        queryable(costing(THIRD))
+        if n % 50 in (0, 1):
+            assert n * Fraction(1 / 3) <= queryable.privacy_loss(1) < n * THIRD + Fraction(1, 2**40)
+    assert queryable.privacy_loss(1, costing(THIRD)) >= 301 * Fraction(1 / 3)
+
+
 def test_deltas_add() -> None:
     measure = tk.Approximate(MAX)
     queryable = odometer(measure)([1, 2])
@@ -122,3 +131,10 @@ def test_an_odometer_is_a_frozen_link_without_a_map() -> None:
     raises_exactly(tk.SpaceError, lambda: (COUNTS[0], tk.RangeDistance()) >> built, "RangeDistance()", "input space")
     raises_exactly(tk.SpaceError, lambda: COUNTS[0] >> built, "(domain, metric)")
     raises_exactly(tk.SpaceError, lambda: times(2) >> built, "make_privacy_filter")
+
+
+def test_the_same_query_is_answered_with_fresh_noise() -> None:
+    queryable = odometer()([0] * 4096)
+    best = COUNTS >> tk.then_permute_and_flip(MAX, scale=1.0)
+    assert len({queryable(best) for _ in range(6)}) > 3
+    assert queryable.privacy_loss(1) == 6.0

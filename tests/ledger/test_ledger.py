@@ -209,6 +209,13 @@ def spoil_cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5000])
 
 
+def spoil_freelist(path: Path) -> None:
+    """The header claims seven free pages, of which there are none: no query reads them."""
+    content = bytearray(path.read_bytes())
+    content[36:40] = (7).to_bytes(4, "big")
+    path.write_bytes(content)
+
+
 def edited(*statements: str) -> Any:
     def spoil(path: Path) -> None:
         other = sqlite3.connect(path, isolation_level=None)
@@ -226,6 +233,7 @@ def edited(*statements: str) -> Any:
         (spoil_text, "not a ledger"),
         (spoil_middle, "damaged"),
         (spoil_cut, "damaged"),
+        (spoil_freelist, "damaged"),
         (edited("PRAGMA user_version = 2"), "format 2"),
         (edited("PRAGMA application_id = 1"), "not a ledger"),
         (edited("PRAGMA journal_mode = DELETE"), "write-ahead log is off"),
@@ -307,3 +315,40 @@ def test_a_conversation_is_refused(ledger: tk.Ledger) -> None:
     talk = SPACE >> tk.then_adaptive_composition(PURE, d_in=1, d_mids=[0.5])
     raises_exactly(tk.ParameterError, lambda: ledger.release(talk, [1], d_in=1), "interactive")
     assert ledger.history() == []
+
+
+def test_what_is_left_is_rounded_down_and_what_is_spent_up(ledger: tk.Ledger) -> None:
+    ledger.release(costing(2.0**-60), [1], d_in=1)
+    assert ledger.remaining() == math.nextafter(1, 0)
+    ledger.release(costing(0.5), [1], d_in=1)
+    assert ledger.spent() == math.nextafter(0.5, 1)
+    assert Fraction(ledger.spent()) + Fraction(ledger.remaining()) >= 1 - Fraction(1, 2**53)
+
+
+def test_a_free_debit_that_is_missing_is_noticed(path: Path, ledger: tk.Ledger) -> None:
+    """No total tells that a release of cost 0 was deleted; the numbers do."""
+    for loss in (0.25, 0, 0.25):
+        ledger.release(costing(loss), [1], d_in=1)
+    ledger.close()
+    edited("DELETE FROM releases WHERE number = 2")(path)
+    with pytest.raises(tk.LedgerError, match="damaged"):
+        tk.Ledger(path)
+
+
+def test_debits_wait_for_the_disk(ledger: tk.Ledger) -> None:
+    connection = ledger._store._connection
+    assert connection is not None
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_a_new_ledger_is_on_the_disk_before_it_has_its_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[bool, bool]] = []
+    fsync = os.fsync
+
+    def watched(handle: int) -> None:
+        synced.append((os.path.isdir(f"/dev/fd/{handle}"), path.exists()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    tk.Ledger(path, budget=1, measure=PURE).close()
+    assert synced == [(False, False), (True, True)]

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import tracemalloc
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import canonical as oracle
+from tests.oracles.chi_square import assert_follows
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 NOISES = (tk.Gumbel(), tk.Exponential())
@@ -173,6 +175,20 @@ def test_obligations_of_every_measurement(measure: tk.Measure, noise: Any, optim
         distances=[Fraction(1, 3), 0.5, 1, 2, 100],
         neighbours=[([3, 1, 2, 2], [4, 1, 3, 2], 1), ([3, 1, 2, 2], [4, 0, 2, 2], 2), ([0, 0, 0, 0], [0, 1, 1, 0], 1)],
     )
+
+
+@pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])
+@pytest.mark.parametrize("gamma", [Fraction(1, 8), Fraction(7, 8)], ids=str)
+def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> None:
+    """The law and the frequencies of releases are those of gamma m - (1 - gamma) M, and not of its mirror image."""
+    scores, k, scale = (8, 4, 0, 0, 0), 2, Fraction(4)
+    exact = {"Gumbel": oracle.gumbel_law, "Exponential": oracle.flip_law}[noise]
+    made = build(5, tk.LInfDistance(), tk.MaxDivergence(), k=k, scale=4, gamma=float(gamma), noise=getattr(tk, noise)())
+    expected, mirrored = (exact(scores, k, scale, one, "margin") for one in (gamma, 1 - gamma))
+    assert max(abs(expected[one] - mirrored[one]) for one in expected) > 0.05
+    declared = made.distribution(scores)
+    assert all(abs(declared[one] - p) <= 1e-12 for one, p in expected.items())
+    assert_follows(Counter(tuple(made(scores).tolist()) for _ in range(300)), expected)
 
 
 def test_make_and_then_build_the_same() -> None:

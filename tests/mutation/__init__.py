@@ -1,8 +1,5 @@
-"""The mutation gauntlet: faults that are planted in copies of the package, and the checks that must notice them."""
+"""Faults that somebody could make, planted in copies of the checkout: which of the ordinary tests notices each.
 
-from tests.mutation.checks import CHECKS
-from tests.mutation.fault import Fault
-from tests.mutation.faults import FAULTS
-from tests.mutation.run import Outcome, run
-
-__all__ = ["CHECKS", "FAULTS", "Fault", "Outcome", "run"]
+The tests that count are those of behaviour: a test that fails where code of a proof has changed without effect, such as
+a comparison of pins, kills nothing (see ``control``).
+"""

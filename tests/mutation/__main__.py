@@ -1,34 +1,60 @@
-"""``python -m opendp_topk.audit.gauntlet FILE``: run the gauntlet, and write the kill matrix to a file."""
+"""``python -m tests.mutation``: plant every fault, and say which test notices each.
+
+The exit code is 1 if a fault survives, or does not fit.
+"""
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from tests.mutation.faults import FAULTS
-from tests.mutation.matrix import markdown
-from tests.mutation.run import Outcome, run
+from . import killers, page
+from .checkout import ROOT
+from .fault import misfits
+from .faults import FAULTS
+from .run import Outcome, run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the gauntlet; the exit code is 1 if a fault survives."""
-    parser = argparse.ArgumentParser(prog="python -m opendp_topk.audit.gauntlet", description=main.__doc__)
-    parser.add_argument("file", nargs="?", help="where to write the kill matrix, in Markdown")
-    parser.add_argument("--fault", action="append", help="plant this fault only; may be repeated", metavar="NAME")
-    options = parser.parse_args(arguments)
-    unknown = set(options.fault or []) - {fault.name for fault in FAULTS}
-    if unknown:
-        parser.error(f"there is no fault {', '.join(sorted(unknown))}")
-    chosen = [fault for fault in FAULTS if not options.fault or fault.name in options.fault]
-    outcomes = run(chosen, done=_say)
-    if options.file is not None:
-        Path(options.file).write_text(markdown(outcomes), encoding="utf-8")
-    return 0 if all(one.is_caught for one in outcomes) else 1
+    """Run what the arguments ask for."""
+    options = _options(arguments)
+    chosen = [one for one in FAULTS if not options.fault or one.name in options.fault]
+    problems = misfits(chosen, ROOT) + [f"there is no fault {name}" for name in _unknown(options.fault)]
+    if problems or options.check:
+        print("\n".join(problems) or f"All {len(chosen)} faults fit.")
+        return int(bool(problems))
+    known, start = killers.remembered(), time.monotonic()
+    live = [one for one in chosen if not one.equivalent]
+    outcomes = run(live, known, copies=options.jobs, search=not options.no_search, reach=options.reach, done=_say)
+    seconds = time.monotonic() - start
+    known = killers.remembered() | {one.fault.name: one.killer for one in outcomes if one.killer}
+    killers.remember({fault.name: known[fault.name] for fault in FAULTS if fault.name in known})
+    surviving = [one.fault.name for one in outcomes if one.survives]
+    print(f"{len(outcomes) - len(surviving)} of {len(outcomes)} faults noticed in {seconds:.0f} s")
+    print("\n".join(f"surviving: {name}" for name in surviving))
+    if options.write and not surviving:
+        page.FILE.write_text(page.markdown(FAULTS, known, seconds, options.jobs), encoding="utf-8")
+    return int(bool(surviving))
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=main.__doc__)
+    parser.add_argument("--fault", action="append", default=[], help="this fault only; may be repeated", metavar="NAME")
+    parser.add_argument("--check", action="store_true", help="only say which faults no longer fit the code")
+    parser.add_argument("--no-search", action="store_true", help="run the remembered killers only")
+    parser.add_argument("--reach", type=int, default=12, help="how many files of tests to try, nearest first")
+    parser.add_argument("--write", action="store_true", help=f"write {page.FILE.relative_to(ROOT)} if none survives")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="how many copies to test at a time")
+    return parser.parse_args(arguments)
+
+
+def _unknown(names: Sequence[str]) -> list[str]:
+    return sorted(set(names) - {fault.name for fault in FAULTS})
 
 
 def _say(outcome: Outcome) -> None:
-    print(f"{outcome.fault.name:<24} {', '.join(outcome.caught) or 'SURVIVES'}", flush=True)
+    print(f"{outcome.seconds:6.1f} s  {outcome.fault.name:<28} {outcome.killer or 'SURVIVES'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,22 @@
-"""A planted fault: one edit of one file, as text."""
+"""A planted fault: one edit of one file of the package, as text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opendp_topk.errors import ParameterError
+
+class MovedError(Exception):
+    """The text that a fault replaces is not where it was."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A mistake that somebody could make, and that a check must notice.
+    """A mistake that somebody could make, and that a test of behaviour must notice.
 
-    ``file`` is a path below the folder that holds the package and, beside it, the proofs. The text ``old`` must
-    occur in it exactly once; ``new`` takes its place.
+    ``file`` is a path below the package. The text ``old`` must occur in it exactly once; ``new`` takes its place.
+    ``equivalent`` is the argument why no test can notice, where there is one.
     """
 
     name: str
@@ -21,24 +24,41 @@ class Fault:
     file: str
     old: str
     new: str
+    equivalent: str = ""
 
-    def plant(self, root: Path) -> Path:
-        """Make the edit below ``root``, and return the file.
+    @property
+    def path(self) -> str:
+        """The file, from the root of the checkout."""
+        return f"opendp_topk/{self.file}"
+
+    @property
+    def room(self) -> str:
+        """The folder of the package in which the fault is."""
+        return self.file.split("/")[0]
+
+    def planted(self, text: str) -> str:
+        """``text`` with the fault in it.
 
         Raises:
-            ParameterError: ``old`` does not occur exactly once: the code has moved, so the fault must move with it.
+            MovedError: ``old`` does not occur exactly once: the code has moved, so the fault must move with it.
         """
-        path = root / self.file
-        text = path.read_text(encoding="utf-8")
         found = text.count(self.old)
         if found != 1:
-            raise ParameterError(
-                f"the fault {self.name} looks for a text that {self.file} holds {found} times, not once"
-            )
-        path.write_text(text.replace(self.old, self.new), encoding="utf-8")
-        return path
+            raise MovedError(f"{self.name}: the old text occurs {found} times in {self.path}, not once")
+        return text.replace(self.old, self.new)
 
 
-def code(name: str, what: str, file: str, old: str, new: str) -> Fault:
-    """A fault in a file of the package."""
-    return Fault(name, what, f"opendp_topk/{file}", old, new)
+def misfits(faults: Iterable[Fault], root: Path) -> list[str]:
+    """What is wrong with each fault that does not fit the checkout at ``root``, or leaves no valid Python there."""
+    return [problem for fault in faults if (problem := _misfit(fault, root))]
+
+
+def _misfit(fault: Fault, root: Path) -> str:
+    path = root / fault.path
+    if not path.is_file():
+        return f"{fault.name}: there is no file {fault.path}"
+    try:
+        compile(fault.planted(path.read_text(encoding="utf-8")), fault.path, "exec")
+    except (MovedError, SyntaxError) as problem:
+        return str(problem) if isinstance(problem, MovedError) else f"{fault.name}: {problem}"
+    return ""

@@ -1,128 +1,134 @@
-"""Plant each fault in a copy of the package, and run all checks on the copy in a process of its own."""
+"""Plant each fault, and find the test that notices: the one that did so last, or else the nearest that does."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Queue
+from threading import Lock
 
-from opendp_topk import proof
-from opendp_topk.errors import ProofError
-from tests.mutation.checks import CHECKS
-from tests.mutation.fault import Fault
-from tests.mutation.faults import FAULTS
+from . import nearest
+from .checkout import ROOT, Checkout
+from .control import control
+from .fault import Fault
+from .faults import FAULTS
+from .suite import Ran, outcome_of
 
-_PACKAGE = Path(proof.__file__).resolve().parent
-_SECONDS = 300
+_AT_ONCE = 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the checks made of one fault: the name of each check that noticed it, with what it said.
-
-    ``pins`` notices every change of proved code, so it does not count towards ``is_caught``.
-    """
+    """The test that noticed a fault, if one did, and how long it took to know."""
 
     fault: Fault
-    caught: dict[str, str]
+    killer: str | None
+    seconds: float
 
     @property
-    def is_caught(self) -> bool:
-        """Whether a check noticed the fault, other than by comparing the code with what it was."""
-        return bool(set(self.caught) - {"pins"})
+    def survives(self) -> bool:
+        """Whether no test noticed."""
+        return self.killer is None
 
 
-class Gauntlet:
-    """A copy of the package that passes all checks, from which faulty copies are made."""
+class Mutation:
+    """Copies of the checkout to plant faults in, and the control that says which tests may count."""
 
-    def __init__(self, folder: Path) -> None:
-        self._sound = folder / "sound"
-        self._folder = folder
-        shutil.copytree(_PACKAGE, self._sound / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__", "_proofs"))
-        shutil.copytree(proof.folder(), self._sound / "proofs")
+    def __init__(self, folder: Path, copies: int = 1, source: Path = ROOT) -> None:
+        self.relatives: Mapping[str, Sequence[str]] = {}
+        self._control = control(folder / "control", source)
+        self._lock, self._blind = Lock(), dict[str, list[str]]()
+        self._free: Queue[Checkout] = Queue()
+        for number in range(copies):
+            self._free.put(Checkout(folder / str(number), source))
 
-    def require_sound(self) -> None:
-        """Raise unless the package without any fault passes all checks.
+    def unfit(self, tests: Sequence[str]) -> list[str]:
+        """Those of ``tests`` that do not pass, or are not there, where nothing is wrong but the pins."""
+        passed = outcome_of(self._control, tests).passed if tests else {}
+        return [one for one in tests if one not in passed]
 
-        Raises:
-            ProofError: It does not.
-        """
-        found = checked(self._sound)
-        if found:
-            said = "; ".join(f"{check}: {problem}" for check, problem in found.items())
-            raise ProofError(f"without any fault the package fails already: {said}")
-
-    def outcome(self, fault: Fault) -> Outcome:
-        """Plant ``fault`` in a fresh copy, and run the checks there.
+    def outcome(self, fault: Fault, killer: str | None = None, *, search: bool = True, reach: int = 1000) -> Outcome:
+        """Whether ``killer`` notices the fault; or else, if ``search``, the first of the nearest tests that does.
 
         Raises:
-            ParameterError: The text that the fault replaces is not there, or more than once.
+            MovedError: The code has moved away from the fault.
+            StrayError: The tests did not run on the copy.
         """
-        copy = self._folder / fault.name
-        shutil.copytree(self._sound, copy)
+        start, copy = time.monotonic(), self._free.get()
         try:
-            edited = fault.plant(copy)
-            for compiled in (edited.parent / "__pycache__").glob(f"{edited.stem}.*.pyc"):
-                compiled.unlink()
-            return Outcome(fault, checked(copy))
+            with copy.holding(fault):
+                found = killer if killer and _notices(copy, killer) else None
+                if found is None and search:
+                    found = self._related(copy, fault) or self._nearest(copy, fault, reach)
         finally:
-            shutil.rmtree(copy)
+            self._free.put(copy)
+        return Outcome(fault, found, time.monotonic() - start)
+
+    def _related(self, copy: Checkout, fault: Fault) -> str | None:
+        """The quickest of the tests that notice other faults of the same room, if one notices this one."""
+        tests = self.relatives.get(fault.room, [])
+        failed = outcome_of(copy, tests, most=_AT_ONCE).failed if tests else {}
+        found = sorted((test for test in failed if test in tests), key=failed.__getitem__)
+        return next((test for test in found if not self.unfit([test])), None)
+
+    def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> str | None:
+        for file in nearest.files(fault.file, copy.root)[:reach]:
+            ran = outcome_of(copy, [file], most=_AT_ONCE, quick=True)
+            counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(file, test)}
+            if not counted and ran.failed:
+                ran = outcome_of(copy, [file], without=self._blind[file], most=_AT_ONCE, quick=True)
+                counted = ran.failed
+            if counted:
+                return min(counted, key=counted.__getitem__)
+        return None
+
+    def _counts(self, file: str, test: str) -> bool:
+        """Whether a test of ``file`` passes on the control; asked once a file, and only where something failed."""
+        with self._lock:
+            if file not in self._blind:
+                self._blind[file] = list(outcome_of(self._control, [file]).failed)
+            return test not in self._blind[file]
 
 
-@contextmanager
-def gauntlet() -> Iterator[Gauntlet]:
-    """A gauntlet in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="gauntlet-") as folder:
-        yield Gauntlet(Path(folder))
+def _notices(copy: Checkout, killer: str) -> bool:
+    ran: Ran = outcome_of(copy, [killer])
+    return killer in ran.failed
+
+
+def relatives(killers: Mapping[str, str]) -> dict[str, list[str]]:
+    """For each room of the package the tests that are known to notice a fault there."""
+    found: dict[str, list[str]] = {}
+    for fault in FAULTS:
+        if fault.name in killers:
+            found.setdefault(fault.room, []).append(killers[fault.name])
+    return {room: sorted(set(tests)) for room, tests in found.items()}
 
 
 def run(
-    faults: Sequence[Fault] = FAULTS, *, workers: int = 2, done: Callable[[Outcome], None] | None = None
+    faults: Sequence[Fault],
+    killers: Mapping[str, str],
+    *,
+    copies: int = 1,
+    search: bool = True,
+    reach: int = 1000,
+    done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
-    """The outcome of every fault, in their order, after the package itself has passed all checks.
+    """The outcome of every fault, in their order; ``done`` hears of each."""
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder, ThreadPoolExecutor(copies) as pool:
+        planted = Mutation(Path(folder), copies)
+        unfit = set(planted.unfit(sorted({killers[one.name] for one in faults if one.name in killers})))
+        known = {name: killer for name, killer in killers.items() if killer not in unfit}
+        planted.relatives = relatives(known)
 
-    Args:
-        faults: What to plant.
-        workers: How many copies are checked at a time.
-        done: Called with each outcome, in the order of the faults.
+        def outcome(fault: Fault) -> Outcome:
+            return planted.outcome(fault, known.get(fault.name), search=search, reach=reach)
 
-    Raises:
-        ProofError: The package fails a check without any fault.
-        ParameterError: The code has moved away from a fault.
-    """
-    found = []
-    with gauntlet() as copies:
-        copies.require_sound()
-        with ThreadPoolExecutor(workers) as pool:
-            for outcome in pool.map(copies.outcome, faults):
-                found.append(outcome)
-                if done is not None:
-                    done(outcome)
-    return found
-
-
-def checked(root: Path) -> dict[str, str]:
-    """The checks that fail on the package below ``root``, with what they say."""
-    environment = os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "opendp_topk.audit.gauntlet.worker"]
-    try:
-        done = subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
-        output, reason = done.stdout, f"the process ended: {done.stderr.strip().splitlines()[-1:]}"
-    except subprocess.TimeoutExpired as late:
-        output, reason = (late.stdout or b"").decode(), f"no end within {_SECONDS} seconds"
-    lines = [json.loads(line) for line in output.splitlines()]
-    if not lines or Path(lines[0]["package"]) != (root / "opendp_topk").resolve():
-        raise ProofError(f"the checks did not run on the copy: {reason}")
-    said = {line["check"]: line["problem"] for line in lines[1:]}
-    unsaid = [check for check in CHECKS if check not in said][:1]
-    return {check: problem for check, problem in said.items() if problem} | dict.fromkeys(unsaid, reason)
+        found = []
+        for one in pool.map(outcome, faults):
+            done(one)
+            found.append(one)
+        return found

@@ -35,6 +35,7 @@ def test_products_and_quotients_are_the_exact_ones_rounded_outward(precision: in
         for y in intervals(rng):
             corners = [fraction(a) * fraction(b) for a in x for b in y]
             assert_rounded(at.multiply(x, y), corners, precision)
+            assert_rounded(at.add(x, y), [fraction(a) + fraction(b) for a, b in zip(x, y, strict=True)], precision)
             if y[0] > 0:
                 assert_rounded(at.divide(x, y), [fraction(a) / fraction(b) for a in x for b in y], precision)
 

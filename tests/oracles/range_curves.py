@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import mpmath
@@ -68,3 +69,40 @@ def zcdp_delta(rho: Any, epsilon: Any, alpha: Any) -> mpmath.mpf:
         rho, epsilon, alpha = mpmath.mpf(rho), mpmath.mpf(epsilon), mpmath.mpf(alpha)
         tail = (alpha - 1) * (alpha * rho - epsilon) + (alpha - 1) * mpmath.log1p(-1 / alpha) - mpmath.log(alpha)
         return mpmath.exp(tail)
+
+
+def one_more_step(nodes: list[float], a: Any, cells: int) -> list[mpmath.mpf]:
+    """The recursion of the proof, from the float nodes of a curve at 0, h, 2h, ... (h = a / cells) to the next ones.
+
+    In 60 digits, with none of the additions that pay for rounding.
+    """
+    with mpmath.workdps(60):
+        a, n, size = mpmath.mpf(a.numerator) / a.denominator, cells, len(nodes) - 1
+        h = a / n
+        up = [odds(a, i * h) for i in range(n + 1)]
+        extra = [mpmath.exp((i + 1) * h - a) * (1 - mpmath.exp(-h)) / (4 * (1 - mpmath.exp(-a))) for i in range(n)]
+        right = [mpmath.mpf(float(node)) for node in nodes]
+        left = [1 - mpmath.exp(-i * h) + mpmath.exp(-i * h) * right[i] for i in range(n, 0, -1)]
+        wide = [*left, *right, *[right[-1]] * n]
+        drop = [x - y for x, y in zip(wide, wide[n:], strict=False)]
+        bend = [max(mpmath.mpf(0), mpmath.exp(h) * x - y) for x, y in itertools.pairwise(drop)]
+        found = []
+        for j in range(size + 1):
+            ends = [up[i] * wide[n - i + j] + (1 - up[i]) * wide[2 * n - i + j] for i in range(n + 1)]
+            inside = [max(ends[i : i + 2]) + extra[i] * bend[n - i - 1 + j] for i in range(n)]
+            found.append(min(max(inside), mpmath.mpf(1)))
+        return found
+
+
+def independent(k: int, a: Any, t: Any, epsilon: Any) -> mpmath.mpf:
+    """The hockey-stick divergence of k independent mechanisms with losses t and t - a each."""
+    with mpmath.workdps(20):
+        a, t, epsilon = (mpmath.mpf(one.numerator) / one.denominator for one in (a, t, epsilon))
+        p, total = odds(a, t), mpmath.mpf(0)
+        for high in range(k, -1, -1):
+            loss = k * t - (k - high) * a
+            if loss <= epsilon:
+                break
+            mass = mpmath.binomial(k, high) * p**high * (1 - p) ** (k - high)
+            total += mass * (1 - mpmath.exp(epsilon - loss))
+        return total

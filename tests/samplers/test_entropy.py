@@ -41,3 +41,15 @@ def test_every_digit_is_fair_and_fresh() -> None:
     for shift in range(64):
         bits = Counter(((words >> np.uint64(shift)) & np.uint64(1)).tolist())
         assert_follows(bits, {0: 0.5, 1: 0.5}, detects=0.21)
+
+
+@pytest.mark.parametrize("kind", ["prefixes", "words", "auxiliary"])
+def test_a_large_request_holds_no_digits_twice(kind: str) -> None:
+    """4 MiB at once, and again: no 64 digits occur twice but with a probability of 2^-26."""
+    per_word = 4 if kind == "prefixes" else 1
+    drawn = []
+    for _ in range(2):
+        n = per_word * 2**19
+        digits = SYSTEM.auxiliary(n) if kind == "auxiliary" else getattr(SYSTEM, kind)(np.arange(n))
+        drawn.append(np.frombuffer(digits.tobytes(), dtype=np.uint64))
+    assert len(np.unique(np.concatenate(drawn))) == 2 * 2**19

@@ -156,3 +156,14 @@ def test_failure_of_the_entropy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
         floors(Fraction(3), 2)
     with pytest.raises(EntropyError):
         reach(np.zeros(2), np.ones(2), lambda i: mpq(1))
+
+
+def test_what_64_digits_leave_open_is_not_taken_for_reached() -> None:
+    """The first 64 digits put the exponential around the level; the next ones put it below, or above."""
+    level = 0.7
+    with mpmath.workdps(50):
+        word = int((1 - mpmath.exp(-mpmath.mpf(level))) * 2**64)
+    bounds = np.array([level])
+    for later, expected in ((0, False), (2**64 - 1, True)):
+        source = Words(script=[word, later, later, later])
+        assert reach(bounds, bounds, lambda i: mpq(level), source).tolist() == [expected]

@@ -141,3 +141,18 @@ def test_rejected_places_alone_are_drawn_again() -> None:
     same = int((found == first).sum())
     assert n // 3 < same < n
     assert len(source.read) < 9 * n
+
+
+@pytest.mark.parametrize("sigma", [Fraction(7, 3), Fraction(1, 3), Fraction(10**40, 7)], ids=str)
+def test_the_level_that_decides_is_exact(sigma: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """(y - sigma^2 / t)^2 / (2 sigma^2) as a rational: neither the centre nor the weight is rounded."""
+    asked: list[Any] = []
+
+    def reach(lower: Any, upper: Any, level: Any, entropy: Any) -> Any:
+        asked.extend(level(i) for i in range(len(lower)))
+        return np.zeros(len(lower), dtype=bool)
+
+    monkeypatch.setattr(integers, "reach", reach)
+    t, sizes = int(sigma) + 1, [0, 1, 2, 17, 10**6]
+    integers._accepted(np.array(sizes), sigma * sigma, t, Words())
+    assert [Fraction(level) for level in asked] == [(y - sigma**2 / t) ** 2 / (2 * sigma**2) for y in sizes]

@@ -17,6 +17,7 @@ from opendp_topk.samplers.scan import Scan
 
 from . import adversaries
 from .adversaries import canonical
+from .streams import Streams
 
 every_sign = pytest.mark.parametrize("sign", [1, -1])
 
@@ -113,3 +114,15 @@ def test_drawn_tails_begin_with_ones() -> None:
         assert (scan.prefix >> np.uint16(16 - level) == 2**level - 1).all()
         rest = scan.prefix & np.uint16(2 ** (16 - level) - 1)
         assert len(set(rest.tolist())) > min(2 ** (16 - level), 3000) // 2
+
+
+def test_a_late_candidate_that_may_reach_the_threshold_stays() -> None:
+    """Its noise has the same 16 digits as that of the leader, and its score is a little lower: later digits decide."""
+    prefix = f"{40_000:016b}"
+    values = np.array([0.0, -1e-6, -1.0])
+    streams = Streams(leading=dict.fromkeys(range(3), prefix))
+    found = Scan(Scores(values, Fraction(1), 1), 1, table(noises.Gumbel()), streams, reference=0.0)
+    for late in range(3):
+        found.draw(np.array([late]))
+    assert found.index.tolist() == [0, 1]
+    assert found.lower[1] < found.threshold <= found.upper[1]

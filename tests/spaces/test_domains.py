@@ -83,6 +83,7 @@ def test_equal_numbers_of_other_types_make_equal_domains() -> None:
         (lambda: GroupedFrameDomain("user", "item", ""), ParameterTypeError, "group must be the name"),
         (lambda: GroupedFrameDomain("user", "item", None), ParameterTypeError, "group must be the name"),
         (lambda: GroupedFrameDomain("user", "item", "item"), ParameterError, "three different columns"),
+        (lambda: GroupedFrameDomain("user", "item", "user"), ParameterError, "three different columns"),
     ],
 )
 def test_bad_domains(make: Any, error: type[Exception], fragment: str) -> None:

@@ -97,3 +97,13 @@ def test_a_missing_column_is_named() -> None:
     raises_exactly(ColumnError, lambda: DOMAIN.validate(frame), "'seen'", "as group")
     floats = pl.DataFrame({"member": [1], "work": [1], "seen": [0.5]})
     raises_exactly(ColumnError, lambda: DOMAIN.validate(floats), "'seen'", "cast it to Int64")
+
+
+def test_groups_of_64_bits_stay_apart_whatever_the_items_are() -> None:
+    most = 2**64 - 1
+    seen = pl.Series("seen", [most, most - 1, most], dtype=pl.UInt64)
+    frame = pl.DataFrame({"member": [1, 2, 3], "work": ["x", "x", "y"]}).with_columns(seen)
+    assert split(frame, [most, most - 1]) == [Counter({(1, "x"): 1, (3, "y"): 1}), Counter({(2, "x"): 1})]
+    items = pl.Series("work", [most, 7], dtype=pl.UInt64)
+    frame = pl.DataFrame({"member": [1, 2], "seen": [-1, 5]}).with_columns(items).select("member", "work", "seen")
+    assert split(frame, [-1, 5]) == [Counter({(1, most): 1}), Counter({(2, 7): 1})]

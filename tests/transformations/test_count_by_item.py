@@ -60,6 +60,11 @@ def test_integers_of_any_integer_type_are_candidates() -> None:
         assert make_count_by_item(*SPACE, candidates=candidates)(table).tolist() == [1, 2]
 
 
+def test_the_least_and_the_greatest_integers_are_candidates() -> None:
+    count = make_count_by_item(*SPACE, candidates=[2**64 - 1, -(2**63), 7])
+    assert count(frame([(1, -(2**63)), (2, 7), (3, 7)], pl.Int64)).tolist() == [0, 1, 2]
+
+
 def test_the_output_space_is_declared() -> None:
     for monotonic in (True, False):
         count = make_count_by_item(*SPACE, candidates=["a", "b"], monotonic=monotonic)
@@ -235,6 +240,7 @@ BAD_CANDIDATES: list[tuple[Any, str]] = [
     ([1, 2**64], "64 bits"),
     ([-(2**63) - 1], "64 bits"),
     (["a", "\ud800"], "surrogates"),
+    ([-(2**63) - 1, 5], "64 bits"),
 ]
 
 

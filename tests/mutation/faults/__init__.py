@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from tests.mutation.fault import Fault
-from tests.mutation.faults import costs, draws, edges, others
+import importlib
+import pkgutil
 
-FAULTS: tuple[Fault, ...] = costs.FAULTS + draws.FAULTS + others.FAULTS + edges.FAULTS
-"""All of them: in maps, in samplers, and around the mechanisms."""
+from tests.mutation.fault import Fault
+
+FAULTS: tuple[Fault, ...] = tuple(
+    fault
+    for module in sorted(one.name for one in pkgutil.iter_modules(__path__))
+    for fault in importlib.import_module(f"{__name__}.{module}").FAULTS
+)
+"""All of them, in the order of the files that list them, by theme."""

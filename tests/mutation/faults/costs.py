@@ -2,157 +2,157 @@
 
 from __future__ import annotations
 
-from tests.mutation.fault import code
+from tests.mutation.fault import Fault
 
 FAULTS = (
-    code(
+    Fault(
         "map-double-scale",
         "the map of a selection counts twice the noise that is added",
         "measurements/_selection.py",
         "r = exact(range_distance) / tau\n",
         "r = exact(range_distance) / (2 * tau)\n",
     ),
-    code(
+    Fault(
         "monotonic-factor",
         "the factor 2 of scores that move both ways is dropped",
         "spaces/metrics.py",
         "return d_in if self.monotonic else 2 * d_in  # [l-inf]",
         "return d_in  # [l-inf]",
     ),
-    code(
+    Fault(
         "exponential-as-gumbel",
         "exponential noise is charged k r^2 / 8 under zCDP, as Gumbel noise is",
         "measurements/_one_shot.py",
         "    if noise == Gumbel():\n        return round_up(",
         "    if noise in (Gumbel(), Exponential()):\n        return round_up(",
     ),
-    code(
+    Fault(
         "range-k-r",
         "one-shot Gumbel top-k is charged the range k r, which is false for k >= 2",
         "measurements/_one_shot.py",
         "return round_up((width - 1) * r if",
         "return round_up(steps * r if",
     ),
-    code(
+    Fault(
         "zcdp-half",
         "one-shot exponential top-k is charged k r^2 / 2 under zCDP, which is false for small r",
         "measurements/_one_shot.py",
         "RangeDivergence) else bound * bound / 8)  # [hoeffding]",
         "RangeDivergence) else (steps * r * r / 2 if noise == Exponential() else bound * bound / 8))  # [hoeffding]",
     ),
-    code(
+    Fault(
         "two-sided-set",
         "a ranking with Laplace noise is charged as the set is",
         "measurements/_one_shot.py",
         "steps = min(k, size // 2 if ordered else size - k)",
         "steps = min(k, size - k)",
     ),
-    code(
+    Fault(
         "free-ranking",
         "a ranking of all candidates is taken for free, as the set of all is",
         "measurements/_selection.py",
         "if range_distance == 0 or (k == size and not ordered):\n            return 0.0  # [free]",
         "if range_distance == 0 or k == size:\n            return 0.0  # [free]",
     ),
-    code(
+    Fault(
         "one-ulp",
         "maps are rounded to the nearest number, up to half a digit down",
         "numerics/arithmetic.py",
         "return nearest if nearest >= value else math.nextafter(nearest, math.inf)",
         "return nearest",
     ),
-    code(
+    Fault(
         "range-of-flips-down",
         "the range of permute-and-flip is rounded down",
         "measurements/_permute_and_flip_range.py",
         "up = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundUp)",
         "up = gmpy2.context(precision=53, round=gmpy2.RoundDown)",
     ),
-    code(
+    Fault(
         "peeling-as-gumbel",
         "peeled permute-and-flip is charged k r^2 / 8 under zCDP, as the exponential mechanism is",
         "measurements/peeled_top_k.py",
         "return round_up(steps * choice * choice / 8)",
         "return round_up(steps * r * r / 8)",
     ),
-    code(
+    Fault(
         "canonical-flips",
         "the canonical mechanism with exponential noise is charged the range r",
         "measurements/canonical_top_k.py",
         "spread = permute_and_flip_range(r) if exponential else r",
         "spread = r",
     ),
-    code(
+    Fault(
         "joint-single",
         "the joint mechanism is charged r, as a choice of one is",
         "measurements/joint_top_k.py",
         "spread = r if k == 1 or size == 2 else 2 * r",
         "spread = r",
     ),
-    code(
+    Fault(
         "gaps-too-free",
         "gaps with Gumbel noise are charged as the ranking alone is",
         "measurements/noisy_top_k_with_gaps.py",
         "    bound = width * r\n",
         "    bound = (width - 1) * r\n",
     ),
-    code(
+    Fault(
         "only-the-selection",
         "winners with noisy counts are charged for the selection alone",
         "measurements/select_then_count.py",
         "return round_up(steps * r + k * each)",
         "return round_up(steps * r)",
     ),
-    code(
+    Fault(
         "grid-sum",
         "rounding scores to a grid is not counted in the map of Laplace noise",
         "measurements/_grid.py",
         "return self.step * (size + math.ceil(distance / self.step) - 1)  # [l1]",
         "return distance  # [l1]",
     ),
-    code(
+    Fault(
         "grid-each",
         "rounding scores to a grid is not counted in the map of noisy counts",
         "measurements/_grid.py",
         "return self.step * math.ceil(distance / self.step) if self.rounds else distance",
         "return distance",
     ),
-    code(
+    Fault(
         "chain-forgets",
         "the map of a chain ignores the stability of its first link",
         "core/chaining.py",
         "privacy_map=lambda d_in: second.map(first.map(d_in)),",
         "privacy_map=lambda d_in: second.map(d_in),",
     ),
-    code(
+    Fault(
         "replaced-users",
         "a user who is replaced moves counts as one who is added",
         "transformations/count_by_item.py",
         "return 2 * d_in  # [stability-replace]",
         "return d_in  # [stability-replace]",
     ),
-    code(
+    Fault(
         "later-steps",
         "ranges of queries that depend on earlier answers are added up",
         "combinators/_rules.py",
         "later = 2 if adaptive and bounds_range(measure) else 1",
         "later = 1",
     ),
-    code(
+    Fault(
         "conversion-down",
         "the curve of zCDP is rounded down",
         "spaces/curves/closed_forms.py",
         "else round_up(min(Fraction(1), exp_up(exponent)))  # [renyi-tail]",
         "else math.nextafter(round_up(min(Fraction(1), exp_up(exponent))), 0)  # [renyi-tail]",
     ),
-    code(
+    Fault(
         "conversion-eighth",
         "pure privacy is converted to zCDP as a range of the same size is",
         "combinators/from_pureDP.py",
         "exact(epsilon) ** 2 / 2",
         "exact(epsilon) ** 2 / 8",
     ),
-    code(
+    Fault(
         "search-edge",
         "a search returns the first parameter that does not pass",
         "core/binary_search.py",

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from tests.mutation.fault import code
+from tests.mutation.fault import Fault
 
 FAULTS = (
-    code(
+    Fault(
         "scale-halved",
         "the sampler of a selection gets half the scale",
         "measurements/_selection.py",
         "return engine.sample(scores, tau, k, sign, ordered)",
         "return engine.sample(scores, tau / 2, k, sign, ordered)",
     ),
-    code(
+    Fault(
         "other-noise",
         "exponential noise is drawn whatever the noise of the proof",
         "measurements/_one_shot.py",
         "race.top_k(scores, tau, noise, k, sign=sign, ordered=ordered),",
         "race.top_k(scores, tau, Exponential(), k, sign=sign, ordered=ordered),",
     ),
-    code(
+    Fault(
         "float-scores",
         "integer scores are rounded to float64 before they are subtracted",
         "samplers/advantages.py",
         "    if values.dtype == np.float64:\n        return np.asarray(values - reference)",
         "    if values.dtype != object:\n        return np.asarray(values.astype(np.float64) - np.float64(reference))",
     ),
-    code(
+    Fault(
         "ties-by-score",
         "candidates whose intervals overlap are put in the order of their true scores",
         "samplers/settle.py",
@@ -38,7 +38,7 @@ FAULTS = (
         "    clusters: list[tuple[int, int]] = []\n"
         "    if clusters:",
     ),
-    code(
+    Fault(
         "late-ties-by-score",
         "candidates whose first 64 digits leave them undecided are put in the order of their true scores",
         "samplers/settle.py",
@@ -47,83 +47,83 @@ FAULTS = (
         "        return -1 if lead > 0 else 1\n"
         "    for level in range(MOST_LEVELS + 1):\n        at = Intervals(2 * _WORD << level)\n        noise",
     ),
-    code(
+    Fault(
         "prefix-is-all",
         "the 16 digits of a prefix are used as the whole uniform",
         "samplers/settle.py",
         "racers.words[where] = racers.entropy.words(racers.index[where])  # [more-digits]",
         "racers.words[where] = np.uint64(0)  # [more-digits]",
     ),
-    code(
+    Fault(
         "digits-repeat",
         "a candidate's first digits serve again as its later ones",
         "samplers/settle.py",
         "self._append(int(self._entropy.words(self._where)[0]))  # [extend]",
         "self._append(self._digits % 2**_WORD)  # [extend]",
     ),
-    code(
+    Fault(
         "shared-entropy",
         "all candidates share the digits of one uniform",
         "samplers/entropy.py",
         "return np.frombuffer(_read(2 * len(index)), dtype=np.uint16)",
         "return np.frombuffer(_read(2) * len(index), dtype=np.uint16)",
     ),
-    code(
+    Fault(
         "noisy-order",
         "a set is released in the order of the noisy scores",
         "samplers/race.py",
         "return winners if ordered else np.sort(winners)",
         "return winners",
     ),
-    code(
+    Fault(
         "inward-bound",
         "lower bounds of noisy scores, and with them the threshold, are not rounded outward",
         "samplers/advantages.py",
         "(below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE),",
         "below + lower,",
     ),
-    code(
+    Fault(
         "inward-cut",
         "the score below which nobody can win is rounded up",
         "samplers/advantages.py",
         "limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)",
         "limit: Any = round_up(cut) if self.sign > 0 else round_down(cut)",
     ),
-    code(
+    Fault(
         "truncated-table",
         "the last entry of the quantile table is cut off at the last node",
         "samplers/quantile_tables.py",
         "upper=upper[np.searchsorted(nodes, prefix + 1)],",
         "upper=upper[np.searchsorted(nodes, np.minimum(prefix + 1, _PREFIXES - 1))],",
     ),
-    code(
+    Fault(
         "gumbel-mirrored",
         "Gumbel noise has the wrong sign",
         "noises/standard.py",
-        "# end-proof-region: noise\n",
+        "# end-proof-region: standard\n",
         "_right, _right_floats = _gumbel, _gumbel_floats\n\n\n"
         "def _gumbel(u: mpq, precision: int) -> Interval:\n"
         "    return Intervals(precision).negative(_right(1 - u, precision))\n\n\n"
-        "def _gumbel_floats(u: Pair, v: Pair) -> Pair:\n"
+        "def _gumbel_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:\n"
         "    lower, upper = _right_floats(v, u)\n"
         "    return -upper, -lower\n\n\n"
-        "# end-proof-region: noise\n",
+        "# end-proof-region: standard\n",
     ),
-    code(
+    Fault(
         "sign-ignored",
         "the largest scores are released where the smallest were asked for",
         "measurements/_selection.py",
-        'sign = {"max": 1, "min": -1}[_check.choice("optimize", optimize, ("max", "min"))]',
-        'sign = {"max": 1, "min": 1}[_check.choice("optimize", optimize, ("max", "min"))]',
+        'sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]',
+        'sign = {"max": 1, "min": 1}[checks.choice("optimize", optimize, ("max", "min"))]',
     ),
-    code(
+    Fault(
         "tail-weight",
         "the number of candidates in a tail is drawn for another probability",
         "samplers/upper_tail.py",
         "odds = gmpy2.mpz(2) ** level - 1",
         "odds = gmpy2.mpz(2) ** level",
     ),
-    code(
+    Fault(
         "tail-level",
         "candidates below the threshold are skipped with one leading digit too many",
         "samplers/scan.py",

@@ -2,73 +2,73 @@
 
 from __future__ import annotations
 
-from tests.mutation.fault import Fault, code
+from tests.mutation.fault import Fault
 
 FAULTS = (
-    code(
+    Fault(
         "empty-k",
         "k = 0 is accepted",
         "errors/checks.py",
         "if number < 1:",
         "if number < 0:",
     ),
-    code(
+    Fault(
         "nan-scores",
         "scores that are no numbers are accepted",
         "spaces/domains.py",
         "if self.T is float and not (np.isfinite(lowest) and np.isfinite(highest)):",
         "if self.T is float and np.isinf(lowest):",
     ),
-    code(
+    Fault(
         "talkative-error",
         "an error quotes the data",
         "spaces/domains.py",
         'raise DataLengthError(f"scores must hold exactly {self.size} elements, the size of the input domain")',
         'raise DataLengthError(f"scores must hold exactly {self.size} elements, not {array.tolist()}")',
     ),
-    code(
+    Fault(
         "rows-for-users",
         "a user with several rows for one item is counted several times",
         "tables/frames.py",
         'pairs.unique().group_by("item")',
         'pairs.group_by("item")',
     ),
-    code(
+    Fault(
         "null-users",
         "rows without a user are counted as those of one more user",
         "tables/frames.py",
         'item.alias("item")).drop_nulls()',
         'item.alias("item")).drop_nulls("item")',
     ),
-    code(
+    Fault(
         "candidates-from-data",
         "candidates whom nobody has are left out, so that the list depends on the data",
         "transformations/count_by_item.py",
         "return count_distinct_users(rows, items)  # [count]",
         "return (lambda counts: counts[counts > 0])(count_distinct_users(rows, items))  # [count]",
     ),
-    code(
+    Fault(
         "counts-for-ranges",
         "noisy counts are accepted where no bound on a single score is known",
         "measurements/select_then_count.py",
         "input_domain, input_metric, LInfDistance,",
         "input_domain, input_metric, object,",
     ),
-    code(
+    Fault(
         "accuracy-too-small",
         "the accuracy of one-shot Gumbel top-k forgets its k choices",
         "distributions/one_shot.py",
         "Gumbel(): (1, k),",
         "Gumbel(): (1, 1),",
     ),
-    code(
+    Fault(
         "accuracy-one-sided",
         "the accuracy of Laplace noise forgets that it pulls both ways",
         "distributions/one_shot.py",
         "Laplace(): (2, 1),",
         "Laplace(): (1, 1),",
     ),
-    code(
+    Fault(
         "ledger-late",
         "a ledger releases before it debits",
         "ledger/ledger.py",
@@ -78,25 +78,18 @@ FAULTS = (
         "        self._store.debit(lambda spent: self._row(measurement, d_in, cost, spent))  # [debit-first]\n"
         "        return released",
     ),
-    code(
+    Fault(
         "ledger-forgetful",
         "a ledger holds each release against its whole budget",
         "ledger/ledger.py",
         "not fits(after := total(before, cost), self._budget):",
         "not fits(cost, self._budget) or not (after := total(before, cost)):",
     ),
-    code(
+    Fault(
         "filter-admits",
         "a filter looks at what was spent before a query instead of after it",
         "combinators/privacy_filter.py",
         "measure.at_most(account.privacy_loss(d_in, query), d_out)",
         "measure.at_most(account.privacy_loss(d_in), d_out)",
-    ),
-    Fault(
-        "proof-text",
-        "the statement of a lemma is changed, and nobody has reread the proofs that rest on it",
-        "proofs/spaces/range_distance.tex",
-        r"then $\dR(x, x') \le \code{range_distance}(\din)$, and for",
-        r"then $\dR(x, x') \le \code{range_distance}(\din) / 2$, and for",
     ),
 )

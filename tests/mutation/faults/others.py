@@ -2,73 +2,73 @@
 
 from __future__ import annotations
 
-from tests.mutation.fault import code
+from tests.mutation.fault import Fault
 
 FAULTS = (
-    code(
+    Fault(
         "modulo-bias",
         "a uniform integer is a word's remainder",
         "samplers/subsets.py",
         "        if value < n:\n            return value  # [reject-above]",
         "        return value % int(n)  # [reject-above]",
     ),
-    code(
+    Fault(
         "word-remainder",
         "positions are remainders of words that include an incomplete last multiple",
         "samplers/subsets.py",
         "        words = words[words <= np.uint64(2**_WORD - 1 - 2**_WORD % n)]  # [fair-words]\n",
         "",
     ),
-    code(
+    Fault(
         "binomial-off-by-one",
         "a class of subsets is counted with one candidate too few",
         "samplers/subsets.py",
         "body = h + 1 + choose(t - h - 2, k - 1 - h, entropy)",
         "body = h + 1 + choose(max(t - h - 3, k - 1 - h), k - 1 - h, entropy)",
     ),
-    code(
+    Fault(
         "merged-classes",
         "classes that merge at gamma = 1 are counted as the first of them",
         "samplers/subsets.py",
         "    rest = gmpy2.bincoef(t - 2 - last, k - 2 - last) if last < k - 1 else 0\n",
         "    rest = gmpy2.bincoef(t - 2 - first, k - 2 - first) if first < k - 1 else 0\n",
     ),
-    code(
+    Fault(
         "canonical-rival",
         "the margin is taken from the k-th best score instead of the best one outside",
         "samplers/canonical.py",
         "ranked.values[k - 1 if capped else k]",
         "ranked.values[k - 1]",
     ),
-    code(
+    Fault(
         "canonical-weight",
         "proposals are accepted without regard to how many subsets share a cell",
         "samplers/canonical.py",
         "_power_of_two(int(bits[i])) / n, clock",
         "_power_of_two(int(bits[i])), clock",
     ),
-    code(
+    Fault(
         "joint-repeats",
         "rankings of the joint mechanism are counted as if a candidate could win twice",
         "samplers/ceilings.py",
         "return prod(ceiling - i for i, ceiling in enumerate(ceilings))",
         "return prod(ceilings)",
     ),
-    code(
+    Fault(
         "joint-paths",
         "sets of the joint mechanism are counted without one of their blocks' binomials",
         "samplers/ceilings.py",
         "found.append(found[-1] * (n - t) // (t + 1))  # [binomial]",
         "found.append(found[-1] * (n - t) // (t + 2))  # [binomial]",
     ),
-    code(
+    Fault(
         "joint-acceptance",
         "proposals of the joint mechanism are accepted by their utility alone, whatever layer they came from",
         "samplers/joint.py",
         "if accepted(mpq(-loss), mpq(1, 1 << starts[first]), None, entropy):",
         "if accepted(mpq(-loss), mpq(1), None, entropy):",
     ),
-    code(
+    Fault(
         "peeling-one-noise",
         "peeling reuses the noise of its first race",
         "samplers/peeled.py",
@@ -76,28 +76,28 @@ FAULTS = (
         "    return race.top_k(values, scale, noise, k, sign=sign, ordered=True, entropy=entropy)\n"
         "    left = np.arange(len(values))  # [all]\n",
     ),
-    code(
+    Fault(
         "wrong-neighbour",
         "every gap is the one to the runner-up",
         "samplers/gaps.py",
         "for a, b in pairwise(best)]  # [gaps]",
         "for a, b in zip(best, best[-1:] * k, strict=False)]  # [gaps]",
     ),
-    code(
+    Fault(
         "zero-twice",
         "discrete Laplace noise is a sign times a size, so that zero counts twice",
         "samplers/integers.py",
         "lambda m: floors(scale, m, entropy) - floors(scale, m, entropy))",
         "lambda m: floors(scale, m, entropy) * (1 - 2 * (entropy.auxiliary(m) % 2).astype(np.int64)))",
     ),
-    code(
+    Fault(
         "gaussian-acceptance",
         "discrete Gaussian noise is accepted as if its proposals were centred at 0",
         "samplers/integers.py",
         "centre, weight = variance / t, 1 / (2 * variance)",
         "centre, weight = Fraction(0), 1 / (2 * variance)",
     ),
-    code(
+    Fault(
         "law-with-replacement",
         "the declared law of a ranking does not take winners out",
         "distributions/one_shot.py",

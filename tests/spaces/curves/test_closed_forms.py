@@ -111,3 +111,11 @@ def test_what_implies_what() -> None:
     assert Mixture(Concentrated(0.5), 0.1).implies(Mixture(Concentrated(0.6), 0.1))
     assert not Mixture(Concentrated(0.5), 0.2).implies(Mixture(Concentrated(0.6), 0.1))
     assert not Mixture(Concentrated(0.7), 0.1).implies(Mixture(Concentrated(0.6), 0.1))
+
+
+@pytest.mark.parametrize("delta", [0.1, 1 / 3, 1e-9])
+@pytest.mark.parametrize("inner", [0.1, 0.7, 1e-12])
+def test_a_mixture_is_the_exact_sum_rounded_up(delta: float, inner: float) -> None:
+    exact = Fraction(delta) + (1 - Fraction(delta)) * Fraction(inner)
+    found = Mixture(lambda epsilon: inner, delta)(1.0)
+    assert Fraction(math.nextafter(found, 0)) < exact <= Fraction(found)

@@ -11,6 +11,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from opendp_topk.spaces.curves import range_steps
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.range_steps import RangeSteps
@@ -114,3 +115,28 @@ def test_what_implies_what() -> None:
     assert not RangeSteps(3, 0.5).implies(RangeSteps(2, 0.75))
     assert not RangeSteps(2, 0.8).implies(RangeSteps(3, 0.75))
     assert not RangeSteps(2, 0.5).implies(Concentrated(9))
+
+
+@pytest.mark.parametrize("a", [Fraction(1, 10), Fraction(1), Fraction(5)], ids=str)
+@pytest.mark.parametrize("cells", [8, 13])
+def test_every_node_exceeds_the_exact_recursion_by_more_than_rounding_can_take(a: Fraction, cells: int) -> None:
+    """Sums and products of floats lose a few units of 2^-53; what is added for them is 2^-49, and hardly more."""
+    size = 3 * cells
+    before = range_steps._curve(1, a, cells, size)
+    for k in (2, 3):
+        after = range_steps._curve(k, a, cells, size)
+        for found, exact in zip(after.tolist(), range_curves.one_more_step(before, a, cells), strict=True):
+            if exact < 1:
+                assert exact * (1 + mpmath.mpf(2) ** -50) <= found <= exact * (1 + mpmath.mpf(2) ** -46) + 2.0**-1000
+        before = after
+
+
+@pytest.mark.parametrize(("k", "a"), [(1000, Fraction(1, 10)), (400, Fraction(1))])
+def test_beyond_the_grid_the_curve_still_bounds_mechanisms(k: int, a: Fraction) -> None:
+    """The grid of many steps ends before k a, and delta is 0 only there."""
+    end = Fraction(range_steps._span(k, a)) * a
+    assert end < k * a
+    for epsilon in (end, (end + k * a) / 2, k * a * Fraction(999, 1000)):
+        share = epsilon / (k * a)
+        least = max(range_curves.independent(k, a, (share + (1 - share) * part / 3) * a, epsilon) for part in (1, 2))
+        assert 0 < least <= RangeSteps(k, a)(epsilon) < 1e-30

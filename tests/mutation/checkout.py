@@ -1,0 +1,52 @@
+"""A copy of the checkout in a folder of its own, in which one file at a time is made faulty."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .fault import Fault
+
+ROOT = Path(__file__).resolve().parents[2]
+_PARTS = ("opendp_topk", "proofs", "tests", "docs", "README.md", "pyproject.toml")
+
+
+class Checkout:
+    """What the tests need of the checkout at ``source``, copied to ``root``."""
+
+    def __init__(self, root: Path, source: Path = ROOT) -> None:
+        self.root = root
+        for part in _PARTS:
+            _copy(source / part, root / part)
+
+    @contextmanager
+    def holding(self, fault: Fault) -> Iterator[None]:
+        """The copy has ``fault`` for as long as this lasts.
+
+        Raises:
+            MovedError: The code has moved away from the fault.
+        """
+        path = self.root / fault.path
+        sound = path.read_text(encoding="utf-8")
+        try:
+            write(path, fault.planted(sound))
+            yield
+        finally:
+            write(path, sound)
+
+
+def write(path: Path, text: str) -> None:
+    """Put ``text`` into a module, and forget what was compiled from the text before."""
+    path.write_text(text, encoding="utf-8")
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    elif source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)

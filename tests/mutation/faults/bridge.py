@@ -1,0 +1,148 @@
+"""Faults of the bridge to OpenDP."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+FAULTS = (
+    Fault(
+        "floor-of-d-in",
+        "a distance between two integers becomes the lower one",
+        "bridge/descriptors.py",
+        "math.ceil(d_in) if d_in < math.inf",
+        "math.floor(d_in) if d_in < math.inf",
+    ),
+    Fault(
+        "d-in-nearest",
+        "a distance that is no float becomes the nearest one",
+        "bridge/descriptors.py",
+        "round_up(Fraction(d_in))  # [d-in-up]",
+        "float(Fraction(d_in))  # [d-in-up]",
+    ),
+    Fault(
+        "beyond-the-type",
+        "a distance beyond the type is handed on",
+        "bridge/descriptors.py",
+        "_INTEGERS[Q][1] + 1\n",
+        "math.inf\n",
+    ),
+    Fault(
+        "outward-bounds",
+        "bounds become the nearest integers outside",
+        "bridge/descriptors.py",
+        "return math.ceil(lower), math.floor(upper)",
+        "return math.floor(lower), math.ceil(upper)",
+    ),
+    Fault(
+        "nan-accepted",
+        "NaN is a member on the other side",
+        "bridge/descriptors.py",
+        'options["nan"] = False',
+        'options["nan"] = True',
+    ),
+    Fault(
+        "zcdp-as-pure",
+        "zero-concentrated privacy becomes pure privacy",
+        "bridge/descriptors.py",
+        "return dp.zero_concentrated_divergence()",
+        "return dp.max_divergence()",
+    ),
+    Fault(
+        "u32-too-wide",
+        "u32 holds 2^32",
+        "bridge/descriptors.py",
+        "(0, 2**32 - 1)",
+        "(0, 2**32)",
+    ),
+    Fault(
+        "one-step-only",
+        "steps in both directions cost what the larger one costs",
+        "bridge/incoming.py",
+        "round_up(one + two + mixed)  # [add-steps]",
+        "round_up(max(one, two) + mixed)  # [add-steps]",
+    ),
+    Fault(
+        "no-mixed-term",
+        "steps under zCDP add like epsilons",
+        "bridge/incoming.py",
+        "2 * _root_up(one * two) if",
+        "0 * _root_up(one * two) if",
+    ),
+    Fault(
+        "root-down",
+        "the root of the mixed term is rounded down",
+        "bridge/incoming.py",
+        "Fraction(root + (root * root < product),",
+        "Fraction(root,",
+    ),
+    Fault(
+        "splits-left-out",
+        "splits into equal steps are not tried",
+        "bridge/incoming.py",
+        "range(total // 2 + 1)]  # [splits]",
+        "range(max(total // 2, 1))]  # [splits]",
+    ),
+    Fault(
+        "epsilon-nearest",
+        "a foreign curve is asked at the nearest epsilon",
+        "bridge/incoming.py",
+        "round_down(Fraction(epsilon))  # [epsilon-down]",
+        "float(Fraction(epsilon))  # [epsilon-down]",
+    ),
+    Fault(
+        "vouched-for",
+        "a foreign measurement counts as proved",
+        "bridge/incoming.py",
+        ', assumption="map and sampler are those of opendp")',
+        ")",
+    ),
+    Fault(
+        "nested-queryables",
+        "queryables inside of lists get through",
+        "bridge/incoming.py",
+        " or any(_holds(one, kinds) for one in inner)",
+        "",
+    ),
+    Fault(
+        "foreign-text",
+        "the text of a foreign error is passed on",
+        "bridge/incoming.py",
+        'raise ForeignError(f"the opendp measurement raised {kind}; its',
+        'raise ForeignError(f"the opendp measurement raised {kind} on {value}; its',
+    ),
+    Fault(
+        "monotonic-curve",
+        "curves are taken for scores that move in both directions",
+        "bridge/incoming.py",
+        "    if metric == LInfDistance(monotonic=True) and type(measure) not in (",
+        "    if metric is None and type(measure) not in (",
+    ),
+    Fault(
+        "infinite-d-in",
+        "at an infinite distance the map is asked",
+        "bridge/outgoing.py",
+        "return measurement.output_measure.infinite if d_in == math.inf else loss",
+        "return loss",
+    ),
+    Fault(
+        "interactive-export",
+        "a conversation is handed over",
+        "bridge/outgoing.py",
+        "if measurement.interactive:",
+        "if measurement.interactive is None:",
+    ),
+    Fault(
+        "own-text",
+        "the text of a caller's error is passed on",
+        "bridge/outgoing.py",
+        "kind = type(error).__name__\n        raise",
+        "kind = str(error)\n        raise",
+    ),
+    Fault(
+        "l2-in-integers",
+        "Euclidean distances are integers",
+        "bridge/outgoing.py",
+        '"f64" if type(metric) is L2Distance else element',
+        "element",
+    ),
+)

@@ -1,0 +1,128 @@
+"""Faults that an earlier suite did not notice, or noticed by pins alone."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+FAULTS = (
+    Fault(
+        "digits-repeat-after-256k",
+        "a request of more than 256 KiB gets the same bytes over and over",
+        "samplers/entropy.py",
+        "        return os.urandom(n)\n",
+        "        return (os.urandom(min(n, 2**18)) * (n // 2**18 + 1))[:n]\n",
+    ),
+    Fault(
+        "odometer-of-fifty",
+        "an odometer forgets all but its last 50 queries",
+        "combinators/fully_adaptive_composition.py",
+        "            asked.append(query)  # [debit]\n",
+        "            asked.append(query)  # [debit]\n            del asked[:-50]\n",
+    ),
+    Fault(
+        "cap-of-unknown-size",
+        "one-shot selection from an unknown number of candidates is charged as if they were 1,000",
+        "measurements/_one_shot.py",
+        "    steps = k if size is None else min(k, size - 1)  # [cap-steps]",
+        "    steps = min(k, (size or 1000) - 1)  # [cap-steps]",
+    ),
+    Fault(
+        "range-one-short",
+        "the range of more than four winners among an unknown number is one too small",
+        "measurements/_one_shot.py",
+        "    width = 2 * k if size is None else",
+        "    width = 2 * k - (k > 4) if size is None else",
+    ),
+    Fault(
+        "last-node-zero",
+        "the curve of many steps is 0 beyond its grid",
+        "spaces/curves/range_steps.py",
+        "return float(nodes[-1])  # [last-node]",
+        "return 0.0  # [last-node]",
+    ),
+    Fault(
+        "no-slack",
+        "nothing is added for the rounding of the recursion of range steps",
+        "spaces/curves/range_steps.py",
+        "best * (1 + 2.0**-49) + 2.0**-1070",
+        "best",
+    ),
+    Fault(
+        "half-extra",
+        "half of what is added for losses between two nodes",
+        "spaces/curves/range_steps.py",
+        "/ (4 * whole)) for s in t[1:]]  # [extra]",
+        "/ (8 * whole)) for s in t[1:]]  # [extra]",
+    ),
+    Fault(
+        "composition-draws-once",
+        "a measurement that occurs twice in a composition is released once",
+        "combinators/composition.py",
+        "        return tuple(sealed(member.function, value) for member in members)  # [release-each]",
+        "        once = {id(member): sealed(member.function, value) for member in members}\n"
+        "        return tuple(once[id(member)] for member in members)  # [release-each]",
+    ),
+    Fault(
+        "rounded-centre",
+        "the level that decides on discrete Gaussian noise has a centre of 53 digits",
+        "samplers/integers.py",
+        "        return mpq((int(sizes[i]) - centre) ** 2 * weight)  # [level]",
+        "        return mpq((int(sizes[i]) - Fraction(float(centre))) ** 2 * weight)  # [level]",
+    ),
+    Fault(
+        "gamma-swapped",
+        "gamma weighs the best score outside, in the law and in the sampler alike",
+        "measurements/canonical_top_k.py",
+        "_canonical(noise, exact(gamma), capped)",
+        "_canonical(noise, 1 - exact(gamma), capped)",
+    ),
+    Fault(
+        "ninth-for-many",
+        "the range of three winners or more is converted to zCDP with 1/9 in place of 1/8",
+        "measurements/_one_shot.py",
+        "else bound * bound / 8)  # [hoeffding]",
+        "else bound * bound / (8 if k < 3 else 9))  # [hoeffding]",
+    ),
+    Fault(
+        "ninth-for-many-rankings",
+        "three Gumbel winners or more cost k r^2 / 9",
+        "measurements/_one_shot.py",
+        "else steps * r * r / 8)  # [gumbel]",
+        "else steps * r * r / (8 if k < 3 else 9))  # [gumbel]",
+    ),
+    Fault(
+        "ninth-for-many-peels",
+        "three peeled winners or more are converted with 1/9",
+        "measurements/peeled_top_k.py",
+        "return round_up(steps * choice * choice / 8)",
+        "return round_up(steps * choice * choice / (8 if steps < 3 else 9))",
+    ),
+    Fault(
+        "ln-2-high-byte",
+        "one digit of the leading part of ln 2 is wrong",
+        "numerics/floatexp.py",
+        "2977044471.0",
+        "2977044472.0",
+    ),
+    Fault(
+        "ln-2-low-byte",
+        "one digit of the rest of ln 2 is wrong",
+        "numerics/floatexp.py",
+        "1.9082149292705877e-10",
+        "1.9082149293705877e-10",
+    ),
+    Fault(
+        "ln-2-inverse-byte",
+        "one digit of 1 / ln 2 is wrong",
+        "numerics/floatexp.py",
+        "1.4426950408889634",
+        "1.4426950418889634",
+    ),
+    Fault(
+        "ln-2-level-byte",
+        "the levels of the joint mechanism are multiples of a little less than ln 2",
+        "samplers/joint.py",
+        "0.6931471805599454",
+        "0.6931471805599452",
+    ),
+)

@@ -1,0 +1,94 @@
+"""Run some of the ordinary tests on a copy of the checkout, in a process of their own.
+
+The processes are forks of one that has loaded what all tests need and nothing of the package, which saves most of the
+time that a short test would take.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from .checkout import ROOT, Checkout
+from .recorder import VARIABLE
+
+_SECONDS = 600
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["pytest", "numpy", "mpmath", "gmpy2"])
+
+
+class StrayError(Exception):
+    """The tests did not run on the copy."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The tests that passed and those that failed, each with its seconds.
+
+    Where a process hangs, or cannot even read a test, nothing failed: that kills no fault.
+    """
+
+    passed: dict[str, float]
+    failed: dict[str, float]
+
+
+def outcome_of(
+    copy: Checkout, tests: Sequence[str], *, without: Sequence[str] = (), most: int = 0, quick: bool = False
+) -> Ran:
+    """What became of ``tests``, which are node ids or files, in the copy.
+
+    Args:
+        copy: Where they run.
+        tests: At least one.
+        without: Node ids to leave out.
+        most: Stop after so many failures; 0 never stops.
+        quick: Leave out what plain pytest leaves out, such as slow tests.
+
+    Raises:
+        StrayError: Another package than the copy's was tested, or none.
+    """
+    with tempfile.TemporaryDirectory(prefix="record-") as folder:
+        record = Path(folder) / "record"
+        _run(
+            copy,
+            [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", *([] if quick else ["-m", ""])],
+            record,
+        )
+        lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
+    if not lines or Path(lines[0].get("package", "")) != (copy.root / "opendp_topk").resolve():
+        raise StrayError(f"the tests did not run on the copy at {copy.root}")
+    failed = {line["test"]: line["seconds"] for line in lines[1:] if line["failed"]}
+    passed = {line["test"]: line["seconds"] for line in lines[1:] if line["test"] not in failed}
+    return Ran(passed, failed)
+
+
+def _run(copy: Checkout, arguments: Sequence[str], record: Path) -> None:
+    options = ["-q", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-p", "tests.mutation.recorder"]
+    process = _FORKS.Process(target=_pytest, args=(str(copy.root), [*options, *arguments], str(record)))
+    process.start()
+    process.join(_SECONDS)
+    if process.is_alive():
+        process.kill()
+        process.join()
+
+
+def _pytest(root: str, arguments: list[str], record: str) -> None:
+    """Become a process that tests ``root``: nothing of this checkout stays loaded, and nothing is printed."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    os.chdir(root)
+    os.environ |= {VARIABLE: record, "PYTHONPATH": root, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+    for name in [one for one in sys.modules if one.split(".")[0] in ("tests", "opendp_topk")]:
+        del sys.modules[name]
+    sys.path[:] = [root, *(path for path in sys.path if path not in ("", str(ROOT)))]
+    raise SystemExit(pytest.main(arguments))

@@ -1,0 +1,68 @@
+"""What each constructor of selection and of noise costs, as exact rationals, from the theorems and not from the code.
+
+Each cost is a triple: epsilon, range and rho, for scores whose differences move by r units of the scale.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+
+Costs = tuple[Fraction, Fraction, Fraction]
+_UNKNOWN = 10**9
+
+
+def widest(r: Fraction) -> Fraction:
+    """The range of permute-and-flip, r + 2 ln(2 - e^(-r/2)), within 10^-60 of it."""
+    with mpmath.workdps(80):
+        number = mpmath.mpf(r.numerator) / r.denominator
+        value = number + 2 * mpmath.log1p(-mpmath.expm1(-number / 2))
+        return Fraction(int(mpmath.nint(value * mpmath.mpf(10) ** 60)), 10**60)
+
+
+def one_shot(noise: str, k: int, size: int | None, release: str, r: Fraction) -> Costs:
+    """The k best of scores with independent noise; ``size`` is the number of candidates where it is known."""
+    d = size or _UNKNOWN
+    steps, width = min(k, d - 1), min(2 * k, d)
+    if release == "set" and k == d:
+        return Fraction(0), Fraction(0), Fraction(0)
+    if noise in ("Laplace", "Logistic"):
+        sides = min(k, d // 2) if release == "ranking" else min(k, d - k)
+        return sides * r, 2 * sides * r, (sides * r) ** 2 / 2
+    if noise == "Gumbel":
+        return steps * r, (width - 1) * r, steps * r * r / 8
+    bound = widest(r) if noise == "Exponential" and steps == 1 else width * r
+    return steps * r, bound, bound * bound / 8
+
+
+def exponential_mechanism(r: Fraction) -> Costs:
+    """One choice with weights e^(score / scale)."""
+    return r, r, r * r / 8
+
+
+def permute_and_flip(r: Fraction) -> Costs:
+    """One choice by permute-and-flip."""
+    return r, widest(r), widest(r) ** 2 / 8
+
+
+def peeled(k: int, size: int | None, r: Fraction) -> Costs:
+    """k choices by permute-and-flip, each among those that are left."""
+    steps, width = (k, 2 * k) if size is None else (min(k, size - 1), min(2 * k, size))
+    choice = widest(r)
+    return steps * r, min(width * r, choice + 2 * (steps - 1) * r), steps * choice * choice / 8
+
+
+def joint(k: int, r: Fraction) -> Costs:
+    """The joint exponential mechanism, for more than two candidates."""
+    bound = r if k == 1 else 2 * r
+    return bound, bound, bound * bound / 8
+
+
+def gaps(noise: str, k: int, size: int | None, r: Fraction) -> Costs:
+    """A ranking with its gaps."""
+    if noise == "Laplace":
+        sides = k if size is None else min(k, size // 2)
+        return sides * r, 2 * sides * r, (2 * sides * r) ** 2 / 8
+    width = 2 * k if size is None else min(2 * k, size)
+    return k * r, width * r, (width * r) ** 2 / 8
