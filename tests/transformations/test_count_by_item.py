@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opendp_topk.core.measurement import Measurement
 
 from opendp_topk.core.binary_search import binary_search_chain
 from opendp_topk.core.candidates import index_candidates
+from opendp_topk.core.measurement import Measurement
 from opendp_topk.errors import (
     CandidatesError,
     ColumnError,
