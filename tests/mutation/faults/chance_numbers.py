@@ -1,4 +1,4 @@
-"""Faults of numbers and of the bridge that were made up by chance: ``python -m tests.mutation.operators`` with the seed 20."""
+"""More faults made up by chance, of numbers and of the bridge; see ``chance``."""
 
 from __future__ import annotations
 
