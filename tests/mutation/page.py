@@ -20,9 +20,8 @@ def markdown(faults: Sequence[Fault], killers: Mapping[str, str], seconds: float
             "# Planted faults",
             "",
             f"{len(faults)} faults, each planted in a copy of the checkout: {len(killed)} are noticed by a test of the",
-            f"ordinary suite, and {len(faults) - len(killed)} change nothing that could be noticed, as argued below.",
-            "Tests that compare pins do not count: a killer must pass where every region of proved code is edited",
-            "without effect.",
+            f"ordinary suite{_rest(len(faults) - len(killed))}. Tests that compare pins do not count:",
+            "a killer must pass where every region of proved code is edited without effect.",
             "",
             "```sh",
             COMMAND,
@@ -43,6 +42,10 @@ def markdown(faults: Sequence[Fault], killers: Mapping[str, str], seconds: float
             *_equivalents([one for one in faults if one.equivalent]),
         ]
     )
+
+
+def _rest(n: int) -> str:
+    return f", and {n} change nothing that could be noticed, as argued below" if n else ""
 
 
 _TIME = "Measured: {seconds:.0f} seconds with {copies} at a time."
