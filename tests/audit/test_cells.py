@@ -64,6 +64,7 @@ def test_a_float_that_can_occur_on_one_side_only_shows() -> None:
     assert rounded.lower < 1.2
 
 
+@pytest.mark.slow
 def test_a_generator_with_few_states_shows() -> None:
     source = random.Random(4)
     found = estimate(lambda x: math.log(source.randrange(1, 5000)) + x, 0.0, 1e-9, samples=20_000)

@@ -57,6 +57,7 @@ def test_the_graph_leads_from_statements_to_documents() -> None:
     assert "spaces/range_distance#conversion" in found["measurements/selection"]
 
 
+@pytest.mark.slow
 def test_no_signoff_is_shipped() -> None:
     assert [path for path in ROOT.rglob("*signoff*.toml") if ".venv" not in path.parts] == []
 

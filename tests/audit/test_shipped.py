@@ -26,6 +26,7 @@ def test_no_shipped_map_is_refuted(name: str) -> None:
         assert report.loss > 0
 
 
+@pytest.mark.quick(name=("make_joint_top_k", "make_laplace", "make_permute_and_flip"))
 @pytest.mark.parametrize("name", sorted(shipped.constructors()))
 def test_a_budget_of_one_pair_tests_every_claim_all_the_same(name: str) -> None:
     """The two likeliest pairs are tried whatever the budget, and meet a loss."""

@@ -94,6 +94,7 @@ def test_a_map_for_monotone_neighbours_is_refuted_for_others(measure: tk.Measure
     assert tk.audit.verify(monotone).holds
 
 
+@pytest.mark.slow
 def test_the_exponential_mechanism_s_rho_is_refuted_for_permute_and_flip() -> None:
     flip = tk.make_permute_and_flip(tk.VectorDomain(FLOATS, size=2), tk.RangeDistance(), ZCDP, scale=1.0)
     report = refuted(claiming(flip, lambda d_in: Fraction(d_in) ** 2 / 8))
@@ -101,6 +102,7 @@ def test_the_exponential_mechanism_s_rho_is_refuted_for_permute_and_flip() -> No
     assert confirmed(report, 1) == pytest.approx(report.loss, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_slightly_wrong_map_is_refuted_and_an_attained_one_is_not() -> None:
     attained = one_shot(3, PURE, noise=tk.Exponential())
     assert tk.audit.verify(attained).tightness == pytest.approx(1, abs=1e-15)

@@ -116,6 +116,7 @@ assert not any(refused(lambda: one(value)) for one, value in cases)
     )
 
 
+@pytest.mark.quick(mode="both")
 @pytest.mark.parametrize(("mode", "scores"), [("results", "near"), ("arguments", "apart"), ("both", "apart")])
 def test_the_law_of_subnormal_scores_holds_or_nothing_is_released(library: Path, mode: str, scores: str) -> None:
     """The better of two scores that are 4 scales (almost 1 scale) apart wins with probability 0.982 (0.731).

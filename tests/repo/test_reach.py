@@ -47,6 +47,7 @@ def resting_on(names: set[str]) -> set[str]:
     return {name for name in proof.documents() if names & {name, *proof.foundations(name)}}
 
 
+@pytest.mark.quick(file=("spaces/measures.py", "samplers/entropy.py", "spaces/domains.py"))
 @pytest.mark.parametrize(
     ("file", "old", "new", "speaks", "silent"),
     [
@@ -141,6 +142,7 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
     assert "samplers/noiseless" not in stale()
 
 
+@pytest.mark.quick(file="spaces/measures.py")
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [

@@ -37,7 +37,7 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
 
 
 PAGES = [
-    "guide",
+    pytest.param("guide", marks=pytest.mark.slow),
     "architecture",
     *sorted(f"tutorials/{path.stem}" for path in (ROOT / "docs" / "tutorials").glob("*.md")),
 ]

@@ -42,6 +42,7 @@ def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: P
     assert Path(module).is_relative_to(installed)
 
 
+@pytest.mark.slow
 REPORT = """
 import sys
 from pathlib import Path

@@ -252,6 +252,7 @@ def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fractio
         assert exact - Fraction(1, 2**1000) <= Fraction(bound) <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.quick(exponential=False, k=20)
 @pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])

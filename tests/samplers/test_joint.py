@@ -62,6 +62,7 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, 
     assert_follows(draws(4000, scores, k, scale, ordered), oracle.law(scores, k, scale, ordered), detects=1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
