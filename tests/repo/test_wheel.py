@@ -42,7 +42,6 @@ def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: P
     assert Path(module).is_relative_to(installed)
 
 
-@pytest.mark.slow
 REPORT = """
 import sys
 from pathlib import Path
@@ -55,6 +54,7 @@ print(tests_are_here(), {claim.tests for claim in proofs()})
 """
 
 
+@pytest.mark.slow
 def test_the_report_of_an_installed_package_says_that_the_tests_are_not_there(installed: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     command = [sys.executable, "-c", REPORT, str(tmp_path / "report")]
