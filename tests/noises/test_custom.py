@@ -366,7 +366,7 @@ def test_the_lipschitz_condition_is_not_enough_for_rankings() -> None:
     before, after = (quadrature.rankings("Gapped", scores, 2)[(0, 1)] for scores in (x, y))
     assert mpmath.log(after / before) > 4.3
     options = {"k": 2, "scale": 1, "noise": NOISES["Gapped"]}
-    space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.RangeDistance()
+    space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance()
     raises_exactly(
         tk.ParameterError,
         lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options),
