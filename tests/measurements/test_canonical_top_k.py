@@ -21,7 +21,7 @@ from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import canonical as oracle
-from tests.oracles.chi_square import assert_follows
+from tests.oracles.chi_square import ODDS, assert_follows, p_value
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 NOISES = (tk.Gumbel(), tk.Exponential())
@@ -188,7 +188,9 @@ def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> Non
     assert max(abs(expected[one] - mirrored[one]) for one in expected) > 0.05
     declared = made.distribution(scores)
     assert all(abs(declared[one] - p) <= 1e-12 for one, p in expected.items())
-    assert_follows(Counter(tuple(made(scores).tolist()) for _ in range(300)), expected)
+    n = 1200
+    assert p_value({one: round(n * p) for one, p in mirrored.items()}, expected) < ODDS
+    assert_follows(Counter(tuple(made(scores).tolist()) for _ in range(n)), expected, detects=0.73)
 
 
 def test_make_and_then_build_the_same() -> None:

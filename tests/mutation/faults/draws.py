@@ -9,15 +9,21 @@ FAULTS = (
         "scale-halved",
         "the sampler of a selection gets half the scale",
         "measurements/_selection.py",
-        "return engine.sample(scores, tau, k, sign, ordered)",
-        "return engine.sample(scores, tau / 2, k, sign, ordered)",
+        "return mechanism.sample(scores, choice)  # [sample]",
+        "return mechanism.sample(scores, replace(choice, tau=tau / 2))  # [sample]",
     ),
     Fault(
         "other-noise",
         "exponential noise is drawn whatever the noise of the proof",
         "measurements/_one_shot.py",
-        "race.top_k(scores, tau, noise, k, sign=sign, ordered=ordered),",
-        "race.top_k(scores, tau, Exponential(), k, sign=sign, ordered=ordered),",
+        "    return SelectionMechanism(\n"
+        "        sample=lambda scores, choice: race.top_k(\n"
+        "            scores, choice.tau, noise,",
+        "    from ..noises.standard import Exponential\n"
+        "\n"
+        "    return SelectionMechanism(\n"
+        "        sample=lambda scores, choice: race.top_k(\n"
+        "            scores, choice.tau, Exponential(),",
     ),
     Fault(
         "float-scores",

@@ -184,8 +184,8 @@ FAULTS = (
         "no-lower-bound",
         "scores below the lower bound are members",
         "spaces/domains.py",
-        "not (self.bounds[0] <= _plain(lowest) and _plain(highest) <= self.bounds[1])",
-        "not _plain(highest) <= self.bounds[1]",
+        "self.bounds[0] <= _plain(lowest) <= _plain(highest) <= self.bounds[1]",
+        "_plain(highest) <= self.bounds[1]",
     ),
     Fault(
         "masked-scores",
