@@ -95,6 +95,7 @@ def test_the_estimate_rests_on_fresh_samples_alone() -> None:
     assert calls == 4 * 1000
 
 
+@pytest.mark.slow
 def test_an_outcome_that_vanishes_is_found() -> None:
     """The mechanism never chooses a score that lies more than 2 below the best."""
 

@@ -64,13 +64,13 @@ def test_a_float_that_can_occur_on_one_side_only_shows() -> None:
     assert rounded.lower < 1.2
 
 
-@pytest.mark.slow
 def test_a_generator_with_few_states_shows() -> None:
     source = random.Random(4)
     found = estimate(lambda x: math.log(source.randrange(1, 5000)) + x, 0.0, 1e-9, samples=20_000)
     assert found.lower > 4
 
 
+@pytest.mark.slow
 def test_reading_bits_accuses_nobody() -> None:
     """A hundred runs at 99 % family-wise confidence; the float that is added says nothing of the input."""
     law = [[0.5, 0.3, 0.2], [0.3, 0.3, 0.4]]

@@ -29,6 +29,8 @@ from opendp_topk.proof import latex, library
 from .browser import require_browser, run
 from .pages import Element, broken_links, read
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "measurements/permute_and_flip"
 SIGNER = "<b>R. E. Viewer</b> & 'Co'"

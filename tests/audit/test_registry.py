@@ -57,11 +57,11 @@ def test_the_graph_leads_from_statements_to_documents() -> None:
     assert "spaces/range_distance#conversion" in found["measurements/selection"]
 
 
-@pytest.mark.slow
 def test_no_signoff_is_shipped() -> None:
     assert [path for path in ROOT.rglob("*signoff*.toml") if ".venv" not in path.parts] == []
 
 
+@pytest.mark.slow
 def test_a_signoff_holds_until_anything_below_it_changes(copy: Path, tmp_path: Path) -> None:
     file = tmp_path / "signoffs.toml"
     accept(NAME, claim_digest(NAME), by="R. E. Viewer", file=file, on=date(2026, 1, 2))
@@ -83,6 +83,7 @@ def spoil(path: Path, old: str, new: str) -> None:
     proof.forget()
 
 
+@pytest.mark.quick(file="samplers/race.py")
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
@@ -97,6 +98,7 @@ def test_a_signoff_covers_what_regions_reach(copy: Path, file: str, old: str, ne
     assert claim_digest(NAME) != before
 
 
+@pytest.mark.slow
 def test_comments_in_a_document_leave_a_signoff_valid(copy: Path) -> None:
     before = claim_digest(NAME)
     tex = copy / "proofs" / f"{NAME}.tex"

@@ -94,7 +94,6 @@ def test_a_map_for_monotone_neighbours_is_refuted_for_others(measure: tk.Measure
     assert tk.audit.verify(monotone).holds
 
 
-@pytest.mark.slow
 def test_the_exponential_mechanism_s_rho_is_refuted_for_permute_and_flip() -> None:
     flip = tk.make_permute_and_flip(tk.VectorDomain(FLOATS, size=2), tk.RangeDistance(), ZCDP, scale=1.0)
     report = refuted(claiming(flip, lambda d_in: Fraction(d_in) ** 2 / 8))
@@ -109,6 +108,7 @@ def test_a_slightly_wrong_map_is_refuted_and_an_attained_one_is_not() -> None:
     refuted(claiming(attained, lambda d_in: math.nextafter(2.0 * d_in, 0)))
 
 
+@pytest.mark.slow
 def test_unknown_sizes_are_tried_from_k_plus_one_to_five() -> None:
     report = tk.audit.verify(one_shot(None, RANGE))
     assert report.holds
@@ -117,6 +117,7 @@ def test_unknown_sizes_are_tried_from_k_plus_one_to_five() -> None:
     assert "over 300 pairs" in repr(report) or report.pairs < 300
 
 
+@pytest.mark.slow
 def test_a_measurement_of_the_user_s_own() -> None:
     assert tk.audit.verify(geometric_choice()).tightness == pytest.approx(math.log(2))
     refuted(geometric_choice(privacy_map=lambda d_in: Fraction(69, 100) * d_in))

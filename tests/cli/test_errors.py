@@ -85,6 +85,7 @@ def test_an_unexpected_failure_shows_its_type_alone(
     assert SECRET not in command(*library.release(*EXACT)).err
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_traceback(library: Library) -> None:
     script = '"$0" -m opendp_topk.cli "$@" | true'
     done = subprocess.run(

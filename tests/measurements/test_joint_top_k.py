@@ -89,6 +89,7 @@ def test_the_range_of_2_r_is_attained_by_monotone_neighbours(r: Fraction, releas
         assert within(found, claimed)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(release="set")
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_pure_loss_of_2_r_is_approached_by_monotone_neighbours(release: str) -> None:

@@ -119,8 +119,13 @@ def unordered(u: mpq, precision: int) -> Interval:
     return upper + 1, lower
 
 
-REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"quantile": normal, "survival": normal_tail}, tk.ParameterError, 'condition="lipschitz"'),
+REFUSED: list[Any] = [
+    pytest.param(
+        {"quantile": normal, "survival": normal_tail},
+        tk.ParameterError,
+        'condition="lipschitz"',
+        marks=pytest.mark.slow,
+    ),
     ({"quantile": normal, "survival": normal_tail, "condition": "lipschitz"}, tk.ParameterError, '"lipschitz"'),
     ({"quantile": lomax, "survival": lomax_tail}, tk.ParameterError, 'must meet condition="class_a"'),
     (dict(zip(("quantile", "survival"), faster(1 + mpq(1, 2**30)), strict=True)), tk.ParameterError, '"lipschitz"'),
