@@ -15,10 +15,10 @@ from ..spaces.domains import VectorDomain
 from ..spaces.metrics import Metric
 from .neighbours import LIKELIEST, Vector, admitted, neighbours
 
-_ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4
-_FARTHEST = 40
-_GOLDEN = Fraction(1618, 1000)
-_FINEST = 2**64
+_ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4  # as many as the functions below tell apart
+_FARTHEST = 40  # in units: as far as scores of neighbours lie apart, and e^-40 is never seen in samples
+_GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill the unit interval evenly
+_FINEST = 2**64  # so fine that no two of the places meant to differ are equal
 
 
 def arranged(

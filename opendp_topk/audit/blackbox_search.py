@@ -25,9 +25,9 @@ from .draws import Draws
 from .events import choose
 from .neighbours import within
 
-_SIZES = (2, 3, 4, 5)
-_LEAST_DRAWS = 20
-_STANDARD_ERRORS = 1.5
+_SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
+_LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
+_STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 Reading = Callable[[Hashable], Hashable]
+# Finer cells than 64 tell no more of the laws at hand; with fewer than 8 samples a cell shows chance alone.
 _MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
 
 

@@ -13,10 +13,12 @@ from ..spaces.domains import VectorDomain
 from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
 
 Vector = tuple[Any, ...]
+# Enough for 2 d + 1 square roots at d = 5, the largest size that is tried on its own.
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
-_FINEST = 2**64
-_SPREAD = 40
-_SCATTERED = 2000
+_FINEST = 2**64  # square roots are cut there: finer than any float64 in the unit interval
+_SPREAD = 40  # in scales: what lies further below the best has a chance of e^-40
+_SCATTERED = 2000  # they end, so that a large budget does, and come after the structured ones
+# From a tie, one score moves against all others, and all others against it: any choice by scores shows these.
 LIKELIEST = 2
 """How many pairs, the first ones, are tried whatever the budget."""
 

@@ -15,7 +15,7 @@ from .neighbours import LIKELIEST, neighbours, within
 from .report import Report
 from .worst_pair import LargestLoss, comparison
 
-_SIZES = (2, 3, 4, 5)
+_SIZES = (2, 3, 4, 5)  # worst pairs of all mechanisms here need few scores, and laws grow like d!
 
 
 def verify(

@@ -19,7 +19,7 @@ from ..spaces.domains import Domain
 from ..spaces.measures import Measure, PrivacyProfile, apart, bounds_range, together, without_delta
 from ..spaces.metrics import Metric
 
-_OUTCOMES = 1_000_000
+_OUTCOMES = 1_000_000  # as many as are made in seconds; beyond them nobody reads a law
 
 
 # proof-region: rules

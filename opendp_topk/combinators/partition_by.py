@@ -21,7 +21,7 @@ from ..transformations.count_by_item import integers_or_strings
 from ._rules import add, decode_all, product_law, require_rule, require_space_of
 from .queryable import sealed
 
-_STEPS = 200_000
+_STEPS = 200_000  # additions of rationals, a matter of a second; beyond them a sum that is never smaller is used
 
 
 @proven("combinators/partition_by")

@@ -18,6 +18,7 @@ from .transformation import Transformation
 
 Built = TypeVar("Built", Transformation, Measurement)
 
+# Where a parameter first passes is anybody's guess: each step up to 2^16, then strides that double to both ends.
 # proof-region: probes
 _STEPS = range(17)
 _STRIDES = tuple(2**power for power in range(5, 10))

@@ -23,7 +23,7 @@ from .rendering import as_outcome, describe
 from .spaces import enter, mapped
 
 CHAINING = "core/chaining"
-_DIGITS = 50
+_DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose
 
 
 def _identity(value: Any) -> Any:

@@ -19,7 +19,7 @@ from ..spaces.domains import VectorDomain
 
 Array = NDArray[Any]
 
-_LARGE = 2**62
+_LARGE = 2**62  # two integers below it have a sum that 64 bits hold
 _INT64 = range(-(2**63), 2**63)
 
 

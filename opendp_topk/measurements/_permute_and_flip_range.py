@@ -10,7 +10,7 @@ from fractions import Fraction
 import gmpy2
 from gmpy2 import mpfr, mpq
 
-_PRECISION = 128
+_PRECISION = 128  # bits: what the proof allows for rounding is 2^-120 of the result
 
 
 # proof-region: permute_and_flip_range

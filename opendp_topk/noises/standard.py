@@ -16,7 +16,7 @@ from ..numerics.arithmetic import Interval, Intervals
 from ..numerics.floatlog import FloatBounds, Floats, log_bounds, minus_log1m_bounds
 from .noise import Noise
 
-_SMALL = 2.0**-7
+_SMALL = 2.0**-7  # below it ln(1 - v) by way of u = 1 - v would lose seven bits and more
 
 
 # proof-region: standard

@@ -26,7 +26,10 @@ FILES = {
 }
 GENERATED = {"opendp_topk/__init__.py", "proofs/README.md", "docs/tightness.md", "proofs/relied.json"}
 TESTS = [
-    *(f"tests/repo/test_{name}.py" for name in ("exports", "language", "layers", "pages", "proofs")),
+    *(
+        f"tests/repo/test_{name}.py"
+        for name in ("exports", "language", "layers", "pages", "proofs", "tiers", "bounds", "reach")
+    ),
     f"tests/measurements/test_{STEM}.py",
     "tests/audit/test_shipped.py",
     "tests/cli/test_discovered.py",

@@ -17,6 +17,7 @@ from ..neighbours import within
 from ..report import Report
 from ..verify import verify_with
 
+# Doublings around what was asked: a map that bends shows within two of them.
 STRETCHES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 """By what the distance per scale is multiplied for the points of a plot."""
 

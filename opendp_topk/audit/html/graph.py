@@ -8,6 +8,7 @@ from .layout import columns
 from .markup import Markup, el
 from .state import Document
 
+# In pixels: the heights of a row and of a title, the width of a letter, the gaps between boxes, and an edge.
 _ROW, _HEAD, _CHARACTER, _ACROSS, _DOWN, _EDGE = 17, 24, 7.4, 90, 14, 12
 
 

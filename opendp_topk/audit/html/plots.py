@@ -9,6 +9,7 @@ from ..report import REFUTED
 from .findings import Finding, Point
 from .markup import Markup, el
 
+# In pixels: small enough for several plots side by side, with room for numbers on the left and below.
 _WIDTH, _HEIGHT = 250, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 22, 36
 
