@@ -48,8 +48,16 @@ class Mutation:
 
     def unfit(self, tests: Sequence[str]) -> list[str]:
         """Those of ``tests`` that do not pass, or are not there, where nothing is wrong but the pins."""
-        passed = outcome_of(self._control, tests).passed if tests else {}
+        files: dict[str, list[str]] = {}
+        for test in tests:
+            files.setdefault(test.partition("::")[0], []).append(test)
+        passed = {test for together in files.values() for test in self._passing(together)}
         return [one for one in tests if one not in passed]
+
+    def _passing(self, tests: Sequence[str]) -> set[str]:
+        """Those of ``tests`` that pass on the control; pytest runs none where it does not find one, so each alone."""
+        passed = set(outcome_of(self._control, tests).passed)
+        return passed if passed or len(tests) == 1 else {test for one in tests for test in self._passing([one])}
 
     def outcome(self, fault: Fault, killer: str | None = None, *, search: bool = True, reach: int = 1000) -> Outcome:
         """Whether ``killer`` notices the fault; or else, if ``search``, the first of the nearest tests that does.
