@@ -120,7 +120,7 @@ FAULTS = (
     Fault(
         "chain-forgets",
         "the map of a chain ignores the stability of its first link",
-        "core/chaining.py",
+        "core/transformation.py",
         "privacy_map=lambda d_in: second.map(first.map(d_in)),",
         "privacy_map=lambda d_in: second.map(d_in),",
     ),
