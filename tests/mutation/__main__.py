@@ -54,6 +54,8 @@ def _unknown(names: Sequence[str]) -> list[str]:
 
 
 def _say(outcome: Outcome) -> None:
+    if outcome.killer:
+        killers.keep(outcome.fault.name, outcome.killer)
     print(f"{outcome.seconds:6.1f} s  {outcome.fault.name:<28} {outcome.killer or 'SURVIVES'}", flush=True)
 
 
