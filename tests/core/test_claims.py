@@ -128,3 +128,13 @@ def test_parameters_are_read_only() -> None:
         link.parameters._values = {}  # type: ignore[attr-defined]
     for name in ("pop", "update", "clear", "setdefault"):
         assert not hasattr(link.parameters, name)
+
+
+def test_a_claim_belongs_to_one_value() -> None:
+    assert TOP.proof.name is not None
+    assert dataclasses.replace(TOP, interactive=True).proof.name is None
+
+
+def test_a_chain_names_the_proofs_of_both_links() -> None:
+    chain = COUNT >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=4.0)
+    assert {part.name for part in chain.proof.parts} == {COUNT.proof.name, TOP.proof.name}

@@ -262,3 +262,9 @@ def test_arguments_are_kept_as_they_were() -> None:
     items.append("cedar")
     assert pickle.loads(pickle.dumps(talk)).map(1) == 0.75
     assert pickle.loads(pickle.dumps(counted)).output_domain.size == 2
+
+
+def test_no_digit_of_a_parameter_is_lost() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
+    built = tk.make_permute_and_flip(*space, tk.MaxDivergence(), scale=1 / 3)
+    assert pickle.loads(pickle.dumps(built)).parameters["scale"] == 1 / 3

@@ -203,3 +203,20 @@ def test_a_fork_that_python_did_not_make_is_refused(ledger: tk.Ledger, monkeypat
     process = os.getpid()
     monkeypatch.setattr(store.os, "getpid", lambda: process + 1)
     raises_exactly(tk.LedgerError, lambda: ledger.release(costing(1.0), [1], d_in=1), "copy of another")
+
+
+BEGIN = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+
+
+def test_no_other_process_can_write_while_a_total_is_read(path: Path, ledger: tk.Ledger) -> None:
+    """The row is made of the last total; who could write meanwhile would be left out of it."""
+    said = []
+
+    def row(_: str | None) -> tuple[str, ...]:
+        done = subprocess.run([sys.executable, "-c", BEGIN, str(path)], capture_output=True, text=True, check=False)
+        said.append(done.stderr)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger._store.debit(row)
+    assert ["database is locked" in one for one in said] == [True]

@@ -196,11 +196,4 @@ FAULTS = (
         "sign = 1 if n // _ORDERS % _DIRECTIONS else -1",
         "sign = 1",
     ),
-    Fault(
-        "best-pairs-kept",
-        "a search drops the pairs that show the largest loss",
-        "audit/blackbox_search.py",
-        "reverse=True)",
-        "reverse=False)",
-    ),
 )
