@@ -65,6 +65,7 @@ def test_k_r_is_refuted_as_a_range_of_gumbel_noise() -> None:
     assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_k_r_squared_half_is_refuted_as_rho_of_exponential_noise() -> None:
     """r = 1e-3. The pair of the theorem has 1.0705 at alpha = 300; the supremum over all orders is a little more."""
     r = 1e-3

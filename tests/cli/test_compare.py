@@ -182,6 +182,7 @@ def test_a_bad_proxy_is_one_line(command: Command, proxy: Path, tmp_path: Path) 
     command(*asked, "--candidates", 10**8, "--proxy", proxy).complains(2, "leave it out")
 
 
+@pytest.mark.slow
 @pytest.mark.quick(environment="{}")
 @pytest.mark.parametrize(
     "environment", [{}, {"COLUMNS": "200"}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "40"}], ids=str

@@ -80,6 +80,7 @@ def test_the_law_is_the_product_of_the_members_laws() -> None:
             assert abs(mass - first[a] * second[b]) < mpmath.mpf("1e-28")
 
 
+@pytest.mark.slow
 def test_releases_follow_the_joint_law_also_when_they_are_asked_for_one_by_one() -> None:
     best, worst = (
         COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=scale, optimize=optimize)

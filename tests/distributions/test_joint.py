@@ -174,6 +174,7 @@ def test_success_at_extreme_scores(scores: list[Any], scale: Fraction) -> None:
             assert high - low < 1e-10
 
 
+@pytest.mark.slow
 def test_chunks_and_stages_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = [float(x) for x in np.random.default_rng(2).normal(0, 30, 40)]
     before = [succeed(scores, Fraction(5), 4, ordered, 3, 6) for ordered in (True, False)]

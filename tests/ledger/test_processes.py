@@ -33,6 +33,7 @@ def run(name: str, *arguments: object, module: str = "workers") -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_eight_processes_spend_the_budget_and_no_more(tmp_path: Path) -> None:
     path = tmp_path / "budget.sqlite"
     (found,) = run("attempts", path, 8, 500)

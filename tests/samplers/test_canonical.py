@@ -78,6 +78,7 @@ def test_smallest_scores_first() -> None:
     assert_follows(found, oracle.gumbel_law([0, -3, -1, -2], 2, Fraction(1), HALF, "margin"), detects=0.28)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_partition")
 def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """d = 3, k = 2, all scores equal: one of the three sets would be drawn twice as often as another."""
