@@ -14,8 +14,10 @@ from .covers import Cover
 from .curve import PrivacyCurve
 from .dots import dots
 
-_VALUES = 4096  # of all curves together, some tens of microseconds each
-_NODES, _MOST = 2.0**15, 2.0**18  # of the last convolution: as a rule, and where losses would be resolved too coarsely
+# Values of all curves together, some tens of microseconds each, and nodes of the last convolution: as a rule, and at most,
+# where losses would be resolved too coarsely.
+_VALUES, _MOST_VALUES = 4096, 16384
+_NODES, _MOST = 2.0**15, 2.0**18
 _COARSE = 16  # nodes of the first look at a curve, which tells its variance
 _RESOLVED = 0.05  # of the standard deviation of a loss
 _TAILS = 24  # standard deviations from one end to the other: beyond is less than 2^-100 of a normal law
@@ -33,7 +35,7 @@ def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[in
     width = min(ends, _TAILS * math.sqrt(variance) + 2 * max(reaches))
     resolved = _RESOLVED * math.sqrt(variance / sum(counts))
     step = max(sum(reaches) / _VALUES, width / _NODES)
-    step = max(min(step, max(resolved, width / _MOST)), _NEAREST)
+    step = max(min(step, max(resolved, width / _MOST)), sum(reaches) / _MOST_VALUES, _NEAREST)
     first = max(zip(counts, reaches, strict=True), key=lambda pair: pair[0] * pair[1])[1]
     h = Fraction(round_up(Fraction(first) / math.ceil(first / step))) if first > 0 else Fraction(1)
     h = max(h, Fraction(_NEAREST))
