@@ -50,9 +50,23 @@ FAULTS = (
     Fault(
         "last-place-undecided",
         "the last place of a ranking is decided by lower bounds",
+        "samplers/runs.py",
+        "open_end = (parts.starts < k) &",
+        "open_end = (parts.starts < k - 1) &",
+    ),
+    Fault(
+        "next-racer-only",
+        "a run is cut where the next racer alone is certainly beaten",
+        "samplers/runs.py",
+        "cuts = (lower[:-1] > rest[1:])",
+        "cuts = (lower[:-1] > upper[1:])",
+    ),
+    Fault(
+        "permuted-backwards",
+        "the racers of a run are put where the better ones came from",
         "samplers/settle.py",
-        "matters = (starts < k) &",
-        "matters = (starts < k - 1) &",
+        "order[places] = order[places[better]]",
+        "order[places[better]] = order[places]",
     ),
     Fault(
         "narrow-enclosure",
