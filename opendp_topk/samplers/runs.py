@@ -40,7 +40,7 @@ class Runs:
         """All places, those of the first run first."""
         lengths = self.lengths
         before = np.cumsum(lengths) - lengths
-        return np.arange(lengths.sum()) + np.repeat(self.starts - before, lengths)  # [places]
+        return np.asarray(np.arange(lengths.sum()) + np.repeat(self.starts - before, lengths))  # [places]
 
 
 def whole(n: int) -> Runs:
@@ -64,10 +64,17 @@ def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
     return Runs(starts, starts + np.diff(first, append=len(number))), number[first]  # [parts]
 
 
+def decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:
+    """Whether bounds of all racers, ``lower`` descending, leave nothing open of the k best, and of their order."""
+    first = 0 if ordered else k - 1
+    rest = np.maximum.accumulate(upper[:first:-1])[::-1]  # [rest-of-all]
+    return bool((lower[first:k][: len(rest)] > rest[: k - first]).all())  # [decided]
+
+
 def matter(parts: Runs, k: int, ordered: bool) -> NDArray[np.bool_]:
     """Which parts leave the k best open, or where ``ordered`` their order."""
-    open_end = (parts.starts < k) & (parts.lengths > 1)  # [ranking]
-    return open_end if ordered else open_end & (parts.ends > k)  # [set]
+    open_end: NDArray[np.bool_] = (parts.starts < k) & (parts.lengths > 1)  # [ranking]
+    return open_end if ordered else np.logical_and(open_end, parts.ends > k)  # [set]
 
 
 # end-proof-region: runs

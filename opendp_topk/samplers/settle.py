@@ -17,7 +17,7 @@ from ..numerics.floatlog import Floats
 from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, quantile_bounds
-from .runs import Runs, divided, matter, whole
+from .runs import Runs, decided, divided, matter, whole
 
 _WORD = 64  # digits come in words of the machine
 MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source that repeats itself leaves two undecided
@@ -27,8 +27,8 @@ MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source tha
 class Racers:
     """Candidates still in the race: their indices, and the first digits of their uniforms.
 
-    ``words`` holds the next 64 digits of those for which they were drawn, ``exact`` those that were compared at
-    growing precision; members are places in ``index``.
+    ``words`` holds the next 64 digits of those for whom they were drawn, if of any, and ``exact`` those that were
+    compared at growing precision; members are places in ``index``.
     """
 
     index: Indices
@@ -37,13 +37,9 @@ class Racers:
     noise: Noise
     reference: Any
     entropy: Entropy
-    words: NDArray[np.uint64] = field(init=False)
-    has_word: NDArray[np.bool_] = field(init=False)
+    words: NDArray[np.uint64] | None = field(init=False, default=None)
+    has_word: NDArray[np.bool_] | None = field(init=False, default=None)
     exact: dict[int, Racer] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.words = np.zeros(len(self.index), dtype=np.uint64)
-        self.has_word = np.zeros(len(self.index), dtype=np.bool_)
 
 
 # proof-region: settle
@@ -62,6 +58,8 @@ def finalists(racers: Racers, lower: Floats, upper: Floats, k: int) -> list[Race
 
 def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
     order = np.argsort(-lower)  # [descending]
+    if decided(lower[order], upper[order], k, ordered):
+        return order[:k]  # [at-once]
     runs, _ = _undecided(whole(len(order)), lower[order], upper[order], k, ordered)
     _draw_words(racers, order[runs.places])
     references = np.full(len(runs), racers.reference, dtype=racers.scores.values.dtype)
@@ -88,13 +86,15 @@ def _undecided(runs: Runs, lower: Floats, upper: Floats, k: int, ordered: bool) 
 
 
 def _draw_words(racers: Racers, members: Indices) -> None:
-    if len(members):
-        racers.words[members] = racers.entropy.words(racers.index[members])  # [more-digits]
-        racers.has_word[members] = True
+    racers.words = np.zeros(len(racers.index), dtype=np.uint64)
+    racers.has_word = np.zeros(len(racers.index), dtype=np.bool_)
+    racers.words[members] = racers.entropy.words(racers.index[members])  # [more-digits]
+    racers.has_word[members] = True
 
 
 def _closer_bounds(racers: Racers, members: Indices, references: NDArray[Any]) -> tuple[Floats, Floats]:
     """Bounds on the noisy advantages of ``members``, each over its reference, from the first 64 digits of each."""
+    assert racers.words is not None
     rest = racers.words[members] >> np.uint64(16)
     digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | rest  # [first-64]
     advantages = racers.scores.advantages(racers.scores.values[racers.index[members]], references)
@@ -132,7 +132,7 @@ class Racer:
         self._noise = racers.noise
         self._digits = int(racers.prefix[member])  # [first-16]
         self._known = DIGITS
-        if racers.has_word[member]:
+        if racers.words is not None and racers.has_word is not None and racers.has_word[member]:
             self._append(int(racers.words[member]))  # [first-80]
         self._enclosures: list[Interval] = []
 

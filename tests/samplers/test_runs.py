@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from opendp_topk.samplers.runs import Runs, divided, matter, whole
+from opendp_topk.samplers.runs import Runs, decided, divided, matter, whole
 
 
 def _parts(lower: list[float], upper: list[float], offset: int) -> list[tuple[int, int]]:
@@ -52,6 +52,21 @@ def test_runs_are_cut_where_everything_is_decided(ordered: bool) -> None:
         k = rng.randrange(1, 12)
         kept = [(a, b) for a, b in expected if b - a > 1 and a < k and (ordered or b > k)]
         assert _pairs(parts[matter(parts, k, ordered)]) == kept
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_race_is_over_where_the_best_are_certain(ordered: bool) -> None:
+    rng = random.Random(9)
+    seen = set()
+    for _ in range(3000):
+        n = rng.randrange(1, 8)
+        lower, upper = _bounds(rng, n)
+        k = rng.randrange(1, n + 1)
+        cuts = {b for _, b in _parts(lower, upper, 0)}
+        expected = cuts >= set(range(1, k + 1)) if ordered else k in cuts
+        assert decided(np.array(lower), np.array(upper), k, ordered) == expected
+        seen.add(expected)
+    assert seen == {True, False}
 
 
 def test_bounds_that_touch_decide_nothing() -> None:
