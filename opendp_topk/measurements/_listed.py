@@ -14,5 +14,5 @@ def constructors() -> dict[str, Callable[..., Measurement]]:
     room = importlib.import_module(__package__)
     stems = [module.name for module in pkgutil.iter_modules(room.__path__) if not module.name.startswith("_")]
     found = {f"make_{stem}": importlib.import_module(f".{stem}", __package__) for stem in sorted(stems)}
-    named = {name: getattr(module, name, None) for name, module in found.items()}
+    named = {name: getattr(module, name) for name, module in found.items() if hasattr(module, name)}
     return {name: make for name, make in named.items() if hasattr(make, "proof_name")}
