@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..errors import ParameterError, SpaceError
+from ..measurements._listed import constructors
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
@@ -49,18 +50,6 @@ class Example:
     constructor: str
     arguments: Mapping[str, Any]
     measurement: Measurement
-
-
-def constructors() -> dict[str, Callable[..., Measurement]]:
-    """The exported constructors of measurements on score vectors, with a proof."""
-    import opendp_topk
-
-    found = {name: getattr(opendp_topk, name) for name in opendp_topk.__all__ if name.startswith("make_")}
-    return {
-        name: make
-        for name, make in found.items()
-        if ".measurements." in inspect.unwrap(make).__module__ and "_user_" not in name
-    }
 
 
 def examples() -> Iterator[Example]:

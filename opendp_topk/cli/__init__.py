@@ -21,14 +21,14 @@ def main() -> None:
     """
     try:
         from .app import run
+
+        run()
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    else:
-        run()
     print(f"opendp-topk: {need(missing)}", file=sys.stderr)
     raise SystemExit(1)
 

@@ -1,33 +1,68 @@
-"""The commands, put together."""
+"""The commands, put together; each is loaded when it is asked for."""
 
 from __future__ import annotations
 
+import importlib
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from .audit import audit
-from .demo import demo
-from .exit_codes import guarded
-from .ledger import ledger
-from .plan import plan
-from .proofs import proofs
-from .record import version
-from .release import release
+# Each with the line that the list of commands shows, the first of the command's own help.
+COMMANDS = {
+    "plan": "Say what a release would cost, without private data.",
+    "release": "Release the k items that most users have.",
+    "ledger": "Show what is left of a privacy budget, or make a ledger with one.",
+    "proofs": "List the proofs, show one, or build its PDF.",
+    "demo": "Make a real release, offline, step by step.",
+    "audit": "What every constructor claims, where it is proved, what the proof rests on, and who has signed it.",
+}
 
+
+class Commands(TyperGroup):
+    """The commands by their names. Their list, and the help that shows it, loads none of them."""
+
+    def list_commands(self, _: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _: Any, name: str) -> Any:
+        for wanted in (name,) if name in COMMANDS else COMMANDS:  # for a wrong name the right ones are suggested
+            if wanted not in self.commands:
+                self.commands[wanted] = loaded(wanted)
+        return self.commands.get(name)
+
+    def format_commands(self, _: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def loaded(name: str) -> Any:
+    """The command of this name."""
+    from .exit_codes import guarded
+
+    found = getattr(importlib.import_module(f".{name}", __package__), name)
+    if not isinstance(found, typer.Typer):
+        single = typer.Typer(**_SETTINGS)
+        single.command(name)(guarded(found))
+        found = single
+    return typer.main.get_command(found)
+
+
+_SETTINGS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 app = typer.Typer(
     name="opendp-topk",
-    add_completion=False,
+    cls=Commands,
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from .record import version
+
         typer.echo(f"opendp-topk {version()}")
         raise typer.Exit
 
@@ -43,13 +78,6 @@ def main(
     Ask with `plan` what a release would cost and how accurate it would be, make it with `release`, and read
     with `proofs` why the claim holds. `demo` does all of it on data that every Python carries.
     """
-
-
-for command in (plan, release, ledger, proofs, demo):
-    app.command()(guarded(command))
-
-
-app.add_typer(audit, name="audit")
 
 
 def run() -> None:

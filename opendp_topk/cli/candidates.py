@@ -9,8 +9,6 @@ from typing import Any
 
 from ..core.candidates import public_items
 from ..errors import CandidatesError, TableError
-from ..tables.files import read_table
-from ..tables.frames import guarded
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
 
@@ -88,6 +86,9 @@ def _json(file: Path, text: str) -> list[Any]:
 
 
 def _column(file: Path) -> list[Any]:
+    from ..tables.files import read_table
+    from ..tables.frames import guarded
+
     frame = read_table(file)
     table = guarded(frame.collect)
     if table.width != 1:

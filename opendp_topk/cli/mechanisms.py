@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..audit.shipped import constructors
 from ..core.measurement import Measurement
 from ..core.partials import Partial, partial
 from ..errors import NotDeclaredError, ParameterError, SpaceError
+from ..measurements._listed import constructors
 from ..measurements.canonical_top_k import then_canonical_top_k
 from ..measurements.exponential_mechanism import then_exponential_mechanism
 from ..measurements.joint_top_k import then_joint_top_k

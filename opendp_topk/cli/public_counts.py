@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError, TableError
-from ..tables.files import read_table
-from ..tables.frames import guarded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +26,9 @@ def read_proxy(path: str | Path, n_candidates: int) -> Counts:
             something else than integers >= 0.
         ParameterError: There are too many candidates to count them one by one.
     """
+    from ..tables.files import read_table
+    from ..tables.frames import guarded
+
     if n_candidates > _MOST_CANDIDATES:
         raise ParameterError(f"--proxy works for at most {_MOST_CANDIDATES} candidates: leave it out")
     named = f"the proxy {str(path)!r}"

@@ -57,13 +57,14 @@ def scale(value: Any, name: str = "scale") -> Number:
 
 def distance(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
-    if not is_real(value):
+    common = type(value) is float or type(value) is int
+    if not common and not is_real(value):
         raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
     if value != value:  # [not-a-number]
         raise DistanceError(f"{name} must be a number >= 0, not NaN")
     if value < 0:  # [not-negative]
         raise DistanceError(f"{name} must be >= 0")
-    return plain(value)
+    return value if common else plain(value)
 
 
 def probability(value: Any, name: str) -> Number:

@@ -5,6 +5,7 @@ Proof: proofs/measurements/selection.tex
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -51,6 +52,9 @@ class SelectionMechanism:
     success: Success | None = None
 
 
+_ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
+
+
 # proof-region: selection
 SELECTABLE = (*SCALAR, PrivacyProfile)
 
@@ -86,7 +90,10 @@ def selection(
         return mechanism.sample(scores, choice)  # [sample]
 
     def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
+        return loss(input_metric.range_distance(attainable(input_domain, d_in)))  # [range-distance]
+
+    @functools.lru_cache(maxsize=_ASKED)
+    def loss(range_distance: Number) -> Any:
         if range_distance == 0 or choice.everybody:
             return 0.0  # [free]
         if tau == 0 or range_distance == float("inf"):

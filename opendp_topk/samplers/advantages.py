@@ -39,13 +39,16 @@ class Scores:
     def advantages(self, values: NDArray[Any], reference: Any) -> Floats:
         """The advantages of ``values`` (a part of the scores), each within 2^-50 of itself + 2^-1070.
 
-        Above the largest float64 they are infinite.
+        ``reference`` is one score for all, or an array of scores, one for each. Above the largest float64 they are
+        infinite.
         """
         if self._scale_is_normal and self.values.dtype != object:
             differences = _differences(values, reference)
             if np.isfinite(differences).all():  # [no-overflow]
                 return self.sign * differences / float(self.scale)  # [divide]
-        return np.array([_nearest(self.sign * self._ratio(value, reference)) for value in values])  # [ratio]
+        references = np.broadcast_to(np.asarray(reference, dtype=values.dtype), values.shape)  # [each]
+        pairs = zip(values, references, strict=True)
+        return np.array([_nearest(self.sign * self._ratio(value, origin)) for value, origin in pairs])  # [ratio]
 
     def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
         """Which of ``values`` have an advantage above ``bound``; some at or below it may be among them."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
+from . import short
 from .advantages import Scores
 from .entropy import SYSTEM, Entropy, Indices
 from .quantile_tables import table
@@ -66,6 +67,10 @@ def contenders(
 ) -> tuple[Racers, Floats, Floats]:
     """Candidates of whom the k best are the k best of all, with bounds on their noisy advantages."""
     scores, d = Scores(np.ascontiguousarray(values), scale, sign), len(values)
+    if d <= short.MOST:
+        found = short.everybody(scores, noise, entropy)  # [short]
+        if found is not None:
+            return found
     blocks = d // BLOCK
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
     best = rows.max(axis=1) if sign > 0 else rows.min(axis=1)

@@ -17,6 +17,7 @@ from ..numerics.floatlog import Floats
 from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, quantile_bounds
+from .runs import Runs, decided, divided, matter, whole
 
 _WORD = 64  # digits come in words of the machine
 MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source that repeats itself leaves two undecided
@@ -26,8 +27,8 @@ MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source tha
 class Racers:
     """Candidates still in the race: their indices, and the first digits of their uniforms.
 
-    ``words`` holds the next 64 digits of those for which they were drawn, ``exact`` those that were compared at
-    growing precision; members are places in ``index``.
+    ``words`` holds the next 64 digits of those for whom they were drawn, if of any, and ``exact`` those that were
+    compared at growing precision; members are places in ``index``.
     """
 
     index: Indices
@@ -36,13 +37,9 @@ class Racers:
     noise: Noise
     reference: Any
     entropy: Entropy
-    words: NDArray[np.uint64] = field(init=False)
-    has_word: NDArray[np.bool_] = field(init=False)
+    words: NDArray[np.uint64] | None = field(init=False, default=None)
+    has_word: NDArray[np.bool_] | None = field(init=False, default=None)
     exact: dict[int, Racer] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.words = np.zeros(len(self.index), dtype=np.uint64)
-        self.has_word = np.zeros(len(self.index), dtype=np.bool_)
 
 
 # proof-region: settle
@@ -60,49 +57,53 @@ def finalists(racers: Racers, lower: Floats, upper: Floats, k: int) -> list[Race
 
 
 def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
-    order = _descending(lower)
-    clusters = _clusters(lower[order], upper[order], 0, k, ordered)
-    if clusters:
-        where = np.concatenate([order[start:end] for start, end in clusters])
-        racers.words[where] = racers.entropy.words(racers.index[where])  # [more-digits]
-        racers.has_word[where] = True
-    open_runs = [(start, end, racers.reference, False) for start, end in clusters]
-    while open_runs:
-        start, end, reference, last = open_runs.pop()
-        members = order[start:end]
-        lower, upper = _closer_bounds(racers, members, reference)
-        better = _descending(lower)
-        order[start:end] = members[better]
-        for first, past in _clusters(lower[better], upper[better], start, k, ordered):
-            if last and past - first == end - start:
-                order[first:past] = _decide(racers, order[first:past])  # [decide]
-            else:
-                middle = racers.scores.values[racers.index[order[(first + past) // 2]]]  # [rebase]
-                open_runs.append((first, past, middle, past - first == end - start))
+    order = np.argsort(-lower)  # [descending]
+    if decided(lower[order], upper[order], k, ordered):
+        return order[:k]  # [at-once]
+    runs, _ = _undecided(whole(len(order)), lower[order], upper[order], k, ordered)
+    _draw_words(racers, order[runs.places])
+    references = np.full(len(runs), racers.reference, dtype=racers.scores.values.dtype)
+    unchanged = np.zeros(len(runs), dtype=np.bool_)
+    while len(runs):
+        places, number = runs.places, runs.numbers
+        lower, upper = _closer_bounds(racers, order[places], references[number])
+        better = np.lexsort((-lower, number))  # [within]
+        order[places] = order[places[better]]
+        parts, parent = _undecided(runs, lower[better], upper[better], k, ordered)
+        same = parts.lengths == runs.lengths[parent]
+        hopeless = same & unchanged[parent]  # [hopeless]
+        _decide_all(racers, order, parts[hopeless])
+        runs, unchanged = parts[~hopeless], same[~hopeless]
+        references = racers.scores.values[racers.index[order[(runs.starts + runs.ends) // 2]]]  # [rebase]
     return order[:k]
 
 
-def _descending(lower: Floats) -> Indices:
-    return np.argsort(-lower, kind="stable")
+def _undecided(runs: Runs, lower: Floats, upper: Floats, k: int, ordered: bool) -> tuple[Runs, Indices]:
+    """The parts of ``runs`` that bounds leave open where it matters, and the number of the run that each is of."""
+    parts, parent = divided(runs, lower, upper)
+    chosen = matter(parts, k, ordered)
+    return parts[chosen], parent[chosen]
 
 
-def _clusters(lower: Floats, upper: Floats, offset: int, k: int, ordered: bool) -> list[tuple[int, int]]:
-    """The undecided runs that matter for the k best, among racers in descending order from rank ``offset`` on."""
-    rest = np.maximum.accumulate(upper[::-1])[::-1]
-    cuts = np.flatnonzero(lower[:-1] > rest[1:]) + 1  # [cut]
-    starts, ends = offset + np.append(0, cuts), offset + np.append(cuts, len(lower))
-    matters = (starts < k) & (ends - starts > 1)  # [ranking]
-    if not ordered:
-        matters &= ends > k  # [set]
-    return list(zip(starts[matters].tolist(), ends[matters].tolist(), strict=True))
+def _draw_words(racers: Racers, members: Indices) -> None:
+    racers.words = np.zeros(len(racers.index), dtype=np.uint64)
+    racers.has_word = np.zeros(len(racers.index), dtype=np.bool_)
+    racers.words[members] = racers.entropy.words(racers.index[members])  # [more-digits]
+    racers.has_word[members] = True
 
 
-def _closer_bounds(racers: Racers, members: Indices, reference: Any) -> tuple[Floats, Floats]:
-    """Bounds on the noisy advantages of ``members`` over ``reference`` from the first 64 digits of each."""
+def _closer_bounds(racers: Racers, members: Indices, references: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Bounds on the noisy advantages of ``members``, each over its reference, from the first 64 digits of each."""
+    assert racers.words is not None
     rest = racers.words[members] >> np.uint64(16)
     digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | rest  # [first-64]
-    advantages = racers.scores.advantages(racers.scores.values[racers.index[members]], reference)
+    advantages = racers.scores.advantages(racers.scores.values[racers.index[members]], references)
     return noisy_bounds(advantages, *quantile_bounds(racers.noise, digits))
+
+
+def _decide_all(racers: Racers, order: Indices, runs: Runs) -> None:
+    for start, end in zip(runs.starts.tolist(), runs.ends.tolist(), strict=True):
+        order[start:end] = _decide(racers, order[start:end])  # [decide]
 
 
 def _decide(racers: Racers, members: Indices) -> Indices:
@@ -131,7 +132,7 @@ class Racer:
         self._noise = racers.noise
         self._digits = int(racers.prefix[member])  # [first-16]
         self._known = DIGITS
-        if racers.has_word[member]:
+        if racers.words is not None and racers.has_word is not None and racers.has_word[member]:
             self._append(int(racers.words[member]))  # [first-80]
         self._enclosures: list[Interval] = []
 

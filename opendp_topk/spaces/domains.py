@@ -76,7 +76,7 @@ class AtomDomain(Domain):
     def validate_array(self, values: Any) -> NDArray[Any]:
         """A one-dimensional array of int64, uint64, Python integers (where neither holds them) or float64."""
         array = _integers(values) if self.T is int else _floats(values)
-        if array.size == 0:
+        if array.size == 0 or (self.T is int and self.bounds is None):  # [no-bounds]
             return array
         lowest, highest = array.min(), array.max()
         if self.T is float and not (np.isfinite(lowest) and np.isfinite(highest)):  # [finite]

@@ -15,7 +15,6 @@ from ..core.transformation import Transformation
 from ..errors import CandidatesError, ParameterError, checks
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
-from ..tables.frames import count_distinct_users
 
 
 @proven("transformations/count_by_item")
@@ -89,6 +88,8 @@ def make_count_by_item(
     checks.flag("monotonic", monotonic)
 
     def function(rows: Any) -> Any:
+        from ..tables.frames import count_distinct_users
+
         return count_distinct_users(rows, items)  # [count]
 
     def stability_map(d_in: int) -> int:

@@ -121,7 +121,7 @@ def test_a_broken_installation_is_not_taken_for_a_missing_extra(
     monkeypatch.delitem(sys.modules, "opendp_topk.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "opendp_topk.cli.demo", None)
     with pytest.raises(ImportError, match="demo"):
-        command("--version")
+        command("demo")
 
 
 def test_a_table_without_polars(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

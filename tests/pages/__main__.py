@@ -7,8 +7,9 @@ import importlib
 from collections.abc import Sequence
 
 import opendp_topk
+from opendp_topk.core import public_names
 
-from .page import COMMAND, PAGES, PUBLIC_NAMES
+from .page import COMMAND, HOMES, PAGES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if old else 0
     for page in chosen:
         print(f"{page.path}: {'written' if page.write() else 'as it was'}", flush=True)
-        if page.path == PUBLIC_NAMES:
+        if page.path == HOMES:
+            importlib.reload(public_names)
             importlib.reload(opendp_topk)  # the pages that follow speak of the names that were written
     return 0
 

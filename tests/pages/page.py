@@ -1,6 +1,7 @@
 """The generated pages: how each is written, and a quick way to see that one no longer fits.
 
-The list of public names, ``__all__``, is written with them: it repeats what the package imports for its users.
+The list of public names, ``__all__``, is written with them, and where each is defined: both repeat what the package
+imports for those who check types.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from . import proof_map
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
 PUBLIC_NAMES = "opendp_topk/__init__.py"
+HOMES = "opendp_topk/core/public_names.py"
 _GENERATED = re.compile(rf"(?<=<!-- {re.escape(COMMAND)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
 _ALL = re.compile(r"(?<=^__all__ = \[\n).*?(?=^\]$)", re.DOTALL | re.MULTILINE)
+
+_TABLE = re.compile(r"(?<=^HOMES = \{\n).*?(?=^\}$)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,20 @@ def with_proof_map(text: str) -> str:
 
 def with_public_names(text: str) -> str:
     """The package's ``__init__`` whose ``__all__`` lists what its imports bring in, without an underscore."""
-    imports = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom) and node.level)
-    names = sorted(alias.asname or alias.name for node in imports for alias in node.names)
-    return _ALL.sub("".join(f'    "{name}",\n' for name in names if not name.startswith("_")), text)
+    return _ALL.sub("".join(f'    "{name}",\n' for name in sorted(_homes(text))), text)
+
+
+def with_homes(text: str) -> str:
+    """The table from which the package loads a public name when it is asked for."""
+    homes = _homes((ROOT / PUBLIC_NAMES).read_text(encoding="utf-8"))
+    return _TABLE.sub("".join(f'    "{name}": "{homes[name]}",\n' for name in sorted(homes)), text)
+
+
+def _homes(text: str) -> dict[str, str]:
+    """For each public name the module from which the package's ``__init__`` imports it, for those who check types."""
+    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom) and node.module]
+    found = {alias.asname or alias.name: f".{node.module}" for node in imports if node.level for alias in node.names}
+    return {name: home for name, home in found.items() if not name.startswith("_")}
 
 
 def tightness(_: str) -> str:
@@ -83,6 +98,7 @@ PAGES = {
     page.path: page
     for page in (
         Page(PUBLIC_NAMES, with_public_names, lambda text: with_public_names(text) == text),
+        Page(HOMES, with_homes, lambda text: with_homes(text) == text),
         Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
         Page("docs/tightness.md", tightness, has_the_rows),
     )

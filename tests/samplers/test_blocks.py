@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from opendp_topk.noises import standard as noises
-from opendp_topk.samplers import race, upper_tail
+from opendp_topk.samplers import race, short, upper_tail
 
 from ..oracles import one_shot
 from ..oracles.chi_square import assert_follows
 from .adversaries import canonical
+from .paths import SCANNED
 from .recorder import Recorder
 from .streams import Streams
 
@@ -90,6 +91,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(race, "BLOCK", 16)
     monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
     monkeypatch.setattr(race, "_FEW", 4)
+    monkeypatch.setattr(short, "MOST", SCANNED)
     yield 16
     upper_tail._cumulative.cache_clear()
 

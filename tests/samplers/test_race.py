@@ -1,6 +1,6 @@
 """The race gives the order of the real sums x / scale + F^{-1}(U), whatever the scores, the scale and the digits.
 
-Tries proofs/samplers/advantages.tex and proofs/samplers/settle.tex.
+Tries proofs/samplers/advantages.tex, proofs/samplers/settle.tex and proofs/samplers/short.tex.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..oracles import noise as oracle
 from ..oracles.race import best
 from . import adversaries
 from .adversaries import Case, canonical
+from .paths import AT_ONCE, SCANNED, up_to
 from .streams import Streams
 
 every_noise = pytest.mark.parametrize("name", oracle.NAMES)
@@ -31,11 +32,14 @@ REPEATS = 100
 
 def _check(name: str, case: Case, k: int, sign: int, ordered: bool, seed: int) -> Streams:
     streams = Streams(seed, case.leading)
-    values = canonical(case.scores)
-    winners = race.top_k(values, case.scale, getattr(noises, name)(), k, sign=sign, ordered=ordered, entropy=streams)
+    values, noise = canonical(case.scores), getattr(noises, name)()
     expected = best(name, case.scores, case.scale, streams.digits, k, sign)
-    assert winners.dtype == np.int64
-    assert winners.tolist() == (expected if ordered else sorted(expected))
+    for most in (AT_ONCE, SCANNED):
+        streams.read.clear()
+        with up_to(most):
+            winners = race.top_k(values, case.scale, noise, k, sign=sign, ordered=ordered, entropy=streams)
+        assert winners.dtype == np.int64
+        assert winners.tolist() == (expected if ordered else sorted(expected))
     return streams
 
 

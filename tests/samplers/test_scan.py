@@ -44,6 +44,10 @@ def test_advantages_are_as_close_as_promised(make: object, sign: int) -> None:
             advantages = scores.advantages(values, values[j])
             noise = np.array([rng.choice((0.0, -3.5, 40.0, rng.gauss(0, 5))) for _ in case.scores])
             lower, upper = noisy_bounds(advantages, noise, noise)
+            others = [rng.randrange(len(values)) for _ in case.scores]
+            each = scores.advantages(values, values[others])
+            singly = [scores.advantages(values[i : i + 1], values[other])[0] for i, other in enumerate(others)]
+            assert each.tolist() == singly
         for i, advantage in enumerate(advantages.tolist()):
             exact = _exact(case, i, j, sign)
             assert scores.exact(i, values[j]) == exact

@@ -36,13 +36,12 @@ FAULTS = (
         "ties-by-score",
         "candidates whose intervals overlap are put in the order of their true scores",
         "samplers/settle.py",
-        "    clusters = _clusters(lower[order], upper[order], 0, k, ordered)\n    if clusters:",
-        "    for start, end in _clusters(lower[order], upper[order], 0, k, ordered):\n"
+        "    _draw_words(racers, order[runs.places])\n",
+        "    for start, end in zip(runs.starts.tolist(), runs.ends.tolist(), strict=True):\n"
         "        members = order[start:end].tolist()\n"
         "        members.sort(key=lambda m: -racers.scores.exact(int(racers.index[m]), racers.reference))\n"
         "        order[start:end] = members\n"
-        "    clusters: list[tuple[int, int]] = []\n"
-        "    if clusters:",
+        "    runs = runs[np.zeros(len(runs), dtype=np.bool_)]\n",
     ),
     Fault(
         "late-ties-by-score",
@@ -57,8 +56,8 @@ FAULTS = (
         "prefix-is-all",
         "the 16 digits of a prefix are used as the whole uniform",
         "samplers/settle.py",
-        "racers.words[where] = racers.entropy.words(racers.index[where])  # [more-digits]",
-        "racers.words[where] = np.uint64(0)  # [more-digits]",
+        "racers.words[members] = racers.entropy.words(racers.index[members])  # [more-digits]",
+        "racers.words[members] = np.uint64(0)  # [more-digits]",
     ),
     Fault(
         "digits-repeat",

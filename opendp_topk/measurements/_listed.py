@@ -1,0 +1,18 @@
+"""Which constructors there are, for those who try or offer all of them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+
+from ..core.measurement import Measurement
+
+
+def constructors() -> dict[str, Callable[..., Measurement]]:
+    """The constructors of measurements on score vectors that have a proof, by their names: one a file."""
+    room = importlib.import_module(__package__)
+    stems = [module.name for module in pkgutil.iter_modules(room.__path__) if not module.name.startswith("_")]
+    found = {f"make_{stem}": importlib.import_module(f".{stem}", __package__) for stem in sorted(stems)}
+    named = {name: getattr(module, name) for name, module in found.items() if hasattr(module, name)}
+    return {name: make for name, make in named.items() if hasattr(make, "proof_name")}

@@ -1,0 +1,59 @@
+"""What the command loads: no more than it needs to answer."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from opendp_topk.cli import app
+
+_SCRIPT = """
+import sys
+sys.argv = ["opendp-topk", *{arguments!r}]
+from opendp_topk.cli import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code
+print("loaded:", *sorted(sys.modules))
+"""
+
+
+def loaded(*arguments: str) -> set[str]:
+    script = _SCRIPT.format(arguments=arguments)
+    output = subprocess.check_output([sys.executable, "-c", script], text=True)
+    return set(output.rpartition("loaded:")[2].split())
+
+
+def rooms(modules: set[str], *names: str) -> list[str]:
+    return [module for module in sorted(modules) if module.startswith(tuple(f"opendp_topk.{name}" for name in names))]
+
+
+def test_the_list_of_commands_needs_no_numpy() -> None:
+    modules = loaded("--help")
+    assert not {"numpy", "gmpy2", "mpmath"} & modules
+    assert not rooms(modules, "audit", "tables", "measurements")
+
+
+@pytest.mark.slow
+def test_a_plan_reads_no_tables_and_audits_nothing() -> None:
+    modules = loaded("plan", "--k", "3", "--candidates", "50", "--epsilon", "1")
+    assert rooms(modules, "measurements")
+    assert not rooms(modules, "audit", "tables")
+
+
+def test_importing_the_package_loads_what_is_asked_for() -> None:
+    script = "import sys, opendp_topk as tk; before = set(sys.modules); tk.Gumbel; print(*before); print(*sys.modules)"
+    before, after = map(str.split, subprocess.check_output([sys.executable, "-c", script], text=True).splitlines())
+    assert "numpy" not in before
+    assert "opendp_topk.noises.standard" in after
+    assert not rooms(set(after), "audit", "tables", "measurements", "core.measurement")
+
+
+def test_the_list_of_commands_says_what_their_own_help_says() -> None:
+    for name, line in app.COMMANDS.items():
+        command = app.loaded(name)
+        assert inspect.cleandoc(command.help).partition("\n")[0] == line
