@@ -1,4 +1,4 @@
-"""Where the cumulative law of noise on the integers steps from one value to the next, in fixed point, with certainty."""
+"""Where the cumulative law of noise on the integers steps from one value to the next, in fixed point."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from gmpy2 import mpq
 
 from ..numerics.arithmetic import Intervals
 
-_GUARD = (
-    64  # bits of fixed point beyond the digits that are asked for: errors grow like the cube of the number of steps
-)
+_GUARD = 64  # bits of fixed point beyond the digits asked for: errors grow like the cube of the number of steps
 _MARGIN = 8  # bits of MPFR beyond those of the fixed point
 
 
@@ -35,7 +33,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Boundaries:
-    """P(Z < z) for successive z, from ``least + 1`` on: ``ends[i] <= 2^digits P(Z < least + 1 + i) <= ends[i] + width``."""
+    """P(Z < z) for z from ``least + 1`` on: ``ends[i] <= 2^digits P(Z < least + 1 + i) <= ends[i] + width``."""
 
     ends: list[int]
     width: int

@@ -24,7 +24,7 @@ _WORD = 64  # digits come in words of the machine
 
 # proof-region: exponentials
 def geometric(factor: mpq, entropy: Entropy = SYSTEM) -> int:
-    """``floor(factor * E)`` for a fresh exponential E and ``factor`` > 0: P(m) = (1 - q) q^m with q = exp(-1 / factor)."""
+    """``floor(factor * E)`` for a fresh exponential E, ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 / factor)."""
     ends = ((factor * lower // 1, factor * upper // 1) for lower, upper in _narrower(_word(entropy), entropy))
     return next(int(least) for least, most in ends if least == most)  # [floor-exact]
 
@@ -88,7 +88,11 @@ def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
 
 @functools.lru_cache(maxsize=2)
 def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
-    return tuple(gmpy2.context(precision=precision, round=one) for one in (gmpy2.RoundDown, gmpy2.RoundUp))  # type: ignore[return-value]
+    """Of this precision, rounding down and rounding up."""
+    return (
+        gmpy2.context(precision=precision, round=gmpy2.RoundDown),
+        gmpy2.context(precision=precision, round=gmpy2.RoundUp),
+    )
 
 
 # end-proof-region: exponentials

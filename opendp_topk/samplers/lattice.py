@@ -96,12 +96,9 @@ def _decided(law: Lattice, cells: Ints, sizes: NDArray[Any], choices: Ints, entr
     place = (within >> spare).astype(np.float64) * 2.0 ** (spare - law.shift)  # [within]
     ends = (place, place + (2.0**-_NARROW if spare else 0.0))
     coarse = law.cells.weights
-    slopes = (
-        (round_down(coarse.linear), round_down(coarse.square)),
-        (round_up(coarse.linear), round_up(coarse.square)),
-    )
     lower, upper = (
-        end * (linear + square * (2.0 * cells + end)) for end, (linear, square) in zip(ends, slopes, strict=True)
+        end * (to(coarse.linear) + to(coarse.square) * (2.0 * cells + end))
+        for end, to in zip(ends, (round_down, round_up), strict=True)
     )
 
     def level(i: int) -> mpq:
