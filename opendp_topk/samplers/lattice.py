@@ -82,9 +82,10 @@ def _places(shift: int, digits: NDArray[np.uint64]) -> NDArray[Any]:
     """The leading ``shift`` digits of each row of words, the last word of a row being the leading one."""
     if shift <= _NARROW:
         return (digits[:, 0] >> np.uint64(_WORD - shift)).astype(np.int64)  # [narrow-place]
-    drop = _WORD * digits.shape[1] - shift
-    rows = [sum(word << _WORD * i for i, word in enumerate(row)) >> drop for row in digits.tolist()]
-    return np.array(rows, dtype=object)  # [place]
+    drop, size = _WORD * digits.shape[1] - shift, 8 * digits.shape[1]
+    rows = digits.astype("<u8").tobytes()
+    places = [int.from_bytes(rows[at : at + size], "little") >> drop for at in range(0, len(rows), size)]
+    return np.array(places, dtype=object)  # [place]
 
 
 def _decided(law: Lattice, cells: Ints, sizes: NDArray[Any], choices: Ints, entropy: Entropy) -> NDArray[np.bool_]:
