@@ -34,16 +34,21 @@ class Grid:
     def noisy(self, scores: Array, noise: Array) -> Array:
         """The scores on the grid plus ``noise`` steps: integers, or the float64 numbers nearest to multiples.
 
+        ``noise`` is used up: the sum may take its place.
         Integers are int64 where all of them fit, and Python integers otherwise.
         """
         if not self.rounds:
-            return _narrow(_exact(scores) + _exact(noise))  # [sum]
-        total = _objects([self.nearest(x) for x in scores.tolist()]) + _exact(noise)  # [sum-of-steps]
-        return np.array([_float(self.step * int(n)) for n in total], dtype=np.float64)  # [release]
+            terms = _exact(scores), _exact(noise)
+            own = noise if terms[1] is noise and terms[0].dtype == noise.dtype else None
+            return _narrow(np.add(*terms, out=own))  # [sum]
+        top, bottom = self.step.as_integer_ratio()
+        total = [self.nearest(x) + z for x, z in zip(scores.tolist(), noise.tolist(), strict=True)]  # [sum-of-steps]
+        return np.array([_quotient(n * top, bottom) for n in total], dtype=np.float64)  # [release]
 
     def nearest(self, score: float) -> int:
         """The number of steps in the multiple nearest to ``score``; halfway, in the one above."""
-        return math.floor(exact(score) / self.step + Fraction(1, 2))  # [half-up]
+        (top, bottom), (n, d) = self.step.as_integer_ratio(), score.as_integer_ratio()
+        return (2 * n * bottom + d * top) // (2 * d * top)  # [half-up]
 
     def largest(self, distance: Fraction) -> Fraction:
         """How far one score on the grid moves at most, if before rounding it moves by ``distance`` > 0 at most."""
@@ -98,17 +103,11 @@ def _narrow(values: Array) -> Array:
     return values.astype(np.int64) if fits else values  # [narrow]
 
 
-def _objects(values: list[int]) -> Array:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _float(value: Fraction) -> float:
+def _quotient(top: int, bottom: int) -> float:
     try:
-        return float(value)  # [nearest-float]
+        return top / bottom  # [nearest-float]
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf if top > 0 else -math.inf
 
 
 # end-proof-region: grid

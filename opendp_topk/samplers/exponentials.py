@@ -6,69 +6,50 @@ question open, further digits and MPFR decide it, so the answers are those for r
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
-from fractions import Fraction
-from typing import Any
 
+import gmpy2
 import numpy as np
 from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
 from ..noises.standard import Exponential
-from ..numerics.arithmetic import round_down, round_up
 from ..numerics.floatlog import Floats
 from .entropy import SYSTEM, Entropy
 from .quantile_tables import quantile_bounds
 
-Integers = NDArray[Any]
-
 _WORD = 64  # digits come in words of the machine
-_LARGE = 2.0**62  # from here on values are Python integers: int64 would have no room for what follows
-_REGULAR = 2**500  # products of float64 with factors from 2^-500 to 2^500 neither underflow nor overflow here
 
 
 # proof-region: exponentials
-def floors(factor: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
-    """``floor(factor * E)`` for n fresh exponentials E: geometric, P(m) = (1 - q) q^m with q = exp(-1 / factor).
+def geometric(factor: mpq, entropy: Entropy = SYSTEM) -> int:
+    """``floor(factor * E)`` for a fresh exponential E, ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 / factor)."""
+    ends = ((factor * lower // 1, factor * upper // 1) for lower, upper in _narrower(_word(entropy), entropy))
+    return next(int(least) for least, most in ends if least == most)  # [floor-exact]
+
+
+def reaches(level: mpq, entropy: Entropy = SYSTEM) -> bool:
+    """Whether E >= level, for a fresh exponential E: an event of probability exp(-level), for ``level`` >= 0."""
+    return _reaches(level, _word(entropy), entropy)
+
+
+def reach(
+    words: NDArray[np.uint64],
+    lower: Floats,
+    upper: Floats,
+    level: Callable[[int], mpq],
+    entropy: Entropy = SYSTEM,
+) -> NDArray[np.bool_]:
+    """Whether E_i >= level(i), for exponentials with fresh digits: independent events of probability exp(-level(i)).
 
     Args:
-        factor: >= 0, exact.
-        n: How many.
-        entropy: Where digits come from.
-
-    Returns:
-        An int64 array, or an array of Python integers where one of them is 2^62 or more.
-    """
-    if factor == 0:
-        return np.zeros(n, dtype=np.int64)  # [zero-factor]
-    words = entropy.auxiliary(n)
-    lower, upper = _bounds(words)
-    if _is_regular(factor):
-        lower = np.floor(_down(lower * round_down(factor)))  # [floor-below]
-        upper = np.floor(_up(upper * round_up(factor)))  # [floor-above]
-        decided = (lower == upper) & (upper < _LARGE)  # [decided]
-    else:
-        decided = np.zeros(n, dtype=bool)
-    found = np.where(decided, lower, 0.0).astype(np.int64)
-    exact = mpq(factor)
-    late = {i: _floor(exact, int(words[i]), entropy) for i in np.flatnonzero(~decided).tolist()}
-    if any(value >= _LARGE for value in late.values()):
-        found = found.astype(object)
-    for i, value in late.items():
-        found[i] = value
-    return found
-
-
-def reach(lower: Floats, upper: Floats, level: Callable[[int], mpq], entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
-    """Whether E_i >= level(i), for a fresh exponential each: independent events of probability exp(-level(i)).
-
-    Args:
+        words: The first 64 digits of each exponential's uniform, used nowhere else.
         lower: Float64 lower bounds on the levels, >= 0.
         upper: Float64 upper bounds, possibly infinite.
         level: The exact level of one index, asked for only where the bounds do not decide.
-        entropy: Where digits come from.
+        entropy: Where further digits come from.
     """
-    words = entropy.auxiliary(len(lower))
     below, above = _bounds(words)
     reached = below >= upper  # [reached]
     for i in np.flatnonzero(~reached & (above > lower)).tolist():  # [missed]
@@ -82,40 +63,36 @@ def _bounds(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
     return np.maximum(lower, 0.0), upper  # [nonnegative]
 
 
-def _floor(factor: mpq, word: int, entropy: Entropy) -> int:
-    ends = ((factor * mpq(lower) // 1, factor * mpq(upper) // 1) for lower, upper in _narrower(word, entropy))
-    return next(int(least) for least, most in ends if least == most)  # [floor-exact]
-
-
 def _reaches(level: mpq, word: int, entropy: Entropy) -> bool:
-    ends = ((mpq(lower), mpq(upper)) for lower, upper in _narrower(word, entropy))
+    ends = _narrower(word, entropy)
     return next(bool(lower >= level) for lower, upper in ends if lower >= level or upper <= level)  # [reach-exact]
 
 
-def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpfr, mpfr]]:
-    """Ever narrower bounded intervals with the exponential whose uniform begins with the 64 digits of ``word``."""
-    quantile, digits = Exponential().quantile, _WORD
+def _word(entropy: Entropy) -> int:
+    return int(entropy.auxiliary(1)[0])  # [word]
+
+
+def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
+    """Ever narrower intervals with the exponential whose uniform begins with the 64 digits of ``word``."""
+    digits = _WORD
     while True:
+        left = (1 << digits) - word
+        if left > 1:  # [bounded]
+            down, up = _contexts(digits + _WORD)
+            lower, upper = (mpfr(one, digits + _WORD) for one in (left, left - 1))  # [exact]
+            yield -mpq(up.log(up.div_2exp(lower, digits))), -mpq(down.log(down.div_2exp(upper, digits)))  # [interval]
         for fresh in entropy.auxiliary(digits // _WORD).tolist():
             word = word << _WORD | fresh  # [more-digits]
         digits *= 2
-        if word + 1 < 1 << digits:  # [bounded]
-            lower, _ = quantile(mpq(word, 1 << digits), digits + _WORD)
-            _, upper = quantile(mpq(word + 1, 1 << digits), digits + _WORD)
-            yield lower, upper  # [interval]
 
 
-def _is_regular(factor: Fraction) -> bool:
-    """Whether products of floats with ``factor`` neither underflow nor overflow."""
-    return factor * _REGULAR >= 1 and factor <= _REGULAR  # [regular]
-
-
-def _down(x: Floats) -> Floats:
-    return np.nextafter(x, -np.inf)  # [down]
-
-
-def _up(x: Floats) -> Floats:
-    return np.nextafter(x, np.inf)  # [up]
+@functools.lru_cache(maxsize=2)
+def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
+    """Of this precision, rounding down and rounding up."""
+    return (
+        gmpy2.context(precision=precision, round=gmpy2.RoundDown),
+        gmpy2.context(precision=precision, round=gmpy2.RoundUp),
+    )
 
 
 # end-proof-region: exponentials

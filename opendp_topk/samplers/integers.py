@@ -10,16 +10,20 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ..numerics.arithmetic import round_down, round_up
-from ..numerics.floatlog import Floats
+from .boundaries import Weights
 from .entropy import SYSTEM, Entropy
-from .exponentials import floors, reach
+from .exponentials import geometric, reaches
+from .inversion import draw, table
+from .lattice import lattice, propose
 
 Integers = NDArray[Any]
 
-_EXACT_FLOATS = 2**53  # integers below it are float64 exactly
-_REGULAR = 2**200  # with variances from 2^-200 to 2^200, squares and products neither underflow nor overflow
-_CHUNK = 2**16  # draws at a time, so that memory beyond the result stays small
+_FEW = 4  # values up to which one by one costs less than the table that many would share
+_MANY = 2**19  # values from which on the table of a medium scale pays: it takes 30 ms, and spares the decisions
+_SMALL = 32  # scales below it have a small table of their own
+_MEDIUM = 1024  # scales below it have a table of their own where values are many
+_CHUNK = 2**16  # values at a time, so that what lies between digits and values stays in the cache
+_LARGE = 2**62  # from here on values are Python integers: int64 would have no room for what follows
 
 
 # proof-region: integers
@@ -27,65 +31,71 @@ def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Inte
     """n independent integers with P(z) proportional to exp(-|z| / scale); zeros where ``scale`` is 0.
 
     Returns:
-        An int64 array, or an array of Python integers where one of the parts is 2^62 or more.
+        An int64 array with entries below 2^62 in size, or an array of Python integers.
     """
-    return _in_chunks(n, lambda m: floors(scale, m, entropy) - floors(scale, m, entropy))  # [difference]
+    if scale == 0:
+        return np.zeros(n, dtype=np.int64)  # [zero-scale]
+    if n <= _FEW:
+        return _array([_laplace(mpq(scale), entropy) for _ in range(n)])  # [few]
+    return _inverted(Weights(1 / scale, Fraction(0)), scale, n, entropy)  # [laplace-weights]
 
 
 def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
     """n independent integers with P(z) proportional to exp(-z^2 / (2 scale^2)); zeros where ``scale`` is 0.
 
-    By rejection from discrete Laplace noise of scale t = floor(scale) + 1, which keeps more than a third.
-
     Returns:
-        An int64 array, or an array of Python integers where one of the proposals needed them.
+        An int64 array with entries below 2^62 in size, or an array of Python integers.
     """
-    return _in_chunks(n, lambda m: _gaussian(scale, m, entropy))
-
-
-def _gaussian(scale: Fraction, n: int, entropy: Entropy) -> Integers:
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
-    variance, t = scale * scale, scale.numerator // scale.denominator + 1  # [proposal-scale]
-    kept = np.zeros(n, dtype=np.int64)
-    open_ = np.arange(n)
-    while len(open_):
-        proposed = discrete_laplace(Fraction(t), len(open_), entropy)  # [propose]
-        accepted = _accepted(np.abs(proposed), variance, t, entropy)
-        if proposed.dtype == object:
-            kept = kept.astype(object)
-        kept[open_[accepted]] = proposed[accepted]  # [keep]
-        open_ = open_[~accepted]
-    return kept
+    if n <= _FEW:
+        return _array([_gaussian(mpq(scale), entropy) for _ in range(n)])  # [few]
+    return _inverted(Weights(Fraction(0), 1 / (2 * scale * scale)), scale, n, entropy)  # [gaussian-weights]
 
 
-def _accepted(sizes: Integers, variance: Fraction, t: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Independent events of probability exp(-(y - variance / t)^2 / (2 variance)) for the y of ``sizes``."""
-    centre, weight = variance / t, 1 / (2 * variance)
-
-    def level(i: int) -> mpq:
-        return mpq((int(sizes[i]) - centre) ** 2 * weight)  # [level]
-
-    lower, upper = np.zeros(len(sizes)), np.full(len(sizes), np.inf)
-    if sizes.dtype != object and variance * _REGULAR >= 1 and variance <= _REGULAR:
-        small = sizes < _EXACT_FLOATS  # [exact-floats]
-        lower[small], upper[small] = _level_bounds(sizes[small].astype(np.float64), centre, weight)
-    return reach(lower, upper, level, entropy)
+def _laplace(scale: mpq, entropy: Entropy) -> int:
+    return geometric(scale, entropy) - geometric(scale, entropy)  # [difference]
 
 
-def _level_bounds(y: Floats, centre: Fraction, weight: Fraction) -> tuple[Floats, Floats]:
-    """Outward float64 bounds on (y - centre)^2 * weight."""
-    below = np.nextafter(y - round_up(centre), -np.inf)  # [below]
-    above = np.nextafter(y - round_down(centre), np.inf)  # [above]
-    near = np.maximum(np.maximum(below, -above), 0.0)  # [near]
-    far = np.maximum(above, -below)  # [far]
-    lower = np.nextafter(np.nextafter(near * near, 0) * round_down(weight), 0)  # [level-below]
-    return lower, np.nextafter(np.nextafter(far * far, np.inf) * round_up(weight), np.inf)  # [level-above]
+def _gaussian(scale: mpq, entropy: Entropy) -> int:
+    """By rejection from discrete Laplace noise of scale t = floor(scale) + 1, which keeps more than a third."""
+    t = scale // 1 + 1  # [proposal-scale]
+    centre = scale * scale / t
+    while True:
+        proposed = _laplace(mpq(t), entropy)  # [propose]
+        if reaches((abs(proposed) - centre) ** 2 / (2 * scale * scale), entropy):  # [keep]
+            return proposed
+
+
+def _inverted(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> Integers:
+    """n integers with P(z) in proportion to the weight of |z|, which is of the order of ``scale``."""
+    if scale < _SMALL or (scale < _MEDIUM and n >= _MANY):
+        law, found = table(weights, mirrored=True), np.empty(n, dtype=np.int64)
+        for start in range(0, n, _CHUNK):
+            draw(law, found[start : start + _CHUNK], entropy)  # [direct]
+        return found
+    cells = lattice(weights, int(scale).bit_length() - _SMALL.bit_length() + 1)  # [shift]
+    return _in_chunks(n, lambda m: _kept(lambda open_: propose(cells, open_, entropy), m))
+
+
+def _kept(proposed: Callable[[int], tuple[Integers, NDArray[np.bool_]]], n: int) -> Integers:
+    """n values that were kept, each the first of its place."""
+    values, kept = proposed(n)
+    while not kept.all():
+        open_ = np.flatnonzero(~kept)
+        again, kept[open_] = proposed(len(open_))
+        values = values.astype(np.result_type(values, again), copy=False)
+        values[open_] = again  # [again]
+    return values
 
 
 def _in_chunks(n: int, draw: Callable[[int], Integers]) -> Integers:
     """n integers from draws of at most 2^16, so that memory beyond the result stays small."""
-    return np.concatenate([draw(min(_CHUNK, n - start)) for start in range(0, max(n, 1), _CHUNK)])  # [chunks]
+    return np.concatenate([draw(min(_CHUNK, n - start)) for start in range(0, n, _CHUNK)])  # [chunks]
+
+
+def _array(values: list[int]) -> Integers:
+    return np.array(values, dtype=np.int64 if all(abs(one) < _LARGE for one in values) else object)  # [type]
 
 
 # end-proof-region: integers

@@ -10,8 +10,8 @@ import pytest
 from gmpy2 import mpq
 
 from opendp_topk.errors import EntropyError
-from opendp_topk.samplers import exponentials
-from opendp_topk.samplers.exponentials import floors, reach
+from opendp_topk.samplers.entropy import SYSTEM, Entropy
+from opendp_topk.samplers.exponentials import geometric, reach, reaches
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import ABOVE, counted
@@ -20,6 +20,10 @@ from .words import Words
 
 FACTORS = [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(0.1), Fraction(10**6)]
 EXTREME = [Fraction(2**40), Fraction(1e20), Fraction(10**80, 7), Fraction(1e300), Fraction(1e-300), Fraction(10) ** 400]
+
+
+def geometrics(factor: Fraction, n: int, entropy: Entropy = SYSTEM) -> list[int]:
+    return [geometric(mpq(factor), entropy) for _ in range(n)]
 
 
 def split(word: int, digits: int) -> list[int]:
@@ -33,12 +37,11 @@ def exponential(word: int, digits: int) -> mpmath.mpf:
 
 @pytest.mark.parametrize("factor", FACTORS[:3], ids=str)
 def test_floors_are_geometric(factor: Fraction) -> None:
-    found = floors(factor, 30_000)
-    assert found.dtype == np.int64
+    found = geometrics(factor, 6000)
     q = mpmath.exp(-1 / number(factor))
     most = 12
     law = {m: (1 - q) * q**m for m in range(most + 1)}
-    assert_follows(counted(found.tolist(), 0, most), {**law, ABOVE: q ** (most + 1)}, detects=0.14)
+    assert_follows(counted(found, 0, most), {**law, ABOVE: q ** (most + 1)}, detects=0.32)
 
 
 @pytest.mark.parametrize("factor", [*FACTORS, *EXTREME], ids=lambda b: f"{mpmath.nstr(number(b), 4)}")
@@ -46,7 +49,7 @@ def test_the_floor_is_that_of_the_real_number(factor: Fraction) -> None:
     """Whatever digits were to follow those that were read, the floor would be the same."""
     for seed in range(40):
         words = Words(seed)
-        (found,) = floors(factor, 1, words).tolist()
+        (found,) = geometrics(factor, 1, words)
         word, digits = words.digits()
         with mpmath.workdps(60 + digits // 3 + 3 * max(1, len(str(factor.numerator)))):
             assert mpmath.floor(number(factor) * exponential(word, digits)) == found
@@ -62,30 +65,21 @@ def test_digits_that_hug_an_integer_are_read_until_they_leave_it(factor: Fractio
         edge = int(mpmath.floor(-mpmath.expm1(-m / number(factor)) * mpmath.mpf(2) ** 512))
     hugging = split(edge >> 256, 256)
     words = Words(script=[*hugging, *split((edge & (2**256 - 1)) + side * 2**100, 256)])
-    assert floors(factor, 1, words).tolist() == [m if side > 0 else m - 1]
+    assert geometrics(factor, 1, words) == [m if side > 0 else m - 1]
     assert len(words.read) == 8
-
-
-def test_the_float_path_and_the_exact_path_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    for factor in (*FACTORS, Fraction(2**44)):
-        fast = floors(factor, 400, Words(1))
-        with monkeypatch.context() as patch:
-            patch.setattr(exponentials, "_is_regular", lambda factor: False)
-            slow = floors(factor, 400, Words(1))
-        assert fast.tolist() == slow.tolist()
 
 
 def test_few_floors_need_more_than_one_word() -> None:
     words = Words(2)
-    floors(Fraction(20), 10_000, words)
-    assert len(words.read) <= 10_003
+    geometrics(Fraction(20), 1000, words)
+    assert len(words.read) <= 1003
 
 
 @pytest.mark.parametrize("word", [0, 1, 2**64 - 1, 2**64 - 2, 2**63])
 def test_floors_at_the_ends_of_the_unit_interval(word: int) -> None:
     for factor in (Fraction(1), Fraction(1e20), Fraction(1e-20), Fraction(2**499), Fraction(1, 2**499)):
         words = Words(3, script=[word])
-        (found,) = floors(factor, 1, words).tolist()
+        (found,) = geometrics(factor, 1, words)
         whole, digits = words.digits()
         with mpmath.workdps(400):
             assert mpmath.floor(number(factor) * exponential(whole, digits)) == found
@@ -93,15 +87,9 @@ def test_floors_at_the_ends_of_the_unit_interval(word: int) -> None:
 
 def test_a_word_of_ones_is_followed_by_more_digits() -> None:
     words = Words(4, script=[2**64 - 1, 2**64 - 1])
-    (found,) = floors(Fraction(1), 1, words)
+    (found,) = geometrics(Fraction(1), 1, words)
     assert len(words.read) == 4
     assert found >= 88
-
-
-def test_without_a_factor_nothing_is_drawn() -> None:
-    words = Words()
-    assert floors(Fraction(0), 5, words).tolist() == [0] * 5
-    assert words.read == []
 
 
 @pytest.mark.parametrize("level", [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(9, 2)], ids=str)
@@ -110,7 +98,7 @@ def test_levels_are_reached_with_the_probability_of_the_exponential(level: Fract
     for width in (0, Fraction(1, 2)):
         low, high = np.full(n, float(level) * (1 - float(width))), np.full(n, float(level) + float(width))
         low, high = np.nextafter(low, 0), np.nextafter(high, np.inf)
-        hits = reach(low, high, lambda i: mpq(level))
+        hits = reach(SYSTEM.auxiliary(n), low, high, lambda i: mpq(level))
         p = mpmath.exp(-number(level))
         if level == 0:
             assert hits.all()
@@ -124,9 +112,12 @@ def test_a_level_that_the_digits_hug_is_decided_by_later_digits(side: int) -> No
     with mpmath.workdps(200):
         edge = int(mpmath.floor(-mpmath.expm1(-number(level)) * mpmath.mpf(2) ** 256))
     words = Words(script=[*split(edge >> 128, 128), *split((edge & (2**128 - 1)) + side * 2**40, 128)])
-    hits = reach(np.array([3.0]), np.array([np.inf]), lambda i: mpq(level), words)
+    hits = reach(words.auxiliary(1), np.array([3.0]), np.array([np.inf]), lambda i: mpq(level), words)
     assert hits.tolist() == [side > 0]
     assert len(words.read) == 4
+    again = Words(script=words.read)
+    assert reaches(mpq(level), again) == (side > 0)
+    assert again.read == words.read
 
 
 def test_the_exact_level_is_asked_for_only_where_the_bounds_leave_it_open() -> None:
@@ -138,10 +129,11 @@ def test_the_exact_level_is_asked_for_only_where_the_bounds_leave_it_open() -> N
 
     middle = 2**63
     hits = reach(
+        np.full(4, middle, dtype=np.uint64),
         np.array([0.0, 0.8, 0.0, 0.4]),
         np.array([0.6, 0.9, np.inf, 0.7]),
         level,
-        Words(script=[middle, middle, middle, middle]),
+        Words(),
     )
     assert hits.tolist() == [True, False, True, True]
     assert asked == [2, 3]
@@ -153,9 +145,9 @@ def test_failure_of_the_entropy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("os.urandom", fail)
     with pytest.raises(EntropyError):
-        floors(Fraction(3), 2)
+        geometric(mpq(3))
     with pytest.raises(EntropyError):
-        reach(np.zeros(2), np.ones(2), lambda i: mpq(1))
+        reaches(mpq(1))
 
 
 def test_what_64_digits_leave_open_is_not_taken_for_reached() -> None:
@@ -165,5 +157,6 @@ def test_what_64_digits_leave_open_is_not_taken_for_reached() -> None:
         word = int((1 - mpmath.exp(-mpmath.mpf(level))) * 2**64)
     bounds = np.array([level])
     for later, expected in ((0, False), (2**64 - 1, True)):
-        source = Words(script=[word, later, later, later])
-        assert reach(bounds, bounds, lambda i: mpq(level), source).tolist() == [expected]
+        source = Words(script=[later, later, later])
+        first = np.array([word], dtype=np.uint64)
+        assert reach(first, bounds, bounds, lambda i: mpq(level), source).tolist() == [expected]

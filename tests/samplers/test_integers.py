@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -42,6 +41,7 @@ def test_noise_drawn_one_by_one_follows_its_mass_function(name: str) -> None:
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integers, "_CHUNK", 64)
+    assert SAMPLERS[name](Fraction(2), 0).tolist() == []
     found = SAMPLERS[name](Fraction(2), 10_001)
     assert found.shape == (10_001,)
     assert_follows(counted(found.tolist(), -8, 8), pooled(masses(name, Fraction(2)), -8, 8), detects=0.28)
@@ -50,9 +50,27 @@ def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pyte
         pooled(masses(name, Fraction(2)), -2, 2),
         detects=0.93,
     )
-    assert SAMPLERS[name](Fraction(2), 0).tolist() == []
+    assert integers._FEW < 20
     monkeypatch.setattr(integers, "_CHUNK", 2)
     assert all(type(z) is int for z in SAMPLERS[name](Fraction(2**64), 20).tolist())
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"), [("laplace", Fraction(100)), ("gaussian", Fraction(100)), ("gaussian", Fraction(1023))], ids=str
+)
+def test_many_values_of_medium_scale_have_a_table_of_their_own(
+    name: str, scale: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In cells of half a scale, for a table of its own and for that of cells."""
+    law = masses(name, scale)
+    edges = [int(scale * j / 2) for j in range(-6, 7)]
+    pooled_law = {j: mpmath.fsum(p for z, p in law.items() if sum(z > e for e in edges) == j) for j in range(14)}
+    for many in (1, 2**40):
+        monkeypatch.setattr(integers, "_MANY", many)
+        found = SAMPLERS[name](scale, 20_000)
+        cells = Counter(np.searchsorted(edges, found, side="left").tolist())
+        assert_follows(cells, pooled_law, detects=0.2)
+        assert len({int(z) % 16 for z in found}) == 16
 
 
 @pytest.mark.quick(scale=100000000000000000000, name="laplace")
@@ -89,37 +107,10 @@ def test_without_scale_nothing_is_drawn(name: str) -> None:
     assert words.read == []
 
 
-def test_the_proposals_survive_with_the_probability_of_the_algorithm() -> None:
-    """exp(-(y - sigma^2 / t)^2 / (2 sigma^2)) for each size y, t = floor(sigma) + 1."""
-    sigma, t, n = Fraction(12, 5), 3, 20_000
-    for y in (0, 1, 3, 4, 5, 6):
-        kept = int(integers._accepted(np.full(n, y), sigma * sigma, t, Words(y)).sum())
-        p = mpmath.exp(-number((y - sigma * sigma / t) ** 2 / (2 * sigma * sigma)))
-        assert_follows({True: kept, False: n - kept}, {True: p, False: 1 - p}, detects=0.083)
-
-
-@pytest.mark.parametrize(
-    "sigma", [Fraction(1, 10**20), Fraction(1, 3), Fraction(12, 5), Fraction(10**6), Fraction(1e13)]
-)
-def test_levels_lie_between_their_bounds(sigma: Fraction) -> None:
-    generator = random.Random(str(sigma))
-    t = int(sigma) + 1
-    centre, weight = sigma * sigma / t, 1 / (2 * sigma * sigma)
-    sizes = [0, 1, 2, t, int(centre), int(centre) + 1, 2**53 - 1]
-    sizes += [generator.randrange(1, 2 ** generator.randrange(2, 53)) for _ in range(300)]
-    with np.errstate(over="raise", invalid="raise"):
-        lower, upper = integers._level_bounds(np.array(sizes, dtype=np.float64), centre, weight)
-    for y, low, high in zip(sizes, lower.tolist(), upper.tolist(), strict=True):
-        level = (y - centre) ** 2 * weight
-        assert Fraction(low) <= level <= Fraction(high)
-        if abs(y - centre) > centre / 100:
-            assert Fraction(high) - Fraction(low) <= level / 10**10
-
-
 @pytest.mark.parametrize("words", [3, 5])
-def test_laplace_noise_is_the_difference_of_two_floors(words: int) -> None:
+def test_one_value_of_laplace_noise_is_the_difference_of_two_floors(words: int) -> None:
     """With injected digits the noise is floor(b E) - floor(b E') of the two exponentials."""
-    scale, n = Fraction(37, 4), 50
+    scale, n = Fraction(37, 4), integers._FEW
     source = Words(words)
     found = discrete_laplace(scale, n, source).tolist()
     assert len(source.read) == 2 * n
@@ -127,32 +118,42 @@ def test_laplace_noise_is_the_difference_of_two_floors(words: int) -> None:
         with mpmath.workdps(60):
             parts = [
                 mpmath.floor(number(scale) * -mpmath.log1p(-number(Fraction(2 * word + 1, 2**65))))
-                for word in (source.read[i], source.read[n + i])
+                for word in source.read[2 * i : 2 * i + 2]
             ]
         assert found[i] == parts[0] - parts[1]
-
-
-def test_rejected_places_alone_are_drawn_again() -> None:
-    """The places kept in the first round keep their proposals."""
-    sigma, n = Fraction(3), 300
-    first = discrete_laplace(Fraction(4), n, Words(8))
-    source = Words(8)
-    found = discrete_gaussian(sigma, n, source)
-    same = int((found == first).sum())
-    assert n // 3 < same < n
-    assert len(source.read) < 9 * n
 
 
 @pytest.mark.parametrize("sigma", [Fraction(7, 3), Fraction(1, 3), Fraction(10**40, 7)], ids=str)
 def test_the_level_that_decides_is_exact(sigma: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     """(y - sigma^2 / t)^2 / (2 sigma^2) as a rational: neither the centre nor the weight is rounded."""
-    asked: list[Any] = []
+    proposed, asked = [0, -1, 2, 17, -(10**6)], []
+    answers, values = iter([False] * 4 + [True]), iter(proposed)
 
-    def reach(lower: Any, upper: Any, level: Any, entropy: Any) -> Any:
-        asked.extend(level(i) for i in range(len(lower)))
-        return np.zeros(len(lower), dtype=bool)
+    def reaches(level: Any, entropy: Any) -> bool:
+        asked.append(Fraction(level))
+        return next(answers)
 
-    monkeypatch.setattr(integers, "reach", reach)
-    t, sizes = int(sigma) + 1, [0, 1, 2, 17, 10**6]
-    integers._accepted(np.array(sizes), sigma * sigma, t, Words())
-    assert [Fraction(level) for level in asked] == [(y - sigma**2 / t) ** 2 / (2 * sigma**2) for y in sizes]
+    def laplace(scale: Any, entropy: Any) -> int:
+        assert scale == int(sigma) + 1
+        return next(values)
+
+    monkeypatch.setattr(integers, "reaches", reaches)
+    monkeypatch.setattr(integers, "_laplace", laplace)
+    assert discrete_gaussian(sigma, 1).tolist() == proposed[-1:]
+    assert asked == [(abs(y) - sigma**2 / (int(sigma) + 1)) ** 2 / (2 * sigma**2) for y in proposed]
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_places_that_were_not_kept_alone_are_drawn_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[Any] = []
+
+    def propose(law: Any, n: int, entropy: Any) -> Any:
+        values = np.arange(n) + 100 * len(rounds)
+        kept = np.arange(n) % 3 == 0 if n > 1 else np.ones(n, dtype=bool)
+        rounds.append(n)
+        return (values.astype(object) if len(rounds) > 1 else values), kept
+
+    monkeypatch.setattr(integers, "propose", propose)
+    found = SAMPLERS[name](Fraction(50), 6).tolist()
+    assert rounds == [6, 4, 2, 1]
+    assert found == [0, 100, 200, 3, 300, 103]
