@@ -28,6 +28,8 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "mechanism": ("exponential", "permute_and_flip"),
     "loss": ("margin", "distance"),
     "release": ("ranking", "set"),
+    "limit": (2,),
+    "threshold": (3.0,),
 }
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())

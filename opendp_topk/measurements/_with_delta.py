@@ -16,14 +16,15 @@ from ..spaces.curves.closed_forms import Mixture
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
 
+# proof-region: with_delta
 STRICT: tuple[Measure, ...] = (
     Approximate(MaxDivergence()),
     Approximate(ZeroConcentratedDivergence()),
     PrivacyProfile(),
 )
+NOT_STRICT: tuple[Measure, ...] = (Approximate(MaxDivergence()), PrivacyProfile())  # [not-strict]
 
 
-# proof-region: with_delta
 def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -> Any:
     """What ``measure``, one of :data:`STRICT`, reads in a cost that holds up to ``delta``; rounded up once.
 

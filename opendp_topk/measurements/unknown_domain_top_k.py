@@ -15,19 +15,16 @@ from ..distributions import unlisted as exact_law
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..noises.noise import Noise
-from ..noises.standard import Exponential, Gumbel, is_standard
+from ..noises.standard import Gumbel, is_standard
 from ..numerics.arithmetic import exact, round_up
 from ..samplers import unlisted
 from ..spaces.costs import FREE
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
+from ..spaces.measures import Measure
 from ._choice import Choice
 from ._one_shot import one_shot_cost
 from ._stop import keeps, least_lead, released_before_stop
-from ._with_delta import STRICT, require_with_delta, with_delta
-
-
-_EXPONENTIAL: tuple[Measure, ...] = (Approximate(MaxDivergence()), PrivacyProfile())
+from ._with_delta import NOT_STRICT, STRICT, require_with_delta, with_delta
 
 
 class FoundItems(NamedTuple):
@@ -124,10 +121,8 @@ def make_unknown_domain_top_k(
     # proof-region: unknown_domain_top_k
     require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(...)")  # [check-space]
     noise = _checked(Gumbel() if noise is None else noise)  # [check-noise]
-    kinds = STRICT if noise.is_max_stable else (Approximate(MaxDivergence()), PrivacyProfile())
-    require_with_delta(
-        output_measure, kinds, "" if noise.is_max_stable else " with exponential noise"
-    )  # [check-measure]
+    kinds, note = (STRICT, "") if noise.is_max_stable else (NOT_STRICT, ", with exponential noise")
+    require_with_delta(output_measure, kinds, note)  # [check-measure]
     limit = checks.count("limit", limit)
     k = checks.count("k", k, at_most=limit, limit="limit")  # [check-k]
     tau = exact(checks.scale(scale))  # [check-scale]
@@ -206,4 +201,3 @@ def _shown(level: Fraction) -> Number:
 
 
 then_unknown_domain_top_k = partial(make_unknown_domain_top_k)
-TRIED = {"limit": (2,), "threshold": (3.0,), "noise": (Gumbel(), Exponential())}
