@@ -46,8 +46,9 @@ def make_count_by_item(
             in it. None where there is no such list: the counts are then those of all items in the table, by item,
             and only a measurement for an unknown domain may follow.
         monotonic: The output metric, ``LInfDistance(monotonic)`` or ``KeyedCountDistance(..., monotonic)``. By
-            default the one under which all that follows is cheapest: True under "add_remove", where False doubles the cost of a selection; False under "replace",
-            where True doubles the cost of noisy counts, and a selection costs the same with both.
+            default the one under which all that follows is cheapest: True under "add_remove", where False doubles the
+            cost of a selection; False under "replace", where True doubles the cost of noisy counts, and a selection
+            costs the same with both.
         max_items: Without candidates, how many items of one user count at most: the first in the order of the numbers,
             or of the strings' code points, which is public. By default all count.
 
