@@ -84,6 +84,7 @@ if _typing.TYPE_CHECKING:
     from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
     from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
     from .measurements.select_then_count import SelectedCounts, make_select_then_count, then_select_then_count
+    from .measurements.unknown_domain_top_k import FoundItems, make_unknown_domain_top_k, then_unknown_domain_top_k
     from .measurements.user import make_user_measurement, then_user_measurement
     from .noises.custom import CustomNoise
     from .noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
@@ -91,6 +92,7 @@ if _typing.TYPE_CHECKING:
     from .proof import Proof
     from .spaces.curves.curve import PrivacyCurve
     from .spaces.domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
+    from .spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
     from .spaces.measures import (
         Approximate,
         MaxDivergence,
@@ -122,11 +124,14 @@ __all__ = [
     "EntropyError",
     "Exponential",
     "ForeignError",
+    "FoundItems",
     "FrameDomain",
     "GroupedFrameDomain",
     "Gumbel",
     "HalfLogistic",
     "Intervals",
+    "KeyedCountDistance",
+    "KeyedCountsDomain",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -196,6 +201,7 @@ __all__ = [
     "make_range_to_zCDP",
     "make_report_noisy_top_k",
     "make_select_then_count",
+    "make_unknown_domain_top_k",
     "make_user_measurement",
     "make_user_transformation",
     "make_zCDP_to_approxDP",
@@ -215,6 +221,7 @@ __all__ = [
     "then_permute_and_flip",
     "then_report_noisy_top_k",
     "then_select_then_count",
+    "then_unknown_domain_top_k",
     "then_user_measurement",
     "then_user_transformation",
     "to_opendp",

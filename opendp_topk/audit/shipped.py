@@ -13,10 +13,11 @@ from ..errors import ParameterError, SpaceError
 from ..measurements._listed import constructors
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..spaces.domains import AtomDomain, VectorDomain
-from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from ..spaces.metrics import L1Distance, L2Distance, LInfDistance
 from . import merged_laws
-from .report import Report
+from .report import Report, limit
 from .verify import verify_with
 
 # What is tried for each argument of a constructor, whatever the constructor. For an argument that no other has, the
@@ -28,6 +29,8 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "mechanism": ("exponential", "permute_and_flip"),
     "loss": ("margin", "distance"),
     "release": ("ranking", "set"),
+    "limit": (2,),
+    "threshold": (3.0,),
 }
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
@@ -41,6 +44,14 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
     "make_select_then_count": (merged_laws.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
     "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
 }
+# Pairs of counts by key that differ by one user, for what takes such counts.
+KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
+    ({}, {"a": 1, "b": 1}),
+    ({"a": 2}, {"a": 2, "b": 1}),
+    ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 2}),
+    ({"a": 3, "b": 1}, {"a": 4, "b": 1, "c": 1}),
+)
+_KEYED_MEASURES = (Approximate(MaxDivergence()),)
 
 
 @dataclass(frozen=True)
@@ -60,11 +71,21 @@ def examples() -> Iterator[Example]:
     """
     for name, make in constructors().items():
         for options in _options(make):
-            for metric, measure in itertools.product(METRICS, MEASURES):
+            for space, measure in (*_scored(name, options), *_keyed()):
                 try:
-                    yield Example(name, options, make(_domain(name, options), metric, measure, **options))
+                    yield Example(name, options, make(*space, measure, **options))
                 except (ParameterError, SpaceError):
-                    continue  # it accepts no such metric, measure or noise
+                    continue  # it accepts no such space, measure or noise
+
+
+def _scored(name: str, options: Mapping[str, Any]) -> Iterable[Any]:
+    spaces = [(_domain(name, options), metric) for metric in METRICS]
+    return itertools.product(spaces, MEASURES)
+
+
+def _keyed() -> Iterable[Any]:
+    """Users with at most two keys, the number of keys that the pairs of :data:`KEYED` move."""
+    return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _KEYED_MEASURES)
 
 
 def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
@@ -110,6 +131,8 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
             report = verify_with(known, measurement, d_in, merge(measurement), pairs, budget, None)
         elif measurement.declared.law is None:
             report = None
+        elif measurement.input_domain == KeyedCountsDomain():
+            report = verify_with(known, measurement, 1, None, KEYED, budget, None)
         else:
             report = verify_with(known, measurement, 1, None, None, budget, None)
         found.append((example, report))
@@ -120,7 +143,8 @@ HEADER = """# How tight the privacy maps are
 
 The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
-with d_in = 2 for noise on all scores). A ratio of 1 says that the map is attained. A smaller one says that no pair that
+with d_in = 2 for noise on all scores; counts by key where nobody lists the keys, and the delta at the claimed
+epsilon). A ratio of 1 says that the map is attained. A smaller one says that no pair that
 was tried does, not that none does; the proofs say which maps are exact suprema. Written by
 `python -m tests.pages`.
 """
@@ -133,7 +157,9 @@ def row(example: Example) -> tuple[str, ...] | None:
         return None
     own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
     d_in = MERGED[example.constructor][1] if example.constructor in MERGED else 1
-    return f"`{example.constructor}`", own, type(measurement.output_measure).__name__, f"{measurement.map(d_in):.6g}"
+    measure = measurement.output_measure
+    named = f"{measure.symbol}" if isinstance(measure, Approximate) else type(measure).__name__
+    return f"`{example.constructor}`", own, named, f"{limit(measurement.map(d_in)):.6g}"
 
 
 def table(found: list[tuple[Example, Report | None]]) -> str:

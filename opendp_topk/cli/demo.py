@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,8 +15,11 @@ from .planning import Request
 from .record import Winners
 from .release import chained, show_release
 from .stdlib import import_table, public_modules
+from .unlisted import Unlisted
+from .unlisted import show_release as show_unlisted
 
 _MODULE, _IMPORTS = "module", "imports"
+_DELTA = 1e-6  # far below one over the number of modules
 
 
 def demo(
@@ -46,13 +49,28 @@ def demo(
     winners = Winners.of(measurement(table))
     show.say("", f"3. The release: the {k} names that most modules import", style="bold")
     show_release(winners, measurement, request)
-    show.say("", "4. How to read it", style="bold")
+    show.say("", "4. The same as if nobody had a list of candidates", style="bold")
+    _without_a_list(k, epsilon, domain, table)
+    show.say("", "5. How to read it", style="bold")
     show.say(*_reading(measurement.map(1)), "")
     show.say("Your own table:", style="bold")
     show.say(
         "opendp-topk release TABLE.parquet --user COLUMN --item COLUMN \\",
         "  --candidates LIST.txt --k 10 --epsilon 1",
+        "and with --delta 1e-8 in place of --candidates where nobody can list the items.",
     )
+
+
+def _without_a_list(k: int, epsilon: float, domain: FrameDomain, table: Any) -> None:
+    """The names come from the table itself, and those of few modules stay unseen."""
+    show.say(
+        "Now any name that a module imports may come out, of the standard library or not, and the names come from the "
+        "secret table itself. So one that few modules import must stay unseen, but for the probability delta.",
+        "",
+    )
+    asked = Unlisted(k, target(epsilon, None), _DELTA)
+    planned = asked.planned(domain)
+    show_unlisted(Winners.of(planned(table)), planned, asked)
 
 
 def _reading(epsilon: float) -> list[str]:
@@ -60,6 +78,7 @@ def _reading(epsilon: float) -> list[str]:
     return [
         f"- With any one module added to the table or taken away, no list becomes more or less likely {factor}: so "
         "the list says little about any single module.",
+        "- The second list adds its own cost, and the delta: who makes both pays for both.",
         "- It is a random draw. Run the demo again and close competitors change places, and each further draw from the "
         "same table would add its cost.",
         "- No count and no score was shown. Names far ahead of the others nearly always win; the line 'accuracy' "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -65,12 +65,40 @@ CountsOption = Annotated[
 ]
 
 
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        help="Where no candidates are given: the probability, at most, that an item of one user alone comes out.",
+        metavar="D",
+        show_default=False,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        help="Where no candidates are given: how many items of the table take part, chosen without looking at it. "
+        "If not given: ten times k.",
+        metavar="N",
+        show_default=False,
+    ),
+]
+MaxItems = Annotated[
+    int | None,
+    typer.Option(
+        help="Where no candidates are given: how many items of a user count, the first in alphabetical order. A small "
+        "number lowers the threshold. If not given: all.",
+        metavar="N",
+        show_default=False,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Target:
-    """A privacy target: a measure and the distance that a release may reach in it."""
+    """A privacy target: a measure and the distance that a release may reach in it, a pair where it has a delta."""
 
     measure: Measure
-    budget: float
+    budget: Any
 
 
 def target(epsilon: float | None, rho: float | None) -> Target:

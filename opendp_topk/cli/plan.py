@@ -15,8 +15,11 @@ from .mechanisms import RELEASES
 from .options import (
     NEIGHBORS,
     CountsOption,
+    Delta,
     Epsilon,
     K,
+    Limit,
+    MaxItems,
     MechanismOption,
     NeighborsOption,
     ReleaseOption,
@@ -26,16 +29,26 @@ from .options import (
 )
 from .planning import Request
 from .public_counts import Counts, read_proxy
+from .unlisted import require_no_delta, unlisted
+from .unlisted import show_plan as show_unlisted
 
 
 def plan(
     k: K,
     candidates: Annotated[
-        str,
-        typer.Option(help="How many candidate items there are, or the file that lists them.", metavar="N|FILE"),
-    ],
+        str | None,
+        typer.Option(
+            help="How many candidate items there are, or the file that lists them. If nobody can list them, give "
+            "--delta.",
+            metavar="N|FILE",
+            show_default=False,
+        ),
+    ] = None,
     epsilon: Epsilon = None,
     rho: Rho = None,
+    delta: Delta = None,
+    limit: Limit = None,
+    max_items: MaxItems = None,
     users: Users = 1,
     neighbors: NeighborsOption = NEIGHBORS[0],
     release: ReleaseOption = RELEASES[0],
@@ -66,8 +79,16 @@ def plan(
     Example:
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
+      opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
     """
     goal = target(epsilon, rho)
+    if candidates is None:
+        if compare or proxy is not None:
+            raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
+        asked = unlisted(k, goal, delta, users, neighbors, limit, max_items, (release, mechanism, counts))
+        show_unlisted(asked, alpha)
+        return
+    require_no_delta(delta, limit, max_items)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
     request = Request(k, number, goal, users, neighbors, release, mechanism, counts)
     scores = None if proxy is None else read_proxy(proxy, number)

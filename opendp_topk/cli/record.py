@@ -7,11 +7,11 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import metadata
-from typing import Any
+from typing import Any, Protocol
 
 from ..core.measurement import Measurement
 from ..proof import Proof
-from .planning import Request
+from ..spaces.measures import Measure, without_delta
 
 FORMAT = "opendp_topk.release.v1"
 
@@ -34,15 +34,30 @@ class Winners:
 
     @classmethod
     def of(cls, released: Any) -> Winners:
-        """What a measurement released: one item, a list of items, or a tuple of items and counts or gaps."""
+        """What a measurement released: one item, a list of items, or a tuple of items and what comes with them."""
         if hasattr(released, "counts"):
             return cls(released.indices, counts=[int(count) for count in released.counts])
         if hasattr(released, "gaps"):
             return cls(released.indices, gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
+        if hasattr(released, "stopped"):
+            return cls(list(released.items))
         return cls(released if isinstance(released, list) else [released])
 
 
-def record(winners: Winners, measurement: Measurement, request: Request) -> dict[str, Any]:
+class Asked(Protocol):
+    """What a record tells of a request."""
+
+    @property
+    def release(self) -> str: ...
+
+    @property
+    def neighbors(self) -> str: ...
+
+    @property
+    def users(self) -> int: ...
+
+
+def record(winners: Winners, measurement: Measurement, request: Asked) -> dict[str, Any]:
     """What was released, what it cost, how, and why that is so.
 
     Args:
@@ -58,7 +73,7 @@ def record(winners: Winners, measurement: Measurement, request: Request) -> dict
         **({} if winners.counts is None else {"counts": winners.counts}),
         **({} if winners.gaps is None else {"gaps": winners.gaps}),
         "release": request.release,
-        "measure": type(measurement.output_measure).__name__,
+        "measure": _measure(measurement.output_measure),
         "symbol": measurement.output_measure.symbol,
         "neighbors": request.neighbors,
         "d_in": users,
@@ -71,6 +86,11 @@ def record(winners: Winners, measurement: Measurement, request: Request) -> dict
         },
         "library": {"name": "opendp_topk", "version": version()},
     }
+
+
+def _measure(measure: Measure) -> str:
+    inner = without_delta(measure)
+    return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
 
 
 def links(proof: Proof) -> list[Proof]:

@@ -24,8 +24,11 @@ from .mechanisms import RELEASES
 from .options import (
     NEIGHBORS,
     CountsOption,
+    Delta,
     Epsilon,
     K,
+    Limit,
+    MaxItems,
     MechanismOption,
     NeighborsOption,
     ReleaseOption,
@@ -36,10 +39,12 @@ from .options import (
 from .output import STDOUT, Destination
 from .planning import Request
 from .record import Winners, record
+from .unlisted import Unlisted, require_no_delta, unlisted
+from .unlisted import show_release as show_unlisted
 
+MORE = "Every further release from this table adds its cost."
 PUBLIC = (
-    "The list of candidates must be public: one that was taken from the table would itself reveal who is in it. "
-    "Every further release from this table adds its cost."
+    f"The list of candidates must be public: one that was taken from the table would itself reveal who is in it. {MORE}"
 )
 
 
@@ -49,17 +54,21 @@ def release(
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
     item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
+    k: K,
     candidates: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="The items that may be released, a public list: text with one a line, or a .json list, or a "
-            ".parquet or .csv file of one column (a .csv file with a header).",
+            ".parquet or .csv file of one column (a .csv file with a header). If there is no such list, give --delta.",
             metavar="FILE",
+            show_default=False,
         ),
-    ],
-    k: K,
+    ] = None,
     epsilon: Epsilon = None,
     rho: Rho = None,
+    delta: Delta = None,
+    limit: Limit = None,
+    max_items: MaxItems = None,
     neighbors: NeighborsOption = NEIGHBORS[0],
     users: Users = 1,
     kind: ReleaseOption = RELEASES[0],
@@ -92,19 +101,30 @@ def release(
     Example:
       opendp-topk release loans.parquet --user reader --item book \\
         --candidates catalogue.txt --k 10 --epsilon 1 --out top10.json
+      opendp-topk release searches.parquet --user visitor --item term --k 10 --epsilon 1 --delta 1e-8
     """
     goal = target(epsilon, rho)
     domain = FrameDomain(user=user, item=item)
-    listed = read_candidates(candidates)
-    request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts)
-    scale = request.planned().parameters["scale"]
-    read = (table, candidates) if ledger is None else (table, candidates, ledger)
+    request: Request | Unlisted
+    if candidates is None:
+        listed = None
+        request = unlisted(k, goal, delta, users, neighbors, limit, max_items, (kind, mechanism, counts))
+        planned = request.planned(domain)
+    else:
+        require_no_delta(delta, limit, max_items)
+        listed = read_candidates(candidates)
+        request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts)
+        planned = request.planned()
+    read = tuple(file for file in (table, candidates, ledger) if file is not None)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
         with show.working("reading and counting"):
             rows = read_table(table)
             domain.validate(rows)
-            items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
-            measurement = chained(domain, items, request, scale)
+            if listed is None or isinstance(request, Unlisted):
+                measurement = planned
+            else:
+                items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
+                measurement = chained(domain, items, request, planned.parameters["scale"])
             winners = Winners.of(drawn(measurement, rows, users, account))
         failure: Exception | None = None
         try:
@@ -119,11 +139,12 @@ def release(
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
         if failure is not None:
             raise failure
-        show.note(f"The release was written to {out}. {PUBLIC}" if destination.is_file else PUBLIC)
+        last = MORE if listed is None else PUBLIC
+        show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
 
 
 @contextlib.contextmanager
-def budget(ledger: str | None, request: Request) -> Iterator[Ledger | None]:
+def budget(ledger: str | None, request: Request | Unlisted) -> Iterator[Ledger | None]:
     """The ledger from which the release is paid, if one is named."""
     if ledger is None:
         yield None
@@ -155,8 +176,11 @@ def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale
     return request.on(count, scale) >> index_candidates(items)
 
 
-def show_release(winners: Winners, measurement: Measurement, request: Request) -> None:
+def show_release(winners: Winners, measurement: Measurement, request: Request | Unlisted) -> None:
     """Print the release for people."""
+    if isinstance(request, Unlisted):
+        show_unlisted(winners, measurement, request)
+        return
     ranked, counts, gaps = request.release == "ranking", winners.counts, winners.gaps
     headers = [
         *(["rank"] if ranked else []),

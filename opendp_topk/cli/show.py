@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ..core.measurement import Measurement
 from .planning import Request
-from .record import links, plain
+from .record import Asked, links, plain
 
 _WIDEST = 100
 _MEASURES = {"epsilon": "pure differential privacy", "rho": "zero-concentrated differential privacy"}
@@ -103,7 +103,7 @@ def cost(measurement: Measurement, request: Request) -> str:
     )
 
 
-def neighbours(request: Request) -> str:
+def neighbours(request: Asked) -> str:
     """Whom the cost protects."""
     how = "added or removed" if request.neighbors == "add_remove" else "replaced"
     return f"for {users(request.users)} {how}"

@@ -1,4 +1,4 @@
-"""From a table of (user, item) rows to one count a candidate: its number of distinct users."""
+"""From a table of (user, item) rows to one count a candidate, or one a key: its number of distinct users."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ..core.partials import partial
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import CandidatesError, ParameterError, checks
-from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
-from ..spaces.metrics import LInfDistance, UserDistance
+from ..spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.metrics import LInfDistance, Metric, UserDistance
 
 
 @proven("transformations/count_by_item")
@@ -22,10 +23,11 @@ def make_count_by_item(
     input_domain: FrameDomain,
     input_metric: UserDistance,
     *,
-    candidates: Iterable[Hashable],
+    candidates: Iterable[Hashable] | None,
     monotonic: bool | None = None,
+    max_items: int | None = None,
 ) -> Transformation:
-    """Count the distinct users of each candidate item.
+    """Count the distinct users of each candidate item, or of every item where nobody can list the candidates.
 
     ``x_i = |{u : the table has a row (u, candidates[i])}|``
 
@@ -39,13 +41,18 @@ def make_count_by_item(
             ``UserDistance("replace")`` if one user's rows are exchanged for those of another.
         candidates: The items to count, in the order of the scores: all integers (of 64 bits) or all strings,
             distinct, at least one. They must be public: a list taken from the table would itself reveal who is
-            in it.
-        monotonic: The output metric, ``LInfDistance(monotonic)``. By default the one under which all that follows
-            is cheapest: True under "add_remove", where False doubles the cost of a selection; False under "replace",
-            where True doubles the cost of noisy counts, and a selection costs the same with both.
+            in it. None where there is no such list: the counts are then those of all items in the table, by item,
+            and only a measurement for an unknown domain may follow.
+        monotonic: The output metric, ``LInfDistance(monotonic)`` or ``KeyedCountDistance(..., monotonic)``. By
+            default the one under which all that follows is cheapest: True under "add_remove", where False doubles the
+            cost of a selection; False under "replace", where True doubles the cost of noisy counts, and a selection
+            costs the same with both.
+        max_items: Without candidates, how many items of one user count at most: the first in the order of the numbers,
+            or of the strings' code points, which is public. By default all count.
 
     Returns:
-        A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``.
+        A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``; without
+        candidates to counts by item, a ``dict`` in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``.
         Its map, for d_in users added, removed or replaced, adds and removes mixed:
 
         * ``d_in`` in the default metric under both: no count moves by more;
@@ -59,7 +66,8 @@ def make_count_by_item(
     Raises:
         CandidatesError: The candidates are empty, repeated, or neither all integers nor all strings.
         SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
-        ParameterTypeError: ``monotonic`` is neither a bool nor None.
+        ParameterTypeError: ``monotonic`` is neither a bool nor None, or ``max_items`` neither an integer nor None.
+        ParameterError: ``max_items`` is below 1, or given with candidates.
 
         On a call, before anything is counted: DataTypeError for what is no data frame; ColumnError for a column
         that is missing, cannot hold identifiers, or holds strings where the candidates are integers (or the
@@ -82,12 +90,19 @@ def make_count_by_item(
     """
     # proof-region: count_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
-    items = integers_or_strings(candidates, "candidates")  # [check-candidates]
+    items = None if candidates is None else integers_or_strings(candidates, "candidates")  # [check-candidates]
     if monotonic is None:
         monotonic = input_metric.neighbors == "add_remove"  # [cheapest]
     checks.flag("monotonic", monotonic)
+    if items is not None and max_items is not None:
+        raise ParameterError("max_items must be left out with candidates: of those, all that a user has count")
+    keyed = KeyedCountDistance(max_items, monotonic)  # [keyed-metric]
 
     def function(rows: Any) -> Any:
+        if items is None:
+            from ..tables.keyed import count_users_by_key
+
+            return count_users_by_key(rows, keyed.max_items)  # [count-keys]
         from ..tables.frames import count_distinct_users
 
         return count_distinct_users(rows, items)  # [count]
@@ -97,20 +112,24 @@ def make_count_by_item(
             return 2 * d_in  # [stability-replace]
         return d_in  # [stability]
 
+    space: tuple[Domain, Metric] = KeyedCountsDomain(), keyed  # [keyed-domain]
+    if items is not None:
+        space = VectorDomain(AtomDomain(int), size=len(items)), LInfDistance(monotonic=monotonic)  # [output-domain]
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=VectorDomain(AtomDomain(int), size=len(items)),  # [output-domain]
-        output_metric=LInfDistance(monotonic=monotonic),
+        output_domain=space[0],
+        output_metric=space[1],
         function=function,
         stability_map=stability_map,
         parameters={
             "transformation": "count_by_item",
             "user": input_domain.user,
             "item": input_domain.item,
-            "candidates": len(items),
+            "candidates": None if items is None else len(items),
             "monotonic": monotonic,
-        },
+        }
+        | ({} if max_items is None else {"max_items": max_items}),
     )
 
 

@@ -18,6 +18,7 @@ from opendp_topk.errors import (
     ColumnError,
     DataTypeError,
     DistanceError,
+    ParameterError,
     ParameterTypeError,
     SpaceError,
     TableError,
@@ -25,6 +26,7 @@ from opendp_topk.errors import (
 from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
 from opendp_topk.measurements.select_then_count import then_select_then_count
 from opendp_topk.spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
+from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from opendp_topk.spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
 from opendp_topk.spaces.metrics import L1Distance, LInfDistance, Metric, UserDistance
 from opendp_topk.transformations.count_by_item import make_count_by_item, then_count_by_item
@@ -218,12 +220,55 @@ def test_chains_with_a_measurement_and_names_items() -> None:
     assert [noisy.map(d_in) for d_in in (0, 1, 2)] == [0.0, 0.25, 0.5]
 
 
+@pytest.mark.parametrize("max_items", [None, 1, 2])
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+def test_counts_by_key_move_by_steps_of_users(kind: str, max_items: int | None) -> None:
+    """On all pairs of tables of two users as many counts rise, or fall, and so far apart, as d steps allow."""
+    count = make_count_by_item(SPACE[0], UserDistance(kind), candidates=None, max_items=max_items)
+    assert count.output_domain == KeyedCountsDomain()
+    assert count.output_metric == KeyedCountDistance(max_items, monotonic=kind == "add_remove")
+    found = [(table, count(frame(rows_of_users(table)))) for table in tables(2)]
+    worst = dict.fromkeys((1, 2), (0, 0))
+    for (left, before), (right, after) in itertools.product(found, repeat=2):
+        d = add_remove_distance(left, right) if kind == "add_remove" else replace_distance(left, right)
+        moves = [after.get(item, 0) - before.get(item, 0) for item in ITEMS]
+        if d in worst:
+            risers, fallers = sum(m > 0 for m in moves), sum(m < 0 for m in moves)
+            worst[d] = max(worst[d][0], max(moves) - min(moves)), max(worst[d][1], risers, fallers)
+    for d, (spread, changed) in worst.items():
+        metric = count.output_metric
+        assert spread == metric.range_distance(count.map(d))
+        assert changed == metric.moved_one_way(count.map(d), len(ITEMS))
+
+
+def rows_of_users(table: dict[int, tuple[str | None, ...]]) -> list[tuple[Any, Any]]:
+    return [(user, item) for user, basket in table.items() for item in basket]
+
+
+def test_counts_by_key_are_those_of_all_candidates() -> None:
+    count = make_count_by_item(*SPACE, candidates=None)
+    rows = [(1, "a"), (1, "a"), (2, "a"), (2, "b"), (None, "b"), (3, None), (3, "other")]
+    assert count(frame(rows)) == {"a": 2, "b": 1, "other": 1}
+    assert make_count_by_item(*SPACE, candidates=None, max_items=1)(frame(rows)) == {"a": 2, "other": 1}
+    assert count.parameters["candidates"] is None
+    assert count(frame([])) == {}
+    assert make_count_by_item(SPACE[0], UserDistance("replace"), candidates=None, monotonic=True).map(3) == 6
+
+
+def test_max_items_is_for_counts_by_key_alone() -> None:
+    for max_items, error, words in ((0, ParameterError, ">= 1"), (1.5, ParameterTypeError, "integer")):
+        call = lambda value=max_items: make_count_by_item(*SPACE, candidates=None, max_items=value)  # noqa: E731
+        raises_exactly(error, call, "max_items", words)
+    call = lambda: make_count_by_item(*SPACE, candidates=ITEMS, max_items=2)  # noqa: E731
+    raises_exactly(ParameterError, call, "max_items must be left out")
+
+
 BAD_CANDIDATES: list[tuple[Any, str]] = [
     ([], "at least one"),
     ("abc", "list"),
     (b"abc", "list"),
     (7, "list"),
-    (None, "list"),
+    (3.5, "list"),
     (["a", "b", "a"], "distinct"),
     ([1, 2, 1], "distinct"),
     ([1, True], "distinct"),

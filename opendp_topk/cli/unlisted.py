@@ -1,0 +1,166 @@
+"""Releases where nobody lists the candidates: what is asked for, planned, and said of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.binary_search import binary_search_chain, binary_search_param
+from ..core.measurement import Measurement
+from ..errors import ParameterError, SearchError, checks
+from ..measurements.unknown_domain_top_k import then_unknown_domain_top_k
+from ..numerics.arithmetic import exact
+from ..spaces.domains import FrameDomain
+from ..spaces.measures import Approximate
+from ..spaces.metrics import UserDistance
+from ..transformations.count_by_item import then_count_by_item
+from . import guarantees, show
+from .options import NEIGHBORS, Target
+from .record import Winners
+
+_LIMIT = 10  # times k: enough that the base is a small count, and few enough that the logarithm of it costs little
+_FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """The k best of ``limit`` items of the table itself, at what price. Nothing here depends on a table."""
+
+    k: int
+    pure: Target
+    delta: float
+    users: int = 1
+    neighbors: str = "add_remove"
+    limit: int | None = None
+    max_items: int | None = None
+    release: str = "ranking"
+
+    def __post_init__(self) -> None:
+        checks.count("--users", self.users)
+        checks.choice("--neighbors", self.neighbors, NEIGHBORS)
+        checks.probability(self.delta, "--delta")
+        checks.count("k", self.k)
+        if self.limit is not None and checks.count("--limit", self.limit) < self.k:
+            raise ParameterError(f"--limit must be at least k ({self.k})")
+        if self.max_items is not None:
+            checks.count("--max-items", self.max_items)
+
+    @property
+    def target(self) -> Target:
+        """The target with its delta."""
+        return Target(Approximate(self.pure.measure), (self.pure.budget, self.delta))
+
+    @property
+    def taking_part(self) -> int:
+        """How many items of the table take part."""
+        return _LIMIT * self.k if self.limit is None else self.limit
+
+    def on(self, domain: FrameDomain, scale: float, threshold: float) -> Measurement:
+        """The chain from a table to the items."""
+        space = domain, UserDistance(self.neighbors)
+        count = space >> then_count_by_item(candidates=None, max_items=self.max_items)
+        measurement: Measurement = count >> then_unknown_domain_top_k(
+            self.target.measure, k=self.k, scale=scale, limit=self.taking_part, threshold=threshold
+        )
+        return measurement
+
+    def planned(self, domain: FrameDomain) -> Measurement:
+        """The chain with the smallest scale, and then the smallest threshold, that meet the target.
+
+        Raises:
+            ParameterError: None meets it.
+        """
+        loss, delta = self.target.budget
+        try:
+            found = binary_search_chain(lambda scale: self.on(domain, scale, _FAR), self.users, (loss, 1.0))
+            scale = found.parameters["scale"]
+            threshold = binary_search_param(lambda t: self.on(domain, scale, t), self.users, (loss, delta))
+            return self.on(domain, scale, threshold)
+        except SearchError:
+            pass
+        raise ParameterError(
+            f"no finite scale and threshold meet so small a target: raise --{self.pure.measure.symbol} or --delta"
+        )
+
+
+def unlisted(
+    k: int,
+    goal: Target,
+    delta: float | None,
+    users: int,
+    neighbors: str,
+    limit: int | None,
+    max_items: int | None,
+    listed: tuple[str, str | None, bool],
+) -> Unlisted:
+    """What is asked for without candidates; ``listed`` are --release, --mechanism and --counts, which need some.
+
+    Raises:
+        ParameterError: An option is missing, out of range, or needs candidates.
+    """
+    if delta is None:
+        raise ParameterError("give --candidates, a public list of the items, or, where nobody can list them, --delta")
+    if listed != ("ranking", None, False):
+        raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
+    return Unlisted(k, goal, delta, users, neighbors, limit, max_items)
+
+
+def require_no_delta(delta: float | None, limit: int | None, max_items: int | None) -> None:
+    """Raise where an option is given that is of no use beside a list of candidates."""
+    if (delta, limit, max_items) != (None, None, None):
+        raise ParameterError("--delta, --limit and --max-items are for releases without --candidates: leave them out")
+
+
+def show_plan(asked: Unlisted, alpha: float) -> None:
+    """Print the plan."""
+    measurement = asked.planned(FrameDomain("user", "item"))
+    show.rows(
+        [
+            ("question", f"which {asked.k} items do most users have, where nobody lists the items?"),
+            ("mechanism", _mechanism(asked)),
+            ("scale", f"{measurement.parameters['scale']} (the smallest that meets the target)"),
+            ("threshold", f"{measurement.parameters['threshold']} (the smallest that keeps delta)"),
+            ("cost", cost(measurement, asked)),
+            ("accuracy", _guarantee(measurement, asked, alpha)),
+            ("proof", show.proofs(measurement)),
+        ]
+    )
+
+
+def show_release(winners: Winners, measurement: Measurement, asked: Unlisted) -> None:
+    """Print the release for people."""
+    show.table(("rank", "item"), ((str(n), show.item(one)) for n, one in enumerate(winners.items, 1)), right=(0,))
+    short = asked.k - len(winners.items)
+    end = f"stopped {short} short of {asked.k}: no further item surely had enough users" if short else "complete"
+    show.say("")
+    show.rows([("end", end), ("cost", cost(measurement, asked)), ("proof", show.proofs(measurement))])
+
+
+def cost(measurement: Measurement, asked: Unlisted) -> str:
+    """The exact privacy loss, with the neighbours to whom it applies."""
+    loss, delta = measurement.map(asked.users)
+    return f"{asked.pure.measure.symbol} = {loss} and delta = {delta} {show.neighbours(asked)}"
+
+
+def _mechanism(asked: Unlisted) -> str:
+    own = "" if asked.max_items is None else f", of each user the first {asked.max_items} in alphabetical order"
+    return (
+        f"unknown_domain_top_k (ranking, best first): independent Gumbel noise on each lead over the "
+        f"{guarantees.largest(asked.taking_part + 1)} count of distinct users{own}; items come, best first, until a "
+        "stop symbol with the score of the threshold"
+    )
+
+
+def _guarantee(measurement: Measurement, asked: Unlisted, alpha: float) -> str:
+    exactly, words = guarantees.sure(alpha)
+    near: Any = measurement.accuracy(1, exactly)
+    lead = math.floor(exact(measurement.parameters["threshold"]) + exact(near)) if near < math.inf else near
+    if lead == math.inf:
+        return "none: the scale is near the largest number that the computer holds"
+    base = guarantees.largest(asked.taking_part + 1)
+    return (
+        f"with probability at least {words}, an item gets in if more than {show.users(lead)} have it beyond the {base} "
+        f"count, as far as there is room for {asked.k}; and for every t the t-th released item has a count within "
+        f"{show.users(math.floor(near))} of the t-th largest count"
+    )

@@ -1,0 +1,76 @@
+"""How likely a slot of a small score is released before the stop symbol, and the threshold that keeps it unlikely.
+
+Proof: proofs/measurements/unknown_domain_top_k.tex
+"""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+
+from gmpy2 import mpq
+
+from ..errors import ParameterError
+from ..noises.noise import Noise
+from ..numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
+
+_FARTHEST = Fraction(800)  # in scales: beyond it the probability is no float64 any more
+_PRECISION = 128  # binary digits beyond those that cancel
+
+
+# proof-region: stop
+def released_before_stop(noise: Noise, slots: int, lead: Fraction) -> Fraction:
+    """A rational that is not below the probability that one of ``slots`` equal scores beats the stop symbol.
+
+    Args:
+        noise: Gumbel or exponential noise.
+        slots: How many, >= 1.
+        lead: By how much the stop symbol's score is ahead, in units of the scale; it may be negative.
+    """
+    if lead < 0:
+        weight = 1 - one_minus_exp_up(-lead)  # [behind]
+        return slots / (slots + weight) if noise.is_max_stable else 1 - weight / (slots + 1)  # [behind-delta]
+    if noise.is_max_stable:
+        odds = slots * exp_up(-lead)
+        return odds / (1 + odds)  # [gumbel]
+    return _exponential(slots, min(lead, _FARTHEST))  # [exponential]
+
+
+def _exponential(slots: int, lead: Fraction) -> Fraction:
+    """1 - (1 - (1 - x)^(n+1)) / ((n+1) x) at x = e^-lead, rounded up."""
+    if lead == 0:
+        return Fraction(slots, slots + 1)  # [even]
+    at = Intervals(_PRECISION + 3 * int(lead) + 2 * slots.bit_length())
+    one = at.rational(1)
+    x = at.exp(at.rational(mpq(-lead)))
+    power = at.exp(at.multiply(at.rational(slots + 1), at.log1p(at.negative(x))))  # [power]
+    ahead = at.divide(at.add(one, at.negative(power)), at.multiply(at.rational(slots + 1), x))
+    numerator, denominator = at.add(one, at.negative(ahead))[1].as_integer_ratio()  # [upper-end]
+    return max(Fraction(0), min(Fraction(1), Fraction(int(numerator), int(denominator))))
+
+
+def keeps(noise: Noise, slots: int, lead: Fraction, delta: Fraction) -> bool:
+    """Whether that bound, as the float64 that a map returns, is at most ``delta``."""
+    return exact(round_up(released_before_stop(noise, slots, lead))) <= delta  # [keeps]
+
+
+@functools.lru_cache(maxsize=256)
+def least_lead(noise: Noise, slots: int, delta: Fraction) -> float:
+    """A lead >= 0 of the stop symbol that keeps ``delta``: the least float64, or one near it.
+
+    Raises:
+        ParameterError: There is none: delta is too small for any float64.
+    """
+    low, high = 0.0, 1.0
+    if keeps(noise, slots, Fraction(0), delta):
+        return low
+    while not keeps(noise, slots, Fraction(high), delta):
+        low, high = high, 2 * high
+        if high > 2 * _FARTHEST:
+            raise ParameterError("delta is too small: no threshold keeps it")
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (low, middle) if keeps(noise, slots, Fraction(middle), delta) else (middle, high)
+    return high
+
+
+# end-proof-region: stop

@@ -1,0 +1,47 @@
+"""A cost that holds up to a delta, as a distance of the measures that know deltas.
+
+Proof: proofs/measurements/with_delta.tex
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ..errors import ParameterTypeError
+from ..numerics.arithmetic import round_up
+from ..spaces.costs import Cost
+from ..spaces.curves.added import Added
+from ..spaces.curves.closed_forms import Mixture
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
+
+# proof-region: with_delta
+STRICT: tuple[Measure, ...] = (
+    Approximate(MaxDivergence()),
+    Approximate(ZeroConcentratedDivergence()),
+    PrivacyProfile(),
+)
+NOT_STRICT: tuple[Measure, ...] = (Approximate(MaxDivergence()), PrivacyProfile())  # [not-strict]
+
+
+def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -> Any:
+    """What ``measure``, one of :data:`STRICT`, reads in a cost that holds up to ``delta``; rounded up once.
+
+    ``strict`` says that the cost holds but for an event of probability delta. Otherwise every privacy curve of the cost
+    holds with delta added, which under ``Approximate(ZeroConcentratedDivergence())`` says nothing.
+    """
+    if isinstance(measure, Approximate):
+        return cost.under(measure.measure), round_up(delta)  # [pair]
+    more = Mixture if strict else Added  # [curve]
+    return PrivacyCurve(*(more(bound, round_up(delta)) for bound in cost.under(measure).bounds))
+
+
+# end-proof-region: with_delta
+
+
+def require_with_delta(measure: Any, allowed: tuple[Measure, ...], note: str = "") -> None:
+    """Raise unless ``measure`` is one of ``allowed``; ``note`` ends the message."""
+    if measure not in allowed:
+        *others, last = map(repr, allowed)
+        raise ParameterTypeError(f"output_measure must be {', '.join(others)} or {last}{note}")

@@ -1,0 +1,99 @@
+"""The noisy top-k of counts by key, up to a stop symbol that takes part in the race.
+
+The slots of the race are the ``limit`` best keys, dummies that fill up where there are fewer keys, and the stop symbol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..noises.noise import Noise
+from . import noiseless, race
+from .entropy import SYSTEM, Entropy
+
+_EXACT_FLOATS = 2**53  # integers up to it are float64 exactly
+
+
+# proof-region: unlisted
+@dataclass(frozen=True)
+class Slots:
+    """The keys that may be released, best first, and the scores of all slots: keys, dummies, and last the stop symbol.
+
+    Scores are those in ``values`` divided by ``unit``.
+    """
+
+    keys: tuple[Any, ...]
+    values: NDArray[Any]
+    unit: int
+
+    def named(self, slots: Sequence[int]) -> tuple[Any, ...]:
+        """The keys of these slots, up to the first that is no key."""
+        count = next((place for place, slot in enumerate(slots) if slot >= len(self.keys)), len(slots))  # [stop]
+        return tuple(self.keys[slot] for slot in slots[:count])
+
+
+def slots_of(counts: Mapping[Any, int], limit: int, threshold: Fraction) -> Slots:
+    """The slots for counts by key: what leads the (limit + 1)-th best count, dummies at 0, the stop symbol."""
+    ranked = _best(counts, limit + 1)
+    base = counts[ranked[limit]] if len(ranked) > limit else 0  # [base]
+    keys = ranked[:limit]
+    scores = [counts[key] - base for key in keys] + [0] * (limit - len(keys))  # [scores]
+    unit = threshold.denominator
+    if scores[0] <= _EXACT_FLOATS and Fraction(_float(threshold)) == threshold:
+        return Slots(keys, np.array([*scores, _float(threshold)], dtype=np.float64), 1)  # [floats]
+    values = np.empty(limit + 1, dtype=object)
+    values[:] = [unit * score for score in scores] + [threshold.numerator]  # [common-unit]
+    return Slots(keys, values, unit)
+
+
+def top_k(
+    counts: Mapping[Any, int],
+    limit: int,
+    threshold: Fraction,
+    scale: Fraction,
+    noise: Noise,
+    k: int,
+    entropy: Entropy = SYSTEM,
+) -> tuple[Any, ...]:
+    """The keys whose slots are the best of the k best noisy ones, best first, up to the first slot that is no key.
+
+    Args:
+        counts: Positive counts by key.
+        limit: How many keys may take part, at least k.
+        threshold: The score of the stop symbol, above the (limit + 1)-th best count.
+        scale: The scale of the noise, >= 0; without noise keys win ties against the stop symbol.
+        noise: The distribution of the noise at scale 1.
+        k: The number of slots that are drawn.
+        entropy: The source of digits.
+    """
+    slots = slots_of(counts, limit, threshold)
+    if scale == 0:
+        return slots.named(noiseless.top_k(slots.values, k, sign=1, ordered=True).tolist())  # [noiseless]
+    drawn = race.top_k(slots.values, scale * slots.unit, noise, k, sign=1, ordered=True, entropy=entropy)  # [race]
+    return slots.named(drawn.tolist())
+
+
+def _best(counts: Mapping[Any, int], n: int) -> tuple[Any, ...]:
+    """The n keys with the largest counts, fewer where there are fewer; equal counts in the order of the keys."""
+    keys = list(counts)
+    sizes = np.fromiter(counts.values(), dtype=np.int64, count=len(keys))
+    if len(keys) > n:
+        least = np.partition(sizes, len(keys) - n)[len(keys) - n]
+        keys = [keys[at] for at in np.flatnonzero(sizes >= least).tolist()]  # [enough]
+    return tuple(sorted(keys, key=lambda key: (-counts[key], key))[:n])  # [ties]
+
+
+# end-proof-region: unlisted
+
+
+def _float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return 0.0

@@ -1,0 +1,83 @@
+"""Counts by key over a universe that nobody lists, and how far one user moves them.
+
+Proof: proofs/spaces/keyed_counts.tex
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DataTypeError, DistanceError, OutOfBoundsError, checks
+from .domains import Domain
+from .metrics import Metric
+
+
+# proof-region: keyed_counts
+@dataclass(frozen=True)
+class KeyedCountsDomain(Domain):
+    """Counts by key: mappings from keys to integers from 1 to 2^63 - 1; a key that is left out has the count 0.
+
+    Keys are all integers or all strings, of any universe: it is public what a key may look like, and private which
+    occur. Integers are compared as numbers and strings by their code points, with no case folding and no Unicode
+    normalisation. The public order of keys, by which ties are broken, is that of the numbers, or of the code points.
+    An empty mapping is a member.
+    """
+
+    def validate(self, value: Any) -> dict[Any, int]:
+        if not isinstance(value, Mapping):
+            raise DataTypeError(f"counts by key must be a mapping from keys to counts, not {type(value).__name__}")
+        kinds = set(map(type, value))
+        text = all(issubclass(kind, str) for kind in kinds)
+        if not text and not all(issubclass(kind, int) and kind is not bool for kind in kinds):
+            raise DataTypeError("keys must be all strings or all Python integers (a bool is no integer here)")  # [keys]
+        for kind in set(map(type, value.values())):
+            if not issubclass(kind, int) or kind is bool:
+                raise DataTypeError(f"counts must be Python integers, not {kind.__name__}")  # [integers]
+        if value and not (min(value.values()) >= 1 and max(value.values()) < 2**63):
+            raise OutOfBoundsError(
+                "counts must lie between 1 and 2^63 - 1: leave out keys that nobody has"
+            )  # [positive]
+        return value if type(value) is dict else dict(value)
+
+
+@dataclass(frozen=True)
+class KeyedCountDistance(Metric):
+    """The number of users by whom counts by key differ, each moving at most ``max_items`` counts, by one.
+
+    A step of one user raises some counts by one (the user joins), or lowers some by one (the user leaves).
+
+    With ``monotonic=True`` counts are at distance d if d steps lead from one to the other, whichever way they go. With
+    ``monotonic=False`` up to d steps may go up and up to d down: d users are exchanged for others.
+
+    ``max_items=None`` sets no limit to the counts that one user moves.
+    """
+
+    max_items: int | None = None
+    monotonic: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_items is not None:
+            object.__setattr__(self, "max_items", checks.count("max_items", self.max_items))
+        checks.flag("monotonic", self.monotonic)
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, KeyedCountsDomain)
+
+    def distance(self, value: Any, name: str) -> int:
+        if not checks.is_integer(value):
+            raise DistanceError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
+        return int(checks.distance(value, name))  # [whole]
+
+    def range_distance(self, d_in: int) -> int:
+        """How far two counts move against each other at most: steps up and steps down together."""
+        return d_in if self.monotonic else 2 * d_in  # [both-ways]
+
+    def moved_one_way(self, d_in: int, limit: int) -> int:
+        """How many counts rise at most, and how many fall at most, but no more than ``limit``."""
+        most = limit if self.max_items is None else self.max_items
+        return min(limit, d_in * most)  # [one-way]
+
+
+# end-proof-region: keyed_counts

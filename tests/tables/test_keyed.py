@@ -1,0 +1,75 @@
+"""Every back end counts the users of every item like the plain-Python reference."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+from opendp_topk.errors import TableError
+from opendp_topk.tables.frames import two_columns
+from opendp_topk.tables.keyed import count_users_by_key
+from tests.tables import test_frames as makers
+
+BACK_ENDS = (
+    makers.polars_frame,
+    makers.polars_lazy,
+    makers.polars_categorical,
+    makers.polars_enum,
+    makers.pandas_frame,
+    makers.pandas_objects,
+    makers.pandas_categories,
+    makers.pandas_arrow,
+    makers.pyarrow_table,
+    makers.pyarrow_large,
+    makers.pyarrow_dictionary,
+    makers.duckdb_relation,
+)
+ITEMS = {True: list(range(-3, 9)), False: ["a", "b", "Z", "é", "ab", "\U0001f600", "\uffee", ""]}
+USERS = {True: [1, 2, 3, 4, None], False: ["x", "y", "z", None]}
+
+
+def reference(columns: dict[str, list[Any]], most: int | None) -> dict[Any, int]:
+    baskets: dict[Any, set[Any]] = {}
+    for user, item in zip(columns["u"], columns["i"], strict=True):
+        if user is not None and item is not None:
+            baskets.setdefault(user, set()).add(item)
+    counts: dict[Any, int] = {}
+    for basket in baskets.values():
+        for item in sorted(basket)[:most]:
+            counts[item] = counts.get(item, 0) + 1
+    return counts
+
+
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
+def test_every_back_end_agrees(make: Callable[..., Any], integers: bool) -> None:
+    rng = random.Random(7)
+    columns = {
+        "u": [rng.choice(USERS[integers]) for _ in range(60)],
+        "i": [rng.choice([*ITEMS[integers], None]) for _ in range(60)],
+    }
+    rows = two_columns(make(columns, integers), "u", "i")
+    for most in (None, 1, 2):
+        found = count_users_by_key(rows, most)
+        assert found == reference(columns, most)
+        assert {type(key) for key in found} == {int if integers else str}
+        assert {type(count) for count in found.values()} == {int}
+
+
+def test_an_empty_table_has_no_keys() -> None:
+    for most in (None, 1):
+        assert count_users_by_key(two_columns(makers.polars_frame({"u": [], "i": []}, True), "u", "i"), most) == {}
+
+
+def test_a_back_end_that_fails() -> None:
+    import polars as pl
+
+    table = pl.LazyFrame({"u": ["1", "x"], "i": ["a", "b"]}).with_columns(pl.col("u").cast(pl.Int64))
+    with pytest.raises(TableError):
+        count_users_by_key(two_columns(table, "u", "i"))
