@@ -45,10 +45,11 @@ def main(
     """
 
 
-for command in (plan, release, ledger, proofs, demo):
+for command in (plan, release, proofs, demo):
     app.command()(guarded(command))
 
 
+app.add_typer(ledger, name="ledger")
 app.add_typer(audit, name="audit")
 
 

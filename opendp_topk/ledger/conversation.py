@@ -91,6 +91,7 @@ class Conversation:
 
     def spent(self) -> Any:
         """What its queries were charged so far; of one that is paid step by step the ledger's history tells."""
+        self._learn(self._journal.log.records(self._seen))
         return self._journal.shown(self._used)
 
     def remaining(self) -> Any:
@@ -98,6 +99,7 @@ class Conversation:
         paid = self._paid
         if paid is None:
             raise ParameterError("this conversation is paid query by query: ask the ledger what remains")
+        self._learn(self._journal.log.records(self._seen))
         return left(self._journal.account.counted, paid, self._used)
 
     def close(self) -> None:
