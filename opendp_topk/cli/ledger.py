@@ -187,7 +187,7 @@ def _show(account: Ledger, *, history: bool) -> None:
             ("data set", account.dataset),
             ("protects", f"data sets at distance {account.d_in} under {account.metric}"),
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
-            ("budget", words_of(account.budget)),
+            ("budget", account.promise),
             *limit,
             ("spent", f"{words_of(account.spent())} on {len(entries)} {'entry' if len(entries) == 1 else 'entries'}"),
             ("left", words_of(account.remaining())),

@@ -19,6 +19,7 @@ _WRITTEN = re.compile(r"\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?|\d{1,300}/\d{
 # Sums of float64 losses need at most 1024 + 1074 bits; twice that is room for any sum, and shorter than what Python
 # refuses to write in decimals.
 _BITS = 4300
+_SPELT = 10**9  # whole numbers below it are spelt out
 
 
 # proof-region: amounts
@@ -86,6 +87,18 @@ def left(measure: Measure, budget: Amount, spent: Amount) -> Any:
 
 def _distance(measure: Measure, parts: tuple[float, ...]) -> Any:
     return parts if isinstance(measure, Approximate) else parts[0]
+
+
+def written(value: Amount) -> str:
+    """The exact numbers as people write them: decimals where they are short, fractions otherwise."""
+    return ", ".join(map(_decimal, value))
+
+
+def _decimal(value: Fraction) -> str:
+    short = repr(float(value)) if value < 2**1000 else ""
+    if value.denominator == 1 and value < _SPELT:
+        return str(value)
+    return short if short and Fraction(short) == value else str(value)
 
 
 def to_texts(value: Amount) -> list[str]:

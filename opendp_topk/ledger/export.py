@@ -21,7 +21,7 @@ def summary(ledger: Ledger) -> dict[str, Any]:
         "metric": ledger.metric,
         "d_in": str(ledger.d_in),
         "measure": repr(ledger.measure),
-        "budget": ledger.budget,
+        "budget": ledger.promise,
         "counted": repr(ledger.counted),
         "limit": ledger.limit,
         "spent": ledger.spent(),

@@ -16,7 +16,7 @@ from ..numerics.arithmetic import round_up
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from . import checking, copies
-from .amounts import distance_up
+from .amounts import distance_up, written
 from .charges import charge_in, stated_amount, stated_charge
 from .conversation import WHAT, Conversation
 from .entries import Entry
@@ -127,6 +127,11 @@ class Ledger:
         """What all releases together may cost: a number, or a pair (epsilon, delta), rounded up."""
         parts = tuple(map(round_up, self._journal.account.budget))
         return parts if len(parts) > 1 else parts[0]
+
+    @property
+    def promise(self) -> str:
+        """The budget exactly, as people write it."""
+        return written(self._journal.account.budget)
 
     @property
     def limit(self) -> Any:

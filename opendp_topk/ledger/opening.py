@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import ParameterError
 from .accounts import Account, opened
+from .amounts import written
 from .journal import Journal
 from .units import Unit
 
@@ -34,7 +35,7 @@ def require_same(journal: Journal, given: Purpose) -> None:
         return
     journal.closed = True
     journal.log.close()
-    budget = ", ".join(map(str, account.budget))
+    budget = written(account.budget)
     raise ParameterError(
         f"the ledger was created with the budget {budget} under {account.measure!r} for the data set {unit.dataset!r} "
         f"at distance {unit.d_in} under {unit.metric}, not with this: open it without budget, or begin another"

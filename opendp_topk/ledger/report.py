@@ -10,7 +10,6 @@ from typing import Any
 from ..spaces.measures import Approximate, PrivacyProfile
 from .chart import chart
 from .entries import Entry
-from .export import words_of
 from .journal import now
 from .ledger import Ledger
 
@@ -65,7 +64,7 @@ def _verdict(problems: Sequence[str]) -> str:
 def _tiles(ledger: Ledger, names: Sequence[str]) -> str:
     pair = "epsilon, delta" if ledger.measure == PrivacyProfile() else ", ".join(names)
     values = (
-        (f"budget ({pair})", _short(ledger.budget)),
+        (f"budget ({pair})", ledger.promise),
         (f"may be charged ({', '.join(names)})", _short(ledger.limit)),
         (f"spent ({', '.join(names)})", _short(ledger.spent())),
         (f"left ({', '.join(names)})", _short(ledger.remaining())),
@@ -88,7 +87,7 @@ def _key(names: Sequence[str]) -> str:
 def _promise(ledger: Ledger) -> list[str]:
     return [
         f"<p>Whoever sees all releases together can tell data sets at distance {escape(str(ledger.d_in))} under "
-        f"<code>{escape(ledger.metric)}</code> apart by no more than {escape(words_of(ledger.budget))} under "
+        f"<code>{escape(ledger.metric)}</code> apart by no more than {escape(ledger.promise)} under "
         f"<code>{escape(repr(ledger.measure))}</code>. What is reserved or has failed counts as spent.</p>",
         f'<p class="soft">Head of the records, to be kept elsewhere: <code>{escape(ledger.head())}</code></p>',
     ]
