@@ -6,7 +6,6 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import MissingExtraError
 from .failures import damaged, explained, failure
+from .files import FORKING
 from .locks import PATIENCE
 from .records import Record, unseal
 from .units import name_of
@@ -46,7 +46,6 @@ class PostgresLog:
         self._driver = _driver()
         self._connection: psycopg.Connection[Any] | None = None
         self._process = 0
-        self._lock = threading.RLock()
         self._mark: Record | None = None
 
     # proof-region: postgres
@@ -64,6 +63,8 @@ class PostgresLog:
             assert made is not None
             row = self.name, made.number, text
             connection.execute(f"INSERT INTO {_TABLE} VALUES (%s, %s, %s)", row)  # [append]
+            if [one.digest for one in self._select(connection, "AND number = %s", made.number)] != [made.digest]:
+                raise failure(self.place, "written", "its table did not keep a row")  # [read-back]
             return made
 
         self._mark = self._serialised(work)
@@ -96,7 +97,7 @@ class PostgresLog:
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:
         """The connection of this process, for one thread at a time; it is closed after every error."""
-        with self._lock:  # [one-thread]
+        with FORKING:  # [one-thread]
             if self._connection is None or self._process != os.getpid():  # [process]
                 self._connection, self._process = self._connect(), os.getpid()
             connection = self._connection
@@ -188,7 +189,7 @@ class PostgresLog:
 
     def close(self) -> None:
         """Close the connection; the next use opens one."""
-        with self._lock:
+        with FORKING:
             if self._connection is not None and self._process == os.getpid():
                 with suppress(self._driver.Error):
                     self._connection.close()

@@ -29,7 +29,7 @@ def renyi_delta(rho: Any, epsilon: Any) -> Any:
         def at(alpha: Any) -> Any:
             return mpmath.exp((alpha - 1) * (alpha * rho - epsilon)) * (1 - 1 / alpha) ** (alpha - 1) / alpha
 
-        orders = [1 + mpmath.mpf(2) ** (mpmath.mpf(power) / 40) for power in range(-120, 300)]
+        orders = [1 + mpmath.mpf(2) ** (mpmath.mpf(power) / 40) for power in range(-120, 520)]
         return min(at(alpha) for alpha in orders)
 
 

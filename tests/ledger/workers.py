@@ -245,7 +245,26 @@ def interrupted(path: str) -> None:
         print(json.dumps(time.monotonic() - sent[0]))
 
 
-WORK = (attempts, crashes, full_disk, read_only, threads_and_forks, births, interrupted)
+def two_names(path: str) -> None:
+    """Releases twice, and dies in the middle of a third; prints how many were released."""
+    ledger = tk.Ledger(path)
+    for _ in range(2):
+        ledger.release(costing(1.0), [1])
+    print(2, flush=True)
+    half_written(0)
+    ledger.release(costing(1.0), [1])
+
+
+def spend_all(path: str) -> None:
+    """Releases until the budget is spent; prints how many were released."""
+    ledger, released = tk.Ledger(path), 0
+    while ledger.fits(costing(1.0)):
+        ledger.release(costing(1.0), [1])
+        released += 1
+    print(released)
+
+
+WORK = (two_names, spend_all, attempts, crashes, full_disk, read_only, threads_and_forks, births, interrupted)
 
 if __name__ == "__main__":
     {one.__name__: one for one in WORK}[sys.argv[1]](*sys.argv[2:])
