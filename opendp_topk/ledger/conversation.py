@@ -40,8 +40,6 @@ class Conversation:
     @property
     def _paid(self) -> Amount | None:
         """What was paid at the start; None where it is paid query by query."""
-        if self._limit is None:
-            raise ParameterError(f"entry {self.number} is no conversation")
         return None if self._limit == self._journal.account.nothing else self._limit
 
     def __call__(self, query: Any, *, d_in: Any = None, delta: Any = None, label: str = "") -> Any:

@@ -213,6 +213,8 @@ class Ledger:
     def resume(self, number: int, data: Any) -> Conversation:
         """Go on with a conversation that was begun in another process, about the same data."""
         found = self._journal.entry(number)
+        if found.measurement != WHAT:
+            raise ParameterError(f"entry {found.number} is no conversation")
         return Conversation(self._journal, found.number, data, self._journal.log.records())
 
     def history(self) -> list[Entry]:

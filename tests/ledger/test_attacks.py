@@ -93,7 +93,9 @@ def test_two_names_by_a_bind_mount_spend_one_budget(tmp_path: Path) -> None:
     )
     command = ["unshare", "-m", "sh", "-c", script, str(first), str(second)]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PATH": path}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PATH": path}, check=False
+    )
     if done.returncode in (1, 77) and not done.stdout:
         pytest.skip("mounts need a right that this account does not have; the test with links shows the same")
     released = sum(map(int, done.stdout.split()))

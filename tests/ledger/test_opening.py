@@ -83,7 +83,9 @@ def test_distance_zero_is_no_free_release(path: Path) -> None:
     ledger, drawn = new(path, 1), []
     for d_in in (0, 0.5, Fraction(99, 100)):
         exact = costing(0.0, function=drawn.append)
-        raises_exactly(tk.ParameterError, lambda d_in=d_in, exact=exact: ledger.release(exact, [1], d_in=d_in), "at least 1")
+        raises_exactly(
+            tk.ParameterError, lambda d_in=d_in, exact=exact: ledger.release(exact, [1], d_in=d_in), "at least 1"
+        )
     assert drawn == []
     assert ledger.history() == []
 
@@ -98,7 +100,9 @@ def test_a_larger_distance_is_charged_as_such(path: Path) -> None:
     raises_exactly(tk.ParameterError, lambda: ledger.release(top, [1, 2], d_in=1), "at least 2")
 
 
-@pytest.mark.parametrize("metric", [tk.UserDistance(), tk.UserDistance("replace"), tk.RangeDistance(), tk.LInfDistance()])
+@pytest.mark.parametrize(
+    "metric", [tk.UserDistance(), tk.UserDistance("replace"), tk.RangeDistance(), tk.LInfDistance()]
+)
 def test_a_release_in_another_unit_is_refused(path: Path, metric: tk.Metric) -> None:
     ledger = new(path, 1, metric=metric)
     raises_exactly(tk.SpaceError, lambda: ledger.release(costing(0.1), [1]), "build it under the ledger's metric")

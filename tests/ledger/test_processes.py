@@ -56,7 +56,10 @@ def test_sixteen_processes_spend_the_budget_and_no_more(connect: str) -> None:
 def held(found: list[Any], deaths: int, each: int) -> None:
     """Released <= recorded after every death, and each death leaves at most one debit without its release."""
     *rounds, (_, _, entries, problems) = found
-    assert Counter(name for name, *_ in rounds) == {"random": deaths, **({name: each for name in PLANS} if each else {})}
+    assert Counter(name for name, *_ in rounds) == {
+        "random": deaths,
+        **(dict.fromkeys(PLANS, each) if each else {}),
+    }
     unreleased = before = 0
     for name, death, released, spent in rounds:
         assert death == 9
