@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import functools
+import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
 import typer
 
-from ..errors import CandidatesError, ParameterError, TopKError
+from ..errors import CandidatesError, ParameterError, TableError, TopKError
+from ..ledger.reservation import KEPT
 
 P = ParamSpec("P")
 DATA, USAGE, INTERRUPTED = 1, 2, 130
@@ -29,7 +31,10 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
+            if sys.stdout is None:
+                raise TableError("standard output is closed: nothing was released")
             command(*args, **kwargs)
+            sys.stdout.flush()
             return
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
@@ -38,17 +43,23 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt:
             code, line = INTERRUPTED, "interrupted: nothing was released and nothing was written"
         except TopKError as error:
-            code, line = exit_code(error), str(error)
+            code, line = exit_code(error), "; ".join([str(error), *kept(error)])
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
             code, line = DATA, f"{error.strerror or type(error).__name__}: {error.filename or 'input or output'}"
         except Exception as error:
             code, line = DATA, f"internal error ({type(error).__name__}); the details are withheld, they may hold data"
+            line = "; ".join([line, *kept(error)])
         typer.echo(f"opendp-topk: {' '.join(line.split())}", err=True)
         raise typer.Exit(code)
 
     return run
+
+
+def kept(error: BaseException) -> list[str]:
+    """That the budget was spent, where a ledger has said so of this error."""
+    return [note for note in getattr(error, "__notes__", ()) if note.startswith(KEPT)]
 
 
 def exit_code(error: TopKError) -> int:

@@ -1,124 +1,218 @@
-"""``opendp-topk ledger``: what is left of a budget, and what was spent on what."""
+"""``opendp-topk ledger``: a budget, what is left of it, what was spent on what, and whether its records are whole."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from ..errors import ParameterError, TableError
-from ..ledger import Entry, Ledger
-from . import show
-from .options import Epsilon, Rho, target
+from ..errors import ParameterError
+from ..ledger import Ledger
+from ..ledger.export import csv_table, json_lines, summary, words_of
+from ..ledger.report import title_of
+from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from ..spaces.metrics import UserDistance
+from . import ledger_files, show
+from .exit_codes import DATA, guarded
+from .options import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
+File = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#name (extra postgres).")
+]
+Dataset = Annotated[str, typer.Option(metavar="NAME", help="The name of the data set that the budget protects.")]
+UsersOption = Annotated[
+    int,
+    typer.Option(metavar="D_IN", min=1, help="By how many users neighbouring data sets differ: the protected unit."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Amount = Annotated[str | None, typer.Option(metavar="X", show_default=False)]
 
-def ledger(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The ledger.")],
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    history: Annotated[bool, typer.Option("--history", help="List all releases.")] = False,
-    export: Annotated[
+
+class _ShowFirst(TyperGroup):
+    """``ledger FILE`` is ``ledger show FILE``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        known = args[0] in self.commands or args[0].startswith("-")
+        return super().resolve_command(ctx, args if known else ["show", *args])
+
+
+ledger = typer.Typer(
+    name="ledger",
+    cls=_ShowFirst,
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="A privacy budget for one data set: create it, show it, check it, and report on it.\n\n"
+    "`ledger LEDGER` is `ledger show LEDGER`. `release --ledger` takes each release's cost from it before the table is "
+    "read, and refuses what does not fit. Exit codes: 0 done; 1 a file, the data, the budget or a check said no; 2 the "
+    "command line is wrong; 130 Ctrl-C. An error after a debit says that the budget was spent.",
+)
+
+
+def create(
+    file: File,
+    dataset: Dataset,
+    epsilon: Amount = None,
+    rho: Amount = None,
+    delta: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE",
-            help="Write all releases to a new .csv or .json file; - prints them as JSON on standard output.",
+            metavar="D",
             show_default=False,
+            help="With --epsilon: a budget (epsilon, delta), from which releases under --epsilon and --rho are paid.",
         ),
     ] = None,
+    neighbors: NeighborsOption = NEIGHBORS[0],
+    users: UsersOption = 1,
 ) -> None:
-    """Show what is left of a privacy budget, or make a ledger with one.
-
-    With --epsilon or --rho the file is made if it does not exist; it keeps that budget for good. `release --ledger`
-    takes each release's cost from it before the table is read, and refuses what does not fit.
+    """Create a ledger. It keeps its budget and its unit for good; one that exists must have the same.
 
     \b
     Example:
-      opendp-topk ledger budget.sqlite --epsilon 3
+      opendp-topk ledger create budget.ledger --dataset visits --epsilon 3
       opendp-topk release visits.parquet --user visitor --item page \\
-        --candidates pages.txt --k 10 --epsilon 1 --ledger budget.sqlite
+        --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
     """
-    goal = None if epsilon is None and rho is None else target(epsilon, rho)
-    where = None if export in (None, STDOUT) else _new(str(export))
-    with Ledger(file) if goal is None else Ledger(file, budget=goal.budget, measure=goal.measure) as account:
-        entries = account.history()
-        if export == STDOUT:
-            typer.echo(_as_json(account, entries), nl=False)
-            return
-        if where is not None:
-            _write(where, _as_csv(entries) if where.suffix.lower() == ".csv" else _as_json(account, entries))
-        show.rows(
-            [
-                ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
-                ("budget", _words(account.budget)),
-                ("spent", f"{_words(account.spent())} on {_count(entries)}"),
-                ("left", _words(account.remaining())),
-            ]
+    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+        raise ParameterError("give one budget: --epsilon E, --rho R, or --epsilon E with --delta D")
+    measure: Any = MaxDivergence() if rho is None else ZeroConcentratedDivergence()
+    budget: Any = epsilon if rho is None else rho
+    if delta is not None:
+        measure, budget = PrivacyProfile(), (epsilon, delta)
+    unit = {"dataset": dataset, "metric": UserDistance(neighbors), "d_in": users}
+    with Ledger(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
+        _show(account, history=False)
+
+
+def show_ledger(
+    file: File,
+    history: Annotated[bool, typer.Option("--history", help="List all entries.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the budget, what was spent and what is left."""
+    with Ledger(file) as account:
+        if as_json:
+            _print({**summary(account), **({"entries": _entries(account)} if history else {})})
+        else:
+            _show(account, history=history)
+
+
+def verify(
+    file: File,
+    head: Annotated[
+        str | None, typer.Option(metavar="HEAD", show_default=False, help="A line that `head` printed and you kept.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute all digests and totals again, and hold the records against a head that was kept elsewhere.
+
+    The exit code is 1 if something contradicts itself.
+    """
+    with Ledger(file) as account:
+        found = account.verify(head)
+    if as_json:
+        _print({"whole": not found, "problems": found})
+    else:
+        show.say(*(found or [f"whole{'' if head is None else ', and it goes on from the head that was kept'}"]))
+    if found:
+        raise typer.Exit(DATA)
+
+
+def head(file: File, as_json: Json = False) -> None:
+    """Print one line that stands for all records so far. Keep it where those who can write the ledger cannot."""
+    with Ledger(file) as account:
+        line = account.head()
+    if as_json:
+        _print({"head": line})
+    else:
+        typer.echo(line)
+
+
+def reserve(
+    file: File,
+    amount: Annotated[str, typer.Option(metavar="X", help="How much, exactly; a pair as X,DELTA.")],
+    label: Annotated[str, typer.Option(metavar="TEXT", help="What for.")],
+    as_json: Json = False,
+) -> None:
+    """Pay for something that is done elsewhere, before it is done. It counts as spent."""
+    parts = tuple(amount.split(","))
+    with Ledger(file) as account:
+        made = account.reserve(cost=parts if len(parts) > 1 else parts[0], label=label)
+    if as_json:
+        _print({"entry": made.number})
+    else:
+        show.say(f"Entry {made.number} is reserved. When it is done: opendp-topk ledger settle {file} {made.number}")
+
+
+def settle(
+    file: File,
+    number: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the entry.")],
+    failed: Annotated[bool, typer.Option("--failed", help="It has failed, and was not released.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what became of an entry that is reserved. Nothing is given back."""
+    state = "failed" if failed else "released"
+    with Ledger(file) as account:
+        account.settle(number, state)
+    if as_json:
+        _print({"entry": number, "state": state})
+    else:
+        show.say(f"Entry {number} is {state}.")
+
+
+def export(
+    file: File,
+    to: Annotated[
+        str, typer.Option(metavar="FILE", help="A new .jsonl or .csv file; - prints JSON lines on standard output.")
+    ] = STDOUT,
+) -> None:
+    """Write all entries for other programs."""
+    ledger_files.require(to, (".jsonl", ".csv"))
+    with Ledger(file) as account:
+        text = csv_table(account) if to.lower().endswith(".csv") else json_lines(account)
+    if to == STDOUT:
+        typer.echo(text, nl=False)
+    else:
+        ledger_files.write(to, text)
+
+
+def _show(account: Ledger, *, history: bool) -> None:
+    entries = account.history()
+    limit = [] if account.limit == account.budget else [("may be charged", words_of(account.limit))]
+    show.rows(
+        [
+            ("data set", account.dataset),
+            ("protects", f"data sets at distance {account.d_in} under {account.metric}"),
+            ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
+            ("budget", account.promise),
+            *limit,
+            ("spent", f"{words_of(account.spent())} on {len(entries)} {'entry' if len(entries) == 1 else 'entries'}"),
+            ("left", words_of(account.remaining())),
+        ]
+    )
+    if history:
+        show.say("")
+        show.table(
+            ("no.", "cost", "time", "state", "release"),
+            ((str(one.number), words_of(one.cost), one.time, one.state, one.label or title_of(one)) for one in entries),
+            right=range(2),
         )
-        if history:
-            show.say("")
-            show.table(
-                ("no.", "cost", "time", "release"),
-                ((str(one.number), _words(one.cost), one.time, _summary(one)) for one in entries),
-                right=range(2),
-            )
-        if where is not None:
-            show.note(f"Written to {export}: {_count(entries)}.")
 
 
-def _new(export: str) -> Path:
-    where = Path(export)
-    if where.suffix.lower() not in (".csv", ".json"):
-        raise ParameterError("--export must be a name that ends in .csv or .json, or -")
-    if where.exists():
-        raise ParameterError(f"--export {export!r} exists already: choose another name")
-    return where
+def _entries(account: Ledger) -> list[dict[str, Any]]:
+    return [one.as_dict() for one in account.history()]
 
 
-def _write(where: Path, text: str) -> None:
-    reason = ""
-    try:
-        with where.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    if reason:
-        raise TableError(f"--export could not be written: {reason}")
+def _print(value: dict[str, Any]) -> None:
+    typer.echo(json.dumps(value, indent=2))
 
 
-def _as_json(account: Ledger, entries: list[Entry]) -> str:
-    whole = {
-        "measure": repr(account.measure),
-        "budget": account.budget,
-        "spent": account.spent(),
-        "releases": [{**one._asdict(), "d_in": str(one.d_in)} for one in entries],
-    }
-    return json.dumps(whole, indent=2) + "\n"
-
-
-def _as_csv(entries: list[Entry]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Entry._fields)
-    writer.writerows(one._replace(cost=_words(one.cost), spent=_words(one.spent)) for one in entries)
-    return text.getvalue()
-
-
-def _count(entries: list[Entry]) -> str:
-    return f"{len(entries)} release{'' if len(entries) == 1 else 's'}"
-
-
-def _words(distance: Any) -> str:
-    return ", ".join(map(str, distance)) if isinstance(distance, tuple) else str(distance)
-
-
-def _summary(entry: Entry) -> str:
-    """The mechanism and k out of the repr of the measurement."""
-    fields = dict(line.split("=", 1) for line in entry.measurement.splitlines() if "=" in line)
-    named = {name.strip(): value.strip() for name, value in fields.items()}
-    size = ["k = " + named["k"]] if "k" in named else []
-    return ", ".join([named.get("mechanism", "a measurement"), *size, f"d_in = {entry.d_in}"])
+for name, command in (
+    *(("create", create), ("show", show_ledger), ("verify", verify), ("head", head), ("reserve", reserve)),
+    *(("settle", settle), ("export", export), ("report", ledger_files.report), ("backup", ledger_files.backup)),
+    ("migrate", ledger_files.migrate),
+):
+    ledger.command(name)(guarded(command))

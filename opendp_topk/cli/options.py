@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ParameterError
+from ..errors.checks import plain
+from ..ledger.amounts import stated
 from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
 from .mechanisms import NAMES, RELEASES
 
@@ -120,4 +122,4 @@ def target(epsilon: float | None, rho: float | None) -> Target:
     name, value, measure = given[0]
     if not 0 < value < math.inf:
         raise ParameterError(f"--{name} must be a finite number > 0")
-    return Target(measure, value)
+    return Target(measure, plain(stated(value, f"--{name}")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -16,6 +17,20 @@ from typing import Any
 from ..errors import ParameterError, TableError
 
 STDOUT = "-"
+
+
+def flush() -> None:
+    """Bring to standard output what was printed; an OSError says that it did not get there."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def unprinted(error: OSError) -> TableError:
+    """The error for a release that standard output did not take. What is left of it is dropped."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    reason = error.strerror or type(error).__name__
+    return TableError(f"the release could not be printed: {reason}. It was drawn and has its cost")
 
 
 class Destination:
@@ -70,8 +85,13 @@ class Destination:
         """
         if self._stdout:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-            sys.stdout.write(_as_json(record, ensure_ascii=encoding != "utf8"))
-            sys.stdout.flush()
+            try:
+                sys.stdout.write(_as_json(record, ensure_ascii=encoding != "utf8"))
+                sys.stdout.flush()
+                return
+            except OSError as error:
+                failure = unprinted(error)
+            raise failure
         if self._claim is None:
             return
         reason = None

@@ -14,6 +14,7 @@ from ..core.measurement import Measurement
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
 from ..spaces.domains import FrameDomain
+from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
 from ..tables.files import read_table
 from ..transformations.count_by_item import then_count_by_item
@@ -36,7 +37,7 @@ from .options import (
     Users,
     target,
 )
-from .output import STDOUT, Destination
+from .output import STDOUT, Destination, flush, unprinted
 from .planning import Request
 from .record import Winners, record
 from .unlisted import Unlisted, require_no_delta, unlisted
@@ -86,10 +87,11 @@ def release(
     ledger: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE",
-            help="A budget to take the cost from, before the table is read; `opendp-topk ledger` makes one.",
+            metavar="LEDGER",
+            help="A budget to take the cost from, before the table is read; `opendp-topk ledger create` makes one.",
         ),
     ] = None,
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release for the ledger.")] = "",
 ) -> None:
     """Release the k items that most users have.
 
@@ -125,7 +127,7 @@ def release(
             else:
                 items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
                 measurement = chained(domain, items, request, planned.parameters["scale"])
-            winners = Winners.of(drawn(measurement, rows, users, account))
+            winners = Winners.of(drawn(measurement, rows, users, account, label))
         failure: Exception | None = None
         try:
             with _uninterrupted():
@@ -135,8 +137,11 @@ def release(
         try:
             if out != STDOUT:
                 show_release(winners, measurement, request)
+            flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
+        except OSError as error:
+            failure = unprinted(error)
         if failure is not None:
             raise failure
         last = MORE if listed is None else PUBLIC
@@ -150,20 +155,24 @@ def budget(ledger: str | None, request: Request | Unlisted) -> Iterator[Ledger |
         yield None
         return
     with Ledger(ledger) as account:
-        if account.measure != request.target.measure:
+        if account.metric != repr(UserDistance(request.neighbors)):
+            raise ParameterError(
+                f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly"
+            )
+        if account.measure not in (request.target.measure, PrivacyProfile()):
             symbol = account.measure.symbol
             advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
             raise ParameterError(f"the ledger counts {symbol}: {advice}")
         yield account
 
 
-def drawn(measurement: Measurement, rows: Any, users: int, account: Ledger | None) -> Any:
+def drawn(measurement: Measurement, rows: Any, users: int, account: Ledger | None, label: str = "") -> Any:
     """The release, which the ledger has paid for before the table is counted."""
     if account is None:
         return measurement(rows)
     before = account.spent()
     try:
-        return account.release(measurement, rows, d_in=users)
+        return account.release(measurement, rows, d_in=users, label=label)
     except KeyboardInterrupt:
         if account.spent() == before:
             raise

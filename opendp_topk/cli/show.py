@@ -17,7 +17,7 @@ from ..core.measurement import Measurement
 from .planning import Request
 from .record import Asked, links, plain
 
-_WIDEST = 100
+_WIDEST, _USUAL, _NARROWEST = 100, 80, 8
 _MEASURES = {"epsilon": "pure differential privacy", "rho": "zero-concentrated differential privacy"}
 _COUNT_NOISE = {"epsilon": "Laplace", "rho": "Gaussian"}
 _NAMES = {
@@ -33,7 +33,7 @@ _STYLES = {"current": "green", "stale": "bold red", "missing": "bold red", "unpr
 def console(*, stderr: bool = False) -> Console:
     """A console that takes no text for markup and draws no line wider than people read."""
     made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
-    made.width = min(made.width, _WIDEST)
+    made.width = min(made.width if made.width > _NARROWEST else _USUAL, _WIDEST)
     return made
 
 

@@ -1,8 +1,11 @@
-"""A privacy budget in a file, which no crash and no second process can overspend.
+"""A privacy budget for one data set, which no crash and no second process can overspend.
 
-It may import errors, numerics, proof, spaces and core.
+It may import errors, numerics, proof, spaces, spaces.curves and core.
 """
 
-from .ledger import Entry, Ledger
+from .conversation import Conversation
+from .entries import Entry
+from .ledger import Ledger
+from .reservation import Reservation
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Conversation", "Entry", "Ledger", "Reservation"]

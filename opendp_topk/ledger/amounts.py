@@ -5,33 +5,58 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from ..errors import ParameterError
-from ..errors.checks import Number
+from ..errors import ParameterError, ParameterTypeError, checks
 from ..numerics.arithmetic import exact, round_down, round_up
-from ..spaces.measures import Approximate, MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..spaces.measures import Approximate, Measure
 
 Amount = tuple[Fraction, ...]
+_WRITTEN = re.compile(r"\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?|\d{1,300}/\d{1,300}", re.ASCII)
+# Sums of float64 losses need at most 1024 + 1074 bits; twice that is room for any sum, and shorter than what Python
+# refuses to write in decimals.
+_BITS = 4300
+_SPELT = 10**9  # whole numbers below it are spelt out
+
 
 # proof-region: amounts
-_SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
-MEASURES = {repr(measure): measure for one in _SCALARS for measure in (one, Approximate(one))}
+def stated(value: Any, name: str) -> Fraction:
+    """What a person wrote, exactly: ``0.1`` is one tenth, as a float, a Decimal or a text.
+
+    Raises:
+        ParameterError: It is no finite number >= 0, or one with too many digits.
+    """
+    if isinstance(value, float) and value == value and abs(value) != float("inf"):
+        value = repr(float(value))  # [shortest]
+    if isinstance(value, Decimal):
+        value = str(value)
+    if isinstance(value, str):
+        return _bounded(_read(value.strip(), name), name)
+    if not checks.is_real(value):
+        raise ParameterTypeError(f"{name} must be a number >= 0 (int, float, Fraction, Decimal or its text)")
+    if isinstance(value, float) or value < 0:
+        raise ParameterError(f"{name} must be a finite number >= 0")
+    return _bounded(exact(checks.plain(value)), name)
 
 
-def require_additive(measure: Measure) -> None:
-    """Raise unless the losses of adaptive releases add up under ``measure``."""
-    if measure not in MEASURES.values():  # [additive]
-        raise ParameterError(
-            "measure must be MaxDivergence(), ZeroConcentratedDivergence() or Approximate(...) of one of them: under "
-            f"{measure!r} the losses of adaptive releases do not add up, so convert the measurements first"
-        )
+def _read(text: str, name: str) -> Fraction:
+    if _WRITTEN.fullmatch(text) and not re.search(r"/0+$", text):
+        return Fraction(text)  # [decimal]
+    raise ParameterError(f"{name} must be a finite number >= 0, such as 0.1 or 1/3, of at most 300 digits")
+
+
+def _bounded(value: Fraction, name: str) -> Fraction:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _BITS:
+        raise ParameterError(f"{name} must be a number of at most {_BITS} bits")
+    return value
 
 
 def amount(measure: Measure, distance: Any) -> Amount | None:
-    """``distance`` of an additive measure as exact numbers; None where it promises nothing."""
-    parts: tuple[Number, ...] = distance if isinstance(measure, Approximate) else (distance,)
+    """``distance`` of ``measure`` as exact numbers; None where it promises nothing."""
+    parts = distance if isinstance(measure, Approximate) else (distance,)
     if any(part == float("inf") for part in parts):
         return None  # [infinite]
     return tuple(map(exact, parts))  # [exact]
@@ -54,25 +79,41 @@ def distance_up(measure: Measure, value: Amount) -> Any:
 
 
 def left(measure: Measure, budget: Amount, spent: Amount) -> Any:
-    """What of ``budget`` is left, each number rounded down."""
-    return _distance(measure, tuple(abs(round_down(one - other)) for one, other in zip(budget, spent, strict=True)))
+    """What of ``budget`` is left, each number rounded down; 0 where more was spent than there was."""
+    return _distance(
+        measure, tuple(abs(round_down(max(one - other, Fraction(0)))) for one, other in zip(budget, spent, strict=True))
+    )
 
 
 def _distance(measure: Measure, parts: tuple[float, ...]) -> Any:
     return parts if isinstance(measure, Approximate) else parts[0]
 
 
-def to_text(value: Amount) -> str:
-    return " ".join(map(str, value))
+def written(value: Amount) -> str:
+    """The exact numbers as people write them: decimals where they are short, fractions otherwise."""
+    return ", ".join(map(_decimal, value))
 
 
-def from_text(text: str) -> Amount:
-    """The inverse of :func:`to_text`.
+def _decimal(value: Fraction) -> str:
+    short = repr(float(value)) if value < 2**1000 else ""
+    if value.denominator == 1 and value < _SPELT:
+        return str(value)
+    return short if short and Fraction(short) == value else str(value)
+
+
+def to_texts(value: Amount) -> list[str]:
+    return list(map(str, value))
+
+
+def from_texts(texts: Any) -> Amount:
+    """The inverse of :func:`to_texts`.
 
     Raises:
-        ValueError: The text is none that it writes.
+        ValueError: They are none that it writes.
     """
-    parts = tuple(map(Fraction, text.split()))
-    if not parts or to_text(parts) != text or any(part < 0 for part in parts):
+    if not isinstance(texts, list) or not texts or not all(isinstance(one, str) for one in texts):
+        raise ValueError
+    parts = tuple(map(Fraction, texts))
+    if to_texts(parts) != texts or any(part < 0 for part in parts):
         raise ValueError
     return parts

@@ -1,94 +1,92 @@
-"""A new ledger: whole on the disk before it has its name.
+"""A new ledger's file: whole on the disk before it has its name.
 
 Proof: proofs/ledger/ledger.tex
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import sqlite3
-import threading
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from .failures import explained, failure
+from ..errors import LedgerError
+from .failures import explained
+from .files import SEPARATOR, FileLog
 
-APPLICATION, VERSION = 0x6F74_6B6C, 1  # "otkl": tells a ledger from any other SQLite file; VERSION is the schema's
-FORKING = threading.RLock()
-_SCHEMA = """
-CREATE TABLE about (budget TEXT NOT NULL, measure TEXT NOT NULL);
-CREATE TABLE releases (
-    number INTEGER PRIMARY KEY, time TEXT NOT NULL, measurement TEXT NOT NULL, proof TEXT NOT NULL,
-    d_in TEXT NOT NULL, cost TEXT NOT NULL, total TEXT NOT NULL
-);
-"""
-
-
-def create(path: Path, budget: str, measure: str) -> None:
-    """Make a new ledger at ``path``, whole or not at all; a file that is there already is left alone."""
-    draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:12]}.new")
-    try:
-        with FORKING:  # a fork in between would leave the child with the draft's connection
-            _write(path, draft, budget, measure)
-        _place(path, draft)
-    finally:
-        for ending in ("", "-wal", "-shm", "-journal"):
-            with suppress(OSError):
-                draft.with_name(draft.name + ending).unlink()
+_OWNER = 0o600  # who may read it learns what was released and when, so that only its owner may
 
 
 # proof-region: creation
 @explained("created")
-def _write(path: Path, draft: Path, budget: str, measure: str) -> None:
-    connection = sqlite3.connect(draft, isolation_level=None)
+def create(log: FileLog, header: str) -> None:
+    """Make the file of ``log`` with this first record, whole or not at all; a file that is there is left alone."""
+    path = log.path
+    draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:12]}.new")
     try:
-        connection.executescript(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {_SCHEMA}")
-        connection.execute("INSERT INTO about VALUES (?, ?)", (budget, measure))
-        connection.execute("PRAGMA journal_mode = WAL")
+        write_new(draft, SEPARATOR + header.encode("ascii") + b"\n")  # [whole]
+        _place(draft, path)
     finally:
-        connection.close()
-    with _opened(draft, os.O_RDWR) as handle:
-        os.fsync(handle)  # [whole]
+        with suppress(OSError):
+            draft.unlink()
+    sync_folder(path.parent)
 
 
-@explained("created")
-def _place(path: Path, draft: Path) -> None:
-    """Give the draft its name. A lock on the folder, which dies with its process, keeps others from doing so too."""
-    with _opened(path.parent, os.O_RDONLY) as folder:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        if not path.exists():  # [no-replacement]
-            if log(path).exists():  # [no-old-log]
-                raise failure(
-                    path, "created", "the -wal file of an earlier ledger lies there: restore that ledger, or delete it"
-                )
-            draft.rename(path)
-        os.fsync(folder)
+def _place(draft: Path, path: Path) -> None:
+    """Give the draft its name, unless a file has it."""
+    with suppress(FileExistsError):  # [no-replacement]
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            write_new(path, draft.read_bytes())
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """A new file that only its owner may read, on the disk when this returns.
+
+    Raises:
+        FileExistsError: There is a file of that name.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _OWNER)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in ``folder`` reach the disk, where the system opens folders (Windows does not)."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 # end-proof-region: creation
 
 
-def log(path: Path) -> Path:
-    """SQLite's write-ahead log of the file ``path``."""
-    return path.with_name(path.name + "-wal")
+def write_report(path: Path, content: bytes) -> None:
+    """A new file for people beside a ledger.
 
-
-def identity(path: Path) -> tuple[int, int] | None:
-    """What tells the file from every other one while it exists; None if there is none."""
+    Raises:
+        LedgerError: There is a file of that name, or it could not be written.
+    """
     try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-@contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    handle = os.open(path, flags)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+        write_new(path, content)
+        return
+    except FileExistsError:
+        reason = "it exists already: choose another name"
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    raise LedgerError(f"the file {str(path)!r} could not be written: {reason}")

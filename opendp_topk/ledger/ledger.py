@@ -6,169 +6,242 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ..core.measurement import Measurement
-from ..errors import BudgetError, DistanceError, ParameterError, PickleError, SpaceError, checks
+from ..errors import ParameterError, PickleError
 from ..errors.checks import Number
+from ..numerics.arithmetic import round_up
 from ..spaces.measures import Measure
-from .amounts import MEASURES, Amount, amount, distance_up, fits, from_text, left, require_additive, to_text, total
-from .creation import create
-from .failures import damaged
-from .store import Store
-
-
-class Entry(NamedTuple):
-    """One debit of a ledger."""
-
-    number: int
-    time: str
-    measurement: str
-    proof: str
-    d_in: Number
-    cost: Any
-    spent: Any
+from ..spaces.metrics import Metric
+from . import checking, copies
+from .amounts import distance_up, written
+from .charges import charge_in, stated_amount, stated_charge
+from .conversation import WHAT, Conversation
+from .entries import Entry
+from .journal import Journal, header
+from .logs import log_at
+from .opening import require_same, wanted
+from .records import head
+from .reservation import Reservation
 
 
 class Ledger:
-    """A privacy budget in a file, which several processes may share.
+    """A privacy budget for one data set, in a file or on a PostgreSQL server, which several processes may share.
 
-    Every release through :meth:`release` is debited, and the debit is on the disk before the data are looked at or
-    any noise is drawn: a crash can only count too much. What does not fit with what is left is refused.
+    A ledger is created for a unit: a data set's name, the metric of its neighbours, and the distance of what is
+    protected. Every release through :meth:`release` is debited, and the debit is on the disk before the data are
+    looked at or any noise is drawn: a crash can only count too much. What does not fit with what is left is refused.
 
-    The promise is about releases made through the ledger, and about the file as it is: the total of all of them is
-    within the budget. It does not cover a file that was deleted, or replaced by an older copy. The file must lie on
-    a local file system whose locks work, under one name (a symbolic link to it is the same ledger, a hard link is
-    refused). SQLite keeps two more files beside it while it is in use, which belong to it. A process that uses the
-    ledger must not open the file in another way, not even to copy it: closing it again would drop the locks, and the
-    next debit may be refused until the ledger is opened again.
+    The promise is about releases made through the ledger, and about the log as it is. It does not cover a file
+    that was deleted, or replaced by an older copy while nobody used it: keep :meth:`head` elsewhere, and
+    :meth:`verify` tells. The file must lie on a file system of this machine; links and mounts are the same ledger.
 
     Args:
-        path: The file. It is created if it does not exist and a budget is given.
-        budget: The distance of ``measure`` that all releases together may reach, finite. Without it (and without
-            ``measure``) the file must exist.
-        measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()`` or ``Approximate(...)`` of one of them.
+        connect: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``). It is created if it does not
+            exist and a budget is given.
+        budget: What all releases together may cost: a number, or a pair where the measure has a delta. A float means
+            the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions are exact.
+        measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
+            ``PrivacyProfile()`` with a pair (epsilon, delta): then releases under all measures are paid from it, each
+            charged its rho, and the sum is converted once.
+        dataset: The name of the data set.
+        metric: The metric of neighbouring data sets, such as ``UserDistance()``.
+        d_in: The distance of one protected unit; 1 if not given.
+        own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have one of their own; half of
+            it if not given.
+        operator: Who releases; the name of the account if not given.
 
     Raises:
-        ParameterError: ``budget`` and ``measure`` are not given together, or are out of range; or the file was
-            created with others.
-        LedgerError: The file is damaged, is no ledger, has a newer format, or cannot be read or written. It is left
-            as it was.
+        ParameterError: Not all of ``budget``, ``measure``, ``dataset`` and ``metric`` are given together, one is out of
+            range, or the ledger was created with others.
+        LedgerError: The log is damaged, is no ledger, has another format, or cannot be read or written.
 
-    Thread safety: one object may be used from several threads, and after ``os.fork`` (or ``multiprocessing``) from
-    both processes; the fork waits for debits that are being written.
+    Thread safety: one object may be used from several threads, and after a fork from both processes.
 
     Proof: proofs/ledger/ledger.tex
 
     Example:
         >>> import tempfile, pathlib, opendp_topk as tk
         >>> folder = tempfile.TemporaryDirectory()
-        >>> ledger = tk.Ledger(pathlib.Path(folder.name, "budget.sqlite"), budget=1, measure=tk.MaxDivergence())
-        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
-        >>> top2 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=4.0)
-        >>> len(ledger.release(top2, [30, 10, 20], d_in=1))
+        >>> votes = tk.LInfDistance(monotonic=True)
+        >>> ledger = tk.Ledger(
+        ...     pathlib.Path(folder.name, "budget.ledger"),
+        ...     budget=1, measure=tk.MaxDivergence(), dataset="votes", metric=votes,
+        ... )
+        >>> top2 = (tk.VectorDomain(tk.AtomDomain(int)), votes) >> tk.then_report_noisy_top_k(
+        ...     tk.MaxDivergence(), k=2, scale=4.0
+        ... )
+        >>> len(ledger.release(top2, [30, 10, 20]))
         2
-        >>> ledger.spent(), ledger.remaining()
-        (0.5, 0.5)
+        >>> ledger.spent(), ledger.remaining(), ledger.history()[0].state
+        (0.5, 0.5, 'released')
         >>> ledger.close(); folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, budget: Any = None, measure: Measure | None = None) -> None:
-        if (budget is None) != (measure is None):
-            raise ParameterError("give budget and measure together, or neither to open a ledger that exists")
-        if not isinstance(path, str | os.PathLike) or not str(os.fspath(path)):
-            raise ParameterError("path must be the name of a file")
-        where = Path(os.path.realpath(os.fspath(path)))
-        wanted = None if measure is None else _wanted(budget, measure)
-        if wanted is not None and not where.exists():
-            create(where, to_text(wanted[0]), repr(wanted[1]))
-        self._store = Store(where)
-        self._budget, self.measure = _read_about(self._store)
-        if wanted is not None and wanted != (self._budget, self.measure):
-            self._store.close()
-            raise ParameterError(
-                f"the ledger was created with the budget {self.budget} under {self.measure!r}, not with this one: "
-                "open it without budget and measure, or begin another file"
-            )
-        self._check_totals()
+    def __init__(
+        self,
+        connect: str | os.PathLike[str],
+        *,
+        budget: Any = None,
+        measure: Measure | None = None,
+        dataset: str | None = None,
+        metric: Metric | None = None,
+        d_in: Any = None,
+        own_delta: Any = None,
+        operator: str | None = None,
+    ) -> None:
+        given = wanted(budget, measure, dataset, metric, d_in, own_delta)
+        self._journal = Journal(log_at(connect, None if given is None else lambda: header(*given)), operator)
+        if given is not None:
+            require_same(self._journal, given)
+
+    @property
+    def measure(self) -> Measure:
+        """The measure of the budget."""
+        return self._journal.account.measure
+
+    @property
+    def counted(self) -> Measure:
+        """The measure in which charges are added: that of the budget, or under ``PrivacyProfile()`` rho and delta."""
+        return self._journal.account.counted
+
+    @property
+    def dataset(self) -> str:
+        """The name of the data set."""
+        return self._journal.unit.dataset
+
+    @property
+    def metric(self) -> str:
+        """The metric of its neighbours, as it is written."""
+        return self._journal.unit.metric
+
+    @property
+    def d_in(self) -> Number:
+        """The distance of one protected unit."""
+        return self._journal.unit.distance(None)
 
     @property
     def budget(self) -> Any:
-        """What all releases together may cost: a distance of :attr:`measure`."""
-        return distance_up(self.measure, self._budget)
+        """What all releases together may cost: a number, or a pair (epsilon, delta), rounded up."""
+        parts = tuple(map(round_up, self._journal.account.budget))
+        return parts if len(parts) > 1 else parts[0]
+
+    @property
+    def promise(self) -> str:
+        """The budget exactly, as people write it."""
+        return written(self._journal.account.budget)
+
+    @property
+    def limit(self) -> Any:
+        """What all charges together may reach, under :attr:`counted`."""
+        return distance_up(self.counted, self._journal.account.limit)
 
     def spent(self) -> Any:
-        """What the releases so far have cost together, rounded up."""
-        return distance_up(self.measure, self._spent())
+        """What the releases so far were charged together, under :attr:`counted`, rounded up."""
+        return self._journal.shown(self._journal.spent())
 
     def remaining(self) -> Any:
-        """What is left, rounded down."""
-        return left(self.measure, self._budget, self._spent())
+        """What is left of :attr:`limit`, rounded down, and never below 0."""
+        return self._journal.left(self._journal.spent())
 
-    def fits(self, measurement: Measurement, *, d_in: Any) -> bool:
-        """Whether a release at distance ``d_in`` would fit with what is left now. Nothing is debited."""
-        cost = self._cost(measurement, d_in)
-        return cost is not None and fits(total(self._spent(), cost), self._budget)
+    def fits(self, measurement: Measurement, *, d_in: Any = None, delta: Any = None) -> bool:
+        """Whether a release would fit now; another process may release in between."""
+        cost = charge_in(self._journal, measurement, d_in, delta, "").cost
+        return cost is not None and self._journal.has_room(cost)
 
     # proof-region: release
-    def release(self, measurement: Measurement, data: Any, *, d_in: Any) -> Any:
-        """One release of ``measurement`` on ``data``, after its cost at distance ``d_in`` was debited.
+    def release(
+        self, measurement: Measurement, data: Any, *, d_in: Any = None, delta: Any = None, label: str = ""
+    ) -> Any:
+        """One release of ``measurement`` on ``data``, debited before either is used.
 
-        A release that then fails, because ``data`` are not a member of the input domain or for any other reason, has
-        still cost.
+        Args:
+            measurement: Under the ledger's metric and a measure that it counts.
+            data: A member of the measurement's input domain.
+            d_in: The distance at which it is charged, at least that of the ledger's unit, which it is if not given.
+            delta: For a measurement under ``PrivacyProfile()``: at which delta its curve is read; 0 if not given.
+            label: A line about the release, for the history.
 
         Raises:
             BudgetError: The cost does not fit with what is left. Nothing was debited.
-            SpaceError: The measurement is under another measure than the ledger.
-            ParameterError: The measurement is interactive.
-            LedgerError: The debit could not be written. Nothing was released; in rare failures of the disk the debit
-                may still count.
-            DataError: ``data`` are not a member of the input domain. The debit stays.
+            SpaceError: The measurement is under another metric, or under a measure that the ledger does not count.
+            ParameterError: The measurement is interactive, or ``d_in`` is smaller than the unit's.
+            LedgerError: The debit could not be written. Nothing was released; the debit may still count.
+            DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
+                a note on the error says so.
         """
-        cost = self._cost(measurement, d_in)  # [cost]
-        self._store.debit(lambda spent: self._row(measurement, d_in, cost, spent))  # [debit-first]
-        return measurement.invoke(data)  # [then-release]
+        return self.reserve(measurement, d_in=d_in, delta=delta, label=label).release(data)  # [debit-first]
 
-    def _row(self, measurement: Measurement, d_in: Any, cost: Amount | None, spent: str | None) -> tuple[str, ...]:
-        before = self._amount(spent)
-        if cost is None or not fits(after := total(before, cost), self._budget):  # [refuse]
-            raise BudgetError(
-                f"the release would cost {measurement.map(d_in)} of {self.measure.symbol}, and "
-                f"{left(self.measure, self._budget, before)} is left: nothing was debited or released"
-            )
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        distance = str(checks.distance(d_in, "d_in"))
-        return now, repr(measurement), str(measurement.proof), distance, to_text(cost), to_text(after)  # [record]
+    def reserve(
+        self,
+        measurement: Measurement | None = None,
+        *,
+        cost: Any = None,
+        d_in: Any = None,
+        delta: Any = None,
+        label: str = "",
+    ) -> Reservation:
+        """Pay for a release before a long job: of ``measurement``, or for a stated ``cost``. It counts as spent.
 
-    def _cost(self, measurement: Measurement, d_in: Any) -> Amount | None:
-        checks.instance("measurement", measurement, Measurement, "a measurement")
-        if measurement.output_measure != self.measure:  # [same-measure]
-            raise SpaceError(
-                f"the ledger counts {self.measure!r}, and the measurement's output_measure is "
-                f"{measurement.output_measure!r}: convert it first"
-            )
-        if measurement.interactive:  # [no-queryable]
-            raise ParameterError(
-                "measurement must not be interactive: what is asked of its queryable would come after later releases; "
-                "release its queries one by one instead"
-            )
-        return amount(self.measure, measurement.map(d_in))  # [map]
+        Raises:
+            As :meth:`release`, and ParameterError unless exactly one of ``measurement`` and ``cost`` is given.
+        """
+        if (measurement is None) == (cost is None):
+            raise ParameterError("give either a measurement or a cost")
+        if measurement is not None:
+            charge = charge_in(self._journal, measurement, d_in, delta, label)
+        else:
+            charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
+        made = self._journal.debit(charge.cost, charge.shown, charge.said)  # [debit]
+        return Reservation(self._journal, int(made.fields["entries"]), measurement)
 
     # end-proof-region: release
 
+    def settle(self, number: int, state: str) -> None:
+        """Say what became of an entry that is ``reserved``: ``released`` or ``failed``. Nothing is given back."""
+        self._journal.settle_by_hand(number, state)
+
+    def conversation(self, data: Any, *, budget: Any = None, label: str = "") -> Conversation:
+        """Begin a conversation about ``data``: paid in full now with a budget of its own, or query by query without."""
+        amount = self._journal.account.nothing if budget is None else stated_amount(self._journal, budget, "budget")
+        charge = stated_charge(self._journal, amount, label, WHAT)
+        made = self._journal.debit(charge.cost, charge.shown, charge.said)
+        return Conversation(self._journal, int(made.fields["entries"]), data, [made])
+
+    def resume(self, number: int, data: Any) -> Conversation:
+        """Go on with a conversation that was begun in another process, about the same data."""
+        found = self._journal.entry(number)
+        if found.measurement != WHAT:
+            raise ParameterError(f"entry {found.number} is no conversation")
+        return Conversation(self._journal, found.number, data, self._journal.log.records())
+
     def history(self) -> list[Entry]:
-        """All debits, the oldest first: what, when, at what cost; never data."""
-        return [
-            Entry(number, time, what, proof, _number(d_in), self._up(cost), self._up(spent))
-            for number, time, what, proof, d_in, cost, spent in self._store.rows()
-        ]
+        """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
+        return self._journal.entries()
+
+    def head(self) -> str:
+        """One line that stands for all records so far, to be kept elsewhere and given to :meth:`verify`."""
+        self._journal.log.sync()
+        return head(self._journal.last())
+
+    def verify(self, head: str | None = None) -> list[str]:
+        """What contradicts itself in the ledger, one line each: none if it is whole.
+
+        Every digest, link and total is computed again. With a ``head`` that was kept elsewhere it is also held against
+        that: a ledger that was rewritten or set back since has another record there, or none.
+        """
+        return checking.problems(self._journal, head)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the records to a new file, whole, checked and on the disk."""
+        copies.backup(self._journal, path)
 
     def close(self) -> None:
-        """Close the file; every debit is on the disk already."""
-        self._store.close()
+        """Close it; every debit is on the disk already."""
+        self._journal.closed = True
+        self._journal.log.close()
 
     def __enter__(self) -> Ledger:
         return self
@@ -177,64 +250,8 @@ class Ledger:
         self.close()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise PickleError(
-            "a ledger cannot be copied or pickled, as it holds an open file: open the file in the other process, with "
-            "Ledger(path)"
-        )
+        raise PickleError("a ledger cannot be copied or pickled: open it in the other process, with Ledger(connect)")
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self._store.path)!r}, budget={self.budget}, measure={self.measure!r})"
-
-    def _up(self, text: str) -> Any:
-        return distance_up(self.measure, self._amount(text))
-
-    def _spent(self) -> Amount:
-        return self._amount(self._store.last_total())
-
-    def _amount(self, text: str | None) -> Amount:
-        return tuple(0 * part for part in self._budget) if text is None else _parsed(self._store, text)
-
-    def _check_totals(self) -> None:
-        """Refuse a file in which a debit is missing or a total does not add up."""
-        spent = self._amount(None)
-        for expected, (number, *_, cost, after) in enumerate(self._store.rows(), start=1):
-            spent = total(spent, self._amount(cost))
-            if number != expected or self._amount(after) != spent:
-                self._store.close()
-                raise damaged(self._store.path)
-
-
-def _wanted(budget: Any, measure: Measure) -> tuple[Amount, Measure]:
-    checks.instance("measure", measure, Measure, "a measure such as MaxDivergence()")
-    require_additive(measure)
-    try:
-        measure.distance(budget, "budget")
-        found = amount(measure, budget)
-        reason = "budget must be finite" if found is None else ""
-    except DistanceError as error:
-        reason = str(error)
-    if reason or found is None:
-        raise ParameterError(reason)
-    return found, measure
-
-
-def _read_about(store: Store) -> tuple[Amount, Measure]:
-    budget, measure = store.about()
-    if measure not in MEASURES:
-        raise damaged(store.path)
-    return _parsed(store, budget), MEASURES[measure]
-
-
-def _parsed(store: Store, text: str) -> Amount:
-    try:
-        return from_text(text)
-    except (ValueError, ZeroDivisionError, AttributeError):
-        pass
-    raise damaged(store.path)
-
-
-def _number(text: str) -> Number:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text) if "/" not in text else checks.plain(from_text(text)[0])
+        named = f"budget={self.budget}, measure={self.measure!r}, dataset={self.dataset!r}"
+        return f"Ledger({self._journal.log.place!r}, {named})"

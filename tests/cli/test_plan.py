@@ -40,8 +40,11 @@ def test_the_scale_is_the_smallest_that_meets_the_target(
         steps = 1 if release == "set" else min(k, n - 1)  # a set is one choice among all sets
         return steps * (r if target == "epsilon" else r * r / 8)
 
-    assert loss(scale) <= Fraction(budget)
-    assert loss(math.nextafter(scale, 0)) > Fraction(budget)
+    stated = Fraction(str(budget))  # what a person writes is a decimal
+    assert loss(scale) <= stated
+    larger = loss(math.nextafter(scale, 0))
+    shown = float(larger) if float(larger) >= larger else math.nextafter(float(larger), math.inf)
+    assert shown > stated
     cost = float(result.field("cost").split()[2])
     assert Fraction(cost) >= loss(scale) > Fraction(math.nextafter(cost, 0))
     assert cost <= budget

@@ -1,4 +1,4 @@
-"""The ledger's file among other files: names, links, what was removed, what was left behind, and clocks.
+"""The ledger's file among other files: names, what is left unfinished or damaged, locks, clocks, and old formats.
 
 Tries proofs/ledger/ledger.tex.
 """
@@ -7,142 +7,80 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import sqlite3
-import subprocess
-import sys
+import stat
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import store
+from opendp_topk.ledger import copies, creation, files, journal, locks, mounts, units
 from tests.concepts.sentinels import raises_exactly
 
-from .test_ledger import PURE, costing
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "budget.sqlite"
+from .conftest import new
+from .workers import PURE, VOTES, costing
 
 
 @pytest.fixture
 def ledger(path: Path) -> tk.Ledger:
-    return tk.Ledger(path, budget=4, measure=PURE)
+    return new(path, 4)
 
 
-def elsewhere(statement: str, path: Path) -> str:
-    """What a process of its own prints that runs ``statement`` on a ledger."""
-    code = f"import opendp_topk as tk\nledger = tk.Ledger({str(path)!r})\n{statement}\nledger.close()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
-    return done.stdout + done.stderr
+def spend(ledger: tk.Ledger, *losses: float) -> None:
+    for loss in losses:
+        ledger.release(costing(loss), [1])
 
 
 def test_a_relative_name_is_that_of_the_first_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
-    ledger = tk.Ledger("budget.sqlite", budget=4, measure=PURE)
+    ledger = new("budget", 4)
     monkeypatch.chdir(tmp_path / "other")
-    ledger.release(costing(1.0), [1], d_in=1)
+    spend(ledger, 1.0)
     assert list((tmp_path / "other").iterdir()) == []
-    assert tk.Ledger(tmp_path / "budget.sqlite").spent() == 1.0
-
-
-def test_a_symbolic_link_names_the_same_ledger(path: Path, ledger: tk.Ledger, tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    with tk.Ledger(link) as other:
-        other.release(costing(1.0), [1], d_in=1)
-        assert ledger.spent() == 1.0
-        link.unlink()
-        other.release(costing(1.0), [1], d_in=1)
-    assert ledger.spent() == 2.0
+    assert tk.Ledger(tmp_path / "budget").spent() == 1.0
 
 
 def test_a_ledger_is_made_where_a_dangling_link_points(tmp_path: Path) -> None:
-    link, target = tmp_path / "link", tmp_path / "far.sqlite"
+    link, target = tmp_path / "link", tmp_path / "far"
     link.symlink_to(target)
-    tk.Ledger(link, budget=1, measure=PURE).close()
+    new(link, 1).close()
     assert target.is_file()
     assert link.is_symlink()
 
 
-def test_a_second_name_is_refused(path: Path, ledger: tk.Ledger) -> None:
-    """Two names have two logs: each would let the whole budget be spent."""
-    drawn: list[int] = []
-    second = path.with_name("second")
-    os.link(path, second)
-    raises_exactly(
-        tk.LedgerError, lambda: ledger.release(costing(1.0, function=drawn.append), [1], d_in=1), "hard link"
-    )
-    for name in (path, second):
-        raises_exactly(tk.LedgerError, lambda name=name: tk.Ledger(name), "hard link")
-    second.unlink()
-    assert ledger.release(costing(1.0), [1], d_in=1) == 1
-    assert drawn == []
+def test_only_its_owner_may_read_it_its_backup_and_its_drafts(path: Path, ledger: tk.Ledger) -> None:
+    ledger.backup(path.with_name("copy"))
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (path, path.with_name("copy"))] == [0o600] * 2
 
 
-def test_a_log_that_is_removed_takes_no_debit(path: Path, ledger: tk.Ledger) -> None:
-    drawn: list[int] = []
-    ledger.release(costing(1.0), [1], d_in=1)
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink()
-    raises_exactly(tk.LedgerError, lambda: ledger.release(costing(1.0, function=drawn.append), [1], d_in=1), "-wal")
-    assert drawn == []
-    ledger.close()
-    assert tk.Ledger(path).spent() == 1.0
+def test_a_new_ledger_is_on_the_disk_before_it_has_its_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[bool, bool]] = []
+    fsync = os.fsync
 
+    def watched(handle: int) -> None:
+        synced.append((os.path.isdir(f"/dev/fd/{handle}"), path.exists()))
+        fsync(handle)
 
-def test_locks_that_are_lost_lose_no_debit(path: Path, ledger: tk.Ledger) -> None:
-    """Closing any handle of a file drops this process's locks; another process then thinks that it is the last user."""
-    ledger.release(costing(1.0), [1], d_in=1)
-    path.read_bytes()
-    assert elsewhere("print(ledger.spent())", path) == "1.0\n"
-    raises_exactly(tk.LedgerError, lambda: ledger.release(costing(1.0), [1], d_in=1), "-wal")
-    assert elsewhere("print(ledger.spent())", path) == "1.0\n"
-    ledger.close()
-    assert tk.Ledger(path).spent() == 1.0
-
-
-def test_the_log_of_a_killed_process_is_recovered(path: Path, ledger: tk.Ledger) -> None:
-    ledger.close()
-    killed = (
-        "from tests.ledger.workers import unit, die\n"
-        "ledger.release(unit(), [1], d_in=1)\n"
-        "ledger.release(unit(lambda data: die()), [1], d_in=1)"
-    )
-    assert elsewhere(killed, path) == ""
-    log = path.with_name(path.name + "-wal")
-    assert log.stat().st_size > 0
-    with sqlite3.connect(f"file:{path}?immutable=1", uri=True) as without_the_log:
-        assert without_the_log.execute("SELECT count(*) FROM releases").fetchone() == (0,)
-    with tk.Ledger(path) as again:
-        assert again.spent() == 2.0
-    assert not log.exists()
-
-
-def test_no_ledger_is_made_beside_the_log_of_another(path: Path, ledger: tk.Ledger) -> None:
-    ledger.release(costing(1.0), [1], d_in=1)
-    path.unlink()
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path, budget=4, measure=PURE), "-wal file of an earlier ledger")
-    assert not path.exists()
-    assert [one.name for one in path.parent.iterdir() if one.name.endswith(".new")] == []
+    monkeypatch.setattr(os, "fsync", watched)
+    new(path, 1).close()
+    assert synced == [(False, False), (True, True)]
 
 
 def test_a_file_that_appears_while_one_is_made_is_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = tk.Ledger.__init__.__globals__["create"]
+    real = creation._place
 
-    def late(where: Path, budget: str, measure: str) -> None:
+    def late(draft: Path, where: Path) -> None:
         path.write_text("somebody else's")
-        real(where, budget, measure)
+        real(draft, where)
 
-    monkeypatch.setitem(tk.Ledger.__init__.__globals__, "create", late)
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path, budget=4, measure=PURE), "not a ledger")
+    monkeypatch.setattr(creation, "_place", late)
+    raises_exactly(tk.LedgerError, lambda: new(path, 4), "not a ledger")
     assert path.read_text() == "somebody else's"
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert os.listdir(path.parent) == [path.name]
 
 
 def test_no_hard_links_are_needed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,73 +88,235 @@ def test_no_hard_links_are_needed(path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", refuse)
-    with tk.Ledger(path, budget=4, measure=PURE) as ledger:
-        ledger.release(costing(1.0), [1], d_in=1)
+    spend(new(path, 4), 1.0)
+    spend(new(path, 4), 1.0)
+    assert tk.Ledger(path).spent() == 2.0
+    assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(path: Path, ledger: tk.Ledger) -> None:
-    for _ in range(2):
-        ledger.release(costing(1.0), [1], d_in=1)
-    ledger.close()
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("UPDATE releases SET time = '1970-01-01T00:00:00+00:00' WHERE number = 2")
-    other.close()
-    with tk.Ledger(path) as again:
-        again.release(costing(1.0), [1], d_in=1)
-        assert [(one.number, one.time[:4] == "1970") for one in again.history()] == [(1, False), (2, True), (3, False)]
-        assert again.spent() == 3.0
+def test_every_debit_waits_for_the_disk_and_comes_before_the_release(
+    path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    write, sync = files._write, files._sync
+    monkeypatch.setattr(files, "_write", lambda *some: (order.append("write"), write(*some)))
+    monkeypatch.setattr(files, "_sync", lambda *some: (order.append("sync"), sync(*some)))
+    ledger.release(costing(1.0, function=lambda data: order.append("release")), [1])
+    assert order == ["write", "sync", "release", "write"]
 
 
-class Failing:
-    """A connection on which one statement fails, as it would on a disk that reports an error."""
-
-    def __init__(self, connection: sqlite3.Connection, word: str, error: BaseException) -> None:
-        self.connection, self.word, self.error = connection, word, error
-
-    def execute(self, statement: str, *values: Any) -> Any:
-        done = self.connection.execute(statement, *values) if self.word == "BEGIN" else None
-        if statement.startswith(self.word):
-            raise self.error
-        return done or self.connection.execute(statement, *values)
-
-
-@pytest.mark.parametrize("word", ["BEGIN", "SELECT", "INSERT", "COMMIT"])
-@pytest.mark.parametrize("error", [sqlite3.OperationalError("disk I/O error"), OSError(5, "gone"), KeyboardInterrupt()])
-def test_a_debit_that_fails_leaves_no_row_and_no_lock(
-    path: Path, ledger: tk.Ledger, word: str, error: BaseException
+@pytest.mark.parametrize("error", [OSError(5, "gone"), KeyboardInterrupt()])
+@pytest.mark.parametrize("step", ["_write", "_sync", "_read"])
+def test_a_debit_that_fails_releases_nothing_and_leaves_no_lock(
+    path: Path, ledger: tk.Ledger, step: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []
-    healthy = ledger._store._connection
-    assert healthy is not None
-    ledger._store._connection = Failing(healthy, word, error)  # type: ignore[assignment]
-    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else tk.LedgerError):
-        ledger.release(costing(1.0, function=drawn.append), [1], d_in=1)
-    ledger._store._connection = healthy
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, step, fail)
+        with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else tk.LedgerError):
+            ledger.release(costing(1.0, function=drawn.append), [1])
     assert drawn == []
-    assert ledger.spent() == 0.0
+    spent = 1.0 if step == "_sync" else 0.0  # what was written and not confirmed counts
     with tk.Ledger(path) as other:
-        other.release(costing(1.0), [1], d_in=1)
-    assert ledger.release(costing(1.0), [1, 2], d_in=1) == 2
+        spend(other, 1.0)
+    assert ledger.spent() == spent + 1.0
+    assert ledger.verify() == []
 
 
-def test_a_fork_that_python_did_not_make_is_refused(ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = os.getpid()
-    monkeypatch.setattr(store.os, "getpid", lambda: process + 1)
-    raises_exactly(tk.LedgerError, lambda: ledger.release(costing(1.0), [1], d_in=1), "copy of another")
+@pytest.mark.parametrize("size", [1, 30, 66, 300])
+def test_what_a_death_left_unfinished_is_no_record(path: Path, ledger: tk.Ledger, size: int) -> None:
+    spend(ledger, 1.0)
+    whole = path.read_bytes()
+    spend(ledger, 1.0)
+    last = path.read_bytes()[len(whole) :]
+    path.write_bytes(whole + last[:size])
+    with tk.Ledger(path) as again:
+        assert again.spent() == 1.0
+        spend(again, 1.0)
+        assert (again.spent(), len(again.history()), again.verify()) == (2.0, 2, [])
 
 
-BEGIN = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+def test_a_record_that_lacks_its_line_feed_counts(path: Path, ledger: tk.Ledger) -> None:
+    spend(ledger, 1.0)
+    path.write_bytes(path.read_bytes()[:-1])
+    with tk.Ledger(path) as again:
+        assert again.spent() == 1.0
+        spend(again, 1.0)
+        assert (again.spent(), again.verify()) == (2.0, [])
 
 
-def test_no_other_process_can_write_while_a_total_is_read(path: Path, ledger: tk.Ledger) -> None:
-    """The row is made of the last total; who could write meanwhile would be left out of it."""
-    said = []
+@pytest.mark.parametrize("seed", range(4))
+def test_no_flipped_bit_loses_a_debit(path: Path, ledger: tk.Ledger, seed: int) -> None:
+    """A flipped bit is noticed when it is opened or verified, and never makes the total smaller unnoticed."""
+    spend(ledger, 1.0, 1.0, 0.5)
+    whole, choice = path.read_bytes(), random.Random(seed)
+    tail = range(8 * len(whole) - 16, 8 * len(whole))
+    for at in (*choice.sample(range(8 * len(whole)), 40), *tail):
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        try:
+            with tk.Ledger(path) as again:
+                assert again.spent() == 2.5, at
+                assert again.verify() != [], at
+        except tk.LedgerError:
+            continue
 
-    def row(_: str | None) -> tuple[str, ...]:
-        done = subprocess.run([sys.executable, "-c", BEGIN, str(path)], capture_output=True, text=True, check=False)
-        said.append(done.stderr)
-        raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        ledger._store.debit(row)
-    assert ["database is locked" in one for one in said] == [True]
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "it is empty"),
+        (b"not a ledger, whatever its name says\n" * 100, "not a ledger"),
+        (b"\x1e" + b"0" * 64 + b" {}\n", "damaged"),
+        (b"\x1e" + b"0" * 10, "damaged"),
+        (b"SQLite format 3\0" + b"0" * 100, "ledger migrate"),
+    ],
+)
+def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: bytes, says: str) -> None:
+    path.write_bytes(content)
+    for arguments in ({}, {"budget": 1, "measure": PURE, "dataset": "votes", "metric": VOTES}):
+        with pytest.raises(tk.LedgerError, match=says):
+            tk.Ledger(path, **arguments)  # type: ignore[arg-type]
+    assert path.read_bytes() == content
+
+
+def test_a_later_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "VERSION", 3)
+        new(path, 1).close()
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "format 3")
+
+
+def test_a_missing_file_or_folder_is_an_error(path: Path) -> None:
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "No such file")
+    raises_exactly(tk.LedgerError, lambda: new(path / "no" / "file", 1), "No such file")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path.parent), "directory")
+    assert not path.exists()
+
+
+def test_locks_that_do_not_hold_are_noticed(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(locks, "_lock", lambda handle, wanted: None)
+    mine = costing(1.0, function=drawn.append)
+    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "locks of its file system do not hold")
+    assert (drawn, ledger.spent()) == ([], 0.0)
+
+
+def test_a_writer_who_has_no_lock_is_noticed(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a mount without locks two write at the same place: the second of them sees another's record there."""
+    drawn: list[int] = []
+    write = files._write
+
+    def slow(handle: int, data: bytes) -> None:
+        os.write(handle, b"\x1ebytes of another process")
+        write(handle, data)
+
+    monkeypatch.setattr(files, "_write", slow)
+    mine = costing(1.0, function=drawn.append)
+    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "do not hold")
+    assert drawn == []
+
+
+def test_a_mount_of_another_machine_is_refused(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "remote", lambda device: "nfs4")
+    raises_exactly(tk.LedgerError, lambda: spend(ledger, 1.0), "nfs4 mount")
+    assert ledger.spent() == 0.0
+
+
+def test_the_table_of_mounts_is_read() -> None:
+    table = "36 35 0:53 / /data rw,noatime shared:1 - nfs4 server:/data rw\n37 35 8:1 / / rw - ext4 /dev/sda1 rw\n"
+    assert mounts.remote(os.makedev(0, 53), table) == "nfs4"
+    assert mounts.remote(os.makedev(8, 1), table) is None
+    assert mounts.remote(os.makedev(9, 1), table) is None
+    assert mounts.remote(os.makedev(8, 1), "") is None
+
+
+def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
+    path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend(ledger, 1.0)
+    monkeypatch.setattr(journal, "now", lambda: "1970-01-01T00:00:00+00:00")
+    spend(ledger, 1.0)
+    monkeypatch.undo()
+    spend(ledger, 1.0)
+    assert [one.time[:4] == "1970" for one in ledger.history()] == [False, True, False]
+    assert (ledger.spent(), ledger.verify()) == (3.0, [])
+
+
+def test_opening_reads_the_ends_of_a_long_history_alone(path: Path, ledger: tk.Ledger) -> None:
+    spend(ledger, *[0.0] * 100)
+    read: list[int] = []
+    real = files._read
+
+    def watched(handle: int, start: int, length: int) -> bytes:
+        found = real(handle, start, length)
+        read.append(len(found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(files, "_read", watched)
+        with tk.Ledger(path) as again:
+            spend(again, 1.0)
+    assert sum(read) < 6 * files._BLOCK < path.stat().st_size
+
+
+def first_format(path: Path, rows: list[tuple[Any, ...]], version: int = 1) -> None:
+    with sqlite3.connect(path) as old:
+        old.executescript(
+            f"PRAGMA application_id = {0x6F746B6C}; PRAGMA user_version = {version};"
+            "CREATE TABLE about (budget TEXT NOT NULL, measure TEXT NOT NULL);"
+            "CREATE TABLE releases (number INTEGER PRIMARY KEY, time TEXT NOT NULL, measurement TEXT NOT NULL, "
+            "proof TEXT NOT NULL, d_in TEXT NOT NULL, cost TEXT NOT NULL, total TEXT NOT NULL);"
+        )
+        old.execute("INSERT INTO about VALUES ('1', 'MaxDivergence()')")
+        old.executemany("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    old.close()
+
+
+ROWS = [
+    (1, "2026-01-01T00:00:00+00:00", "one", "p", "1", "1/4", "1/4"),
+    (2, "2026-01-02T00:00:00+00:00", "two", "p", "1", "1/4", "1/2"),
+]
+
+
+def test_a_ledger_of_the_first_format_is_taken_over_once(path: Path) -> None:
+    old, unit = path.with_name("old.sqlite"), units.Unit.of("votes", VOTES, 1)
+    first_format(old, ROWS)
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(old), "ledger migrate")
+    copies.migrate(old, path, unit)
+    with new(path, 1) as ledger:
+        assert ledger.spent() == 0.5
+        assert [(one.measurement, one.cost, one.state) for one in ledger.history()] == [
+            ("one", 0.25, "released"), ("two", 0.25, "released"),
+        ]  # fmt: skip
+        assert ledger.verify() == []
+    raises_exactly(tk.LedgerError, lambda: copies.migrate(old, path.with_name("more"), unit), "first format")
+    assert not path.with_name("more").exists()
+
+
+@pytest.mark.parametrize(
+    "rows", [ROWS[1:], [ROWS[0], (*ROWS[1][:5], "1/4", "1/4")], [(*ROWS[0][:5], "2", "2")], [(*ROWS[0][:5], "x", "x")]]
+)
+def test_a_damaged_ledger_of_the_first_format_is_not_taken_over(path: Path, rows: list[tuple[Any, ...]]) -> None:
+    old = path.with_name("old.sqlite")
+    first_format(old, rows)
+    unit = units.Unit("votes", "LInfDistance(monotonic=True)", Fraction(1))
+    raises_exactly(tk.LedgerError, lambda: copies.migrate(old, path, unit), "taken over")
+    assert not path.exists()
+
+
+def test_a_backup_is_a_ledger_and_is_not_written_over(path: Path, ledger: tk.Ledger) -> None:
+    spend(ledger, 1.0)
+    head, copy = ledger.head(), path.with_name("copy")
+    ledger.backup(copy)
+    with tk.Ledger(copy) as again:
+        assert (again.spent(), again.verify(head)) == (1.0, [])
+    raises_exactly(tk.LedgerError, lambda: ledger.backup(copy), "exists already")
+    path.write_bytes(path.read_bytes().replace(b'"cost":["1"]', b'"cost":["0"]'))
+    with pytest.raises(tk.LedgerError):
+        ledger.backup(path.with_name("more"))

@@ -1,4 +1,4 @@
-"""What the tests of the ledger run in processes of their own: ``python -m tests.ledger.workers NAME FILE ...``."""
+"""What the tests of the ledger run in processes of their own: ``python -m tests.ledger.workers NAME LEDGER ...``."""
 
 from __future__ import annotations
 
@@ -8,155 +8,263 @@ import os
 import resource
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import opendp_topk as tk
+from opendp_topk.ledger import files
+
+PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+VOTES = tk.LInfDistance(monotonic=True)
+SPACE = tk.VectorDomain(tk.AtomDomain(int)), VOTES
+FOR_VOTES = {"measure": PURE, "dataset": "votes", "metric": VOTES}
 
 
-def unit(function: Callable[[Any], Any] = len, cost: float = 1.0) -> tk.Measurement:
-    """A measurement that costs ``cost`` and shows when its function runs."""
-    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
-    return tk.make_user_measurement(*space, tk.MaxDivergence(), function=function, privacy_map=lambda d: d * cost)
+def costing(loss: Any, measure: tk.Measure = PURE, function: Callable[[Any], Any] = len) -> tk.Measurement:
+    """A measurement that costs ``loss`` and shows when its function runs."""
+    return tk.make_user_measurement(*SPACE, measure, function=function, privacy_map=lambda d_in: loss)
 
 
-def attempts(path: str, processes: str, each: str) -> None:
+def child(work: Callable[[], Any]) -> int:
+    """A forked process that does ``work``; its number."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            work()
+            code = 0
+        os._exit(code)
+    return process
+
+
+def ended(process: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def attempts(connect: str, processes: str, each: str, budget: str) -> None:
     """So many processes with so many attempts each; prints how many were released, refused, and failed otherwise."""
+    tk.Ledger(connect, budget=budget, **FOR_VOTES).close()
     pipes = []
     for _ in range(int(processes)):
         reader, writer = os.pipe()
-        if os.fork() == 0:
-            os.close(reader)
-            found = {"released": 0, "refused": 0, "failed": []}
+
+        def work(writer: int = writer) -> None:
+            found: dict[str, Any] = {"released": 0, "refused": 0, "failed": []}
             try:
-                ledger = tk.Ledger(path, budget=3000, measure=tk.MaxDivergence())
+                ledger = tk.Ledger(connect)
                 for _ in range(int(each)):
                     try:
-                        ledger.release(unit(), [1, 2], d_in=1)
+                        ledger.release(costing(1.0), [1, 2])
                         found["released"] += 1
                     except tk.BudgetError:
                         found["refused"] += 1
             except BaseException as error:
                 found["failed"].append(repr(error))
             os.write(writer, json.dumps(found).encode())
-            os._exit(0)
+
+        child(work)
         os.close(writer)
         pipes.append(reader)
     print(json.dumps([json.loads(os.read(pipe, 1 << 16)) for pipe in pipes]))
 
 
-def die() -> None:
+def die(*_: Any, **__: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def in_sampling(ledger: tk.Ledger, after: int) -> tk.Measurement:
-    """Dies when the function has run ``after`` times."""
-    left = iter(range(after))
-    return unit(lambda data: die() if next(left, None) is None else 0)
+def _after(count: int, real: Callable[..., Any]) -> Callable[..., Any]:
+    """``real``, until it was called so many times; then death."""
+    left = iter(range(count))
+    return lambda *some, **named: real(*some, **named) if next(left, None) is not None else die()
 
 
-def at_statement(word: str) -> Callable[[tk.Ledger, int], tk.Measurement]:
-    """Dies when SQLite is about to run a statement that begins with ``word``, for the ``after``-th time."""
+def half_written(count: int) -> None:
+    """Dies in the middle of writing a record, after so many others."""
+    real, left = files._write, iter(range(count))
 
-    def plan(ledger: tk.Ledger, after: int) -> tk.Measurement:
-        left = iter(range(after))
-        ledger._store._connection.set_trace_callback(  # type: ignore[union-attr]
-            lambda text: die() if text.startswith(word) and next(left, None) is None else None
-        )
-        return unit()
-
-    return plan
-
-
-def after_commit(ledger: tk.Ledger, after: int) -> tk.Measurement:
-    """Dies between the debit and the release."""
-    debit, left = ledger._store.debit, iter(range(after))
-
-    def then_die(row: Any) -> None:
-        debit(row)
+    def write(handle: int, data: bytes) -> None:
         if next(left, None) is None:
+            real(handle, data[: len(data) // 2])
             die()
+        real(handle, data)
 
-    ledger._store.debit = then_die  # type: ignore[method-assign]
-    return unit()
-
-
-PLANS = {
-    "insert": at_statement("INSERT"),
-    "commit": at_statement("COMMIT"),
-    "between": after_commit,
-    "sampling": in_sampling,
-}
+    files._write = write
 
 
-def crashes(path: str, random_kills: str, planned_kills: str) -> None:
+def unsynced(count: int) -> None:
+    """Dies when a record is written and not yet on the disk."""
+    files._sync = _after(count, files._sync)
+
+
+def in_sampling(count: int) -> tk.Measurement:
+    """Dies when the function has run ``count`` times."""
+    left = iter(range(count))
+    return costing(1.0, function=lambda data: die() if next(left, None) is None else 0)
+
+
+PLANS = ("half_written", "unsynced", "sampling")
+
+
+def planned(name: str, turn: int) -> tk.Measurement:
+    """The measurement whose releases end in the planned death."""
+    if name == "half_written":
+        half_written(2 * turn)
+    if name == "unsynced":
+        unsynced(turn)
+    return in_sampling(turn) if name == "sampling" else costing(1.0)
+
+
+def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
     """Kills children at random and at planned moments; prints releases seen and debits found after each."""
-    tk.Ledger(path, budget=10**9, measure=tk.MaxDivergence()).close()
+    tk.Ledger(connect, budget=10**9, **FOR_VOTES).close()
     moments = [("random", n) for n in range(int(random_kills))]
     moments += [(name, n) for n in range(int(planned_kills)) for name in PLANS]
     seen = 0
     for name, turn in moments:
         reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            with contextlib.suppress(BaseException):
-                ledger = tk.Ledger(path)
-                measurement = PLANS[name](ledger, turn % 4) if name in PLANS else unit()
-                os.write(writer, b"ready")
-                while True:
-                    ledger.release(measurement, [1, 2], d_in=1)
-                    os.write(writer, b".")
-            os._exit(0)
+
+        def work(name: str = name, turn: int = turn, writer: int = writer) -> None:
+            ledger = tk.Ledger(connect)
+            measurement = planned(name, turn % 4)
+            os.write(writer, b"ready")
+            while True:
+                ledger.release(measurement, [1, 2])
+                os.write(writer, b".")
+
+        process = child(work)
         os.close(writer)
         assert os.read(reader, 5) == b"ready"
         if name == "random":
             time.sleep(0.001 + 0.0002 * (int.from_bytes(os.urandom(1), "big") % 100))
-            os.kill(child, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
         while block := os.read(reader, 1 << 16):
             seen += len(block)
         os.close(reader)
-        _, status = os.waitpid(child, 0)
-        with tk.Ledger(path) as ledger:
-            entries = ledger.history()
-            print(json.dumps([name, os.WTERMSIG(status), seen, len(entries), ledger.spent()]))
+        death = -ended(process)
+        with tk.Ledger(connect) as ledger:
+            print(json.dumps([name, death, seen, ledger.spent()]))
+    with tk.Ledger(connect) as ledger:
+        print(json.dumps(["end", 0, len(ledger.history()), ledger.verify()]))
 
 
 def full_disk(path: str) -> None:
     """Releases under a limit on the size of files until the ledger fails; lifts the limit; releases again."""
     drawn: list[int] = []
     released = 0
-    ledger = tk.Ledger(path, budget=10**6, measure=tk.MaxDivergence())
+    ledger = tk.Ledger(path, budget=10**6, **FOR_VOTES)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
     message = kind = ""
     try:
         while released < 10_000:
-            ledger.release(unit(lambda data: drawn.append(1)), [1, 2], d_in=1)
+            ledger.release(costing(1.0, function=lambda data: drawn.append(1)), [1, 2])
             released += 1
     except tk.TopKError as error:
         message, kind = str(error), type(error).__name__
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
     found = {"released": released, "drawn": len(drawn), "message": message, "kind": kind}
-    ledger.release(unit(), [1, 2], d_in=1)
-    print(json.dumps({**found, "after": len(ledger.history())}))
+    ledger.release(costing(1.0), [1, 2])
+    print(json.dumps({**found, "after": len(ledger.history()), "problems": ledger.verify()}))
 
 
 def read_only(path: str) -> None:
-    """Opens and releases without the right to write, as another user where this one may write everything."""
+    """Opens, reads and releases without the right to write, as another user where this one may write everything."""
     drawn: list[int] = []
-    measurement = unit(lambda data: drawn.append(1))
+    measurement = costing(1.0, function=lambda data: drawn.append(1))
     if os.geteuid() == 0:
         os.setgid(65534)
         os.setuid(65534)
     message = kind = ""
+    ledger = tk.Ledger(path)
+    spent, problems = ledger.spent(), ledger.verify()
     try:
-        tk.Ledger(path).release(measurement, [1, 2], d_in=1)
+        ledger.release(measurement, [1, 2])
     except tk.TopKError as error:
         message, kind = str(error), type(error).__name__
-    print(json.dumps({"drawn": len(drawn), "message": message, "kind": kind}))
+    print(json.dumps({"drawn": len(drawn), "message": message, "kind": kind, "spent": spent, "problems": problems}))
 
+
+def threads_and_forks(connect: str, forks: str) -> None:
+    """Four threads debit one object while the process forks; every child debits it too."""
+    ledger = tk.Ledger(connect, budget=10**6, **FOR_VOTES)
+    stop, released = threading.Event(), []
+
+    def work() -> None:
+        while not stop.is_set():
+            ledger.release(costing(1.0), [1])
+            released.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    codes = [ended(child(lambda: [ledger.release(costing(1.0), [1]) for _ in range(3)])) for _ in range(int(forks))]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    print(json.dumps([codes, len(released), len(ledger.history()), ledger.spent()]))
+
+
+def births(connect: str, files: str) -> None:
+    """Eight processes create and debit the same ledger at once, many times over."""
+    found = []
+    for number in range(int(files)):
+        gate, opened = os.pipe()
+        name = f"{connect}{number}"
+
+        def work(name: str = name, gate: int = gate, opened: int = opened) -> None:
+            os.close(opened)
+            os.read(gate, 1)
+            for _ in range(5):
+                with tk.Ledger(name, budget=10**6, **FOR_VOTES) as ledger:
+                    ledger.release(costing(1.0), [1])
+
+        processes = [child(work) for _ in range(8)]
+        os.close(opened)
+        codes = [ended(process) for process in processes]
+        os.close(gate)
+        found.append([codes, tk.Ledger(name).spent()])
+    print(json.dumps(found))
+
+
+def interrupted(path: str) -> None:
+    """Waits for a lock that its parent holds, until Ctrl-C; prints how long that took to act."""
+    sent = [0.0]
+
+    def press() -> None:
+        time.sleep(0.5)
+        sent[0] = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    ledger = tk.Ledger(path)
+    threading.Thread(target=press).start()
+    try:
+        ledger.release(costing(1.0), [1])
+    except KeyboardInterrupt:
+        print(json.dumps(time.monotonic() - sent[0]))
+
+
+def two_names(path: str) -> None:
+    """Releases twice, and dies in the middle of a third; prints how many were released."""
+    ledger = tk.Ledger(path)
+    for _ in range(2):
+        ledger.release(costing(1.0), [1])
+    print(2, flush=True)
+    half_written(0)
+    ledger.release(costing(1.0), [1])
+
+
+def spend_all(path: str) -> None:
+    """Releases until the budget is spent; prints how many were released."""
+    ledger, released = tk.Ledger(path), 0
+    while ledger.fits(costing(1.0)):
+        ledger.release(costing(1.0), [1])
+        released += 1
+    print(released)
+
+
+WORK = (two_names, spend_all, attempts, crashes, full_disk, read_only, threads_and_forks, births, interrupted)
 
 if __name__ == "__main__":
-    {one.__name__: one for one in (attempts, crashes, full_disk, read_only)}[sys.argv[1]](*sys.argv[2:])
+    {one.__name__: one for one in WORK}[sys.argv[1]](*sys.argv[2:])

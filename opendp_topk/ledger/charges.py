@@ -1,0 +1,90 @@
+"""What one release says in the ledger, and what it is charged there.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+from ..core.measurement import Measurement
+from ..core.recipes import claims_digest
+from ..errors import ParameterError, checks
+from ..numerics.arithmetic import exact
+from .accounts import Account
+from .amounts import Amount, distance_up, stated
+from .journal import Journal
+from .units import Unit
+
+_LONGEST = 1000  # a label is a line for people, no place for data
+
+
+class Charge(NamedTuple):
+    """The exact cost (None: no amount is enough), the cost as people read it, and what the entry tells."""
+
+    cost: Amount | None
+    shown: Any
+    said: dict[str, Any]
+
+
+# proof-region: charges
+def charge(unit: Unit, account: Account, measurement: Any, d_in: Any, delta: Any, label: Any) -> Charge:
+    """What ``measurement`` at distance ``d_in`` costs, at least that of the unit.
+
+    Raises:
+        SpaceError: The measurement is under another metric than the unit, or a measure that is not counted.
+        ParameterError: The measurement is interactive, or ``d_in`` is smaller than the unit's.
+    """
+    checks.instance("measurement", measurement, Measurement, "a measurement")
+    said = text_of(label)
+    unit.require(measurement.input_metric)  # [same-metric]
+    if measurement.interactive:  # [no-queryable]
+        raise ParameterError(
+            "measurement must not be interactive: what is asked of its queryable would come after later releases; "
+            "ask one by one in a conversation of the ledger instead"
+        )
+    distance = unit.distance(d_in)  # [distance]
+    loss = measurement.map(distance)  # [map]
+    cost = account.charge(measurement.output_measure, loss, delta)  # [charge]
+    shown = loss if cost is None else distance_up(account.counted, cost)
+    return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance)})
+
+
+# end-proof-region: charges
+
+
+def charge_in(journal: Journal, measurement: Any, d_in: Any, delta: Any, label: Any) -> Charge:
+    """As :func:`charge`, in the unit and the account of ``journal``."""
+    return charge(journal.unit, journal.account, measurement, d_in, delta, label)
+
+
+def stated_amount(journal: Journal, value: Any, name: str) -> Amount:
+    """What a person wrote, as an amount of the ledger: a number, or a pair where it counts deltas."""
+    parts = value if isinstance(value, tuple | list) else (value,)
+    if len(parts) != len(journal.account.limit):
+        raise ParameterError(f"{name} must be {'a pair' if len(journal.account.limit) > 1 else 'one number'} here")
+    return tuple(stated(one, name) for one in parts)
+
+
+def stated_charge(journal: Journal, cost: Amount, label: Any, what: str) -> Charge:
+    """An amount that a person states, for what is drawn outside of the library or later."""
+    said = {"label": text_of(label), "measurement": what, "proof": "stated by the operator", "claim": ""}
+    return Charge(cost, journal.shown(cost), {**said, "d_in": str(journal.unit.d_in)})
+
+
+def text_of(label: Any) -> str:
+    """``label``, if it is one line of text."""
+    if not isinstance(label, str) or len(label) > _LONGEST or not (label.isprintable() or not label):
+        raise ParameterError(f"label must be one line of at most {_LONGEST} printable characters")
+    return label
+
+
+def _described(measurement: Measurement) -> dict[str, str]:
+    text, proof = repr(measurement), str(measurement.proof)
+    claim = hashlib.sha256("\0".join((claims_digest(), text, proof)).encode("utf-8", "replace")).hexdigest()
+    return {"measurement": text, "proof": proof, "claim": f"sha256:{claim}"}
+
+
+def _text(distance: Any) -> str:
+    return str(distance) if distance == float("inf") or isinstance(distance, float) else str(exact(distance))

@@ -1,0 +1,99 @@
+"""Whether the records of a ledger contradict themselves, or a head that was kept elsewhere.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from fractions import Fraction
+from typing import Any
+
+from ..errors import LedgerError, ParameterError
+from .accounts import within
+from .amounts import Amount, fits, from_texts, total
+from .conversation import WHAT
+from .journal import Journal, described
+from .records import Record, follows, head, seal
+
+_HEAD = re.compile(r"(\d{1,18})-([0-9a-f]{64})", re.ASCII)
+
+
+def problems(journal: Journal, kept: str | None = None) -> list[str]:
+    """What is wrong, one line each."""
+    anchor = None if kept is None else _HEAD.fullmatch(kept.strip()) if isinstance(kept, str) else None
+    if kept is not None and anchor is None:
+        raise ParameterError("head must be a line that `head` printed")
+    try:
+        found = [*journal.log.flaws(), *_walk(journal.log.place, journal.log.records())]
+        return found if anchor is None else [*found, *_held_against(journal.log.records(), anchor[0], int(anchor[1]))]
+    except LedgerError as error:
+        return [str(error).replace(". Nothing was released", "")]
+
+
+def _held_against(records: list[Record], kept: str, number: int) -> list[str]:
+    if number >= len(records):
+        return [f"record {number}, which was kept, is missing: the ledger was set back, or cut"]
+    if head(records[number]) != kept:
+        return [f"record {number} is not the one that was kept: the ledger was rewritten since"]
+    return []
+
+
+# proof-region: checking
+class _Walk:
+    """What the records up to one of them add up to."""
+
+    def __init__(self, limit: Amount) -> None:
+        self.limit = limit
+        self.spent: Amount = tuple(Fraction(0) for _ in limit)
+        self.entries = 0
+        self.paid: dict[int, Amount] = {}
+        self.used: dict[int, Amount] = {}
+
+    def add(self, fields: dict[str, Any]) -> None:
+        """Take up one record; ValueError where it does not add up."""
+        if fields["kind"] == "debit":
+            self._debit(fields, from_texts(fields["cost"]))
+        elif fields["kind"] != "state" or not 0 < fields["of"] <= self.entries:
+            raise ValueError
+        told = from_texts(fields["spent"]), fields["entries"]
+        if told != (self.spent, self.entries) or not fits(self.spent, self.limit):  # [totals]
+            raise ValueError
+
+    def _debit(self, fields: dict[str, Any], cost: Amount) -> None:
+        self.entries += 1
+        if fields["measurement"] == WHAT:
+            self.paid[self.entries] = cost
+        if "used" not in fields:
+            self.spent = total(self.spent, cost)
+            return
+        number = fields["within"]
+        used = total(self.used.get(number, tuple(0 * one for one in cost)), cost)
+        if from_texts(fields["used"]) != used or not fits(used, self.paid[number]):  # [used-totals]
+            raise ValueError
+        self.used[number] = used
+
+
+def _walk(place: str, records: list[Record]) -> list[str]:
+    if not records or records[0].number != 0 or records[0].fields.get("kind") != "ledger":
+        return ["the first record does not say what the ledger is for"]
+    _, account = described(place, records[0])
+    found = [] if within(account) else ["the limit is not that of the budget"]  # [limit]
+    walk, ledger = _Walk(account.limit), records[0].digest
+    for before, after in itertools.pairwise(records):
+        if not follows(before, after) or after.fields.get("ledger") != ledger:  # [chain]
+            return [
+                *found,
+                f"record {after.number} does not follow record {before.number}: one was removed, added or rewritten",
+            ]
+        if not seal(after.fields).startswith(after.digest):
+            return [*found, f"record {after.number} is written in another form than a ledger's"]
+        try:
+            walk.add(after.fields)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            return [*found, f"record {after.number} does not add up with those before it"]
+    return found
+
+
+# end-proof-region: checking

@@ -1,0 +1,111 @@
+"""Conversations that are paid from a ledger, in full at the start or query by query, and survive their process.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import ParameterError, PickleError, QueryError
+from .amounts import Amount, fits, from_texts, left, to_texts, total
+from .charges import charge_in
+from .entries import RELEASED
+from .failures import damaged
+from .journal import Journal
+from .records import Record
+from .reservation import Reservation
+
+WHAT = "conversation"
+
+
+class Conversation:
+    """Queries about the same data, each chosen after the answers before it: ``conversation(query)``.
+
+    Made by :meth:`Ledger.conversation` and, in another process or later, :meth:`Ledger.resume`. Every query is an
+    entry of the ledger, on the disk before it is answered. ``number`` is that of the entry which began it.
+    """
+
+    def __init__(self, journal: Journal, number: int, data: Any, seen: list[Record]) -> None:
+        self.number = number
+        self._journal = journal
+        self._data = data
+        self._limit: Amount | None = None
+        self._used: Amount = journal.account.nothing
+        self._closed = False
+        self._seen = seen[0]
+        self._learn(seen)
+
+    # proof-region: conversation
+    @property
+    def _paid(self) -> Amount | None:
+        """What was paid at the start; None where it is paid query by query."""
+        return None if self._limit == self._journal.account.nothing else self._limit
+
+    def __call__(self, query: Any, *, d_in: Any = None, delta: Any = None, label: str = "") -> Any:
+        """A release of the measurement ``query``, paid first.
+
+        Raises:
+            BudgetError: It does not fit with what is left of the conversation's budget, or of the ledger's.
+            QueryError: The conversation was closed, here or elsewhere.
+        """
+        charge = charge_in(self._journal, query, d_in, delta, label)
+
+        def step() -> dict[str, Any]:
+            self._learn(self._journal.log.records(self._seen))  # [all-steps]
+            if self._closed:
+                raise QueryError("this conversation was closed")
+            paid = self._paid
+            if paid is None or charge.cost is None:
+                return {"within": self.number}  # [step-by-step]
+            used = total(self._used, charge.cost)
+            if not fits(used, paid):  # [within]
+                raise self._journal.refusal(charge.shown, self.remaining())
+            return {"within": self.number, "used": to_texts(used)}  # [used]
+
+        made = self._journal.debit(charge.cost, charge.shown, charge.said, step)  # [step-first]
+        return Reservation(self._journal, int(made.fields["entries"]), query).release(self._data)
+
+    def _learn(self, records: list[Record]) -> None:
+        """Take up what records say of this conversation, whoever wrote them."""
+        try:
+            for record in records:
+                self._take(record.fields)
+                self._seen = record
+            return
+        except (KeyError, ValueError, ZeroDivisionError):
+            pass
+        raise damaged(self._journal.log.place)
+
+    def _take(self, fields: dict[str, Any]) -> None:
+        if fields["kind"] == "debit" and fields["entries"] == self.number and fields["measurement"] == WHAT:
+            self._limit = from_texts(fields["cost"])
+        if fields["kind"] == "debit" and fields.get("within") == self.number and "used" in fields:
+            self._used = from_texts(fields["used"])  # [last-used]
+        if fields["kind"] == "state" and fields["of"] == self.number:
+            self._closed = True
+
+    # end-proof-region: conversation
+
+    def spent(self) -> Any:
+        """What its queries were charged so far; of one that is paid step by step the ledger's history tells."""
+        self._learn(self._journal.log.records(self._seen))
+        return self._journal.shown(self._used)
+
+    def remaining(self) -> Any:
+        """What is left of what was paid at the start."""
+        paid = self._paid
+        if paid is None:
+            raise ParameterError("this conversation is paid query by query: ask the ledger what remains")
+        self._learn(self._journal.log.records(self._seen))
+        return left(self._journal.account.counted, paid, self._used)
+
+    def close(self) -> None:
+        """End it, in all processes. What was not used is not given back."""
+        self._learn(self._journal.log.records(self._seen))
+        if not self._closed:
+            self._journal.settle(self.number, RELEASED)
+            self._closed = True
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PickleError("a conversation cannot be copied or pickled: resume it by its number, with Ledger.resume")

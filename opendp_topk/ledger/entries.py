@@ -1,0 +1,83 @@
+"""The entries of a ledger: every debit, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .amounts import from_texts
+from .failures import damaged
+from .records import Record
+
+RESERVED, RELEASED, FAILED = STATES = ("reserved", "released", "failed")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One debit of a ledger. It counts as spent whatever its state is.
+
+    ``cost`` is what it was charged and ``spent`` what all entries up to it were charged together, in the measure in
+    which the ledger counts, rounded up. ``state`` is ``reserved`` until it is known that it was ``released`` or has
+    ``failed``. ``claim`` is the SHA-256 of the library's claims with the measurement and its proof. ``within`` is the
+    number of the conversation to which the entry belongs, and ``used`` what that conversation had used up to it.
+    """
+
+    number: int
+    time: str
+    label: str
+    operator: str
+    measurement: str
+    proof: str
+    claim: str
+    d_in: str
+    cost: Any
+    spent: Any
+    state: str
+    settled: str | None = None
+    within: int | None = None
+    used: Any = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry for JSON; what it does not have is left out."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def read(place: str, records: Iterable[Record], shown: Callable[[Any], Any]) -> list[Entry]:
+    """The entries of a ledger's records; ``shown`` turns exact amounts into what people read.
+
+    Raises:
+        LedgerError: A record is none that a ledger writes.
+    """
+    found: list[Entry] = []
+    try:
+        for record in records:
+            _add(found, record, shown)
+        return found
+    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError):
+        pass
+    raise damaged(place)
+
+
+def _add(found: list[Entry], record: Record, shown: Callable[[Any], Any]) -> None:
+    fields = record.fields
+    if fields["kind"] == "debit":
+        found.append(_entry(fields, shown))
+    elif fields["kind"] == "state":
+        at = int(fields["of"]) - 1
+        found[at] = replace(found[at], state=str(fields["state"]), settled=str(fields["time"]))
+    elif fields["kind"] != "ledger":
+        raise ValueError
+
+
+def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> Entry:
+    texts = {name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")}
+    return Entry(
+        number=int(fields["entries"]),
+        cost=shown(from_texts(fields["cost"])),
+        spent=shown(from_texts(fields["spent"])),
+        state=RESERVED,
+        within=fields.get("within"),
+        used=None if "used" not in fields else shown(from_texts(fields["used"])),
+        **texts,
+    )

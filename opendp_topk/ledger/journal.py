@@ -1,0 +1,191 @@
+"""The debits of one ledger: a header that says what it is for, and records that are paid for before anything is drawn.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+import getpass
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from ..errors import BudgetError, LedgerError, ParameterError, checks
+from .accounts import MEASURES, Account
+from .amounts import Amount, distance_up, fits, from_texts, left, to_texts, total
+from .entries import FAILED, RELEASED, RESERVED, Entry, read
+from .failures import damaged, failure
+from .logs import Log
+from .records import FORMAT, VERSION, Record, follow, seal
+from .units import Unit, name_of
+
+
+def header(unit: Unit, account: Account) -> str:
+    """The first record of a new ledger."""
+    form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
+    whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
+    promise = {"measure": repr(account.measure), "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
+    return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing)})
+
+
+class Journal:
+    """The records of the ledger in ``log``."""
+
+    def __init__(self, log: Log, operator: str | None = None) -> None:
+        self.log = log
+        self.closed = False
+        self.operator = _operator() if operator is None else name_of("operator", operator)
+        self.header = log.first()
+        self.unit, self.account = described(log.place, self.header)
+        self.spent()
+
+    # proof-region: journal
+    def debit(
+        self, cost: Amount | None, shown: Any, said: dict[str, Any], step: Callable[[], Any] | None = None
+    ) -> Record:
+        """Append an entry with this cost, if it fits, and return when it is on the disk.
+
+        ``said`` is what the entry tells. ``step`` is called while no other process can write, may refuse the entry,
+        and tells what it adds to a conversation that has been paid for, in the place of the cost.
+        """
+
+        def make(last: Record) -> str:
+            before = self.amounts(last)
+            more = {} if step is None else step()
+            extra = self.account.nothing if "used" in more else cost  # [paid-before]
+            if cost is None or extra is None or not fits(after := total(before, extra), self.account.limit):  # [refuse]
+                raise self.refusal(shown, self.left(before))
+            entry = {"kind": "debit", "time": now(), "operator": self.operator, **said, **more}
+            count = int(last.fields["entries"]) + 1
+            return follow(last, self.header.digest, entries=count, cost=to_texts(cost), spent=to_texts(after), **entry)
+
+        return self._append(make)  # [debit]
+
+    def settle(self, number: int, state: str) -> None:
+        """Say what became of an entry that is reserved. Nothing is given back."""
+
+        def make(last: Record) -> str:
+            return follow(
+                last, self.header.digest, kind="state", of=number, state=state, time=now(), operator=self.operator
+            )
+
+        self._append(make, durable=False)
+
+    def _append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
+        self._require_open()
+        return self.log.append(lambda last: make(self._own(last)), durable=durable)
+
+    def amounts(self, record: Record) -> Amount:
+        """What had been spent when ``record`` was written."""
+        try:
+            found = from_texts(record.fields["spent"])
+        except (KeyError, ValueError, ZeroDivisionError):
+            found = ()
+        if len(found) != len(self.account.limit):
+            raise damaged(self.log.place)
+        return found
+
+    def _own(self, last: Record) -> Record:
+        """``last``, if it belongs to the ledger that was opened."""
+        if last.digest != self.header.digest and last.fields.get("ledger") != self.header.digest:  # [own]
+            raise failure(
+                self.log.place,
+                "read",
+                "it does not belong to the first record: another file has taken its place, or it was edited",
+            )
+        if not isinstance(last.fields.get("entries"), int):
+            raise damaged(self.log.place)
+        return last
+
+    # end-proof-region: journal
+
+    def settle_if_possible(self, number: int, state: str) -> None:
+        """Say what became of an entry; where that cannot be written it stays reserved, which costs the same."""
+        try:
+            self.settle(number, state)
+        except LedgerError:
+            return
+
+    def settle_by_hand(self, number: Any, state: Any) -> None:
+        """As :meth:`settle`, for an entry that exists and is reserved."""
+        found = self.entry(number)
+        if checks.choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
+            raise ParameterError(f"entry {found.number} is {found.state} already")
+        self.settle(found.number, state)
+
+    def entry(self, number: Any) -> Entry:
+        """One entry by its number."""
+        wanted, entries = checks.count("number", number), self.entries()
+        if wanted > len(entries):
+            raise ParameterError(f"number must be that of an entry, and there are {len(entries)}")
+        return entries[wanted - 1]
+
+    def entries(self) -> list[Entry]:
+        """All entries, the oldest first."""
+        self._require_open()
+        return read(self.log.place, self.log.records(), self.shown)
+
+    def spent(self) -> Amount:
+        """What all entries were charged together."""
+        return self.amounts(self.last())
+
+    def has_room(self, cost: Amount) -> bool:
+        """Whether an entry with this cost would fit now."""
+        return fits(total(self.spent(), cost), self.account.limit)
+
+    def last(self) -> Record:
+        """The last record."""
+        self._require_open()
+        return self._own(self.log.last())
+
+    def shown(self, value: Amount) -> Any:
+        """An amount as a distance of the measure in which the ledger counts, rounded up."""
+        return distance_up(self.account.counted, value)
+
+    def left(self, spent: Amount) -> Any:
+        """What of the limit is left, rounded down."""
+        return left(self.account.counted, self.account.limit, spent)
+
+    def refusal(self, cost: Any, remaining: Any) -> BudgetError:
+        """The error for a release that does not fit."""
+        symbol = self.account.counted.symbol
+        return BudgetError(
+            f"the release would cost {cost} of {symbol}, and {remaining} is left: nothing was debited or released"
+        )
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise failure(self.log.place, "used", "it was closed: open it again")
+
+
+def described(place: str, first: Record) -> tuple[Unit, Account]:
+    """What the first record says that the ledger is for."""
+    fields = first.fields
+    if fields.get("format") != FORMAT:
+        raise failure(place, "opened", "it is not a ledger")
+    if fields.get("version") != VERSION:
+        raise failure(
+            place, "opened", f"it has format {fields.get('version')}, and this library reads {VERSION}: update"
+        )
+    try:
+        unit = Unit(str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]))
+        amounts = from_texts(fields["budget"]), from_texts(fields["limit"])
+        return unit, Account(MEASURES[fields["measure"]], *amounts)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        pass
+    raise damaged(place)
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _operator() -> str:
+    """The name of the account that runs this process, where the system tells it."""
+    try:
+        return name_of("operator", getpass.getuser())
+    except (ImportError, KeyError, OSError, ParameterError):
+        return "unknown"

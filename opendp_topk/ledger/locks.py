@@ -1,0 +1,89 @@
+"""Locks on files, by what the operating system offers; waiting for one never keeps Ctrl-C waiting.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+PATIENCE = 120.0  # a debit takes moments: who waits so long waits for a process that hangs
+_SHORTEST, _LONGEST = 0.0002, 0.02  # seconds between two attempts: quick at first, gentle to others later
+_FAR = 2**40  # where Windows locks: beyond all records, since it would keep others from reading what is locked
+
+
+def _by_fcntl() -> Callable[[int, bool], None] | None:
+    try:
+        import fcntl
+    except ImportError:
+        return None
+
+    def lock(handle: int, wanted: bool) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if wanted else fcntl.LOCK_UN)
+
+    return lock
+
+
+def _by_msvcrt() -> Callable[[int, bool], None] | None:
+    try:
+        import msvcrt
+    except ImportError:
+        return None
+
+    def lock(handle: int, wanted: bool) -> None:
+        os.lseek(handle, _FAR, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK if wanted else msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+
+    return lock
+
+
+def flush(handle: int) -> bool:
+    """Wait for the disk itself, where the system's fsync does not (macOS); whether that was done."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(handle, getattr(fcntl, "F_FULLFSYNC"))  # noqa: B009
+    except (ImportError, AttributeError, OSError):
+        return False
+    return True
+
+
+_lock = _by_fcntl() or _by_msvcrt()
+
+
+# proof-region: locks
+def available() -> bool:
+    """Whether this Python has locks on files."""
+    return _lock is not None
+
+
+def take(handle: int) -> bool:
+    """Lock the open file for this handle alone; whether that succeeded within :data:`PATIENCE`."""
+    pause, end = _SHORTEST, time.monotonic() + PATIENCE
+    while not attempt(handle):  # [until-locked]
+        if time.monotonic() > end:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST)
+    return True
+
+
+def attempt(handle: int) -> bool:
+    """Lock the open file if no other handle has locked it."""
+    assert _lock is not None
+    try:
+        _lock(handle, True)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def release(handle: int) -> None:
+    """Unlock it, whatever copies of the handle there are."""
+    assert _lock is not None
+    _lock(handle, False)
+
+
+# end-proof-region: locks

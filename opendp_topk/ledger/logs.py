@@ -1,0 +1,77 @@
+"""What a log of records is, and which one a name means: a file, or a table of a PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import ParameterError
+from .creation import create
+from .files import FileLog
+from .records import Record
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+class Log(Protocol):
+    """Records to which others are appended, one at a time over all processes."""
+
+    place: str
+
+    def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
+        """Append what ``make`` makes of the last record, and return when it is on the disk."""
+
+    def first(self) -> Record:
+        """The record with which the ledger was created."""
+
+    def last(self) -> Record:
+        """The last record."""
+
+    def records(self, after: Record | None = None) -> list[Record]:
+        """All records in their order, or those after one of them."""
+
+    def flaws(self) -> list[str]:
+        """What is wrong with what holds the records."""
+
+    def sync(self) -> None:
+        """Return when all records are on the disk."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+def log_at(connect: Any, header: Callable[[], str] | None = None) -> Log:
+    """The log that ``connect`` names; made with the record ``header()`` if there is none and one is given."""
+    if isinstance(connect, str) and connect.startswith(SCHEMES):
+        from .postgres import PostgresLog
+
+        server = PostgresLog(connect)
+        if header is not None:
+            server.create(header)
+        return server
+    log = FileLog(path_of(connect))
+    if header is not None and not log.path.exists():
+        create(log, header())
+    return log
+
+
+def path_of(path: Any, name: str = "connect") -> Path:
+    """``path`` without symbolic links.
+
+    Raises:
+        ParameterError: It is no path.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    if not isinstance(text, str) or not text or "\0" in text or not _encodes(text):
+        raise ParameterError(f"{name} must be the name of a file, or begin with postgresql://")
+    return Path(os.path.realpath(text))
+
+
+def _encodes(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True

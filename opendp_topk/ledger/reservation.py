@@ -1,0 +1,87 @@
+"""What was paid for and has not happened yet: one release, or something outside of the library.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import TracebackType
+from typing import Any, NoReturn
+
+from ..core.measurement import Measurement
+from ..errors import ParameterError, PickleError, QueryError
+from .entries import FAILED, RELEASED
+from .journal import Journal
+
+KEPT = "the budget was spent: the ledger keeps the debit of entry "
+
+
+class Reservation:
+    """A debit that was made before its release, by :meth:`Ledger.reserve`.
+
+    It counts as spent from the start and for good. ``number`` is that of its entry. As a context manager it marks
+    the entry as failed if the block ends with an error. It serves the process that made it; after the end of that
+    process ``Ledger.settle(number, state)`` says what became of it.
+    """
+
+    def __init__(self, journal: Journal, number: int, measurement: Measurement | None) -> None:
+        self.number = number
+        self._journal = journal
+        self._measurement = measurement
+        self._home = os.getpid()
+        self._lock = threading.Lock()
+        self._open = True
+
+    # proof-region: reservation
+    def release(self, data: Any) -> Any:
+        """The release that was paid for. There is one, and it ends the reservation.
+
+        Raises:
+            QueryError: It was released or settled already, or in another process.
+            ParameterError: An amount was reserved, and no measurement.
+            DataError: ``data`` are not a member of the input domain. The debit stays.
+        """
+        if self._measurement is None:
+            raise ParameterError("an amount was reserved and no measurement: settle it when it was used")
+        self._end()  # [once]
+        try:
+            released = self._measurement.invoke(data)  # [then-release]
+        except BaseException as error:
+            self._journal.settle_if_possible(self.number, FAILED)
+            error.add_note(f"{KEPT}{self.number}")
+            raise
+        self._journal.settle_if_possible(self.number, RELEASED)
+        return released
+
+    def _end(self) -> None:
+        with self._lock:
+            if not self._open or self._home != os.getpid():
+                raise QueryError("this reservation was released or settled already, or belongs to another process")
+            self._open = False
+
+    # end-proof-region: reservation
+
+    def settle(self, state: str = RELEASED) -> None:
+        """Say that what was reserved was ``released`` elsewhere, or has ``failed``. Nothing is given back.
+
+        Raises:
+            QueryError: It was released or settled already, or in another process.
+            ParameterError: There is no such state.
+        """
+        if state not in (RELEASED, FAILED):
+            raise ParameterError(f"state must be {RELEASED!r} or {FAILED!r}")
+        self._end()
+        self._journal.settle(self.number, state)
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is not None and self._open and self._home == os.getpid():
+            self._end()
+            self._journal.settle_if_possible(self.number, FAILED)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PickleError("a reservation cannot be copied or pickled: a copy would spend the same amount twice")

@@ -1,0 +1,77 @@
+"""The unit that a ledger protects: of which data set, among which neighbours, at what distance.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..errors import DistanceError, ParameterError, SpaceError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
+from ..spaces.metrics import Metric
+from .amounts import stated
+
+_LONGEST = 200  # a name is for people to read
+
+
+# proof-region: units
+@dataclass(frozen=True)
+class Unit:
+    """Whom a budget protects: data sets ``dataset`` at distance at most ``d_in`` under the metric ``metric``."""
+
+    dataset: str
+    metric: str
+    d_in: Fraction
+
+    @staticmethod
+    def of(dataset: Any, metric: Any, d_in: Any) -> Unit:
+        """The unit of a new ledger."""
+        checks.instance("metric", metric, Metric, "the metric of the protected unit, such as UserDistance()")
+        distance = stated(1 if d_in is None else d_in, "d_in")
+        if distance == 0:
+            raise ParameterError("d_in must be > 0: at distance 0 nobody is protected")
+        _require_distance(metric, distance)
+        return Unit(name_of("dataset", dataset), repr(metric), distance)
+
+    def require(self, metric: Metric) -> None:
+        """Raise unless releases under ``metric`` are counted in this unit."""
+        if repr(metric) != self.metric:  # [same-metric]
+            raise SpaceError(
+                f"the ledger protects data sets at distance {self.d_in} under {self.metric}, and the release is under "
+                f"{metric!r}: build it under the ledger's metric"
+            )
+
+    def distance(self, d_in: Any) -> Number:
+        """The distance at which a release is charged: this unit's, or a larger one that is asked for."""
+        if d_in is None:
+            return checks.plain(self.d_in) if self.d_in.denominator > 1 else int(self.d_in)
+        found = checks.distance(d_in, "d_in")
+        if found < self.d_in:  # [not-below]
+            raise ParameterError(f"d_in must be at least {self.d_in}, the distance that the ledger protects")
+        return found
+
+
+# end-proof-region: units
+
+
+def name_of(name: str, value: Any) -> str:
+    """``value`` as a name: one short line of text that is printable and not blank."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST:
+        raise ParameterError(f"{name} must be one line of at most {_LONGEST} printable characters")
+    return value
+
+
+def _require_distance(metric: Metric, distance: Fraction) -> None:
+    whole = int(distance) if distance.denominator == 1 else distance
+    try:
+        found = exact(metric.distance(whole, "d_in"))
+    except DistanceError as error:
+        reason = str(error)
+    else:
+        reason = "" if found == distance else "d_in must be a distance of the metric"
+    if reason:
+        raise ParameterError(reason)

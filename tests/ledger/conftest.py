@@ -1,0 +1,59 @@
+"""Ledgers for the tests: each in a file of its own, and where a test asks for both, on a server too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+
+from .server import Server
+from .workers import PURE, VOTES
+
+Make = Callable[..., tk.Ledger]
+BACK_ENDS = ["file", pytest.param("server", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server."""
+    made = Server()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=BACK_ENDS)
+def connect(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a ledger may lie: on either back end."""
+    if request.param == "file":
+        return str(tmp_path / "budget.ledger")
+    found: Server = request.getfixturevalue("server")
+    return found.address(tmp_path.name)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a ledger may lie: in a file."""
+    return tmp_path / "budget.ledger"
+
+
+@pytest.fixture
+def make(connect: str) -> Make:
+    """Create the ledger at ``connect``."""
+    return lambda budget=1, measure=PURE, **more: new(connect, budget, measure, **more)
+
+
+@pytest.fixture
+def ledger(connect: str) -> Iterator[tk.Ledger]:
+    """A ledger with epsilon 1."""
+    with new(connect, 1) as made:
+        yield made
+
+
+def new(connect: Any, budget: Any, measure: tk.Measure = PURE, **more: Any) -> tk.Ledger:
+    """A ledger for votes."""
+    given = {"dataset": "votes", "metric": VOTES, **more}
+    return tk.Ledger(connect, budget=budget, measure=measure, **given)

@@ -1,0 +1,327 @@
+"""What was done to ledgers to make them overspend or forget, by name, on each back end where it applies.
+
+Tries proofs/ledger/ledger.tex.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.ledger import records
+from opendp_topk.ledger.files import SEPARATOR
+from tests.concepts.sentinels import raises_exactly
+
+from .conftest import new
+from .server import Server
+from .test_processes import ROOT, run
+from .workers import costing
+
+Fields = list[dict[str, Any]]
+
+
+def texts(path: Path) -> list[str]:
+    """The records of a file, by another way than the ledger's."""
+    return [piece.removesuffix("\n") for piece in path.read_text("ascii").split("\x1e")[1:]]
+
+
+def overwrite(path: Path, listed: list[str]) -> None:
+    path.write_bytes(b"".join(SEPARATOR + one.encode() + b"\n" for one in listed))
+
+
+def resealed(fields: Fields) -> list[str]:
+    """Records as somebody would write them who knows the format and computes every digest anew."""
+    made: list[str] = []
+    for one in fields:
+        if made:
+            one = {**one, "previous": made[-1][:64], "ledger": made[0][:64]}
+        made.append(records.seal(one))
+    return made
+
+
+def spend(ledger: tk.Ledger, *losses: float) -> None:
+    for loss in losses:
+        ledger.release(costing(loss), [1])
+
+
+# Names, mounts, moves and side files.
+
+
+def alternately(*names: Path) -> tuple[int, float]:
+    """How many releases of 1/4 two names of a ledger with budget 1 give together, and what both tell was spent."""
+    released = 0
+    ledgers = [tk.Ledger(name) for name in names]
+    for turn in range(16):
+        try:
+            spend(ledgers[turn % len(ledgers)], 0.25)
+            released += 1
+        except tk.BudgetError:
+            break
+    spent = {one.spent() for one in ledgers}
+    assert len(spent) == 1
+    return released, spent.pop()
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_two_names_by_a_link_spend_one_budget(path: Path, link: Callable[[Path, Path], None]) -> None:
+    new(path, 1).close()
+    link(path, path.with_name("other"))
+    assert alternately(path, path.with_name("other")) == (4, 1.0)
+
+
+@pytest.mark.slow
+def test_two_names_by_a_bind_mount_spend_one_budget(tmp_path: Path) -> None:
+    """A container's ``-v a:b`` gives one file two names; a death under one of them changes nothing under the other."""
+    first, second = tmp_path / "a", tmp_path / "b" / "b"
+    second.parent.mkdir()
+    second.touch()
+    new(first, 12).close()
+    script = (
+        'mount --bind "$0" "$1" || exit 77\n'
+        'for name in "$0" "$1" "$0" "$1"; do python3 -m tests.ledger.workers two_names "$name"; done\n'
+        'python3 -m tests.ledger.workers spend_all "$1"\n'
+    )
+    command = ["unshare", "-m", "sh", "-c", script, str(first), str(second)]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PATH": path}, check=False
+    )
+    if done.returncode in (1, 77) and not done.stdout:
+        pytest.skip("mounts need a right that this account does not have; the test with links shows the same")
+    released = sum(map(int, done.stdout.split()))
+    with tk.Ledger(first) as ledger:
+        assert (released, ledger.spent()) == (12, 12.0), done.stderr
+        assert ledger.verify() == []
+
+
+def test_there_is_no_file_beside_it_to_remove(path: Path) -> None:
+    ledger = new(path, 1)
+    seen: list[list[str]] = []
+    ledger.release(costing(0.25, function=lambda data: seen.append(os.listdir(path.parent))), [1])
+    assert seen == [[path.name]]
+    ledger.close()
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("take", [shutil.copyfile, os.rename])
+def test_a_file_that_is_copied_or_moved_after_a_death_keeps_all_debits(path: Path, take: Any) -> None:
+    found = run("crashes", path, 1, 1)
+    moved = path.parent / "elsewhere" / "b"
+    moved.parent.mkdir()
+    take(path, moved)
+    with tk.Ledger(moved) as ledger:
+        assert ledger.spent() == len(ledger.history()) == found[-2][3] >= found[-2][2]
+        assert ledger.verify() == []
+        spend(ledger, 1.0)
+
+
+# What somebody who may write the file can do to it.
+
+
+def delete_a_row(listed: list[str]) -> list[str]:
+    return listed[:1] + listed[3:]
+
+
+def delete_the_last_rows(listed: list[str]) -> list[str]:
+    return listed[:-2]
+
+
+def raise_the_budget(listed: list[str]) -> list[str]:
+    return [listed[0].replace('"budget":["1"],"limit":["1"]', '"budget":["9"],"limit":["9"]'), *listed[1:]]
+
+
+def rewrite_a_total(listed: list[str]) -> list[str]:
+    return [*listed[:-1], listed[-1].replace('"spent":["3/4"]', '"spent":["1/4"]')]
+
+
+def rewrite_the_middle(listed: list[str]) -> list[str]:
+    return [*listed[:1], listed[1].replace('"cost":["1/4"]', '"cost":["0"]'), *listed[2:]]
+
+
+def exchange_rows(listed: list[str]) -> list[str]:
+    return [*listed[:1], *listed[3:5], *listed[1:3], *listed[5:]]
+
+
+SIMPLE = (delete_a_row, delete_the_last_rows, raise_the_budget, rewrite_a_total, rewrite_the_middle, exchange_rows)
+
+
+@pytest.mark.parametrize("attack", SIMPLE)
+def test_an_edited_file_is_noticed(path: Path, attack: Callable[[list[str]], list[str]]) -> None:
+    ledger = new(path, 1)
+    spend(ledger, 0.25, 0.25, 0.25)
+    head = ledger.head()
+    edited = attack(texts(path))
+    assert edited != texts(path)
+    overwrite(path, edited)
+    try:
+        with tk.Ledger(path) as again:
+            without, found = again.verify(), again.verify(head)
+    except tk.LedgerError:
+        return  # what is wrong in the first or in the last record shows when it is opened
+    assert found != []
+    assert without != [] or attack is delete_the_last_rows, "only a head that was kept tells of a whole older copy"
+
+
+def without_a_row(fields: Fields) -> Fields:
+    kept = [fields[0], *fields[3:]]
+    for number, one in enumerate(kept):
+        one["number"] = number
+        if number:
+            one["entries"] -= 1
+            one["spent"] = [str(Fraction(one["spent"][0]) - Fraction(1, 4))]
+        if one["kind"] == "state":
+            one["of"] -= 1
+    return kept
+
+
+def with_a_larger_budget(fields: Fields) -> Fields:
+    fields[0] |= {"budget": ["9"], "limit": ["9"]}
+    return fields
+
+
+def with_smaller_costs(fields: Fields) -> Fields:
+    for one in fields:
+        one["spent"] = ["0"]
+        if "cost" in one:
+            one["cost"] = ["0"]
+    return fields
+
+
+@pytest.mark.parametrize("attack", [without_a_row, with_a_larger_budget, with_smaller_costs])
+def test_a_file_that_was_rewritten_with_all_digests_is_told_by_its_head(
+    path: Path, attack: Callable[[Fields], Fields]
+) -> None:
+    ledger = new(path, 1)
+    spend(ledger, 0.25, 0.25, 0.25)
+    head = ledger.head()
+    ledger.close()
+    overwrite(path, resealed(attack([json.loads(one[65:]) for one in texts(path)])))
+    with tk.Ledger(path) as again:
+        assert again.verify() == [], "what is whole in itself shows only against a head"
+        (found,) = again.verify(head)
+    assert "kept" in found
+
+
+def test_totals_that_do_not_add_up_are_found_whatever_the_digests_say(path: Path) -> None:
+    ledger = new(path, 1)
+    spend(ledger, 0.25, 0.25, 0.25)
+    fields = [json.loads(one[65:]) for one in texts(path)]
+    fields[3]["spent"] = ["1/8"]
+    overwrite(path, resealed(fields))
+    assert tk.Ledger(path).verify() == ["record 3 does not add up with those before it"]
+    fields = [json.loads(one[65:]) for one in texts(path)]
+    fields[1] |= {"cost": ["2"], "spent": ["2"]}
+    overwrite(path, resealed(fields[:2]))
+    again = tk.Ledger(path)
+    assert again.verify() == ["record 1 does not add up with those before it"], "more was spent than there is"
+    assert again.remaining() == 0.0, "what is left of an overspent budget is nothing"
+    raises_exactly(tk.BudgetError, lambda: spend(again, 0.0))
+
+
+def test_an_old_copy_restored_in_place_is_told_by_its_head(path: Path) -> None:
+    ledger = new(path, 1)
+    spend(ledger, 0.25)
+    old = path.read_bytes()
+    spend(ledger, 0.25)
+    head = ledger.head()
+    ledger.close()
+    path.write_bytes(old)
+    with tk.Ledger(path) as again:
+        assert again.verify() == []
+        assert again.verify(head) == ["record 4, which was kept, is missing: the ledger was set back, or cut"]
+        spend(again, 0.125, 0.125)
+        assert again.verify(head) == ["record 4 is not the one that was kept: the ledger was rewritten since"]
+        spend(again, 0.125)
+        assert again.verify(again.head()) == []
+
+
+def test_an_old_copy_restored_under_an_open_ledger_takes_no_debit(path: Path) -> None:
+    ledger, drawn = new(path, 1), []
+    old = path.read_bytes()
+    spend(ledger, 0.25)
+    path.write_bytes(old)
+    mine = costing(0.25, function=drawn.append)
+    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "older copy")
+    path.unlink()
+    new(path, 1).close()
+    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "taken its place")
+    assert drawn == []
+
+
+@pytest.mark.parametrize("head", ["", "1-abc", "x" * 70, 7, "1-" + "g" * 64])
+def test_a_head_is_a_line_of_its_own_form(path: Path, head: Any) -> None:
+    raises_exactly(tk.ParameterError, lambda: new(path, 1).verify(head), "`head` printed")
+
+
+# The same on a server.
+
+
+def sql(server: Server, statement: str, *values: Any) -> None:
+    import psycopg
+
+    with psycopg.connect(server.address(""), autocommit=True) as connection:
+        connection.execute(statement, values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM opendp_topk_ledger WHERE number IN (1, 2) AND ledger = %s",
+     "UPDATE opendp_topk_ledger SET record = replace(record, '1/4', '0') WHERE number = 1 AND ledger = %s",
+     "UPDATE opendp_topk_ledger SET record = replace(record, '\"1\"', '\"9\"') WHERE number = 0 AND ledger = %s",
+     "UPDATE opendp_topk_ledger SET record = replace(record, '3/4', '1/4') WHERE number = 6 AND ledger = %s"],
+)  # fmt: skip
+def test_an_edited_table_is_noticed(server: Server, tmp_path: Path, statement: str) -> None:
+    address = server.address(tmp_path.name)
+    ledger = new(address, 1)
+    spend(ledger, 0.25, 0.25, 0.25)
+    sql(server, statement, tmp_path.name)
+    try:
+        assert tk.Ledger(address).verify() != []
+    except tk.LedgerError as error:
+        assert "damaged" in str(error)
+
+
+@pytest.mark.slow
+def test_a_deleting_trigger_and_other_columns_are_noticed() -> None:
+    made = Server()
+    try:
+        ledger = new(made.address("one"), 1)
+        spend(ledger, 0.25)
+        head = ledger.head()
+        assert ledger.verify(head) == []
+        sql(made, "CREATE FUNCTION gone() RETURNS trigger AS 'BEGIN RETURN NULL; END' LANGUAGE plpgsql")
+        sql(made, "CREATE TRIGGER gone BEFORE INSERT ON opendp_topk_ledger FOR EACH ROW EXECUTE FUNCTION gone()")
+        assert ledger.verify() == ["the table has triggers"]
+        drawn: list[int] = []
+        with pytest.raises(tk.LedgerError, match="did not keep"):
+            ledger.release(costing(0.25, function=drawn.append), [1])
+        assert drawn == []
+        sql(made, "DROP TRIGGER gone ON opendp_topk_ledger")
+        sql(made, "ALTER TABLE opendp_topk_ledger ADD COLUMN more text")
+        assert ledger.verify() == ["the table has other columns than a ledger's"]
+        sql(made, "ALTER TABLE opendp_topk_ledger DROP COLUMN more, ENABLE ROW LEVEL SECURITY")
+        assert ledger.verify() == ["the table has row security"]
+        sql(made, "ALTER TABLE opendp_topk_ledger DISABLE ROW LEVEL SECURITY")
+        sql(made, "CREATE RULE gone AS ON UPDATE TO opendp_topk_ledger DO INSTEAD NOTHING")
+        assert ledger.verify() == ["the table has rules"]
+    finally:
+        made.close()
+
+
+@pytest.mark.slow
+def test_rows_taken_back_under_an_open_ledger_take_no_debit(server: Server, tmp_path: Path) -> None:
+    ledger = new(server.address(tmp_path.name), 1)
+    spend(ledger, 0.25)
+    sql(server, "DELETE FROM opendp_topk_ledger WHERE number > 0 AND ledger = %s", tmp_path.name)
+    raises_exactly(tk.LedgerError, lambda: spend(ledger, 0.25), "older copy")

@@ -1,0 +1,134 @@
+"""What a ledger is created with: the unit, exact amounts, and arguments that make none.
+
+Tries proofs/ledger/ledger.tex.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.ledger import amounts
+from tests.concepts.sentinels import raises_exactly
+
+from .conftest import new
+from .workers import PURE, VOTES, costing
+
+GOOD = {"budget": 1, "measure": PURE, "dataset": "votes", "metric": VOTES}
+APPROXIMATE = tk.Approximate(PURE)
+
+
+@pytest.mark.parametrize("missing", list(GOOD))
+def test_all_of_the_unit_is_needed(path: Path, missing: str) -> None:
+    given = {name: value for name, value in GOOD.items() if name != missing}
+    raises_exactly(tk.ParameterError, lambda: tk.Ledger(path, **given), missing)  # type: ignore[arg-type]
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"budget": -1}, tk.ParameterError),
+        ({"budget": math.nan}, tk.ParameterError),
+        ({"budget": math.inf}, tk.ParameterError),
+        ({"budget": Decimal("nan")}, tk.ParameterError),
+        ({"budget": "1e5000"}, tk.ParameterError),
+        ({"budget": "1_0"}, tk.ParameterError),
+        ({"budget": "1/0"}, tk.ParameterError),
+        ({"budget": "-1"}, tk.ParameterError),
+        ({"budget": 10**5000}, tk.ParameterError),
+        ({"budget": Fraction(1, 10**5000)}, tk.ParameterError),
+        ({"budget": True}, tk.ParameterTypeError),
+        ({"budget": [1]}, tk.ParameterTypeError),
+        ({"measure": "pure"}, tk.ParameterTypeError),
+        ({"measure": tk.RangeDivergence()}, tk.ParameterError),
+        ({"budget": (1, 1e-6), "measure": tk.Approximate(tk.RangeDivergence())}, tk.ParameterError),
+        ({"measure": APPROXIMATE}, tk.ParameterError),
+        ({"budget": (1, 2), "measure": APPROXIMATE}, tk.ParameterError),
+        ({"measure": tk.PrivacyProfile()}, tk.ParameterError),
+        ({"budget": (1, 0), "measure": tk.PrivacyProfile()}, tk.ParameterError),
+        ({"budget": (1, 1e-6), "measure": tk.PrivacyProfile(), "own_delta": 1e-6}, tk.ParameterError),
+        ({"own_delta": 1e-6}, tk.ParameterError),
+        ({"dataset": ""}, tk.ParameterError),
+        ({"dataset": "a\nb"}, tk.ParameterError),
+        ({"dataset": 7}, tk.ParameterError),
+        ({"metric": "users"}, tk.ParameterTypeError),
+        ({"d_in": 0}, tk.ParameterError),
+        ({"d_in": -1}, tk.ParameterError),
+        ({"d_in": math.inf}, tk.ParameterError),
+        ({"d_in": 10**5000}, tk.ParameterError),
+        ({"d_in": "1.5", "metric": tk.UserDistance()}, tk.ParameterError),
+        ({"operator": "a\nb"}, tk.ParameterError),
+    ],
+)
+def test_bad_arguments_make_no_file(path: Path, arguments: dict[str, Any], kind: type[Exception]) -> None:
+    raises_exactly(kind, lambda: tk.Ledger(path, **{**GOOD, **arguments}))
+    if "operator" not in arguments:
+        assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("bad", ["", 7, None, b"file", "a\0b", "\ud800"])
+def test_a_path_must_name_a_file(bad: Any) -> None:
+    raises_exactly(tk.ParameterError, lambda: tk.Ledger(bad, **GOOD), "connect must be")  # type: ignore[arg-type]
+
+
+def test_distance_zero_is_no_free_release(path: Path) -> None:
+    """Whoever may choose d_in = 0 may release the exact top-1 for nothing."""
+    ledger, drawn = new(path, 1), []
+    for d_in in (0, 0.5, Fraction(99, 100)):
+        exact = costing(0.0, function=drawn.append)
+        raises_exactly(
+            tk.ParameterError, lambda d_in=d_in, exact=exact: ledger.release(exact, [1], d_in=d_in), "at least 1"
+        )
+    assert drawn == []
+    assert ledger.history() == []
+
+
+def test_a_larger_distance_is_charged_as_such(path: Path) -> None:
+    ledger = new(path, 1, d_in=2)
+    top = (tk.VectorDomain(tk.AtomDomain(int)), VOTES) >> tk.then_report_noisy_top_k(PURE, k=1, scale=8.0)
+    ledger.release(top, [1, 2])
+    assert ledger.spent() == top.map(2) == 0.25
+    ledger.release(top, [1, 2], d_in=3)
+    assert ledger.spent() == 0.25 + top.map(3)
+    raises_exactly(tk.ParameterError, lambda: ledger.release(top, [1, 2], d_in=1), "at least 2")
+
+
+@pytest.mark.parametrize(
+    "metric", [tk.UserDistance(), tk.UserDistance("replace"), tk.RangeDistance(), tk.LInfDistance()]
+)
+def test_a_release_in_another_unit_is_refused(path: Path, metric: tk.Metric) -> None:
+    ledger = new(path, 1, metric=metric)
+    raises_exactly(tk.SpaceError, lambda: ledger.release(costing(0.1), [1]), "build it under the ledger's metric")
+    assert ledger.history() == []
+
+
+def test_a_chain_from_a_table_translates_the_unit(path: Path) -> None:
+    pl = pytest.importorskip("polars")
+    users = tk.UserDistance()
+    ledger = new(path, 1, metric=users)
+    count = (tk.FrameDomain("u", "i"), users) >> tk.then_count_by_item(candidates=["a", "b"])
+    ledger.release(count >> tk.then_report_noisy_top_k(PURE, k=1, scale=4.0), pl.DataFrame({"u": [1], "i": ["a"]}))
+    assert ledger.spent() == 0.25
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [(0.1, Fraction(1, 10)), ("0.1", Fraction(1, 10)), (Decimal("1e-3"), Fraction(1, 1000)), (3, Fraction(3)),
+     (Fraction(1, 3), Fraction(1, 3)), ("1/3", Fraction(1, 3)), (" 2 ", Fraction(2)), (1e-300, Fraction(1, 10**300))],
+)  # fmt: skip
+def test_what_a_person_wrote_is_meant(value: Any, meant: Fraction) -> None:
+    assert amounts.stated(value, "x") == meant
+
+
+def test_amounts_are_written_as_they_are_read() -> None:
+    assert amounts.written((Fraction(1, 10), Fraction(1, 3), Fraction(10**6))) == "0.1, 1/3, 1000000"
+    for texts in ([], ["-1"], ["x"], ["2/4"], "1", [1], ["1 "]):
+        with pytest.raises((ValueError, TypeError)):
+            amounts.from_texts(texts)

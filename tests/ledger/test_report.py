@@ -1,0 +1,111 @@
+"""The report, the export and the picture: what they show, and that they show nothing that was not meant as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.ledger import export, journal, report
+from opendp_topk.ledger.chart import chart
+from tests.audit.browser import run
+
+from .conftest import new
+from .workers import ZCDP, costing
+
+HOSTILE = "<script>alert(1)</script> & \"quoted\" =cmd|'x'"
+
+
+@pytest.fixture
+def ledger(path: Path) -> tk.Ledger:
+    """A budget (epsilon, delta) with an entry of each state, and a hostile label and data set."""
+    made = new(path, ("1", "1e-6"), tk.PrivacyProfile(), dataset=f"visits {HOSTILE}", operator="=Ada")
+    made.release(costing(2.0**-8, ZCDP), [1], label=HOSTILE)
+    made.reserve(cost=("0.001", "1e-8"), label="a survey")
+    with pytest.raises(tk.DataError):
+        made.release(costing(2.0**-10, ZCDP), ["x"], label="=1+1")
+    return made
+
+
+class Page(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.Ledger) -> None:
+    text = report.page(ledger)
+    page = Page(text)
+    assert "script" not in page.tags
+    assert page.tags.count("tr") == 4
+    assert page.tags.count("path") == 2
+    assert HOSTILE in page.text
+    assert "3 entries: 1 released, 1 reserved, 1 failed" in page.text
+    assert "no more than 1, 1e-06 under" in page.text
+    assert ledger.head() in page.text
+    assert "Every record follows from the one before it" in page.text
+    assert "http" not in re.sub(r"http-equiv", "", text), "it needs no other file and no network"
+
+
+def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger: tk.Ledger) -> None:
+    content = path.read_bytes().split(b"\x1e")
+    path.write_bytes(b"\x1e".join([*content[:3], *content[4:]]))
+    assert (
+        "This ledger contradicts itself: record 3 does not follow record 1" in Page(report.page(tk.Ledger(path))).text
+    )
+
+
+def test_the_picture_rises_to_what_was_spent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, days = new(path, 1), iter(["2026-01-01", "2026-01-03", "2026-01-02"] * 2)
+    monkeypatch.setattr(journal, "now", lambda: f"{next(days)}T00:00:00+00:00")
+    assert "nothing was released yet" in chart([], ledger.limit, ["epsilon"])
+    for _ in range(3):
+        ledger.reserve(cost="0.25")
+    drawn = chart(ledger.history(), ledger.limit, ["epsilon"])
+    (line,) = re.findall(r'<path class="first" d="([^"]*)"', drawn)
+    points = [tuple(map(float, pair.split())) for pair in re.findall(r"[ML]([\d. ]+)", line)]
+    assert all(one[0] <= two[0] and one[1] >= two[1] for one, two in zip(points, points[1:], strict=False))
+    height = dict(re.findall(r'y1="([\d.]+)" y2="[\d.]+"/><text[^>]*>(\d+%)', drawn))
+    assert {words: float(at) for at, words in height.items()}["75%"] == points[-1][1]
+    assert "2026-01-03" in drawn
+
+
+def test_exports_are_read_by_others(ledger: tk.Ledger) -> None:
+    first, *entries = map(json.loads, export.json_lines(ledger).splitlines())
+    assert (first["budget"], first["head"]) == ("1, 1e-06", ledger.head())
+    assert [one["state"] for one in entries] == ["released", "reserved", "failed"]
+    assert entries[0]["label"] == HOSTILE
+    rows = list(csv.DictReader(io.StringIO(export.csv_table(ledger))))
+    assert [row["number"] for row in rows] == ["1", "2", "3"]
+    assert (rows[2]["label"], rows[0]["operator"]) == ("'=1+1", "'=Ada"), "no formula for a spreadsheet"
+    assert rows[1]["cost"] == "0.001, 1.0000000000000002e-08" or float(rows[1]["cost"].split(", ")[0]) == 0.001
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_its_window(ledger: tk.Ledger, tmp_path: Path, width: int) -> None:
+    """A script of the test's own measures it in a browser; the page itself allows none."""
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' ' + innerWidth</script></body>"
+    text = report.page(ledger).replace("default-src 'none'; ", "").replace("</body>", measure)
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    (tmp_path / "room").mkdir()
+    found = run(tmp_path / "report.html", tmp_path / "room", "--dump-dom", width=width)
+    shown = re.search(r"<title>(\d+) (\d+)</title>", found)
+    assert shown is not None
+    assert int(shown[1]) <= int(shown[2])
