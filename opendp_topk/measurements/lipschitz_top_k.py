@@ -75,10 +75,10 @@ def make_lipschitz_top_k(
 
         where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in
         d are dropped. A ranking of two out of two is a choice of one. A set with k = d costs 0.
-        R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))) is the rho of a range x, and L(x) = x + exp(-x) - 1 that
-        of two Laplace laws of loss x. Under PrivacyProfile the curve is the least of those of the three; Gumbel noise
-        counts as min(k, d - 1) adaptive steps of range r, and with the others delta = 1 - exp((epsilon - E) / 2) holds as
-        well, E being the entry under MaxDivergence.
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
+        that of two Laplace laws of loss x. Under PrivacyProfile the curve is the least of those of the three; Gumbel
+        noise counts as min(k, d - 1) adaptive steps of range r, and with the others
+        delta = 1 - exp((epsilon - E) / 2) holds as well, E being the entry under MaxDivergence.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th

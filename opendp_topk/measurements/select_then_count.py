@@ -79,8 +79,9 @@ def make_select_then_count(
         - MaxDivergence: epsilon = min(k, d - 1) r + k D / count_scale.
         - ZeroConcentratedDivergence: rho = min(k, d - 1) R(r) + k D^2 / (2 count_scale^2).
 
-        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). Where d is unknown the bound in d is dropped. The selection of a set with k = d costs 0. The sum is an
-        evaluated exactly, or from above, and rounded up once.
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). Where d is unknown the bound in d is dropped. The
+        selection of a set with k = d costs 0. The first sum is exact, the second evaluated from above; each is rounded
+        up once.
 
     Accuracy:
         Of the selection: see ``make_report_noisy_top_k``. Of the counts of integers, with probability at least

@@ -31,7 +31,7 @@ def rho_of_range(a: Fraction) -> Fraction:
     if a <= _SMALL:
         terms = ((2 + Fraction(1, j)) * zeta * (a * a / 4) ** j for j, zeta in enumerate(_ZETA, 1))
         return _alternating(terms)  # [range-series]
-    excess = a / one_minus_exp_down(a) - 1
+    excess = min(a, a / one_minus_exp_down(a) - 1)  # [excess]
     return excess - log1p_down(excess)  # [range-rho]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
@@ -122,9 +123,15 @@ def proved() -> dict[str, dict[Key, str]]:
 def value(formula: str, names: Mapping[str, Any]) -> Fraction:
     """A formula such as ``min(2 k, d) r^2 / 8`` at exact numbers; logarithms to 50 digits."""
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", formula.replace("^", "**"))
-    functions = {"min": min, "floor": math.floor, "ln": _through(mpmath.log), "exp": _through(mpmath.exp)}
-    functions |= {"R": _through(rho_of_range), "L": _through(lambda x: x + mpmath.expm1(-x))}
-    return Fraction(eval(text, {"__builtins__": {}}, functions | dict(names)))
+    return Fraction(eval(text, {"__builtins__": {}}, _functions() | dict(names)))
+
+
+@functools.cache
+def _functions() -> dict[str, Any]:
+    """What formulas may use."""
+    laplace = _through(lambda x: x + mpmath.expm1(-x))
+    known = {"min": min, "floor": math.floor, "R": _through(rho_of_range), "L": laplace}
+    return known | {"ln": _through(mpmath.log), "exp": _through(mpmath.exp)}
 
 
 def rho_of_range(x: Any) -> Any:
@@ -134,6 +141,7 @@ def rho_of_range(x: Any) -> Any:
 
 
 def _through(function: Any) -> Any:
+    @functools.cache
     def exact(x: Fraction) -> Fraction:
         with mpmath.workdps(60):
             result = function(mpmath.mpf(x.numerator) / x.denominator)
