@@ -15,6 +15,7 @@ from ..errors import CapacityError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..spaces.costs import SCALAR, require_measure
+from ..spaces.curves.totals import compose
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure, PrivacyProfile, apart, bounds_range, together, without_delta
 from ..spaces.metrics import Metric
@@ -24,12 +25,20 @@ _OUTCOMES = 1_000_000  # as many as are made in seconds; beyond them nobody read
 
 # proof-region: rules
 def require_rule(measure: Any) -> Measure:
-    """``measure``, if the rules below cover it."""
+    """``measure``, if losses under it add up, so that they may be chosen on the way."""
     note = " or Approximate of one of them"
     if measure == PrivacyProfile():
-        note += ": curves do not add up, so fix a delta of each part first, with make_fix_delta"
+        note += (
+            ": curves compose where they are fixed in advance, in make_composition and make_adaptive_composition. "
+            "Elsewhere take rhos, and make_zCDP_to_approxDP of the whole, or make_fix_delta of each part"
+        )
     require_measure(without_delta(measure), *SCALAR, note=note)  # [measures]
     return measure  # type: ignore[no-any-return]
+
+
+def require_fixed_rule(measure: Any) -> Measure:
+    """``measure``, if :func:`total` covers it for losses that are fixed in advance."""
+    return PrivacyProfile() if measure == PrivacyProfile() else require_rule(measure)  # [curves-too]
 
 
 def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric, measure: Measure) -> Measurement:
@@ -43,10 +52,12 @@ def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric
 
 
 def total(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
-    """The joint loss of releases that lose ``losses``, in the order in which they are made; exact.
+    """The joint loss of releases that lose ``losses``, in the order in which they are made; exact, or an upper bound.
 
     ``adaptive`` says that a release may be chosen after those before it.
     """
+    if measure == PrivacyProfile():
+        return compose([measure.distance(loss, "loss") for loss in losses], adaptive=adaptive)  # [curves]
     parts = [apart(measure, loss) for loss in losses]  # [parts]
     inner, deltas = [part[0] for part in parts], [part[1] for part in parts]
     later = 2 if adaptive and bounds_range(measure) else 1  # [later]

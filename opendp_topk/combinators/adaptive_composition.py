@@ -13,7 +13,7 @@ from ..errors import BudgetError, ParameterError, ParameterTypeError
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from ._rules import require_rule, require_space_of, total
+from ._rules import require_fixed_rule, require_space_of, total
 from .queryable import Queryable, held
 
 
@@ -31,10 +31,11 @@ def make_adaptive_composition(
     Args:
         input_domain: The inputs, which all queries share.
         input_metric: The distance between neighbouring inputs.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
-            ``Approximate`` of one of them.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()``,
+            ``Approximate`` of one of them, or ``PrivacyProfile()``.
         d_in: The distance of inputs for which the losses are agreed, in units of ``input_metric``.
-        d_mids: The losses of the queries, in their order; at least one, in the measure's own distance.
+        d_mids: The losses of the queries, in their order; at least one, in the measure's own distance. Under
+            ``PrivacyProfile()`` a loss is a curve, such as another measurement's map, an epsilon or a pair.
 
     Returns:
         An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. The i-th query must be a
@@ -52,6 +53,10 @@ def make_adaptive_composition(
           outcome of random numbers that the analyst may draw, which is all that conversions to the other measures
           need; it would not survive drawing the first query at random and hiding the draw, so such a measurement
           cannot be post-processed with ``>>``.
+        - PrivacyProfile: the curve of all together, as in ``make_composition``. It may be so because the curves are
+          fixed in advance and bound both directions: the laws of losses that they define dominate each query, whatever
+          was answered before (Zhu, Dong and Wang, 2022). Steps of one range, or of which only a rho is known, are
+          added up where they follow each other.
 
     Raises:
         ParameterError: ``d_mids`` is empty or not a list, or ``output_measure`` has no rule.
@@ -65,7 +70,8 @@ def make_adaptive_composition(
 
     References:
         Bun and Steinke, "Concentrated Differential Privacy" (2016). Dong, Durfee and Rogers, "Optimal Differential
-        Privacy Composition for Exponential Mechanisms" (2020).
+        Privacy Composition for Exponential Mechanisms" (2020). Zhu, Dong and Wang, "Optimal Accounting of Differential
+        Privacy via Characteristic Function" (2022).
 
     Example:
         >>> import opendp_topk as tk
@@ -82,7 +88,7 @@ def make_adaptive_composition(
     """
     # proof-region: adaptive_composition
     require_space(input_domain, input_metric, Metric, "a metric such as LInfDistance()")  # [check-space]
-    require_rule(output_measure)  # [check-measure]
+    require_fixed_rule(output_measure)  # [check-measure]
     d_in = input_metric.distance(d_in, "d_in")
     if not isinstance(d_mids, list | tuple):
         raise ParameterTypeError(f"d_mids must be a list of distances, not {type(d_mids).__name__}")

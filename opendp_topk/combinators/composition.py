@@ -9,7 +9,7 @@ from ..core.claims import claimed, proven
 from ..core.measurement import Declared, Measurement
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..proof import Proof
-from ._rules import decode_all, product_law, require_rule, require_space_of, total
+from ._rules import decode_all, product_law, require_fixed_rule, require_space_of, total
 from .queryable import sealed
 
 
@@ -21,7 +21,8 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
 
     Args:
         measurements: At least one, with the same input domain, input metric and output measure: ``MaxDivergence()``,
-            ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or ``Approximate`` of one of them.
+            ``RangeDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate`` of one of them or
+            ``PrivacyProfile()``.
 
     Returns:
         A :class:`Measurement` whose releases are tuples, one entry a measurement, in their order. It declares its
@@ -33,18 +34,25 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
         ``Approximate`` deltas add too (up to 1). For ranges this holds because nothing is chosen after an answer was
         seen; the sum is attained where the members' maps are, on one pair of inputs.
 
+        Under ``PrivacyProfile`` the curve of all members together: their curves are joined by chords on a grid of
+        epsilons and convolved, every rounding upward, and where all of them state an epsilon, a rho or steps of one
+        range, the sum of these is a bound, too; the least is taken. The grid adds about 0.01 % to epsilon.
+
     Raises:
         ParameterError: ``measurements`` is empty, holds something else, or has a measure without a rule.
         SpaceError: Two of them differ in input domain, input metric or output measure.
 
     Runtime:
-        That of all of them.
+        That of all of them. A curve of a thousand members of a few kinds takes some tenths of a second when it is
+        first read; members of different scales take more, for each of their curves is evaluated at many points.
 
     Proof: proofs/combinators/composition.tex
 
     References:
         Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
-        Composition" (2019). Bun and Steinke, "Concentrated Differential Privacy" (2016).
+        Composition" (2019). Bun and Steinke, "Concentrated Differential Privacy" (2016). Zhu, Dong and Wang, "Optimal
+        Accounting of Differential Privacy via Characteristic Function" (2022). Doroshenko, Ghazi, Kamath, Kumar and
+        Manurangsi, "Connect the Dots" (2022).
 
     Example:
         >>> import opendp_topk as tk
@@ -64,7 +72,7 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
     if not members:
         raise ParameterError("measurements must hold at least one measurement")  # [check-count]
     first = checks.instance("measurements[0]", members[0], Measurement, "a measurement")
-    measure = require_rule(first.output_measure)  # [check-measure]
+    measure = require_fixed_rule(first.output_measure)  # [check-measure]
     for place, member in enumerate(members):
         require_space_of(
             f"measurements[{place}]", member, first.input_domain, first.input_metric, measure

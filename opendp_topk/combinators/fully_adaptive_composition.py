@@ -100,6 +100,12 @@ def make_fully_adaptive_composition(input_domain: Domain, input_metric: Metric, 
         under Approximate the deltas add too; RangeDivergence, a_1 + 2 (a_2 + a_3 + ...), for each outcome of random
         numbers that the analyst may draw. Exact rationals, rounded up once.
 
+        What a query costs may depend on the answers before it: epsilons and deltas may be added so by basic
+        composition (Rogers et al., 2016), rhos by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et al., 2023).
+        No theorem allows it for curves, which ``make_adaptive_composition`` composes where they are fixed in advance;
+        so there is no odometer under ``PrivacyProfile``. For the smallest (epsilon, delta) of queries chosen on the
+        way keep an account of rhos, and convert a filter's budget with ``make_zCDP_to_approxDP``.
+
     Raises:
         ParameterTypeError: An argument has the wrong type, or ``output_measure`` has no rule.
         SpaceError: The metric does not fit the domain.

@@ -20,7 +20,7 @@ from .closed_forms import range_delta
 
 Floats = NDArray[np.float64]
 
-_WORK = 2**28  # products at most: where more are needed the grid gets coarser, and at last the curve says nothing
+_WORK = 2**27  # products at most: where more are needed the grid gets coarser, and at last the curve says nothing
 # Cells to a step: more than 64 would gain little, and below 8 the grid is refused as too coarse.
 _FINEST, _COARSEST = 64, 8
 _WIDEST = 64  # a step of a larger range says nothing of use at any epsilon in use

@@ -1,0 +1,77 @@
+"""The bound of a privacy curve of several steps, each of which obeys a curve of its own that was fixed in advance.
+
+Proof: proofs/spaces/curves/covers.tex
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gmpy2 import mpz
+
+from ...errors.checks import Number
+from ...numerics.arithmetic import exact, one_minus_exp_up, round_up
+from .covers import DIGITS, ONE, Cover
+from .curve import PrivacyCurve
+from .dots import dots
+from .grids import grid
+
+Parts = tuple[tuple[PrivacyCurve, int], ...]
+
+
+# proof-region: composed
+@dataclass(frozen=True)
+class Composed:
+    """What steps say together, ``count`` >= 1 of them obeying ``curve``, for each (curve, count) of ``parts``.
+
+    The curve of each step is joined by chords between the nodes of a grid, and the laws of losses so defined are
+    convolved: exact integers, every rounding upward. No delta below about count * 10^-30 is resolved.
+    """
+
+    parts: Parts
+
+    def __call__(self, epsilon: Number) -> float:
+        h, infinite, beyond = _beyond(self.parts)
+        e = exact(epsilon)
+        place = e // h + 1  # [cell]
+        if place >= len(beyond):
+            return _delta(Fraction(infinite, ONE))  # [above-all]
+        weight, damped = beyond[place]
+        decay = 1 - one_minus_exp_up(place * h - e)  # [decay]
+        return _delta((int(weight) - decay * int(damped)) / ONE)  # [hockey-stick]
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too: whether ``other`` has these steps, and maybe more."""
+        if not isinstance(other, Composed):
+            return False
+        counts = dict(other.parts)
+        return all(count <= counts.get(curve, 0) for curve, count in self.parts)  # [implies]
+
+
+def _delta(value: Fraction) -> float:
+    return round_up(min(Fraction(1), value))  # [delta-up]
+
+
+@functools.lru_cache(maxsize=16)
+def _beyond(parts: Parts) -> tuple[Fraction, int, list[tuple[mpz, mpz]]]:
+    """The grid's step h, the mass at infinity, and sums over the other masses in a cover of all steps.
+
+    For i = 0, 1, ...: all of the mass at losses >= i h, and a number not above the sum of mass e^(i h - loss) there.
+    """
+    h, sizes = grid(parts)  # [grid]
+    powers = [dots(curve, h, n).power(count) for (curve, count), n in zip(parts, sizes, strict=True)]  # [powers]
+    cover = functools.reduce(Cover.__mul__, powers)  # [product]
+    decay = math.floor((1 - one_minus_exp_up(h)) * ONE)  # [decay-down]
+    weight, damped, beyond = cover.infinite, mpz(0), []
+    for place in range(cover.lowest + len(cover.masses) - 1, -1, -1):
+        mass = cover.masses[place - cover.lowest] if place >= cover.lowest else mpz(0)
+        weight, damped = weight + mass, mass + (decay * damped >> DIGITS)  # [sums]
+        beyond.append((weight, damped))
+    return h, int(cover.infinite), beyond[::-1]
+
+
+# end-proof-region: composed

@@ -1,0 +1,155 @@
+"""Composed curves against exact compositions: never below them, and hardly above.
+
+Tries proofs/spaces/curves/covers.tex.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
+from opendp_topk.spaces.curves.composed import Composed
+from opendp_topk.spaces.curves.curve import PrivacyCurve
+from tests.oracles.pairs import Pair, binomial_delta, conversation, hockey_stick, laplace_delta, number, product, swapped
+
+ROOM = 1 + mpmath.mpf("1e-15")
+
+
+def up(value: Any) -> float:
+    return min(1.0, float(value) * (1 + 2.0**-50) + 2.0**-1060)
+
+
+def laplace(loss: float) -> PrivacyCurve:
+    return PrivacyCurve(_laplace(loss))
+
+
+def _laplace(loss: float) -> Callable[[Any], float]:
+    return lambda epsilon: 0.0 if epsilon >= loss else up(-math.expm1((float(epsilon) - loss) / 2))
+
+
+def gaussian(shift: Any, epsilon: Any) -> mpmath.mpf:
+    with mpmath.workdps(40):
+        mu, e = number(shift), number(epsilon)
+        return mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+
+
+def of(pair: Pair) -> PrivacyCurve:
+    return PrivacyCurve(lambda epsilon: up(hockey_stick(pair, epsilon)))
+
+
+def composed(*parts: tuple[PrivacyCurve, int]) -> Composed:
+    return Composed(parts)
+
+
+@pytest.mark.parametrize(("loss", "k"), [(0.5, 3), (0.1, 10), (2.0, 5), (0.37, 50), (0.01, 400)])
+def test_randomised_responses(loss: float, k: int) -> None:
+    bound = composed((PrivacyCurve(ApproximateDP(loss)), k))
+    for share in (0, 0.05, 0.3, 0.7, 0.99):
+        epsilon = Fraction(share * k * loss)
+        exact = binomial_delta(loss, k, epsilon)
+        if exact > 1e-20:
+            assert exact <= bound(epsilon) * ROOM
+            assert bound(epsilon) <= exact * (1 + mpmath.mpf("1e-8")) + mpmath.mpf("1e-24")
+
+
+@pytest.mark.quick(k=10, loss=0.1, most=0.739)
+@pytest.mark.parametrize(("loss", "k", "most"), [(0.1, 10, 0.739), (0.5, 10, 4.53), (0.5, 3, 1.5)])
+def test_laplace_mechanisms(loss: float, k: int, most: float) -> None:
+    """At delta = 10^-3 also against the figures of the literature's formula for sums of clipped exponentials."""
+    bound = composed((laplace(loss), k))
+    epsilon = PrivacyCurve(bound).epsilon(1e-3)
+    assert epsilon <= most
+    for at in (Fraction(epsilon), Fraction(epsilon) / 3):
+        exact = laplace_delta(Fraction(loss), k, at)
+        assert exact <= bound(at) * ROOM
+        assert bound(at) <= exact * (1 + mpmath.mpf("1e-6"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shift", "k", "delta"), [(0.5, 4, 1e-6), (0.1, 100, 1e-9), (2.0, 2, 1e-3), (0.05, 1000, 1e-6)])
+def test_gaussian_mechanisms_cost_at_most_a_thousandth_more(shift: float, k: int, delta: float) -> None:
+    curve = PrivacyCurve(lambda epsilon: up(gaussian(shift, Fraction(epsilon))))
+    epsilon = PrivacyCurve(composed((curve, k))).epsilon(delta)
+    together = Fraction(shift) * Fraction(math.sqrt(k))
+    assert gaussian(together, Fraction(epsilon)) <= delta * ROOM
+    assert gaussian(together, Fraction(epsilon) * 999 / 1000) > delta
+
+
+def halves(*values: str) -> tuple[Fraction, ...]:
+    return tuple(map(Fraction, values))
+
+
+PAIRS: list[Pair] = [
+    (halves("0.5", "0.5"), halves("0.6", "0.4")),
+    (halves("0.2", "0.3", "0.5"), halves("0.3", "0.3", "0.4")),
+    (halves("0", "0.1", "0.9"), halves("0.01", "0.2", "0.79")),
+    (halves("0.01", "0.99"), halves("0.02", "0.98")),
+]
+
+
+@pytest.mark.parametrize("chosen", [(0, 1), (1, 1, 3), (0, 2, 3), (2, 2)])
+def test_unequal_pairs_in_any_direction(chosen: tuple[int, ...]) -> None:
+    """Products of pairs, each in either direction: none exceeds the composed curve of what both directions obey."""
+    bound = composed(*((of(PAIRS[i]), chosen.count(i)) for i in dict.fromkeys(chosen)))
+    for sides in itertools.product((False, True), repeat=len(chosen)):
+        joint = product([swapped(PAIRS[i]) if side else PAIRS[i] for i, side in zip(chosen, sides, strict=True)])
+        for step in range(12):
+            epsilon = Fraction(step, 15)
+            assert hockey_stick(joint, epsilon) <= bound(epsilon) * ROOM
+
+
+def test_conversations_that_turn_the_roles_around() -> None:
+    """The second pair's direction is chosen by the first answer; this exceeds what one direction alone would give."""
+    first, second = PAIRS[0], PAIRS[3]
+    bound = composed((of(first), 1), (of(second), 1))
+    plain = product([first, second])
+    turned = [conversation(first, lambda i, s=s: swapped(second) if (i == 0) == s else second) for s in (True, False)]
+    beyond = 0
+    for step in range(12):
+        epsilon = Fraction(step, 15)
+        worst = max(hockey_stick(pair, epsilon) for pair in turned)
+        assert worst <= bound(epsilon) * ROOM
+        beyond += worst > hockey_stick(plain, epsilon) * ROOM
+    assert beyond
+
+
+def test_a_leak_adds_up() -> None:
+    bound = composed((PrivacyCurve(ApproximateDP(0.25, Fraction(1, 8))), 3))
+    exact = 1 - Fraction(7, 8) ** 3
+    assert exact <= Fraction(bound(0.75)) <= exact * (1 + Fraction(1, 10**12))
+
+
+def test_the_ends_of_what_a_curve_may_be() -> None:
+    nothing, tiny, huge = (PrivacyCurve(ApproximateDP(e)) for e in (math.inf, 1e-300, 1e300))
+    free, broken = PrivacyCurve(ApproximateDP(0, 0.5)), PrivacyCurve(ApproximateDP(1, 1))
+    assert composed((nothing, 2))(3) == 1
+    assert composed((broken, 1), (tiny, 1))(3) == 1
+    assert composed((huge, 1), (tiny, 1))(10) == 1
+    assert composed((tiny, 2))(Fraction(2, 10**300)) < 1e-28
+    assert composed((tiny, 2))(0) >= 1e-300
+    assert 0.75 <= composed((free, 2))(0) < 0.7500001
+    assert composed((tiny, 1), (free, 1))(0) >= 0.5
+
+
+def test_a_function_of_the_caller_composes() -> None:
+    own = PrivacyCurve(lambda epsilon: math.exp(-4 * float(epsilon)) / 2)
+    bound = PrivacyCurve(composed((own, 4)))
+    assert own.epsilon(1e-6) < bound.epsilon(1e-6) < 4 * own.epsilon(1e-6)
+    values = [bound.delta(i / 8) for i in range(40)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_what_implies_what() -> None:
+    a, b = PrivacyCurve(ApproximateDP(0.5)), PrivacyCurve(Concentrated(0.1))
+    assert composed((a, 2)).implies(composed((b, 1), (a, 2)))
+    assert composed((a, 1)).implies(composed((a, 2)))
+    assert not composed((a, 3)).implies(composed((a, 2)))
+    assert not composed((a, 1), (b, 1)).implies(composed((a, 2)))
+    assert not composed((a, 1)).implies(ApproximateDP(math.inf))
