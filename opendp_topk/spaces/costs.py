@@ -14,6 +14,7 @@ from ..errors import ParameterTypeError
 from ..numerics.arithmetic import round_up
 from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
 from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
 from .curves.range_steps import RangeSteps
 from .measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
@@ -28,6 +29,7 @@ class Cost:
     release is made in n steps, or is a function of such a release, and each has range a whatever came before.
     ``joined`` is a pair (n, E) that says of each of n steps, in the same way, that its two laws are joined at the cost
     E: for every share of E there is a law between them, that far from one and no further than the rest from the other.
+    For n > 1 they are the n steps of ``steps``, each with an n-th of ``rho``.
     """
 
     pure: Fraction | None = None
@@ -64,7 +66,14 @@ def _curve(cost: Cost) -> PrivacyCurve:
     known = ApproximateDP(_up(cost.pure)), Concentrated(_up(cost.rho)), RangeSteps(count, each)
     if cost.joined is None:
         return PrivacyCurve(*known)  # [all-bounds]
-    return PrivacyCurve(*known, LaplacePair(_up(cost.joined[0] * cost.joined[1])))  # [laplace-bound]
+    count, loss = cost.joined
+    laplace = LaplacePair(_up(count * loss))
+    if count < 2 or cost.rho is None:
+        return PrivacyCurve(*known, laplace)  # [laplace-bound]
+    once = PrivacyCurve(
+        ApproximateDP(_up(loss)), Concentrated(_up(cost.rho / count)), RangeSteps(1, each), LaplacePair(_up(loss))
+    )
+    return PrivacyCurve(*known, laplace, Composed(((once, count),)))  # [composed-steps]
 
 
 def _up(value: Fraction | None) -> float:
