@@ -48,7 +48,7 @@ def rho_of_discrete_laplace(loss: Fraction, step: Fraction) -> Fraction:
 
     ``loss`` is E >= 0, and ``step`` is h > 0.
     """
-    return rho_of_laplace(loss) + _flattening(step) * one_minus_exp_up(loss)  # [discrete-rho]
+    return min(loss, rho_of_laplace(loss) + _flattening(step) * one_minus_exp_up(loss))  # [discrete-rho]
 
 
 def _flattening(h: Fraction) -> Fraction:
