@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..numerics.arithmetic import exact, round_up
+from ..spaces.concentrated import rho_of_pure
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from ._convert import convert, converts
 
@@ -64,7 +65,9 @@ def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
         A :class:`Measurement` with the same function, law and accuracy.
 
     Privacy:
-        rho = epsilon^2 / 2.
+        rho = epsilon (1 - exp(-epsilon)) / (1 + exp(-epsilon)), which is epsilon tanh(epsilon / 2): what randomised
+        response costs, so that no smaller number is true of all that is epsilon-private. Below epsilon^2 / 2, and below
+        epsilon. Selection costs less than its epsilon says: ask its constructor for ``ZeroConcentratedDivergence()``.
 
     Raises:
         ParameterTypeError: The measurement has another output measure.
@@ -79,14 +82,14 @@ def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
         >>> best = space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
         >>> tk.make_pureDP_to_zCDP(best).map(1)
-        0.125
+        0.12245933120185459
     """
     # proof-region: pureDP_to_zCDP
-    return convert(measurement, MaxDivergence(), ZeroConcentratedDivergence(), _half_of_square)
+    return convert(measurement, MaxDivergence(), ZeroConcentratedDivergence(), _rho)
 
 
-def _half_of_square(epsilon: Any) -> float:
-    return epsilon if epsilon == float("inf") else round_up(exact(epsilon) ** 2 / 2)  # [half-square]
+def _rho(epsilon: Any) -> float:
+    return epsilon if epsilon == float("inf") else round_up(rho_of_pure(exact(epsilon)))  # [tanh]
 
 
 # end-proof-region: pureDP_to_zCDP

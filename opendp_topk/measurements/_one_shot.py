@@ -11,6 +11,7 @@ from ..distributions import one_shot as laws
 from ..distributions import one_shot_success, union_bound
 from ..noises.noise import Noise
 from ..samplers import race
+from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import FREE, Cost
 from ._choice import Choice
 from ._permute_and_flip_range import permute_and_flip_range
@@ -50,14 +51,16 @@ def one_shot_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
     """The cost of the k best of noisy scores, a ranking or a set, at range distance ``r > 0``."""
     steps = choice.steps
     if noise.is_max_stable:
-        return Cost(steps * r, (choice.touched - 1) * r, steps * r * r / 8, (steps, r))  # [max-stable]
+        return Cost(steps * r, (choice.touched - 1) * r, steps * rho_of_range(r), (steps, r))  # [max-stable]
     if noise.is_two_sided:
-        return Cost.bounded(choice.two_sided_steps * r, 2 * choice.two_sided_steps * r)  # [two-sided-cost]
+        loss = choice.two_sided_steps * r
+        odds = noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]
+        return Cost.linear(loss, loss if odds else 2 * loss)  # [two-sided-cost]
     if steps == 0:
         return FREE  # [free]
     if noise.is_memoryless and steps == 1:
-        return Cost.bounded(r, permute_and_flip_range(r))  # [single]
-    return Cost.bounded(steps * r, choice.touched * r)  # [one-sided]
+        return Cost.linear(r, permute_and_flip_range(r))  # [single]
+    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]
 
 
 # end-proof-region: one_shot_cost

@@ -74,11 +74,13 @@ def make_canonical_top_k(
         ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``), for every gamma
         and either loss:
 
-        - Gumbel noise: MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence r^2 / 8.
+        - Gumbel noise: MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence R(r).
         - Exponential noise: MaxDivergence r, RangeDivergence a = r + 2 ln(2 - exp(-r / 2)),
-          ZeroConcentratedDivergence a^2 / 8.
+          ZeroConcentratedDivergence min(L(r), R(a)).
 
-        Under PrivacyProfile the curve is the least of those of the three. Where the domain's size is k, the release
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
+        that of two Laplace laws of loss x. Under PrivacyProfile the curve is the least of those of the three, and with
+        exponential noise of delta = 1 - exp((epsilon - r) / 2). Where the domain's size is k, the release
         is always the same set and costs 0.
 
         For k = 1 and two candidates the first two are attained or suprema with the margin loss. The distance loss is
@@ -149,7 +151,7 @@ def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanis
 
     return SelectionMechanism(
         sample=sample,
-        cost=lambda _, r: Cost.bounded(r, permute_and_flip_range(r) if flips else r),  # [cost]
+        cost=lambda _, r: Cost.linear(r, permute_and_flip_range(r)) if flips else Cost.bounded(r, r),  # [cost]
         accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, gamma, choice.tau, alpha),
         law=lambda units, choice: laws.law(noise, units, choice.tau == 0, choice.k, gamma, capped),  # [law]
         success=lambda scores, choice, sure, reach: canonical_success.probability(

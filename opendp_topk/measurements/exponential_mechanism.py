@@ -47,7 +47,8 @@ def make_exponential_mechanism(
 
         - MaxDivergence: epsilon = r.
         - RangeDivergence: r, attained.
-        - ZeroConcentratedDivergence: rho = r^2 / 8.
+        - ZeroConcentratedDivergence: rho = R(r), the exact supremum, with
+          R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
         - PrivacyProfile: the exact curve of range r.
 
         With one candidate the cost is 0, where the domain declares its size. Maps to numbers are exact

@@ -60,10 +60,10 @@ def make_joint_top_k(
     Privacy:
         With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
         ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``):
-        MaxDivergence 2 r, RangeDivergence 2 r, ZeroConcentratedDivergence r^2 / 2. For k = 1, and where the domain's
-        size is 2, MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence r^2 / 8. A set of k costs 0 where
+        MaxDivergence 2 r, RangeDivergence 2 r, ZeroConcentratedDivergence R(2 r). For k = 1, and where the domain's
+        size is 2, MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence R(r). A set of k costs 0 where
         the domain's size is k, and so does a ranking where that size is 1. Under PrivacyProfile the curve is the least
-        of those of the three.
+        of those of the three. Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x.
 
     Accuracy:
         With probability at least 1 - alpha the largest gap is at most scale ln(n / alpha), n being the number of

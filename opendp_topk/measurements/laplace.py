@@ -12,6 +12,7 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_laplace
+from ..spaces.concentrated import rho_of_discrete_laplace
 from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
@@ -53,9 +54,10 @@ def make_laplace(
 
         - MaxDivergence: epsilon = r, attained for integers.
         - RangeDivergence: 2 r, attained for integers.
-        - ZeroConcentratedDivergence: rho = r^2 / 2.
+        - ZeroConcentratedDivergence: rho = r - 2 h exp(-h) (1 - exp(-r)) / (1 - exp(-2 h)), the exact supremum for
+          integers, with h = 1 / scale for integers and h = granularity / scale for floats. Below r^2 / 2, and below r.
 
-        All maps are exact rationals, rounded up once.
+        The first two maps are exact rationals, rounded up once; the third is evaluated from above and rounded up.
 
     Raises:
         ParameterError: ``scale`` or ``granularity`` is out of range or of the wrong type, is missing or
@@ -98,7 +100,7 @@ def make_laplace(
         if b == 0 or d_in == float("inf"):
             return output_measure.infinite  # [no-noise]
         r = grid.sum(exact(d_in), input_domain.size) / b  # [ratio]
-        return Cost.bounded(r, 2 * r).under(output_measure)  # [map]
+        return Cost(r, 2 * r, rho_of_discrete_laplace(r, grid.step / b)).under(output_measure)  # [map]
 
     return Measurement(
         input_domain=input_domain,

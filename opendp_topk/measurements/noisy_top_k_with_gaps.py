@@ -18,11 +18,12 @@ from ..noises.noise import Noise
 from ..noises.standard import Exponential
 from ..numerics.arithmetic import exact
 from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
-from ..spaces.costs import SCALAR, Cost, require_measure
+from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric, attainable
 from ._choice import Choice
+from ._selection import SELECTABLE
 from .lipschitz_top_k import make_lipschitz_top_k
 
 
@@ -58,7 +59,8 @@ def make_noisy_top_k_with_gaps(
         input_domain: Vectors of d >= k + 1 scores, one a candidate, integers or floats. Bounds in d are used in the
             privacy map where the domain declares its size.
         input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         k: The number of winners and of gaps, 1 <= k <= d - 1.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the exact top-k, lowest index first
             among equal scores, and its exact gaps are released, with an infinite privacy loss.
@@ -77,16 +79,19 @@ def make_noisy_top_k_with_gaps(
         With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
         ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``):
 
-        ==================================  ================  =======================  ==========================
-        noise                               MaxDivergence     RangeDivergence          ZeroConcentratedDivergence
-        ==================================  ================  =======================  ==========================
-        Exponential, HalfLogistic, Gumbel   k r               min(2 k, d) r            (min(2 k, d) r)^2 / 8
-        Laplace, Logistic                   m r               2 m r                    (m r)^2 / 2
-        ==================================  ================  =======================  ==========================
+        =================================  =============  ===============  =============================
+        noise                              MaxDivergence  RangeDivergence  ZeroConcentratedDivergence
+        =================================  =============  ===============  =============================
+        Exponential, HalfLogistic, Gumbel  k r            min(2 k, d) r    min(L(k r), R(min(2 k, d) r))
+        Laplace, Logistic                  m r            2 m r            L(m r)
+        =================================  =============  ===============  =============================
 
-        where m = min(k, floor(d / 2)). Where d is unknown the bounds in d are dropped. Under MaxDivergence the gaps
-        are free: the ranking alone costs as much. Under the two others they are free except for Gumbel noise, and
-        for exponential noise with k = 1.
+        where m = min(k, floor(d / 2)), R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)))
+        and L(x) = x + exp(-x) - 1. Where d is unknown the bounds in d are dropped. Under PrivacyProfile the curve is
+        the least of those of the three, and of delta = 1 - exp((epsilon - E) / 2) with the entry E under MaxDivergence.
+        Under MaxDivergence the gaps are free: the ranking alone costs as much. Under RangeDivergence and
+        ZeroConcentratedDivergence they are free except for Gumbel noise, and for exponential and logistic noise with
+        k = 1.
 
     Accuracy:
         That of the ranking, as in ``make_lipschitz_top_k``: with probability at least 1 - alpha, for every t the t-th
@@ -120,7 +125,7 @@ def make_noisy_top_k_with_gaps(
         (2, 2, True)
     """
     # proof-region: noisy_top_k_with_gaps
-    require_measure(output_measure, *SCALAR)  # [check-measure]
+    require_measure(output_measure, *SELECTABLE)  # [check-measure]
     ranking = make_lipschitz_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, noise=noise, optimize=optimize
     )  # [ranking]
@@ -175,8 +180,8 @@ def make_noisy_top_k_with_gaps(
 def _cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
     """The cost of the ranking and the gaps at range distance ``r > 0`` in units of the scale."""
     if noise.is_two_sided:
-        return Cost.bounded(choice.two_sided_steps * r, 2 * choice.two_sided_steps * r)  # [two-sided-cost]
-    return Cost.bounded(choice.k * r, choice.touched * r)  # [one-sided]
+        return Cost.linear(choice.two_sided_steps * r, 2 * choice.two_sided_steps * r)  # [two-sided-cost]
+    return Cost.linear(choice.k * r, choice.touched * r)  # [one-sided]
 
 
 # end-proof-region: gaps_cost

@@ -13,6 +13,7 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..noises.standard import Exponential, Gumbel
 from ..samplers import peeled
+from ..spaces.concentrated import rho_of_laplace, rho_of_range
 from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
@@ -64,8 +65,12 @@ def make_peeled_top_k(
         - MaxDivergence: n r.
         - RangeDivergence: (min(2 k, d) - 1) r for ``"exponential"``;
           min(min(2 k, d) r, a(r) + 2 (n - 1) r) for ``"permute_and_flip"``.
-        - ZeroConcentratedDivergence: n r^2 / 8 for ``"exponential"``; n a(r)^2 / 8 for ``"permute_and_flip"``.
-        - PrivacyProfile: the least of the curves of these epsilon and rho, and of n adaptive steps of range r, or a(r).
+        - ZeroConcentratedDivergence: n R(r) for ``"exponential"``; n min(L(r), R(a(r))) for ``"permute_and_flip"``.
+        - PrivacyProfile: the least of the curves of these epsilon and rho, and of n adaptive steps of range r, or a(r);
+          for ``"permute_and_flip"`` of n steps that obey all curves of permute-and-flip, too.
+
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
+        that of two Laplace laws of loss x.
 
         Where d is unknown the bounds in d are dropped.
 
@@ -115,9 +120,10 @@ def make_peeled_top_k(
 def _cost(choice: Choice, r: Fraction) -> Cost:
     n, each = choice.steps, permute_and_flip_range(r)
     if n == 0:
-        return replace(FREE, steps=(0, each))  # [free]
+        return replace(FREE, steps=(0, each), joined=(0, r))  # [free]
     width = min(choice.touched * r, each + 2 * (n - 1) * r)  # [range-map]
-    return Cost(n * r, width, n * each * each / 8, (n, each))  # [map]
+    rho = n * min(rho_of_laplace(r), rho_of_range(each))  # [step-rho]
+    return Cost(n * r, width, rho, (n, each), (n, r))  # [map]
 
 
 _permute_and_flip = SelectionMechanism(

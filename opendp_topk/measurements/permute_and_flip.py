@@ -48,8 +48,12 @@ def make_permute_and_flip(
 
         - MaxDivergence: epsilon = r, attained.
         - RangeDivergence: a(r), attained.
-        - ZeroConcentratedDivergence: rho = a(r)^2 / 8.
-        - PrivacyProfile: the least of the curves of epsilon = r, of range a(r) and of that rho.
+        - ZeroConcentratedDivergence: rho = min(L(r), R(a(r))).
+        - PrivacyProfile: the least of the curves of epsilon = r, of range a(r), of that rho, and of two Laplace laws:
+          delta = 1 - exp((epsilon - r) / 2), attained for every epsilon below r.
+
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
+        that of two Laplace laws of loss x.
 
         With one candidate the cost is 0, where the domain declares its size.
 

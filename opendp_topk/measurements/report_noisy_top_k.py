@@ -54,7 +54,8 @@ def make_report_noisy_top_k(
 
         - MaxDivergence: epsilon = min(k, d - 1) r, attained.
         - RangeDivergence: (min(2 k, d) - 1) r, the exact supremum.
-        - ZeroConcentratedDivergence: rho = min(k, d - 1) r^2 / 8.
+        - ZeroConcentratedDivergence: rho = min(k, d - 1) R(r), the rho of so many steps of range r, with
+          R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
         - PrivacyProfile: the least of the curves of epsilon = min(k, d - 1) r, of that rho, and of min(k, d - 1)
           adaptive steps of range r: see proofs/spaces/curves/range_steps.tex.
 

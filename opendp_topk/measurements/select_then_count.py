@@ -16,6 +16,7 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, is_pure
@@ -57,7 +58,8 @@ def make_select_then_count(
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the selection's noise in units of the scores, finite, >= 0.
         count_scale: The scale of the counts' noise in units of the scores, finite, >= 0. By default the one at
-            which k counts of integers cost what k < d winners cost: with c = 1 under ``monotonic=True`` and c = 2
+            which k counts of integers cost what k < d winners cost (under zCDP k r^2 / 8, to which their cost is close
+            from below for small r): with c = 1 under ``monotonic=True`` and c = 2
             otherwise, scale / c under ``MaxDivergence`` and 2 scale / c under ``ZeroConcentratedDivergence``. So
             one parameter, ``scale``, can be searched for with ``binary_search_param``.
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
@@ -75,10 +77,11 @@ def make_select_then_count(
         D = granularity ceil(d_in / granularity) for floats:
 
         - MaxDivergence: epsilon = min(k, d - 1) r + k D / count_scale.
-        - ZeroConcentratedDivergence: rho = min(k, d - 1) r^2 / 8 + k D^2 / (2 count_scale^2).
+        - ZeroConcentratedDivergence: rho = min(k, d - 1) R(r) + k D^2 / (2 count_scale^2).
 
-        Where d is unknown the bound in d is dropped. The selection of a set with k = d costs 0. The sum is an
-        exact rational, rounded up once.
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). Where d is unknown the bound in d is dropped. The
+        selection of a set with k = d costs 0. The first sum is exact, the second evaluated from above; each is rounded
+        up once.
 
     Accuracy:
         Of the selection: see ``make_report_noisy_top_k``. Of the counts of integers, with probability at least
@@ -140,7 +143,7 @@ def make_select_then_count(
             return output_measure.infinite  # [no-noise]
         r = exact(range_distance) / (tau or 1)
         each = grid.largest(exact(d_in)) / b  # [each]
-        both = Cost(pure=steps * r + k * each, rho=steps * r * r / 8 + k * each * each / 2)  # [both]
+        both = Cost(pure=steps * r + k * each, rho=steps * rho_of_range(r) + k * each * each / 2)  # [both]
         return both.under(output_measure)  # [map]
 
     return Measurement(

@@ -43,8 +43,8 @@ class Noise:
     What else the theorems use is known of the five noises only. ``is_max_stable``: the best of the scores, each with
     such noise, leaves noisy scores of the same law to those who are left, so that a ranking is a sequence of choices of
     one. ``is_memoryless``: the noise beyond any point at or above 0 has the law of the noise itself, so that one winner
-    is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm 1-Lipschitz. ``tail``: a
-    number c with 1 - F(z) <= c e^{-z} for all z.
+    is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm 1-Lipschitz.
+    ``has_exponential_odds``: F / (1 - F) is e^z. ``tail``: a number c with 1 - F(z) <= c e^{-z} for all z.
     """
 
     name: str
@@ -57,12 +57,14 @@ class Noise:
     is_max_stable: bool = False
     is_memoryless: bool = False
     is_two_sided: bool = False
+    has_exponential_odds: bool = False
     tail: Fraction | None = None
 
     @property
     def claims_more(self) -> bool:
         """Whether it claims one of the properties that are known of the five noises only."""
-        return self.is_max_stable or self.is_memoryless or self.is_two_sided or self.tail is not None  # [claims-more]
+        flags = self.is_max_stable, self.is_memoryless, self.is_two_sided, self.has_exponential_odds
+        return any(flags) or self.tail is not None  # [claims-more]
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.survival is not None:

@@ -99,7 +99,9 @@ _EXPONENTIAL = Noise(
 )  # [memoryless]
 _HALF_LOGISTIC = Noise("HalfLogistic", _half_logistic, _half_logistic_floats, tail=Fraction(2))  # [tail]
 _LAPLACE = Noise("Laplace", _laplace, _laplace_floats, is_two_sided=True, tail=Fraction(1, 2))  # [two-sided]
-_LOGISTIC = Noise("Logistic", _logistic, _logistic_floats, is_two_sided=True, tail=Fraction(1))
+_LOGISTIC = Noise(
+    "Logistic", _logistic, _logistic_floats, is_two_sided=True, has_exponential_odds=True, tail=Fraction(1)
+)  # [odds]
 STANDARD = (_GUMBEL, _EXPONENTIAL, _HALF_LOGISTIC, _LAPLACE, _LOGISTIC)
 
 

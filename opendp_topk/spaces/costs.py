@@ -12,7 +12,9 @@ from typing import Any
 
 from ..errors import ParameterTypeError
 from ..numerics.arithmetic import round_up
-from .curves.closed_forms import ApproximateDP, Concentrated
+from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
+from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
 from .curves.range_steps import RangeSteps
 from .measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
@@ -25,17 +27,26 @@ class Cost:
 
     ``pure`` is an epsilon, ``width`` a range, ``rho`` that of zCDP. ``steps`` is a pair (n, a), where it is known: the
     release is made in n steps, or is a function of such a release, and each has range a whatever came before.
+    ``joined`` is a pair (n, E) that says of each of n steps, in the same way, that its two laws are joined at the cost
+    E: for every share of E there is a law between them, that far from one and no further than the rest from the other.
+    For n > 1 they are the n steps of ``steps``, each with an n-th of ``rho``.
     """
 
     pure: Fraction | None = None
     width: Fraction | None = None
     rho: Fraction | None = None
     steps: tuple[int, Fraction] | None = None
+    joined: tuple[int, Fraction] | None = None
 
     @staticmethod
     def bounded(pure: Fraction, width: Fraction) -> Cost:
         """The cost of what has this epsilon and this range."""
-        return Cost(pure, width, width * width / 8)  # [hoeffding]
+        return Cost(pure, width, min(rho_of_pure(pure), rho_of_range(width)))  # [bounded]
+
+    @staticmethod
+    def linear(pure: Fraction, width: Fraction) -> Cost:
+        """The cost of what has this range, and is joined at the cost ``pure``: an epsilon linear in the distance."""
+        return Cost(pure, width, min(rho_of_laplace(pure), rho_of_range(width)), joined=(1, pure))  # [linear]
 
     def under(self, measure: Measure) -> Any:
         """The cost as a distance of ``measure``, rounded up once; infinite where nothing is bounded."""
@@ -52,9 +63,17 @@ def _curve(cost: Cost) -> PrivacyCurve:
     """All that is known, as one privacy curve."""
     width = _up(cost.width)
     count, each = (1, width) if cost.steps is None else cost.steps
-    return PrivacyCurve(
-        ApproximateDP(_up(cost.pure)), Concentrated(_up(cost.rho)), RangeSteps(count, each)
-    )  # [all-bounds]
+    known = ApproximateDP(_up(cost.pure)), Concentrated(_up(cost.rho)), RangeSteps(count, each)
+    if cost.joined is None:
+        return PrivacyCurve(*known)  # [all-bounds]
+    count, loss = cost.joined
+    laplace = LaplacePair(_up(count * loss))
+    if count < 2 or cost.rho is None:
+        return PrivacyCurve(*known, laplace)  # [laplace-bound]
+    once = PrivacyCurve(
+        ApproximateDP(_up(loss)), Concentrated(_up(cost.rho / count)), RangeSteps(1, each), LaplacePair(_up(loss))
+    )
+    return PrivacyCurve(*known, laplace, Composed(((once, count),)))  # [composed-steps]
 
 
 def _up(value: Fraction | None) -> float:

@@ -80,7 +80,7 @@ def test_every_claim_and_every_document_has_a_page(roots: dict[str, Element]) ->
 def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Element]) -> None:
     page = roots[f"claims/{FEW[0]}.html"]
     formulas = [one.text for one in page if one.attributes.get("class") == "formula"]
-    assert formulas[:3] == ["epsilon = r, attained", "a(r), attained", "rho = a(r)² / 8"]
+    assert formulas[:3] == ["epsilon = r, attained", "a(r), attained", "rho = min(L(r), R(a(r)))"]
     (listing,) = page.all("pre")
     assert proof.region("measurements/permute_and_flip.py", "permute_and_flip").splitlines()[0] in listing.text
     tagged = [one.text for one in listing if one.attributes.get("class") == "line tagged"]

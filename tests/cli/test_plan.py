@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from ..oracles import rhos
 from .conftest import Command, Library
 
 SPREAD = {"add_remove": 1, "replace": 2}
@@ -38,7 +39,7 @@ def test_the_scale_is_the_smallest_that_meets_the_target(
     def loss(tau: float) -> Fraction:
         r = Fraction(spread) / Fraction(tau)
         steps = 1 if release == "set" else min(k, n - 1)  # a set is one choice among all sets
-        return steps * (r if target == "epsilon" else r * r / 8)
+        return steps * (r if target == "epsilon" else rhos.of_range(r))
 
     stated = Fraction(str(budget))  # what a person writes is a decimal
     assert loss(scale) <= stated
@@ -128,7 +129,7 @@ def test_counts_have_a_scale_and_a_guarantee_of_their_own(
     scale, count_scale = (Fraction(float(result.field("scale").split()[at].rstrip(","))) for at in (0, 2))
     assert count_scale == (scale if target == "epsilon" else 2 * scale) / SPREAD[neighbors]
     r, each = SPREAD[neighbors] / scale, 1 / count_scale
-    exact = 4 * (r + each) if target == "epsilon" else 4 * (r * r / 8 + each * each / 2)
+    exact = 4 * (r + each) if target == "epsilon" else 4 * (rhos.of_range(r) + each * each / 2)
     assert Fraction(1, 2) * (1 - Fraction(1, 10**12)) < exact <= Fraction(1, 2)
     log = mpmath.log(8 / mpmath.mpf("0.05"))
     bound = int(mpmath.floor(float(count_scale) * (log if target == "epsilon" else mpmath.sqrt(2 * log))))

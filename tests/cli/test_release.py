@@ -13,6 +13,7 @@ import pytest
 
 from opendp_topk.proof import documents, folder
 
+from ..oracles import rhos
 from .command import numbers, record_of, spawn
 from .conftest import CANDIDATES, LOANS, Command, Library
 
@@ -59,7 +60,7 @@ def test_programs_read_a_record(command: Command, library: Library) -> None:
         "release": "ranking",
     }
     assert record["d_in"] == 2
-    assert 3 * (Fraction(4) / Fraction(record["scale"])) ** 2 / 8 <= Fraction(record["d_out"]) <= 10**9
+    assert 3 * rhos.of_range(Fraction(4) / Fraction(record["scale"])) <= Fraction(record["d_out"]) <= 10**9
     assert record["library"] == {"name": "opendp_topk", "version": metadata.version("opendp_topk")}
     assert "源氏物語" in command(*library.release(*EXACT, "--out", "-", k=4)).out
 

@@ -16,6 +16,7 @@ import opendp_topk as tk
 from ..concepts.examples import COUNTS, geometric_choice, times
 from ..concepts.links import check_constructor, check_measurement
 from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+from ..oracles.pairs import conversation, hockey_stick, swapped
 from .talks import MAX, MEASURES, RANGE, SPACE, ZCDP, Tape, bit_loss, lower_loss, noisy_bit, transcripts
 
 APPROXIMATE = tk.Approximate(MAX)
@@ -240,3 +241,43 @@ def test_bad_spaces() -> None:
         raises_exactly(tk.SpaceError, lambda make=make: make(COUNTS[0], tk.UserDistance()), "UserDistance")
         raises_exactly(tk.ParameterTypeError, lambda make=make: make(3, COUNTS[1]), "input_domain")
         raises_exactly(tk.ParameterTypeError, lambda make=make: make(COUNTS[0], None), "input_metric")
+
+
+def test_curves_that_are_agreed_compose() -> None:
+    """Losses may be curves, epsilons and pairs; queries that do not fit are refused, and the map is one curve."""
+    profile = tk.PrivacyProfile()
+    best = COUNTS >> tk.then_permute_and_flip(profile, scale=4.0)
+    agreed = talk(profile, d_in=2, d_mids=[best.map(2), 0.5, (0.5, 1e-6)])
+    curve = agreed.map(1)
+    assert curve == agreed.map(2)
+    assert best.map(2).epsilon(1e-3) < curve.epsilon(1e-3) < 1.5
+    assert agreed.map(3).delta(1000) == 1
+    queryable = agreed([5, 0, 1])
+    wide = COUNTS >> tk.then_permute_and_flip(profile, scale=1.0)
+    raises_exactly(tk.BudgetError, lambda: queryable(COUNTS >> tk.then_permute_and_flip(profile, scale=3.9)), "d_mids[0]")
+    assert queryable(best) in range(3)
+    raises_exactly(tk.BudgetError, lambda: queryable(wide), "d_mids[1]")
+    assert queryable(best) in range(3)
+    assert queryable(best) in range(3)
+    raises_exactly(tk.BudgetError, lambda: queryable(best), "all 3 queries")
+
+
+def test_curves_of_agreed_losses_bound_every_conversation() -> None:
+    """The second query's direction is chosen by the first answer: exact transcript laws against the map's curve."""
+    profile = tk.PrivacyProfile()
+    first = ((THIRD, 1 - THIRD), (HALF, HALF))
+    second = ((Fraction(1, 100), Fraction(99, 100)), (Fraction(2, 100), Fraction(98, 100)))
+
+    def of(pair: Any) -> tk.PrivacyCurve:
+        return tk.PrivacyCurve(lambda epsilon: min(1.0, float(hockey_stick(pair, epsilon)) * (1 + 1e-15) + 1e-300))
+
+    curve = talk(profile, d_mids=[of(first), of(second)]).map(1)
+    exceeding = 0
+    for turn in (0, 1):
+        joint = conversation(first, lambda i, turn=turn: swapped(second) if i == turn else second)
+        plain = conversation(first, lambda i: second)
+        for i in range(10):
+            epsilon = Fraction(i, 20)
+            assert hockey_stick(joint, epsilon) <= curve.delta(epsilon)
+            exceeding += hockey_stick(joint, epsilon) > hockey_stick(plain, epsilon)
+    assert exceeding

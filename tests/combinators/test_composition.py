@@ -19,6 +19,7 @@ from ..concepts.links import check_measurement
 from ..concepts.losses import number, realised
 from ..concepts.sentinels import SENTINEL_INT, raises_exactly
 from ..oracles.chi_square import assert_follows
+from ..oracles.pairs import hockey_stick, product
 
 MEASURES = [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()]
 APPROXIMATE = tk.Approximate(tk.MaxDivergence())
@@ -197,17 +198,55 @@ def test_measures_without_a_rule_are_refused(measure: tk.Measure) -> None:
     )
 
 
-def test_curves_are_refused_with_advice_that_works() -> None:
+def test_curves_compose() -> None:
+    """Never above what the parts' pairs or rhos give by adding up; and at every distance of its own."""
     profile = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=4.0)
-    for call in (
-        lambda: tk.make_composition([profile, profile]),
-        lambda: tk.make_adaptive_composition(*COUNTS, tk.PrivacyProfile(), d_in=1, d_mids=[profile.map(1)]),
-        lambda: tk.make_fully_adaptive_composition(*COUNTS, tk.PrivacyProfile()),
-    ):
-        raises_exactly(tk.ParameterTypeError, call, "output_measure must be", "make_fix_delta")
+    ten = tk.make_composition([profile] * 10)
+    zcdp = COUNTS >> tk.then_report_noisy_top_k(tk.ZeroConcentratedDivergence(), k=2, scale=4.0)
+    rhos = tk.make_zCDP_to_approxDP(tk.make_composition([zcdp] * 10))
+    one_shot = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=20, scale=4.0)
+    for d_in in (1, 3):
+        curve = ten.map(d_in)
+        assert curve.epsilon(1e-6) <= rhos.map(d_in).epsilon(1e-6)
+        assert curve.epsilon(1e-6) < 10 * profile.map(d_in).epsilon(1e-7)
+        assert curve.epsilon(1e-6) <= one_shot.map(d_in).epsilon(1e-6)
+    assert ten.map(0).epsilon(0) == 0
+    assert ten.map(math.inf).delta(100) == 1
+    assert ten.check(1, (ten.map(1).epsilon(1e-6), 1e-6))
+    assert not ten.check(1, (ten.map(1).epsilon(1e-6) * 0.999, 1e-6))
+
+
+def test_curves_are_refused_where_they_are_not_fixed_with_advice_that_works() -> None:
+    call = lambda: tk.make_fully_adaptive_composition(*COUNTS, tk.PrivacyProfile())  # noqa: E731
+    raises_exactly(tk.ParameterTypeError, call, "output_measure must be", "make_adaptive_composition", "make_fix_delta")
+    profile = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=4.0)
     epsilon, delta = tk.make_fix_delta(profile, delta=1e-6).map(1)
     both = tk.make_composition([tk.make_fix_delta(profile, delta=1e-6)] * 2)
     assert both.map(1) == (2 * epsilon, 2 * delta)
+
+
+@pytest.mark.slow
+def test_no_product_of_exact_laws_exceeds_the_composed_curve() -> None:
+    """The library's own laws on three candidates, and the curve of three different selections of them."""
+    space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+    members = [
+        space >> tk.then_permute_and_flip(tk.PrivacyProfile(), scale=2.0),
+        space >> tk.then_exponential_mechanism(tk.PrivacyProfile(), scale=1.0),
+        space >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=3.0),
+    ]
+    curve = tk.make_composition(members).map(1)
+    largest = 0.0
+    for x, step in itertools.product(([0, 0, 0], [2, 1, 0], [5, 0, 1]), itertools.product((0, 1), repeat=3)):
+        near = np.add(x, step).tolist()
+        laws = [(member.distribution(x), member.distribution(near)) for member in members]
+        masses = [tuple(tuple(law[o] for o in pair[0]) for law in pair) for pair in laws]
+        joint = product(masses)
+        for i in range(8):
+            epsilon = Fraction(i, 4)
+            found = hockey_stick(joint, epsilon)
+            assert found <= curve.delta(epsilon) * (1 + mpmath.mpf("1e-14"))
+            largest = max(largest, float(found) / curve.delta(epsilon))
+    assert largest > 0.5
 
 
 def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:

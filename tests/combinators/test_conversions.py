@@ -19,15 +19,16 @@ from opendp_topk.spaces.curves.closed_forms import Concentrated, Mixture
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import raises_exactly
+from tests.oracles import rhos
 
 COUNTS = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 RANGE, PURE, ZCDP = tk.RangeDivergence(), tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
 Convert = Callable[..., tk.Measurement]
 SCALAR: list[tuple[Convert, tk.Measure, tk.Measure, Callable[[Fraction], Fraction]]] = [
     (tk.make_range_to_pureDP, RANGE, PURE, lambda a: a),
-    (tk.make_range_to_zCDP, RANGE, ZCDP, lambda a: a * a / 8),
+    (tk.make_range_to_zCDP, RANGE, ZCDP, rhos.of_range),
     (tk.make_pureDP_to_range, PURE, RANGE, lambda e: 2 * e),
-    (tk.make_pureDP_to_zCDP, PURE, ZCDP, lambda e: e * e / 2),
+    (tk.make_pureDP_to_zCDP, PURE, ZCDP, rhos.of_pure),
 ]
 CURVES = [
     (tk.make_range_to_approxDP, RANGE, lambda a: RangeSteps(1, a)),

@@ -31,7 +31,7 @@ def test_permute_and_flip_is_flagged_at_an_eighth_of_epsilon_squared() -> None:
 def test_the_exponential_mechanism_is_not() -> None:
     """Under zCDP OpenDP declares an eighth of epsilon squared, and draws Gumbel noise, for which that is true."""
     function = opendp_selection(dp, "exponential")
-    assert function.map(1) == EPSILON**2 / 8 == true_cost("exponential", ZCDP)  # type: ignore[attr-defined]
+    assert function.map(1) == EPSILON**2 / 8 > true_cost("exponential", ZCDP)  # type: ignore[attr-defined]
     found = tk.audit.estimate(function, *PAIRS[0], samples=40_000, measure=ZCDP, confidence=SURE)
     assert 0.3 < found.lower <= 0.5
 

@@ -21,6 +21,7 @@ from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import canonical as oracle
+from tests.oracles import maps, rhos
 from tests.oracles.chi_square import ODDS, assert_follows, p_value
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
@@ -143,13 +144,12 @@ def test_the_map_is_the_formula(measure: tk.Measure, noise: Any, loss: str) -> N
             [Fraction(2, 7), Fraction(1, 10**9), Fraction(40), Fraction(10**6, 3)], [0, 1]
         ):
             found = claim(measure, tk.LInfDistance(), 9, 1, k=4, scale=2 / r, gamma=gamma, noise=noise, loss=loss)
-            exact = mpmath.mpf(r.numerator) / r.denominator
-            if noise == tk.Exponential() and measure != tk.MaxDivergence():
-                exact += 2 * mpmath.log1p(-mpmath.expm1(-exact / 2))
+            flips = noise == tk.Exponential()
+            exact = maps.widest(r) if flips and measure != tk.MaxDivergence() else r
             if measure == tk.ZeroConcentratedDivergence():
-                exact = exact**2 / 8
-            assert mpmath.mpf(found) >= exact * (1 - mpmath.mpf("1e-50"))
-            assert mpmath.mpf(math.nextafter(found, 0)) < exact
+                exact = min(rhos.of_laplace(r), rhos.of_range(exact)) if flips else rhos.of_range(r)
+            assert Fraction(found) >= exact * (1 - Fraction(1, 10**45))
+            assert Fraction(math.nextafter(found, 0)) < exact
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)

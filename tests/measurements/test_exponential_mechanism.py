@@ -1,4 +1,4 @@
-"""The claims of make_exponential_mechanism: its law is the softmax, its maps are r, r and r^2 / 8."""
+"""The claims of make_exponential_mechanism: its law is the softmax, its maps are r, r and the rho of a range r."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
 from tests.concepts.losses import number, realised
+from tests.oracles import rhos
 
 from .single_choice import MEASURES, build, check_bounds, check_frame, check_law, check_mean
 
@@ -39,7 +40,7 @@ def test_the_frame() -> None:
 @pytest.mark.parametrize("d", [None, 2, 9])
 def test_the_map_is_the_formula_rounded_up_once(d: int | None) -> None:
     r = Fraction(2, 7)
-    for measure, cost in zip(MEASURES, (r, r, r**2 / 8), strict=True):
+    for measure, cost in zip(MEASURES, (r, r, rhos.of_range(r)), strict=True):
         found = build(make_exponential_mechanism, d, measure, tk.LInfDistance(), scale=7).map(1)
         assert Fraction(math.nextafter(found, 0)) < cost <= Fraction(found)
 
@@ -53,7 +54,7 @@ def test_the_maps_are_tight(r: Fraction) -> None:
     assert realised(tk.MaxDivergence(), law([0, low]), law([0, low + 1])) >= 0.97 * number(r)
     small = build(make_exponential_mechanism, 2, tk.MaxDivergence(), scale=500 / r).distribution
     found = realised(tk.ZeroConcentratedDivergence(), small([0, 0]), small([0, 1]))
-    assert found >= 0.99 * number((r / 500) ** 2 / 8)
+    assert found >= 0.99 * number(rhos.of_range(r / 500))
 
 
 def test_it_is_report_noisy_top_1_under_bounded_range() -> None:

@@ -18,6 +18,7 @@ from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import joint as oracle
+from tests.oracles import rhos
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 RELEASES = ("ranking", "set")
@@ -145,7 +146,7 @@ def test_the_map_is_the_formula(measure: tk.Measure, release: str) -> None:
         found = claim(measure, tk.LInfDistance(), 9, 1, k=k, scale=2 / r, release=release)
         exact = (1 if k == 1 else 2) * r
         if isinstance(measure, tk.ZeroConcentratedDivergence):
-            exact = exact**2 / 8
+            exact = rhos.of_range(exact)
         assert Fraction(found) >= exact
         assert Fraction(math.nextafter(found, 0)) < exact
 

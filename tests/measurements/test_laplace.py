@@ -17,6 +17,7 @@ from ..concepts.links import check_constructor, check_measurement
 from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from ..oracles import discrete
 from ..oracles.chi_square import assert_follows
+from ..oracles.rhos import of_discrete_laplace as rho
 
 MAX, RANGE, ZCDP = MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 INT = tk.VectorDomain(tk.AtomDomain(int))
@@ -56,13 +57,13 @@ def test_no_neighbour_exceeds_the_map(measure: tk.Measure, scale: Fraction) -> N
         (MAX, None, int, {"scale": 7}, 2, Fraction(2, 7)),
         (MAX, 3, int, {"scale": 0.1}, 2, 2 / Fraction(0.1)),
         (RANGE, None, int, {"scale": 7}, 2, Fraction(4, 7)),
-        (ZCDP, None, int, {"scale": 7}, 2, Fraction(2, 49)),
-        (ZCDP, None, int, {"scale": Fraction(7, 3)}, 1.3, Fraction(3, 7) ** 2 / 2),
+        (ZCDP, None, int, {"scale": 7}, 2, rho(Fraction(2, 7), Fraction(1, 7))),
+        (ZCDP, None, int, {"scale": Fraction(7, 3)}, 1.3, rho(Fraction(3, 7), Fraction(3, 7))),
         (MAX, 4, float, {"scale": 7, "granularity": 0.25}, 2, Fraction(1, 4) * 11 / 7),
         (MAX, 4, float, {"scale": 7, "granularity": 0.25}, 1e-9, Fraction(1, 4) * 4 / 7),
         (MAX, 1, float, {"scale": 7, "granularity": Fraction(1, 3)}, 2, Fraction(2, 7)),
         (RANGE, 2, float, {"scale": 7, "granularity": Fraction(1, 3)}, 2, Fraction(2, 3) * 7 / 7),
-        (ZCDP, 2, float, {"scale": 7, "granularity": Fraction(1, 3)}, 2, Fraction(1, 18)),
+        (ZCDP, 2, float, {"scale": 7, "granularity": Fraction(1, 3)}, 2, rho(Fraction(1, 3), Fraction(1, 21))),
     ],
 )
 def test_the_map_is_the_formula_rounded_up_once(

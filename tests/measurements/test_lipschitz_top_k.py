@@ -24,7 +24,7 @@ from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.values import named
-from tests.oracles import quadrature
+from tests.oracles import maps, quadrature, rhos
 from tests.oracles.chi_square import assert_follows
 from tests.oracles.one_shot import sets
 
@@ -137,25 +137,37 @@ def test_the_pure_loss_of_exponential_noise_is_attained(k: int, release: str) ->
 
 
 R = Fraction(2, 7)
-A_PF = Fraction(math.fsum([2 / 7, 2 * math.log(2 - math.exp(-1 / 7))]))
+A_PF = maps.widest(R)
+
+
+def joined(pure: Fraction, width: Fraction) -> Fraction:
+    return min(rhos.of_laplace(pure), rhos.of_range(width))
+
+
+RHO_PF = joined(R, A_PF)
 TABLE = [
-    (tk.Gumbel(), 3, None, "ranking", 3 * R, 5 * R, 3 * R**2 / 8),
-    (tk.Gumbel(), 3, 5, "set", 3 * R, 4 * R, 3 * R**2 / 8),
-    (tk.Gumbel(), 5, 5, "ranking", 4 * R, 4 * R, 4 * R**2 / 8),
-    (tk.Exponential(), 1, None, "ranking", R, A_PF, A_PF**2 / 8),
-    (tk.Exponential(), 1, 9, "set", R, A_PF, A_PF**2 / 8),
-    (tk.Exponential(), 2, 2, "ranking", R, A_PF, A_PF**2 / 8),
-    (tk.Exponential(), 2, None, "ranking", 2 * R, 4 * R, 16 * R**2 / 8),
-    (tk.Exponential(), 2, 3, "ranking", 2 * R, 3 * R, 9 * R**2 / 8),
-    (tk.HalfLogistic(), 1, None, "ranking", R, 2 * R, 4 * R**2 / 8),
-    (tk.HalfLogistic(), 4, 5, "set", 4 * R, 5 * R, 25 * R**2 / 8),
-    (tk.HalfLogistic(), 5, 5, "ranking", 4 * R, 5 * R, 25 * R**2 / 8),
-    (tk.Laplace(), 4, None, "set", 4 * R, 8 * R, 16 * R**2 / 2),
-    (tk.Laplace(), 4, 5, "ranking", 2 * R, 4 * R, 4 * R**2 / 2),
-    (tk.Laplace(), 4, 5, "set", R, 2 * R, R**2 / 2),
-    (tk.Logistic(), 2, 9, "ranking", 2 * R, 4 * R, 4 * R**2 / 2),
-    (tk.Logistic(), 5, 5, "ranking", 2 * R, 4 * R, 4 * R**2 / 2),
-    (tk.Logistic(), 2, 9, "set", 2 * R, 4 * R, 4 * R**2 / 2),
+    (tk.Gumbel(), 3, None, "ranking", 3 * R, 5 * R, 3 * rhos.of_range(R)),
+    (tk.Gumbel(), 3, 5, "set", 3 * R, 4 * R, 3 * rhos.of_range(R)),
+    (tk.Gumbel(), 5, 5, "ranking", 4 * R, 4 * R, 4 * rhos.of_range(R)),
+    (tk.Exponential(), 1, None, "ranking", R, A_PF, RHO_PF),
+    (tk.Exponential(), 1, 9, "set", R, A_PF, RHO_PF),
+    (tk.Exponential(), 2, 2, "ranking", R, A_PF, RHO_PF),
+    (tk.Exponential(), 2, None, "ranking", 2 * R, 4 * R, joined(2 * R, 4 * R)),
+    (tk.Exponential(), 2, 3, "ranking", 2 * R, 3 * R, joined(2 * R, 3 * R)),
+    (tk.HalfLogistic(), 1, None, "ranking", R, 2 * R, joined(R, 2 * R)),
+    (tk.HalfLogistic(), 4, 5, "set", 4 * R, 5 * R, joined(4 * R, 5 * R)),
+    (tk.HalfLogistic(), 5, 5, "ranking", 4 * R, 5 * R, joined(4 * R, 5 * R)),
+    (tk.Laplace(), 4, None, "set", 4 * R, 8 * R, rhos.of_laplace(4 * R)),
+    (tk.Laplace(), 4, 5, "ranking", 2 * R, 4 * R, rhos.of_laplace(2 * R)),
+    (tk.Laplace(), 4, 5, "set", R, 2 * R, rhos.of_laplace(R)),
+    (tk.Logistic(), 2, 9, "ranking", 2 * R, 4 * R, rhos.of_laplace(2 * R)),
+    (tk.Logistic(), 5, 5, "ranking", 2 * R, 4 * R, rhos.of_laplace(2 * R)),
+    (tk.Logistic(), 2, 9, "set", 2 * R, 2 * R, rhos.of_range(2 * R)),
+    (tk.Logistic(), 7, 9, "set", 2 * R, 2 * R, rhos.of_range(2 * R)),
+    (tk.Logistic(), 3, None, "set", 3 * R, 3 * R, rhos.of_range(3 * R)),
+    (tk.Logistic(), 1, 9, "ranking", R, R, rhos.of_range(R)),
+    (tk.Logistic(), 1, None, "set", R, R, rhos.of_range(R)),
+    (tk.Logistic(), 2, 2, "ranking", R, R, rhos.of_range(R)),
     *((noise, 1, 1, "ranking", Fraction(0), Fraction(0), Fraction(0)) for noise in NOISES),
     *((noise, 5, 5, "set", Fraction(0), Fraction(0), Fraction(0)) for noise in NOISES),
 ]
@@ -168,11 +180,8 @@ def test_the_map_is_the_table_rounded_up(
     for measure, cost in zip(MEASURES, (pure, width, rho), strict=True):
         found = build(d, measure, tk.LInfDistance(), k=k, scale=7, noise=noise, release=release).map(1)
         assert isinstance(found, float)
-        if noise == tk.Exponential() and cost in (A_PF, A_PF**2 / 8):
-            assert found == pytest.approx(float(cost), rel=1e-15)
-        else:
-            assert cost <= Fraction(found)
-            assert found == 0 or Fraction(math.nextafter(found, 0)) < cost
+        assert cost <= Fraction(found)
+        assert found == 0 or Fraction(math.nextafter(found, 0)) < cost
 
 
 @every_noise

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from tests.oracles import maps
+from tests.oracles import maps, rhos
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
@@ -111,7 +111,7 @@ def test_noise_on_every_count() -> None:
     space = vectors(None), tk.L1Distance()
     for scale, d_in in ((3, 1), (0.7, 2)):
         r = d_in / Fraction(scale)
-        for measure, exact in zip(MEASURES, (r, 2 * r, r * r / 2), strict=True):
+        for measure, exact in zip(MEASURES, (r, 2 * r, rhos.of_discrete_laplace(r, 1 / Fraction(scale))), strict=True):
             assert is_rounded_up(tk.make_laplace(*space, measure, scale=scale).map(d_in), exact)
     for d_in, sigma in ((1, 3), (2, 0.7)):
         made = tk.make_gaussian(vectors(None), tk.L2Distance(), tk.ZeroConcentratedDivergence(), scale=sigma)
@@ -146,4 +146,4 @@ def test_winners_with_noisy_counts(k: int, monotonic: bool) -> None:
         pure = tk.make_select_then_count(*space, tk.MaxDivergence(), **options)
         assert is_rounded_up(pure.map(d_in), k * r + k * each)
         zcdp = tk.make_select_then_count(*space, tk.ZeroConcentratedDivergence(), **options)
-        assert is_rounded_up(zcdp.map(d_in), k * r * r / 8 + k * each * each / 2)
+        assert is_rounded_up(zcdp.map(d_in), k * rhos.of_range(r) + k * each * each / 2)

@@ -21,8 +21,9 @@ from opendp_topk.samplers import peeled
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
-from tests.oracles import one_shot
+from tests.oracles import one_shot, rhos
 from tests.oracles.chi_square import ODDS, assert_follows, p_value
+from tests.oracles.maps import widest
 from tests.oracles.race import best
 from tests.samplers.streams import Streams
 
@@ -182,7 +183,8 @@ def test_range_and_pure_loss_are_attained_for_one_choice_among_two() -> None:
 def test_the_map_of_peeled_permute_and_flip(k: int, d: int | None, steps: int, width: int, scale: Fraction) -> None:
     with mpmath.workdps(60):
         r = number(2 / scale)
-        expected = (steps * r, min(width * r, a_pf(r) + 2 * (steps - 1) * r), steps * a_pf(r) ** 2 / 8)
+        rho = steps * min(number(rhos.of_laplace(2 / scale)), number(rhos.of_range(widest(2 / scale))))
+        expected = (steps * r, min(width * r, a_pf(r) + 2 * (steps - 1) * r), rho)
         for measure, cost in zip(MEASURES, expected, strict=True):
             options = {"k": k, "scale": scale, "mechanism": "permute_and_flip"}
             found = build(d, measure, tk.LInfDistance(), **options).map(1)

@@ -19,6 +19,8 @@ import opendp_topk as tk
 from opendp_topk.measurements._permute_and_flip_range import permute_and_flip_range
 from opendp_topk.measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from tests.concepts.losses import number, realised
+from tests.oracles import rhos
+from tests.oracles.maps import widest
 
 from .single_choice import MEASURES, build, check_bounds, check_frame, check_law, check_mean
 
@@ -78,7 +80,9 @@ def test_the_frame() -> None:
 def test_the_map_is_the_formula_rounded_up_once(d: int | None) -> None:
     with mpmath.workdps(60):
         a = a_pf(mpmath.mpf(2) / 7)
-        for measure, cost in zip(MEASURES, (mpmath.mpf(2) / 7, a, a**2 / 8), strict=True):
+        r = Fraction(2, 7)
+        rho = min(number(rhos.of_laplace(r)), number(rhos.of_range(widest(r))))
+        for measure, cost in zip(MEASURES, (number(r), a, rho), strict=True):
             found = build(make_permute_and_flip, d, measure, tk.LInfDistance(), scale=7).map(1)
             assert math.nextafter(found, 0) < cost <= found
 

@@ -17,6 +17,7 @@ from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from tests.concepts.links import check_measurement
 from tests.concepts.losses import hockey_stick
+from tests.oracles import rhos
 
 PROFILE = tk.PrivacyProfile()
 RANGE = tk.RangeDistance()
@@ -78,14 +79,22 @@ def test_the_curve_of_one_choice_is_nearly_attained() -> None:
     assert 0.5 * curve.delta(epsilon) < best <= curve.delta(epsilon)
 
 
+HALF = rhos.of_range(Fraction(1, 2))
+
+
+def up(value: Fraction) -> float:
+    """The least float64 that is not below an exact number."""
+    return next(one for one in (float(value), math.nextafter(float(value), math.inf)) if one >= value)
+
+
 @pytest.mark.parametrize(
     ("name", "size", "bounds"),
     [
-        ("one-shot", None, (ApproximateDP(1), Concentrated(Fraction(1, 16)), RangeSteps(2, Fraction(1, 2)))),
-        ("one-shot", 2, (ApproximateDP(0.5), Concentrated(Fraction(1, 32)), RangeSteps(1, Fraction(1, 2)))),
-        ("peeled", None, (ApproximateDP(1), Concentrated(Fraction(1, 16)), RangeSteps(2, Fraction(1, 2)))),
-        ("exponential mechanism", None, (ApproximateDP(0.5), Concentrated(0.03125), RangeSteps(1, 0.5))),
-        ("canonical", None, (ApproximateDP(0.5), Concentrated(0.03125), RangeSteps(1, 0.5))),
+        ("one-shot", None, (ApproximateDP(1), Concentrated(up(2 * HALF)), RangeSteps(2, Fraction(1, 2)))),
+        ("one-shot", 2, (ApproximateDP(0.5), Concentrated(up(HALF)), RangeSteps(1, Fraction(1, 2)))),
+        ("peeled", None, (ApproximateDP(1), Concentrated(up(2 * HALF)), RangeSteps(2, Fraction(1, 2)))),
+        ("exponential mechanism", None, (ApproximateDP(0.5), Concentrated(up(HALF)), RangeSteps(1, 0.5))),
+        ("canonical", None, (ApproximateDP(0.5), Concentrated(up(HALF)), RangeSteps(1, 0.5))),
     ],
 )
 def test_the_curve_joins_all_claims(name: str, size: int | None, bounds: Any) -> None:

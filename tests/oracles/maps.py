@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import mpmath
 
+from tests.oracles import rhos
+
 Costs = tuple[Fraction, Fraction, Fraction]
 _UNKNOWN = 10**9
 
@@ -21,6 +23,11 @@ def widest(r: Fraction) -> Fraction:
         return Fraction(int(mpmath.nint(value * mpmath.mpf(10) ** 60)), 10**60)
 
 
+def _joined(pure: Fraction, width: Fraction) -> Fraction:
+    """The rho of laws with others between them, at the cost ``pure``, whose range is ``width``."""
+    return min(rhos.of_laplace(pure), rhos.of_range(width))
+
+
 def one_shot(noise: str, k: int, size: int | None, release: str, r: Fraction) -> Costs:
     """The k best of scores with independent noise; ``size`` is the number of candidates where it is known."""
     d = size or _UNKNOWN
@@ -29,40 +36,42 @@ def one_shot(noise: str, k: int, size: int | None, release: str, r: Fraction) ->
         return Fraction(0), Fraction(0), Fraction(0)
     if noise in ("Laplace", "Logistic"):
         sides = min(k, d // 2) if release == "ranking" else min(k, d - k)
-        return sides * r, 2 * sides * r, (sides * r) ** 2 / 2
+        if noise == "Logistic" and (release == "set" or steps == 1):
+            return sides * r, sides * r, rhos.of_range(sides * r)
+        return sides * r, 2 * sides * r, rhos.of_laplace(sides * r)
     if noise == "Gumbel":
-        return steps * r, (width - 1) * r, steps * r * r / 8
+        return steps * r, (width - 1) * r, steps * rhos.of_range(r)
     bound = widest(r) if noise == "Exponential" and steps == 1 else width * r
-    return steps * r, bound, bound * bound / 8
+    return steps * r, bound, _joined(steps * r, bound)
 
 
 def exponential_mechanism(r: Fraction) -> Costs:
     """One choice with weights e^(score / scale)."""
-    return r, r, r * r / 8
+    return r, r, rhos.of_range(r)
 
 
 def permute_and_flip(r: Fraction) -> Costs:
     """One choice by permute-and-flip."""
-    return r, widest(r), widest(r) ** 2 / 8
+    return r, widest(r), _joined(r, widest(r))
 
 
 def peeled(k: int, size: int | None, r: Fraction) -> Costs:
     """k choices by permute-and-flip, each among those that are left."""
     steps, width = (k, 2 * k) if size is None else (min(k, size - 1), min(2 * k, size))
     choice = widest(r)
-    return steps * r, min(width * r, choice + 2 * (steps - 1) * r), steps * choice * choice / 8
+    return steps * r, min(width * r, choice + 2 * (steps - 1) * r), steps * _joined(r, choice)
 
 
 def joint(k: int, r: Fraction) -> Costs:
     """The joint exponential mechanism, for more than two candidates."""
     bound = r if k == 1 else 2 * r
-    return bound, bound, bound * bound / 8
+    return bound, bound, rhos.of_range(bound)
 
 
 def gaps(noise: str, k: int, size: int | None, r: Fraction) -> Costs:
     """A ranking with its gaps."""
     if noise == "Laplace":
         sides = k if size is None else min(k, size // 2)
-        return sides * r, 2 * sides * r, (2 * sides * r) ** 2 / 8
+        return sides * r, 2 * sides * r, rhos.of_laplace(sides * r)
     width = 2 * k if size is None else min(2 * k, size)
-    return k * r, width * r, (width * r) ** 2 / 8
+    return k * r, width * r, _joined(k * r, width * r)

@@ -9,7 +9,7 @@ from typing import Any
 
 import mpmath
 
-Pair = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+Pair = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def hockey_stick(pair: Pair, epsilon: Any) -> Any:
@@ -101,8 +101,8 @@ def number(value: Any) -> Any:
     return mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpmath.mpf(value)
 
 
-def _product(values: Sequence[Fraction]) -> Fraction:
-    result = Fraction(1)
-    for value in values:
+def _product(values: Sequence[Any]) -> Any:
+    result = values[0]
+    for value in values[1:]:
         result *= value
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
@@ -18,7 +19,7 @@ from opendp_topk.audit.html.prose import formulas, sections
 Key = tuple[str, str]
 MEASURES = ("MaxDivergence", "RangeDivergence", "ZeroConcentratedDivergence")
 _BOUND = re.compile(r"\\bound\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}")
-_WORDS = re.compile(r",? (?:attained|the exact supremum|a quarter of|where) .*|, (?:attained|the exact supremum).*")
+_WORDS = re.compile(r",? (?:attained|the exact supremum|the rho of|where) .*|, (?:attained|the exact supremum).*")
 _NAMED = re.compile(r"^(?:epsilon|rho|a) = (?=\S)")
 # Where a docstring says it in running text: constructor -> (pattern, case and measure of each group).
 PROSE: dict[str, list[tuple[str, list[Key]]]] = {
@@ -43,9 +44,9 @@ PROSE: dict[str, list[tuple[str, list[Key]]]] = {
         ),
     ],
     "make_pureDP_to_range": [(r"^(a = .*?)\.", [("", MEASURES[1])])],
-    "make_pureDP_to_zCDP": [(r"^(rho = .*?)\.", [("", MEASURES[2])])],
+    "make_pureDP_to_zCDP": [(r"^(rho = .*?), which", [("", MEASURES[2])])],
     "make_range_to_pureDP": [(r"^(epsilon = .*?)\.", [("", MEASURES[0])])],
-    "make_range_to_zCDP": [(r"^(rho = .*?),", [("", MEASURES[2])])],
+    "make_range_to_zCDP": [(r"^(rho = .*?), which", [("", MEASURES[2])])],
 }
 
 
@@ -82,6 +83,9 @@ def _expanded(found: dict[Key, str], flat: str) -> dict[Key, str]:
                 continue
             if re.search(rf"\b{re.escape(name)} = {re.escape(meaning)} for a ranking and ", flat):
                 other = _head(flat.partition(f"{meaning} for a ranking and ")[2])
+                if "ranking" in case or "set" in case:
+                    whole[case, measure] = re.sub(sign, f"({meaning if 'ranking' in case else other})", text)
+                    continue
                 whole[f"{case}, ranking", measure] = re.sub(sign, f"({meaning})", text)
                 whole[f"{case}, set", measure] = re.sub(sign, f"({other})", text)
                 del whole[case, measure]
@@ -119,11 +123,25 @@ def proved() -> dict[str, dict[Key, str]]:
 def value(formula: str, names: Mapping[str, Any]) -> Fraction:
     """A formula such as ``min(2 k, d) r^2 / 8`` at exact numbers; logarithms to 50 digits."""
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", formula.replace("^", "**"))
-    functions = {"min": min, "floor": math.floor, "ln": _through(mpmath.log), "exp": _through(mpmath.exp)}
-    return Fraction(eval(text, {"__builtins__": {}}, functions | dict(names)))
+    return Fraction(eval(text, {"__builtins__": {}}, _functions() | dict(names)))
+
+
+@functools.cache
+def _functions() -> dict[str, Any]:
+    """What formulas may use."""
+    laplace = _through(lambda x: x + mpmath.expm1(-x))
+    known = {"min": min, "floor": math.floor, "R": _through(rho_of_range), "L": laplace}
+    return known | {"ln": _through(mpmath.log), "exp": _through(mpmath.exp)}
+
+
+def rho_of_range(x: Any) -> Any:
+    """z - 1 - ln z with z = x / (1 - e^-x)."""
+    z = x / -mpmath.expm1(-x)
+    return z - 1 - mpmath.log(z)
 
 
 def _through(function: Any) -> Any:
+    @functools.cache
     def exact(x: Fraction) -> Fraction:
         with mpmath.workdps(60):
             result = function(mpmath.mpf(x.numerator) / x.denominator)

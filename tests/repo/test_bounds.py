@@ -11,7 +11,7 @@ import pytest
 
 import opendp_topk as tk
 
-from .bounds import MEASURES, proved, stated, value
+from .bounds import MEASURES, definition, privacy, proved, stated, value
 
 UNKNOWN = Fraction(10**9)
 LOSSES = [Fraction(1, 3), Fraction(1), Fraction(14, 3)]
@@ -66,7 +66,7 @@ def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, A
         return (k == 1 or d == 2) == (case == "a choice of one")
     if constructor == "make_lipschitz_top_k" and (k, d) == (2, 2):
         return False
-    return {"Exponential, k = 1": k == 1, "Exponential, k >= 2": k >= 2}.get(case, True)
+    return k == 1 if case.endswith("k = 1") else k >= 2 if case.endswith("k >= 2") else True
 
 
 def built(constructor: str, measure: str, k: int, d: int | None, chosen: dict[str, Any]) -> tk.Measurement:
@@ -113,7 +113,7 @@ def rows(constructor: str, case: str, measure: str) -> Iterator[tuple[dict[str, 
                 measurement = built(constructor, measure, k, d, chosen)
                 for r in LOSSES:
                     names = {"k": Fraction(k), "d": Fraction(d or UNKNOWN), "r": r, "D": 3 * r}
-                    names |= {"scale": Fraction(3), "count_scale": Fraction(5)}
+                    names |= {"scale": Fraction(3), "count_scale": Fraction(5), "h": Fraction(1, 3)}
                     yield names, measurement.map(3 * r)
 
 
@@ -136,20 +136,23 @@ def test_every_constructor_with_a_table_has_its_formulas_in_a_theorem() -> None:
     ("constructor", "old", "new"),
     [
         ("make_report_noisy_top_k", "(min(2 k, d) - 1) r", "min(2 k, d) r"),
-        ("make_report_noisy_top_k", "rho = min(k, d - 1) r^2 / 8", "rho = min(k, d - 1) r^2 / 2"),
-        ("make_lipschitz_top_k", "min(2 k, d) r            (min", "k r                      (min"),
+        ("make_report_noisy_top_k", "rho = min(k, d - 1) R(r)", "rho = min(k, d - 1) R(2 r)"),
+        ("make_lipschitz_top_k", "min(2 k, d) r        min", "k r                  min"),
+        ("make_lipschitz_top_k", "m r                  R(m r)", "m r                  L(m r)"),
         ("make_lipschitz_top_k", "m = min(k, floor(d / 2))", "m = min(k, floor(d / 3))"),
         ("make_lipschitz_top_k", "min(k, d - k)", "min(k, d)"),
         ("make_peeled_top_k", "2 (n - 1) r", "(n - 1) r"),
         ("make_peeled_top_k", "n = min(k, d - 1)", "n = min(k, d - 2)"),
-        ("make_canonical_top_k", "a^2 / 8", "r^2 / 8"),
-        ("make_joint_top_k", "r^2 / 2. For", "r^2 / 8. For"),
+        ("make_canonical_top_k", "R(a))", "R(r))"),
+        ("make_joint_top_k", "R(2 r). For", "R(r). For"),
         ("make_noisy_top_k_with_gaps", "2 m r", "  m r"),
         ("make_permute_and_flip", "2 ln(2", "ln(2"),
         ("make_gaussian", "D^2 / (2 scale^2)", "D^2 / scale^2"),
         ("make_select_then_count", "k D / count_scale", "D / count_scale"),
         ("make_pureDP_to_range", "a = 2 epsilon", "a = epsilon"),
-        ("make_range_to_zCDP", "a^2 / 8", "a^2 / 9"),
+        ("make_range_to_zCDP", "- 1 - ln", "- ln"),
+        ("make_pureDP_to_zCDP", "(1 + exp(-epsilon))", "2"),
+        ("make_laplace", "(1 - exp(-2 h))", "2"),
     ],
 )
 def test_a_wrong_docstring_is_noticed(constructor: str, old: str, new: str) -> None:
@@ -163,6 +166,20 @@ def test_a_wrong_docstring_is_noticed(constructor: str, old: str, new: str) -> N
         if value(said[key], names) != value(theorem[key], names)
     ]
     assert wrong
+
+
+DEFINED = {"R(x)": "x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)))", "L(x)": "x + exp(-x) - 1"}
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_docstrings_define_the_functions_that_they_use(name: str) -> None:
+    users = [one for one in THEOREMS if any(f"{name[0]}(" in text for text in stated(one).values())]
+    assert len(users) >= 5
+    for constructor in users:
+        assert definition(" ".join(privacy(constructor).split()), name) == DEFINED[name], constructor
+    for x in LOSSES:
+        used, spelled = (value(text, {"x": x}) for text in (name, DEFINED[name]))
+        assert abs(used - spelled) < Fraction(1, 10**45)
 
 
 def test_a_map_that_is_off_is_noticed() -> None:

@@ -12,10 +12,12 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.costs import FREE, SCALAR, Cost, require_measure
+from opendp_topk.spaces.curves.closed_forms import LaplacePair
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.measures import apart, has_delta, is_pure, together, without_delta
 
 from ..concepts.sentinels import raises_exactly
+from ..oracles import rhos
 
 THIRD = Fraction(1, 3)
 COST = Cost(pure=THIRD, width=2 * THIRD, rho=THIRD / 7)
@@ -51,8 +53,26 @@ def test_what_is_not_bounded_is_infinite(measure: Any) -> None:
         assert FREE.under(measure) == 0
 
 
-def test_a_range_gives_an_eighth_of_its_square() -> None:
-    assert Cost.bounded(THIRD, Fraction(2)) == Cost(THIRD, Fraction(2), Fraction(1, 2))
+@pytest.mark.parametrize(("pure", "width"), [(THIRD, 2 * THIRD), (THIRD, THIRD), (THIRD, THIRD / 2), (Fraction(4), 6)])
+def test_rho_is_the_least_that_is_known(pure: Fraction, width: Fraction) -> None:
+    """Of what is bounded by its epsilon and by its range; of laws with others between them by a Laplace law instead."""
+    for cost, other in (
+        (Cost.bounded(pure, Fraction(width)), rhos.of_pure(pure)),
+        (Cost.linear(pure, Fraction(width)), rhos.of_laplace(pure)),
+    ):
+        assert (cost.pure, cost.width, cost.steps) == (pure, width, None)
+        exact = min(other, rhos.of_range(Fraction(width)))
+        assert cost.rho is not None
+        assert exact <= cost.rho <= exact * (1 + Fraction(1, 2**99))
+
+
+def test_joined_laws_obey_the_curve_of_laplace_laws() -> None:
+    once = Cost.linear(THIRD, 2 * THIRD)
+    assert once.joined == (1, THIRD)
+    assert LaplacePair(once.under(tk.MaxDivergence())) in once.under(tk.PrivacyProfile()).bounds
+    twice = Cost(2 * THIRD, 4 * THIRD, THIRD, (2, 2 * THIRD), (2, THIRD)).under(tk.PrivacyProfile())
+    assert LaplacePair(Cost(2 * THIRD).under(tk.MaxDivergence())) in twice.bounds
+    assert not any(isinstance(bound, LaplacePair) for bound in COST.under(tk.PrivacyProfile()).bounds)
 
 
 def test_only_the_named_measures_pass() -> None:

@@ -1,4 +1,4 @@
-"""Bounds of privacy curves in closed form: of (epsilon, delta), of concentrated privacy, of one bounded range.
+"""Bounds of privacy curves in closed form: of (epsilon, delta), zCDP, one bounded range, and a pair of Laplace laws.
 
 Proof: proofs/spaces/curves/closed_forms.tex
 """
@@ -55,6 +55,24 @@ class Concentrated:
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too; exact comparison of the parameters."""
         return isinstance(other, Concentrated) and self.rho <= other.rho
+
+
+@dataclass(frozen=True)
+class LaplacePair:
+    """What two Laplace laws whose loss is at most ``loss`` say: exact for them, and true of all that they dominate."""
+
+    loss: Number
+
+    def __call__(self, epsilon: Number) -> float:
+        if epsilon >= self.loss:
+            return 0.0  # [beyond-loss]
+        if self.loss == math.inf:
+            return 1.0
+        return round_up(one_minus_exp_up((exact(self.loss) - exact(epsilon)) / 2))  # [laplace-curve]
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too; exact comparison of the parameters."""
+        return isinstance(other, LaplacePair) and self.loss <= other.loss
 
 
 @dataclass(frozen=True)

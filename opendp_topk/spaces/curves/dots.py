@@ -20,7 +20,9 @@ def dots(curve: PrivacyCurve, h: Fraction, n: int) -> Cover:
     """A cover of what ``curve`` states, at the losses -n h, ..., n h and infinity; n >= 1 and h >= 2^-60."""
     upper = _powers(_ceil(exp_up(-h) * ONE), n, up=True)  # [decay-up]
     lower = _powers(math.floor((1 - one_minus_exp_up(h)) * ONE), n, up=False)  # [decay-down]
-    right = _convex([_ceil(Fraction(curve.delta(i * h)) * ONE) for i in range(n + 1)], float(h), upper, lower)  # [nodes]
+    right = _convex(
+        [_ceil(Fraction(curve.delta(i * h)) * ONE) for i in range(n + 1)], float(h), upper, lower
+    )  # [nodes]
     left = [ONE - (lower[i] * (ONE - right[i]) >> DIGITS) for i in range(n, 0, -1)]  # [reflect]
     return _steepest([*left, *right], upper[1])
 

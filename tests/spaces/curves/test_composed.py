@@ -17,7 +17,16 @@ import pytest
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from tests.oracles.pairs import Pair, binomial_delta, conversation, hockey_stick, laplace_delta, number, product, swapped
+from tests.oracles.pairs import (
+    Pair,
+    binomial_delta,
+    conversation,
+    hockey_stick,
+    laplace_delta,
+    number,
+    product,
+    swapped,
+)
 
 ROOM = 1 + mpmath.mpf("1e-15")
 
@@ -73,7 +82,9 @@ def test_laplace_mechanisms(loss: float, k: int, most: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shift", "k", "delta"), [(0.5, 4, 1e-6), (0.1, 100, 1e-9), (2.0, 2, 1e-3), (0.05, 1000, 1e-6)])
+@pytest.mark.parametrize(
+    ("shift", "k", "delta"), [(0.5, 4, 1e-6), (0.1, 100, 1e-9), (2.0, 2, 1e-3), (0.05, 1000, 1e-6)]
+)
 def test_gaussian_mechanisms_cost_at_most_a_thousandth_more(shift: float, k: int, delta: float) -> None:
     curve = PrivacyCurve(lambda epsilon: up(gaussian(shift, Fraction(epsilon))))
     epsilon = PrivacyCurve(composed((curve, k))).epsilon(delta)
