@@ -14,7 +14,13 @@ from ..measurements._listed import constructors
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.measures import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+)
 from ..spaces.metrics import L1Distance, L2Distance, LInfDistance
 from . import merged_laws
 from .report import Report, limit
@@ -63,24 +69,26 @@ class Example:
     measurement: Measurement
 
 
-def examples() -> Iterator[Example]:
+def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
     """Every constructor under every metric and measure that it accepts, for every combination of :data:`ARGUMENTS`.
+
+    ``measures`` are those to try; of ``PrivacyProfile()`` the verifier compares curves.
 
     Raises:
         ParameterError: A constructor has a required argument that neither :data:`ARGUMENTS` nor its module knows.
     """
     for name, make in constructors().items():
         for options in _options(make):
-            for space, measure in (*_scored(name, options), *_keyed()):
+            for space, measure in (*_scored(name, options, measures), *_keyed()):
                 try:
                     yield Example(name, options, make(*space, measure, **options))
                 except (ParameterError, SpaceError):
                     continue  # it accepts no such space, measure or noise
 
 
-def _scored(name: str, options: Mapping[str, Any]) -> Iterable[Any]:
+def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
     spaces = [(_domain(name, options), metric) for metric in METRICS]
-    return itertools.product(spaces, MEASURES)
+    return itertools.product(spaces, tuple(measures))
 
 
 def _keyed() -> Iterable[Any]:

@@ -66,8 +66,8 @@ def _stated(step: PrivacyCurve, kind: type) -> tuple[Any, Number] | None:
     """The first bound of this kind that a step obeys, and the delta up to which it does; None if there is none."""
     for bound in step.bounds:
         inner, delta = (bound.bound, bound.delta) if isinstance(bound, Mixture) else (bound, 0)  # [mixture]
-        if isinstance(inner, ApproximateDP) and delta == 0:
-            inner, delta = ApproximateDP(inner.epsilon), inner.delta  # [pair]
+        if isinstance(inner, ApproximateDP):
+            inner, delta = ApproximateDP(inner.epsilon), exact(delta) + exact(inner.delta)  # [pair]
         if isinstance(inner, kind) and math.inf not in vars(inner).values():
             return inner, delta
     return None
