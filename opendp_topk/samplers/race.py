@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
-from . import short
+from . import leaders, short
 from .advantages import Scores
 from .entropy import SYSTEM, Entropy, Indices
 from .quantile_tables import table
@@ -73,56 +73,74 @@ def contenders(
             return found
     blocks = d // BLOCK
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
-    best = rows.max(axis=1) if sign > 0 else rows.min(axis=1)
+    groups = _best_of(rows.reshape(-1), BLOCK // leaders.GROUPS, sign)
+    best = _best_of(groups, leaders.GROUPS, sign)  # [best]
     scan = Scan(scores, k, table(noise), entropy, reference=best[0] if blocks else scores.values[0])
     scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
-    order = np.argsort(best, kind="stable")[::-sign]  # [queue]
-    done = 0
-    while done < blocks:
-        batch = order[done : done + min(max(_FIRST_BLOCKS, k // BLOCK, 2 * done), _MOST_BLOCKS)]  # [batch]
-        done += _race_blocks(scan, rows, best, batch)
+    taken = np.zeros(blocks * BLOCK, dtype=np.bool_)
+    if blocks < leaders.FEWEST or not leaders.race_leaders(scan, rows.reshape(-1), groups, best, taken):  # [leaders]
+        _race_all_blocks(scan, rows, best, taken)
     racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
     return racers, scan.lower, scan.upper
 
 
-def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
+def _best_of(values: NDArray[Any], size: int, sign: int) -> NDArray[Any]:
+    """The best of each ``size`` successive values."""
+    pick = np.maximum if sign > 0 else np.minimum
+    starts = np.arange(0, len(values), size)
+    return np.asarray(pick.reduceat(values, starts)) if len(starts) else values
+
+
+def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], taken: NDArray[np.bool_]) -> None:
+    """Take all blocks into the race, the best first; candidates that are ``taken`` are in it already."""
+    order, taken = np.argsort(best, kind="stable")[:: -scan.scores.sign], taken.reshape(rows.shape)  # [queue]
+    done = 0
+    while done < len(order):
+        batch = order[done : done + min(max(_FIRST_BLOCKS, scan.k // BLOCK, 2 * done), _MOST_BLOCKS)]  # [batch]
+        done += _race_blocks(scan, rows, best, batch, taken)
+
+
+def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices, taken: NDArray[np.bool_]) -> int:
     """Take the first blocks of ``batch`` into the race, and say how many: those whose scores reach equally far."""
     levels = scan.levels(best[batch])
     warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
     if warm == 0:
-        _skip(scan, batch, levels)
+        _skip(scan, batch, levels, taken[batch])
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
-    values = rows[batch]
+    values, out, least = rows[batch], taken[batch], max(int(levels.min()), 0)
     for level in _DEEP:
         near = scan.near(values, level)
         if _FEW * np.count_nonzero(near) <= near.size:
-            _split(scan, batch, near, level)  # [deep-split]
+            _split(scan, batch, near, level, out, least)  # [deep-split]
             return warm
     if levels.min() >= LEVELS[0]:
-        _skip(scan, batch, levels)  # [shallow-skip]
+        _skip(scan, batch, levels, out)  # [shallow-skip]
     else:
-        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0])  # [shallow-split]
+        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0], out, least)  # [shallow-split]
     return warm
 
 
-def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
+def _skip(scan: Scan, batch: Indices, levels: Indices, taken: NDArray[np.bool_]) -> None:
     """Blocks in which every uniform needs that many leading ones: only those that have them enter."""
     position = survivors(levels, scan.entropy)
+    position = position[~taken.ravel()[position]]  # [taken]
     scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
 
 
-def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int) -> None:
-    """Near candidates enter one by one; of the others, those with ``level`` leading ones."""
-    near = near.ravel()
-    one_by_one = np.flatnonzero(near)
+def _split(
+    scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, taken: NDArray[np.bool_], least: int
+) -> None:
+    """Near candidates with ``least`` leading ones enter; of the others, those with ``level`` leading ones."""
+    near, left = near.ravel(), ~taken.ravel()
+    one_by_one = np.flatnonzero(near & left)
     if 2 * len(one_by_one) < near.size:
         position = survivors(np.full(len(batch), level), scan.entropy)
-        position = position[~near[position]]  # [phantoms]
+        position = position[left[position] & ~near[position]]  # [phantoms]
         scan.draw_tail(_index(batch, position), np.full(len(position), level))
-        scan.draw(_index(batch, one_by_one))  # [near]
+        scan.draw(_index(batch, one_by_one), least)  # [near]
     else:
-        scan.draw(_index(batch, np.arange(near.size)))  # [all]
+        scan.draw(_index(batch, np.flatnonzero(left)), least)  # [all]
 
 
 def _index(batch: Indices, position: Indices) -> Indices:

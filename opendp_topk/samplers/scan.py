@@ -50,9 +50,13 @@ class Scan:
         bound = Fraction(self.threshold) - Fraction(float(self.table.tail[level]))
         return self.scores.may_exceed(values, bound, self.reference)  # [near]
 
-    def draw(self, index: Indices) -> None:
-        """Add candidates with fresh prefixes."""
-        self._add(index, self.entropy.prefixes(index))
+    def draw(self, index: Indices, level: int = 0) -> None:
+        """Add candidates with fresh prefixes; those who have not ``level`` leading ones must be below the threshold."""
+        prefix = self.entropy.prefixes(index)
+        if level > 0:
+            able = prefix >= np.uint16((1 << DIGITS) - (1 << (DIGITS - level)))  # [able]
+            index, prefix = index[able], prefix[able]
+        self._add(index, prefix)
 
     def draw_tail(self, index: Indices, levels: Indices) -> None:
         """Add candidates whose uniforms begin with ``levels`` ones; the rest of their prefixes is fresh."""

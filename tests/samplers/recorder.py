@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import race, scan
+from opendp_topk.samplers import leaders, race, scan
 
 from ..oracles import noise as oracle
 from .streams import Streams
@@ -32,32 +32,41 @@ class Recorder:
         self.streams = streams
         self.levels: dict[int, int] = {}
         self.branches: Counter[str] = Counter()
-        draw_tail, skip, split = scan.Scan.draw_tail, race._skip, race._split
+        draw_tail, skip, split, survivors = scan.Scan.draw_tail, race._skip, race._split, leaders.survivors
 
         def watched_draw_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> None:
             for i, level in zip(index.tolist(), levels.tolist(), strict=True):
                 self.streams.ones[i] = level
             draw_tail(this, index, levels)
 
-        def watched_skip(this: Any, batch: np.ndarray, levels: np.ndarray) -> None:
+        def watched_survivors(levels: np.ndarray, entropy: Any) -> np.ndarray:
+            self.branches["leaders"] += 1
+            for block, level in enumerate(levels.tolist()):
+                self.levels.update(dict.fromkeys(range(block * race.BLOCK, (block + 1) * race.BLOCK), level))
+            return survivors(levels, entropy)
+
+        def watched_skip(this: Any, batch: np.ndarray, levels: np.ndarray, taken: np.ndarray) -> None:
             self.branches["deep skip" if levels.min() >= race._DEEP[0] else "shallow skip"] += 1
             for block, level in zip(batch.tolist(), levels.tolist(), strict=True):
                 self.levels.update(dict.fromkeys(range(block * race.BLOCK, (block + 1) * race.BLOCK), level))
-            skip(this, batch, levels)
+            skip(this, batch, levels, taken)
 
-        def watched_split(this: Any, batch: np.ndarray, near: np.ndarray, level: int) -> None:
+        def watched_split(
+            this: Any, batch: np.ndarray, near: np.ndarray, level: int, taken: np.ndarray, least: int
+        ) -> None:
             left = np.flatnonzero(~near.ravel())
-            if 2 * (near.size - len(left)) >= near.size:
+            if 2 * np.count_nonzero(near & ~taken) >= near.size:
                 self.branches["draw all"] += 1
             else:
                 self.branches["deep split" if level in race._DEEP else "shallow split"] += 1
                 candidates = batch[left // race.BLOCK] * race.BLOCK + left % race.BLOCK
                 self.levels.update(dict.fromkeys(candidates.tolist(), level))
-            split(this, batch, near, level)
+            split(this, batch, near, level, taken, least)
 
         monkeypatch.setattr(scan.Scan, "draw_tail", watched_draw_tail)
         monkeypatch.setattr(race, "_skip", watched_skip)
         monkeypatch.setattr(race, "_split", watched_split)
+        monkeypatch.setattr(leaders, "survivors", watched_survivors)
 
     def check(self, name: str, scores: list[Any], scale: Fraction, sign: int, winners: list[int], d: int) -> None:
         """The ranking ``winners`` is that of all that were drawn, and nobody else could have been among them."""

@@ -62,6 +62,20 @@ FAULTS = (
         "rest = upper[first + 1 :]  # [rest-of-all]",
     ),
     Fault(
+        "leaders-twice",
+        "leaders who are near the threshold enter the race twice",
+        "samplers/leaders.py",
+        "    near = near[~taken[near]]  # [no-leaders]\n",
+        "",
+    ),
+    Fault(
+        "taken-again",
+        "candidates who were drawn with the leaders may enter once more from the tail",
+        "samplers/leaders.py",
+        "    position = position[~taken[position]]  # [others]\n",
+        "",
+    ),
+    Fault(
         "far-is-close",
         "the distance of a short vector's score from the best is bounded from below on both sides",
         "samplers/short.py",
@@ -100,8 +114,8 @@ FAULTS = (
         "phantoms",
         "near candidates of a split block may enter the race twice",
         "samplers/race.py",
-        "        position = position[~near[position]]  # [phantoms]\n",
-        "",
+        "        position = position[left[position] & ~near[position]]  # [phantoms]\n",
+        "        position = position[left[position]]  # [phantoms]\n",
     ),
     Fault(
         "remainder-left-out",

@@ -184,8 +184,8 @@ FAULTS = (
         "no-lower-bound",
         "scores below the lower bound are members",
         "spaces/domains.py",
-        "self.bounds[0] <= _plain(lowest) <= _plain(highest) <= self.bounds[1]",
-        "_plain(highest) <= self.bounds[1]",
+        "self.bounds[0] <= _plain(array.min()) and _plain(array.max()) <= self.bounds[1]",
+        "_plain(array.max()) <= self.bounds[1]",
     ),
     Fault(
         "masked-scores",
