@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from .entropy import SYSTEM, Entropy
 
 DIGITS = 128  # two words of the machine; a chance of fewer digits is no delta that anybody asks for
-_WORD = 64
-_LOW = 2**_WORD - 1
+_WORD = 64  # digits come in words of the machine
+_LOW = 2**_WORD - 1  # the digits of the second word
 
 
 # proof-region: bernoulli

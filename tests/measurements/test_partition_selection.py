@@ -77,6 +77,7 @@ def test_no_pair_of_tables_exceeds_the_map(epsilon: float, delta: float, most: i
     options: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     measurement = build(MAX, most, kind == "add_remove", **options)
     claimed = measurement.map(1)
+    assert kind == "replace" or (claimed[0] == epsilon and 0.999 * delta < claimed[1] <= delta)
     curve = build(PROFILE, most, kind == "add_remove", **options).map(1)
     tables = {h: {key: n for key, n in zip("abc", h, strict=True) if n} for h in itertools.product(range(4), repeat=3)}
     laws = {h: {y: float(p) for y, p in measurement.distribution(table).items()} for h, table in tables.items()}
