@@ -80,10 +80,12 @@ if _typing.TYPE_CHECKING:
         make_noisy_top_k_with_gaps,
         then_noisy_top_k_with_gaps,
     )
+    from .measurements.partition_selection import make_partition_selection, then_partition_selection
     from .measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
     from .measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
     from .measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
     from .measurements.select_then_count import SelectedCounts, make_select_then_count, then_select_then_count
+    from .measurements.stable_histogram import FoundCounts, make_stable_histogram, then_stable_histogram
     from .measurements.unknown_domain_top_k import FoundItems, make_unknown_domain_top_k, then_unknown_domain_top_k
     from .measurements.user import make_user_measurement, then_user_measurement
     from .noises.custom import CustomNoise
@@ -124,6 +126,7 @@ __all__ = [
     "EntropyError",
     "Exponential",
     "ForeignError",
+    "FoundCounts",
     "FoundItems",
     "FrameDomain",
     "GroupedFrameDomain",
@@ -191,6 +194,7 @@ __all__ = [
     "make_lipschitz_top_k",
     "make_noisy_top_k_with_gaps",
     "make_partition_by",
+    "make_partition_selection",
     "make_peeled_top_k",
     "make_permute_and_flip",
     "make_privacy_filter",
@@ -201,6 +205,7 @@ __all__ = [
     "make_range_to_zCDP",
     "make_report_noisy_top_k",
     "make_select_then_count",
+    "make_stable_histogram",
     "make_unknown_domain_top_k",
     "make_user_measurement",
     "make_user_transformation",
@@ -217,10 +222,12 @@ __all__ = [
     "then_lipschitz_top_k",
     "then_noisy_top_k_with_gaps",
     "then_partition_by",
+    "then_partition_selection",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",
     "then_select_then_count",
+    "then_stable_histogram",
     "then_unknown_domain_top_k",
     "then_user_measurement",
     "then_user_transformation",

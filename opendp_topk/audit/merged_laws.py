@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -66,6 +66,22 @@ def counted_winners(measurement: Measurement, reach: int = 6) -> Callable[[Seque
                 counts = _product([_cells(kind, scale, int(scores[i]), reach) for i in winners])  # type: ignore[attr-defined]
                 result |= {(winners, cells): chance * mass for cells, mass in counts.items()}  # [given-winners]
         return result
+
+    return law
+
+
+def found_items(measurement: Measurement) -> Callable[[Mapping[Any, int]], Law]:
+    """The law of the items, without their counts, that ``make_stable_histogram`` releases, in the order of the keys."""
+    scale, level = exact(measurement.parameters["scale"]), measurement.parameters["threshold"]
+
+    def law(counts: Mapping[Any, int]) -> Law:
+        found: Law = {(): mpmath.mpf(1)}
+        with mpmath.workdps(_DIGITS):
+            for key in sorted(counts):
+                reached = _tail("laplace", scale, level - counts[key])  # [reached]
+                with_key = {(*keys, key): mass * reached for keys, mass in found.items()}  # type: ignore[misc]
+                found = {keys: mass * (1 - reached) for keys, mass in found.items()} | with_key
+        return found
 
     return law
 

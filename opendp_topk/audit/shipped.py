@@ -36,7 +36,7 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "loss": ("margin", "distance"),
     "release": ("ranking", "set"),
     "limit": (2,),
-    "threshold": (3.0,),
+    "threshold": (3,),
 }
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
@@ -57,6 +57,10 @@ KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
     ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 2}),
     ({"a": 3, "b": 1}, {"a": 4, "b": 1, "c": 1}),
 )
+# Of those with infinitely many releases, the merged law.
+KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
+    "make_stable_histogram": merged_laws.found_items,
+}
 _KEYED_MEASURES = (Approximate(MaxDivergence()),)
 
 
@@ -137,6 +141,9 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
         if example.constructor in MERGED:
             merge, d_in, pairs = MERGED[example.constructor]
             report = verify_with(known, measurement, d_in, merge(measurement), pairs, budget, None)
+        elif example.constructor in KEYED_MERGED:
+            law = KEYED_MERGED[example.constructor](measurement)
+            report = verify_with(known, measurement, 1, law, KEYED, budget, None)
         elif measurement.declared.law is None:
             report = None
         elif measurement.input_domain == KeyedCountsDomain():

@@ -305,6 +305,19 @@ def test_the_losses_are_those_of_one_shot_selection() -> None:
                 assert build(ZCDP, metric, **options, limit=5, delta=1e-3).map(2)[0] == plain
 
 
+@pytest.mark.parametrize("noise", sorted(NOISES))
+def test_curves_are_those_of_one_shot_selection_up_to_delta(noise: str) -> None:
+    """A mixture with what holds but for an event of probability delta, or, for exponential noise, the sum."""
+    options = {"k": 2, "scale": 2, "noise": NOISES[noise]}
+    space = tk.VectorDomain(tk.AtomDomain(int), size=4), tk.RangeDistance()
+    plain = (space >> tk.then_lipschitz_top_k(PROFILE, **options)).map(1)
+    delta = build(MAX, **options, limit=3, threshold=3).map(1)[1]
+    curve = build(PROFILE, **options, limit=3, threshold=3).map(1)
+    for epsilon in (0, 0.4, 0.8, 2):
+        rest = 1 - delta if noise == "Gumbel" else 1
+        assert curve.delta(epsilon) == pytest.approx(min(1, delta + rest * plain.delta(epsilon)), rel=1e-12)
+
+
 def test_a_search_for_the_scale_meets_both_numbers() -> None:
     found = tk.binary_search_chain(
         lambda scale: SPACE >> then_unknown_domain_top_k(MAX, k=10, scale=scale, limit=100, delta=1e-8), 1, (1.0, 1e-8)

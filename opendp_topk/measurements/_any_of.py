@@ -1,0 +1,49 @@
+"""How likely one of several independent events is, rounded up.
+
+Proof: proofs/measurements/any_of.tex
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gmpy2 import mpq
+
+from ..numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
+
+_PRECISION = 128  # binary digits beyond those that cancel
+_HALVINGS = 60  # more than the digits of a float64, so that what is lost is no more than its last
+
+
+# proof-region: any_of
+def any_of(chance: Fraction, n: int) -> Fraction:
+    """A rational, at most 1, that is not below 1 - (1 - chance)^n, for ``chance`` in [0, 1]."""
+    if chance == 0 or n == 0:
+        return Fraction(0)  # [none]
+    if n == 1 or chance == 1:
+        return chance  # [one]
+    at = Intervals(_PRECISION + chance.denominator.bit_length() + n.bit_length())
+    power = at.exp(at.multiply(at.rational(n), at.log1p(at.rational(mpq(-chance)))))  # [power]
+    numerator, denominator = at.add(at.rational(1), at.negative(power))[1].as_integer_ratio()  # [upper-end]
+    return min(Fraction(1), Fraction(int(numerator), int(denominator)))
+
+
+def share_of(delta: Fraction, n: int) -> Fraction:
+    """A chance of which :func:`any_of` n, as a float64, is at most ``delta``: the largest float64, or one near it."""
+    if n == 1:
+        return delta  # [whole]
+    low, high = Fraction(0), delta
+    for _ in range(_HALVINGS):
+        middle = exact(round_up((low + high) / 2))
+        kept = exact(round_up(any_of(middle, n))) <= delta  # [kept]
+        low, high = (middle, high) if kept else (low, middle)
+    return low
+
+
+def laplace_beyond(scale: Fraction, least: int) -> Fraction:
+    """A rational that is not below P(Z >= least), for discrete Laplace noise Z of this scale > 0 and least >= 1."""
+    smallest = 1 - one_minus_exp_up(1 / scale)  # [smallest]
+    return min(Fraction(1), exp_up(-least / scale) / (1 + smallest))  # [geometric-tail]
+
+
+# end-proof-region: any_of

@@ -1,0 +1,43 @@
+"""The largest probabilities with which a key of n users may be released.
+
+Proof: proofs/measurements/partition_selection.tex
+"""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+
+from ..errors import ParameterError
+from ..numerics.arithmetic import exp_up
+from ..samplers.bernoulli import DIGITS
+
+_MOST_STEPS = 2**20  # a table of a million probabilities is a second's work
+
+
+# proof-region: selection_curve
+@functools.lru_cache(maxsize=64)
+def chances(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
+    """p(0), p(1), ... in units of 2^-128, rounded down, up to the first that is 1.
+
+    p(0) = 0 and p(n + 1) = min(e^epsilon p(n) + delta, 1 - e^-epsilon (1 - p(n) - delta), 1).
+
+    Raises:
+        ParameterError: delta is below 2^-128, or there are more than a million probabilities below 1.
+    """
+    one, shrink = 1 << DIGITS, exp_up(-epsilon)  # [shrink]
+    step = int(delta * one)  # [step]
+    if step == 0:
+        raise ParameterError("delta is too small: the share of one item must be at least 2^-128")
+    found = [0]
+    while found[-1] < one:
+        last = found[-1]
+        grown = last * shrink.denominator // shrink.numerator + step  # [grown]
+        left = max(0, one - last - step) * shrink.numerator
+        found.append(min(grown, one + -left // shrink.denominator, one))  # [left]
+        if len(found) > _MOST_STEPS:
+            raise ParameterError("epsilon and delta are too small: a table of a million probabilities does not reach 1")
+    return tuple(found)
+
+
+# end-proof-region: selection_curve

@@ -1,0 +1,151 @@
+"""Keys alone, each released with the largest probability that its number of users allows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from fractions import Fraction
+from typing import Any
+
+from ..core.claims import proven
+from ..core.measurement import Declared, Measurement
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..errors import CapacityError, ParameterError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, one_minus_exp_up
+from ..samplers.bernoulli import DIGITS, events
+from ..spaces.costs import FREE, Cost
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.measures import Measure
+from ._any_of import any_of, share_of
+from ._selection_curve import chances
+from ._with_delta import NOT_STRICT, require_with_delta, with_delta
+
+_MOST_STEPS = 64  # users of a group up to which their deltas are added one by one
+_MOST_KEYS = 12  # of an exact law: 4096 sets of keys
+
+
+@proven("measurements/partition_selection")
+def make_partition_selection(
+    input_domain: KeyedCountsDomain,
+    input_metric: KeyedCountDistance,
+    output_measure: Measure,
+    *,
+    epsilon: Number,
+    delta: Number,
+) -> Measurement:
+    """Release keys without their counts, each with the largest probability that (epsilon, delta) allows.
+
+    For users with one key each no other way to release keys, each for itself, releases any key with a larger
+    probability. A user with up to m keys pays for m of them: each key gets epsilon / m, and the share d of delta with
+    1 - (1 - d)^m <= delta. The probability p(n) for a key of n users is p(0) = 0 and, with e = epsilon / m,
+
+        p(n + 1) = min(exp(e) p(n) + d, 1 - exp(-e) (1 - p(n) - d), 1),
+
+    rounded down to a multiple of 2^-128. It is drawn exactly.
+
+    Args:
+        input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None, max_items=...)``
+            gives them.
+        input_metric: ``KeyedCountDistance(max_items, ...)`` with a limit m to the keys that one user may have.
+        output_measure: ``Approximate(MaxDivergence())`` or ``PrivacyProfile()``.
+        epsilon: What one user who comes or goes may cost, finite, >= 0.
+        delta: The delta of the same, in (0, 1).
+
+    Returns:
+        A :class:`Measurement` whose releases are tuples of keys, in the public order of keys.
+
+    Privacy:
+        At d_in = 1 under ``monotonic=True`` (epsilon, delta'), where delta' = 1 - (1 - d)^m <= delta is attained. For
+        D = ``input_metric.range_distance(d_in)`` users who come or go, (D epsilon, delta' (1 + exp(epsilon) + ... +
+        exp((D - 1) epsilon))).
+
+    Raises:
+        ParameterError: An argument is out of range or of the wrong type, the metric has no ``max_items``, or epsilon
+            and delta are so small that p(n) < 1 for a million n.
+        ParameterTypeError: The measure is another.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the counts are not a member of the domain.
+
+    Runtime:
+        O(n log n) for n keys.
+
+    Proof: proofs/measurements/partition_selection.tex
+
+    References:
+        Desfontaines, Voss, Gipson and Mandayam, "Differentially Private Partition Selection" (2020).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=1)
+        >>> found = space >> tk.then_partition_selection(tk.Approximate(tk.MaxDivergence()), epsilon=1.0, delta=1e-9)
+        >>> found.map(1)
+        (1.0, 1e-09)
+        >>> found({"umbrella": 900, "rain coat": 700, "my own name": 1})
+        ('rain coat', 'umbrella')
+    """
+    # proof-region: partition_selection
+    require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(max_items, ...)")  # [check-space]
+    most = input_metric.max_items
+    if most is None:
+        raise ParameterError("input_metric must have max_items: a user with any number of keys moves all counts")
+    require_with_delta(output_measure, NOT_STRICT)  # [check-measure]
+    epsilon = checks.scale(epsilon, "epsilon")
+    loss = exact(epsilon)  # [check-epsilon]
+    share = share_of(exact(checks.probability(delta, "delta")), most)  # [share]
+    table = chances(loss / most, share)  # [table]
+    lost = any_of(share, most)  # [lost]
+
+    def chance(count: int) -> int:
+        return table[min(count, len(table) - 1)]  # [chance]
+
+    def function(counts: dict[Any, int]) -> tuple[Any, ...]:
+        kept = events([chance(count) for count in counts.values()]).tolist()  # [events]
+        return tuple(sorted(itertools.compress(counts, kept)))  # [sorted]
+
+    def privacy_map(d_in: int) -> Any:
+        if d_in == 0:
+            return with_delta(output_measure, FREE, Fraction(0), strict=False)  # [free]
+        steps = input_metric.range_distance(d_in)
+        return with_delta(output_measure, Cost(steps * loss), _group(loss, lost, steps), strict=False)  # [map]
+
+    def law(counts: dict[Any, int]) -> dict[Hashable, Any]:
+        if len(counts) > _MOST_KEYS:
+            raise CapacityError(f"the exact distribution of more than {_MOST_KEYS} keys has too many outcomes")
+        found: dict[Hashable, Any] = {(): Fraction(1)}
+        for key in sorted(counts):
+            happens = Fraction(chance(counts[key]), 1 << DIGITS)
+            with_key = {(*keys, key): mass * happens for keys, mass in found.items()}  # type: ignore[misc]
+            found = {keys: mass * (1 - happens) for keys, mass in found.items()} | with_key  # [independent]
+        return {keys: mass for keys, mass in found.items() if mass}
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={"mechanism": "partition_selection", "epsilon": epsilon, "delta": delta},
+        declared=Declared(law=law),  # [law]
+    )
+
+
+def _group(loss: Fraction, lost: Fraction, steps: int) -> Fraction:
+    """lost (1 + e^loss + ... + e^((steps - 1) loss)), or more, rounded up; at most 1."""
+    terms = [_grown(loss * i) for i in range(steps)] if steps <= _MOST_STEPS else [steps * _grown(loss * steps)]
+    return min(Fraction(1), lost * sum(terms, Fraction(0)))  # [group]
+
+
+def _grown(x: Fraction) -> Fraction:
+    """A rational that is not below e^x, for x >= 0; where x is large, one that is as good as infinite."""
+    shrunk = 1 - one_minus_exp_up(x)
+    return 1 / shrunk if shrunk else Fraction(_INFINITE)  # [grown-by]
+
+
+_INFINITE = 2**2000  # times any float64 delta > 0 it is above 1
+# end-proof-region: partition_selection
+
+
+then_partition_selection = partial(make_partition_selection)
+TRIED = {"epsilon": (1.0,), "delta": (0.125,)}

@@ -1,0 +1,154 @@
+"""The claims of make_partition_selection: (epsilon, delta) on all pairs of tables, the largest chances, arguments."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.partition_selection import make_partition_selection, then_partition_selection
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import hockey_stick
+from tests.concepts.sentinels import raises_exactly
+from tests.concepts.specimens import Specimen
+from tests.oracles import unlisted
+from tests.oracles.chi_square import assert_follows
+
+MAX, PROFILE = tk.Approximate(tk.MaxDivergence()), tk.PrivacyProfile()
+DOMAIN = tk.KeyedCountsDomain()
+
+
+def build(measure: tk.Measure = MAX, most: int = 1, monotonic: bool = True, **options: Any) -> tk.Measurement:
+    metric = tk.KeyedCountDistance(most, monotonic)
+    return make_partition_selection(DOMAIN, metric, measure, **{"epsilon": 1, "delta": 0.125} | options)
+
+
+def chances(epsilon: float, delta: float, n: int) -> list[float]:
+    """Desfontaines et al. (2020), Theorem 1, as published."""
+    found = [0.0]
+    for _ in range(n):
+        last = found[-1]
+        found.append(min(math.exp(epsilon) * last + delta, 1 - math.exp(-epsilon) * (1 - last - delta), 1.0))
+    return found
+
+
+def law(table: dict[str, int], epsilon: float, delta: float) -> dict[Any, float]:
+    p = chances(epsilon, delta, 60)
+    found: dict[Any, float] = {(): 1.0}
+    for key in sorted(table):
+        chance = p[min(table[key], 60)]
+        found = {keys: m * (1 - chance) for keys, m in found.items()} | {
+            (*keys, key): m * chance for keys, m in found.items()
+        }
+    return {keys: mass for keys, mass in found.items() if mass}
+
+
+def specimens() -> list[Specimen]:
+    share = 1 - math.sqrt(1 - 0.125)
+    return [Specimen(build(most=2), ({"a": 1, "b": 1}, {}), lambda table: law(table, 0.5, share))]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.125), (0.25, 1e-6), (3.0, 1e-9), (0, 0.01)])
+def test_the_chances_are_those_of_the_paper_and_not_above(epsilon: float, delta: float) -> None:
+    measurement = build(epsilon=epsilon, delta=delta)
+    for n, expected in enumerate(chances(epsilon, delta, 40)[1:], 1):
+        assert float(measurement.distribution({"a": n}).get(("a",), 0)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_larger_chances_would_exceed_epsilon_and_delta() -> None:
+    """The chances obey both inequalities, and one of them, or the limit 1, is tight at every n."""
+    measurement = build(epsilon=1.0, delta=1e-3)
+    p = [float(measurement.distribution({"a": n}).get(("a",), 0)) if n else 0.0 for n in range(30)]
+    for now, after in itertools.pairwise(p):
+        slack = math.e * now + 1e-3 - after, math.e * (1 - after) + 1e-3 - (1 - now), 1 - after
+        assert min(slack) == pytest.approx(0, abs=1e-12)
+    assert p[-1] == 1
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.125), (0.5, 0.01)])
+def test_no_pair_of_tables_exceeds_the_map(epsilon: float, delta: float, most: int, kind: str) -> None:
+    options: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    measurement = build(MAX, most, kind == "add_remove", **options)
+    claimed = measurement.map(1)
+    assert kind == "replace" or (claimed[0] == epsilon and 0.999 * delta < claimed[1] <= delta)
+    curve = build(PROFILE, most, kind == "add_remove", **options).map(1)
+    tables = {h: {key: n for key, n in zip("abc", h, strict=True) if n} for h in itertools.product(range(4), repeat=3)}
+    laws = {h: {y: float(p) for y, p in measurement.distribution(table).items()} for h, table in tables.items()}
+    met = 0.0
+    for move, h in itertools.product(unlisted.moves(most, kind, 3), laws):
+        other = tuple(a + b for a, b in zip(h, move, strict=True))
+        if other in laws:
+            met = max(met, unlisted.excess(laws[h], laws[other], claimed[0]))
+            assert unlisted.excess(laws[h], laws[other], claimed[0] / 2) <= curve.delta(claimed[0] / 2) + 1e-12
+    assert met <= claimed[1] + 1e-12
+    assert kind == "replace" or met == pytest.approx(claimed[1])
+
+
+def test_groups_add_up_as_group_privacy_says() -> None:
+    measurement = build(epsilon=0.5, delta=0.01)
+    for d in (1, 2, 5):
+        expected = 0.01 * sum(math.exp(0.5 * j) for j in range(d))
+        assert measurement.map(d) == (0.5 * d, pytest.approx(expected))
+    assert measurement.map(100) == (50.0, 1.0)
+    assert build(monotonic=False, epsilon=0.5, delta=0.01).map(1) == measurement.map(2)
+    table, other = ({"a": n} for n in (5, 3))
+    laws = measurement.distribution(table), measurement.distribution(other)
+    assert hockey_stick(*laws, 1.0) <= measurement.map(2)[1]
+
+
+def test_keys_that_many_have_are_certain_and_come_in_the_public_order() -> None:
+    measurement = build(epsilon=1, delta=1e-6)
+    assert measurement({"z": 10**9, "a": 1000, "é": 2**63 - 1}) == ("a", "z", "é")
+    assert measurement({10: 10**9, 9: 500}) == (9, 10)
+    assert measurement({}) == ()
+
+
+@pytest.mark.slow
+def test_releases_follow_the_law() -> None:
+    measurement, table = build(epsilon=1, delta=0.125), {"b": 2, "a": 1, "c": 3}
+    drawn = Counter(measurement(table) for _ in range(5000))
+    assert_follows(drawn, measurement.distribution(table), detects=0.25)
+
+
+def test_too_many_keys_for_a_law() -> None:
+    raises_exactly(tk.CapacityError, lambda: build().distribution(dict.fromkeys(range(13), 1)), "too many outcomes")
+
+
+@pytest.mark.parametrize("measure", [MAX, PROFILE], ids=repr)
+def test_obligations(measure: tk.Measure) -> None:
+    space = DOMAIN, tk.KeyedCountDistance(2)
+    check_measurement(
+        check_constructor(make_partition_selection, then_partition_selection, space, measure, epsilon=1, delta=1e-3),
+        members=[{}, {"a": 3, "b": 1}, {5: 1}],
+        non_members=[[1], {"a": 0}, {"a": 1, 2: 1}, None],
+        distances=[1, 2, 3, 1000],
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"delta": 0}, tk.ParameterError, "delta"),
+        ({"delta": 1.5}, tk.ParameterError, "delta"),
+        ({"delta": Fraction(1, 2**130)}, tk.ParameterError, "too small"),
+        ({"epsilon": -1}, tk.ParameterError, "epsilon"),
+        ({"epsilon": math.inf}, tk.ParameterError, "epsilon"),
+        ({"epsilon": "1"}, tk.ParameterTypeError, "epsilon"),
+        ({"most": None}, tk.ParameterError, "max_items"),
+        ({"measure": tk.Approximate(tk.ZeroConcentratedDivergence())}, tk.ParameterTypeError, "output_measure"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    raises_exactly(error, lambda: build(**options), words)
+
+
+@pytest.mark.slow
+def test_a_table_that_does_not_reach_one_is_refused() -> None:
+    raises_exactly(tk.ParameterError, lambda: build(epsilon=0, delta=1e-7), "does not reach 1")

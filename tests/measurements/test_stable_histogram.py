@@ -1,0 +1,164 @@
+"""The claims of make_stable_histogram: epsilon and delta on all pairs of tables, the threshold, arguments."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.audit.merged_laws import found_items
+from opendp_topk.measurements.stable_histogram import make_stable_histogram, then_stable_histogram
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import hockey_stick
+from tests.concepts.sentinels import raises_exactly
+from tests.concepts.specimens import Specimen
+from tests.oracles import discrete, unlisted
+
+MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
+PROFILE = tk.PrivacyProfile()
+DOMAIN = tk.KeyedCountsDomain()
+Counts = tuple[int, ...]
+
+
+def build(measure: tk.Measure = MAX, most: int = 2, monotonic: bool = True, **options: Any) -> tk.Measurement:
+    metric = tk.KeyedCountDistance(most, monotonic)
+    return make_stable_histogram(DOMAIN, metric, measure, **{"scale": 1} | options)
+
+
+def cells(count: int, scale: Fraction, level: int) -> dict[int, Any]:
+    """The law of one key: 0 where it is dropped, and its noisy count, merged far above the threshold."""
+    if count == 0:
+        return {0: mpmath.mpf(1)}
+    found: dict[int, Any] = {}
+    for z, mass in discrete.masses("laplace", scale).items():
+        cell = min(count + z, level + 4) if count + z >= level else 0
+        found[cell] = found.get(cell, 0) + mass
+    return found
+
+
+def law(h: Counts, scale: Fraction, level: int) -> dict[Any, Any]:
+    parts = [cells(count, scale, level).items() for count in h]
+    return {tuple(c for c, _ in one): mpmath.fprod(p for _, p in one) for one in itertools.product(*parts)}
+
+
+def specimens() -> list[Specimen]:
+    link = build(threshold=3)
+
+    def cell(measurement: Any, table: Any) -> Any:
+        return tuple(sorted(measurement(table).items))
+
+    return [Specimen(link, ({"a": 1, "b": 1}, {}), _items, cell=cell)]
+
+
+def _items(table: dict[str, int]) -> dict[Any, Any]:
+    with mpmath.workdps(45):
+        merged: dict[Any, Any] = {}
+        for outcome, p in law(tuple(table.values()), Fraction(1), 3).items():
+            keys = tuple(key for key, count in zip(table, outcome, strict=True) if count)
+            merged[keys] = merged.get(keys, 0) + p
+        return merged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+@pytest.mark.parametrize(("scale", "level"), [(Fraction(1), 3), (Fraction(2), 2), (Fraction(1, 2), 4)])
+def test_no_pair_of_tables_exceeds_the_map_and_both_numbers_are_attained(
+    scale: Fraction, level: int, kind: str
+) -> None:
+    with mpmath.workdps(45):
+        laws = {h: law(h, scale, level) for h in itertools.product(range(4), repeat=2)}
+    for most in (1, 2):
+        measurement = build(MAX, most, kind == "add_remove", scale=scale, threshold=level)
+        epsilon, delta = measurement.map(1)
+        curve = build(PROFILE, most, kind == "add_remove", scale=scale, threshold=level).map(1)
+        met = largest = 0.0
+        for move, h in itertools.product(unlisted.moves(most, kind, 2), laws):
+            other = tuple(a + b for a, b in zip(h, move, strict=True))
+            if other in laws:
+                met = max(met, float(hockey_stick(laws[h], laws[other], epsilon)))
+                assert hockey_stick(laws[h], laws[other], epsilon / 2) <= curve.delta(epsilon / 2) + 1e-20
+                if [a > 0 for a in h] == [a > 0 for a in other]:
+                    ratios = (laws[other][y] / laws[h][y] for y in laws[h])
+                    largest = max(largest, max(abs(float(mpmath.log(ratio))) for ratio in ratios))
+        assert met == pytest.approx(delta, rel=1e-12)
+        assert largest <= epsilon * (1 + 1e-12)
+        assert kind == "replace" or largest == pytest.approx(epsilon)
+
+
+def test_the_delta_is_that_of_one_to_max_items_keys_and_no_union_bound() -> None:
+    with mpmath.workdps(45):
+        x = mpmath.exp(-1)
+        q = x**2 / (1 + x)
+    for most in (1, 2, 5, 1000):
+        assert build(most=most, threshold=3).map(1)[1] == pytest.approx(float(1 - (1 - q) ** most), rel=1e-14)
+    assert build(most=5, threshold=3).map(1)[1] < float(5 * q)
+    assert build(threshold=3).map(2) == (4.0, pytest.approx(float(1 - (1 - x / (1 + x)) ** 4)))
+    assert build(threshold=3).map(3)[1] == 1
+
+
+def test_the_losses_are_those_of_laplace_noise() -> None:
+    for monotonic, factor in ((True, 1), (False, 2)):
+        for measure, loss in ((MAX, tk.MaxDivergence()), (ZCDP, tk.ZeroConcentratedDivergence())):
+            space = tk.VectorDomain(tk.AtomDomain(int)), tk.L1Distance()
+            plain = space >> tk.then_laplace(loss, scale=7)
+            assert build(measure, 3, monotonic, scale=7, delta=1e-3).map(2)[0] == plain.map(2 * 3 * factor)
+
+
+@pytest.mark.parametrize("most", [1, 4])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), 2, 100.0, 1e200])
+@pytest.mark.parametrize("delta", [0.4, 1e-3, 1e-9, 1e-290])
+def test_the_threshold_is_the_least_that_keeps_delta(delta: float, scale: Any, most: int) -> None:
+    measurement = build(most=most, scale=scale, delta=delta)
+    assert measurement.map(1)[1] <= delta
+    level = measurement.parameters["threshold"]
+    assert level == 2 or build(most=most, scale=scale, threshold=level - 1).map(1)[1] > delta
+
+
+def test_what_is_released() -> None:
+    exact = build(scale=0, threshold=2)
+    assert exact({"b": 5, "a": 5, "c": 9, "one": 1}) == (("c", "a", "b"), (9, 5, 5))
+    assert exact.map(1) == (float("inf"), 1.0)
+    assert build(delta=1e-9)({}) == ((), ())
+    found = build(delta=1e-9)({1: 10**18, 2: 1, 3: 2**63 - 1})
+    assert found.items == (3, 1)
+    assert all(type(count) is int for count in found.counts)
+
+
+def test_the_merged_law_is_that_of_the_definition() -> None:
+    table = {"a": 1, "b": 4}
+    found, expected = found_items(build(threshold=3))(table), _items(table)
+    assert found.keys() == expected.keys()
+    assert all(abs(found[y] - p) < 1e-30 for y, p in expected.items())
+
+
+@pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
+def test_obligations(measure: tk.Measure) -> None:
+    space = DOMAIN, tk.KeyedCountDistance(3)
+    check_measurement(
+        check_constructor(make_stable_histogram, then_stable_histogram, space, measure, scale=2.0, delta=1e-3),
+        members=[{}, {"a": 3, "b": 1}, {5: 1}],
+        non_members=[[1], {"a": 0}, {"a": 1, 2: 1}, None],
+        distances=[1, 2, 3, 1000],
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, tk.ParameterError, "either delta or threshold"),
+        ({"delta": 0.1, "threshold": 3}, tk.ParameterError, "either delta or threshold"),
+        ({"delta": 1}, tk.ParameterError, "delta"),
+        ({"delta": Fraction(1, 10**400)}, tk.ParameterError, "too small"),
+        ({"threshold": 1}, tk.ParameterError, "at least 2"),
+        ({"threshold": 2.5}, tk.ParameterTypeError, "threshold"),
+        ({"threshold": 3, "scale": -1}, tk.ParameterError, "scale"),
+        ({"threshold": 3, "most": None}, tk.ParameterError, "max_items"),
+        ({"threshold": 3, "measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    raises_exactly(error, lambda: build(**options), words)

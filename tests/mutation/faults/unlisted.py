@@ -1,0 +1,137 @@
+"""Faults where nobody lists the candidates: what comes out of the table itself, and how likely."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+_MAP = "measurements/unknown_domain_top_k.py"
+_SLOTS = "samplers/unlisted.py"
+
+FAULTS = (
+    Fault(
+        "delta-without-one",
+        "delta forgets that a key of one user has the score 1, and not 0",
+        _MAP,
+        "(level - distance) / tau)",
+        "level / tau)",
+    ),
+    Fault(
+        "slots-less-one",
+        "delta counts one slot less than a user may change",
+        "spaces/keyed_counts.py",
+        "return min(limit, d_in * most)",
+        "return max(1, min(limit, d_in * most) - 1)",
+    ),
+    Fault(
+        "one-slot",
+        "delta is that of one key, however many a user may have",
+        "spaces/keyed_counts.py",
+        "return min(limit, d_in * most)",
+        "return min(1, d_in)",
+    ),
+    Fault(
+        "no-dummies",
+        "where there are fewer keys than may take part, no dummies fill up",
+        _SLOTS,
+        "[0] * (limit - len(keys))",
+        "[0] * (limit - len(keys) and 1)",
+    ),
+    Fault(
+        "ties-by-data",
+        "keys of one count are ranked in the order in which the table lists them",
+        _SLOTS,
+        "key=lambda key: (-counts[key], key)",
+        "key=lambda key: -counts[key]",
+    ),
+    Fault(
+        "limit-from-data",
+        "where there are fewer keys than may take part, as many as there are take part",
+        _SLOTS,
+        "    ranked = _best(counts, limit + 1)",
+        "    limit = max(1, min(limit, len(counts) - 1))\n    ranked = _best(counts, limit + 1)",
+    ),
+    Fault(
+        "base-of-the-last",
+        "scores are what a count leads the last of those that take part",
+        _SLOTS,
+        "counts[ranked[limit]] if len(ranked) > limit else 0",
+        "counts[ranked[limit - 1]] if len(ranked) >= limit else 0",
+    ),
+    Fault(
+        "names-after-the-stop",
+        "keys that come after the stop symbol are released",
+        _SLOTS,
+        "tuple(self.keys[slot] for slot in slots[:count])",
+        "tuple(self.keys[slot] for slot in slots if slot < len(self.keys))[: count + 1]",
+    ),
+    Fault(
+        "replaced-as-added",
+        "users who are exchanged move counts as far as users who are added",
+        "spaces/keyed_counts.py",
+        "return d_in if self.monotonic else 2 * d_in",
+        "return d_in",
+    ),
+    Fault(
+        "exponential-as-strict",
+        "a curve with exponential noise is a mixture, as with Gumbel noise",
+        _MAP,
+        "strict=noise.is_max_stable)",
+        "strict=True)",
+    ),
+    Fault(
+        "cancelled-digits",
+        "delta with exponential noise is computed with digits that cancel",
+        "measurements/_stop.py",
+        "Intervals(_PRECISION + 3 * int(lead) + 2 * slots.bit_length())",
+        "Intervals(_PRECISION)",
+    ),
+    Fault(
+        "most-items-and-one",
+        "one item more of each user counts than max_items allows",
+        "tables/keyed.py",
+        '(nw.col("row") - nw.col("first") < most)',
+        '(nw.col("row") - nw.col("first") <= most)',
+    ),
+    Fault(
+        "keyed-rows-for-users",
+        "a user with several rows for one item counts several times, where nobody lists the items",
+        "tables/keyed.py",
+        "_collect(pairs.unique())",
+        "_collect(pairs)",
+    ),
+    Fault(
+        "threshold-passed-at-equality-only",
+        "noisy counts one below the threshold are released",
+        "measurements/stable_histogram.py",
+        "(noisy >= level)",
+        "(noisy >= level - 1)",
+    ),
+    Fault(
+        "one-key-of-many",
+        "the delta of a histogram is that of one key, however many a user may have",
+        "measurements/stable_histogram.py",
+        "any_of(laplace_beyond(b, level - d_in), d_in * most)",
+        "any_of(laplace_beyond(b, level - d_in), d_in)",
+    ),
+    Fault(
+        "delta-for-each-key",
+        "every key of a user gets the whole delta",
+        "measurements/partition_selection.py",
+        'share_of(exact(checks.probability(delta, "delta")), most)',
+        'exact(checks.probability(delta, "delta"))',
+    ),
+    Fault(
+        "chances-grow-on",
+        "the chances of a key grow by the first formula alone",
+        "measurements/_selection_curve.py",
+        "min(grown, one + -left // shrink.denominator, one)",
+        "min(grown, one)",
+    ),
+    Fault(
+        "groups-without-growth",
+        "deltas of a group are added without the factors of group privacy",
+        "measurements/partition_selection.py",
+        "[_grown(loss * i) for i in range(steps)]",
+        "[Fraction(1) for i in range(steps)]",
+    ),
+)
