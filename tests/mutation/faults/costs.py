@@ -80,8 +80,8 @@ FAULTS = (
         "canonical-flips",
         "the canonical mechanism with exponential noise is charged the range r",
         "measurements/canonical_top_k.py",
-        "Cost.linear(r, permute_and_flip_range(r)) if flips else Cost.bounded(r, r)",
-        "Cost.bounded(r, r)",
+        "Cost.linear(moved, permute_and_flip_range(moved)) if flips else Cost.bounded(moved, moved)",
+        "Cost.bounded(moved, moved)",
     ),
     Fault(
         "joint-single",

@@ -104,6 +104,20 @@ FAULTS = (
         "steps == 1 or not choice.ordered  # [odds]",
     ),
     Fault(
+        "distance-of-sets",
+        "sets by the distance loss are charged what one winner is",
+        "measurements/canonical_top_k.py",
+        "gamma * r if capped and choice.k == 1 else r  # [moved]",
+        "gamma * r if capped else r  # [moved]",
+    ),
+    Fault(
+        "margin-of-one",
+        "one winner by the margin loss is charged what it is by the distance loss",
+        "measurements/canonical_top_k.py",
+        "gamma * r if capped and choice.k == 1 else r  # [moved]",
+        "gamma * r if choice.k == 1 else r  # [moved]",
+    ),
+    Fault(
         "custom-odds",
         "a noise of the caller's may claim exponential odds",
         "noises/noise.py",
