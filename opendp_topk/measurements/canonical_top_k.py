@@ -83,7 +83,7 @@ def make_canonical_top_k(
         exponential noise of delta = 1 - exp((epsilon - r) / 2). Where the domain's size is k, the release
         is always the same set and costs 0.
 
-        For k = 1 the distance loss costs what gamma r in place of r gives: the worst score inside is the only one there.
+        For k = 1 the distance loss costs what gamma r in place of r gives: there max(M, m) is the best score of all.
         For k = 1 and two candidates the first two are attained or suprema with either loss.
 
     Accuracy:
