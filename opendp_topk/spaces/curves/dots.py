@@ -5,6 +5,7 @@ Proof: proofs/spaces/curves/covers.tex
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -20,7 +21,9 @@ def dots(curve: PrivacyCurve, h: Fraction, n: int) -> Cover:
     """A cover of what ``curve`` states, at the losses -n h, ..., n h and infinity; n >= 1 and h >= 2^-60."""
     upper = _powers(_ceil(exp_up(-h) * ONE), n, up=True)  # [decay-up]
     lower = _powers(math.floor((1 - one_minus_exp_up(h)) * ONE), n, up=False)  # [decay-down]
-    right = _convex([_ceil(Fraction(curve.delta(i * h)) * ONE) for i in range(n + 1)], float(h), upper, lower)  # [nodes]
+    right = _convex(
+        [_ceil(Fraction(curve.delta(i * h)) * ONE) for i in range(n + 1)], float(h), upper, lower
+    )  # [nodes]
     left = [ONE - (lower[i] * (ONE - right[i]) >> DIGITS) for i in range(n, 0, -1)]  # [reflect]
     return _steepest([*left, *right], upper[1])
 
@@ -44,7 +47,7 @@ def _convex(heights: list[mpz], h: float, upper: list[mpz], lower: list[mpz]) ->
     for i in range(1, len(heights)):
         heights[i] = min(heights[i], heights[i - 1])  # [monotone]
     corners = _corners(heights, h)
-    for left, right in zip(corners, corners[1:], strict=False):
+    for left, right in itertools.pairwise(corners):
         drop = heights[left] - heights[right]
         for i in range(left + 1, right):
             share = -(-((ONE - lower[right - i]) << DIGITS) // (ONE - upper[right - left]))  # [share]
