@@ -10,7 +10,7 @@ Proof: proofs/audit/losses.tex
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -140,6 +140,23 @@ def hockey_stick(laws: LawPair, epsilon: Any) -> Loss:
         delta = max(found)
         slack = 2 * laws.error * (1 + (factor or 0))
         return Loss(max(mpfr(0), delta - slack), delta + slack, {"epsilon": float(epsilon)})  # [delta]
+
+
+def curve_loss(laws: LawPair, points: Sequence[tuple[float, float]]) -> Loss:
+    """The largest ratio of the least delta between the two laws to the delta of a curve, at its ``points``.
+
+    Where the curve is 0, what is certainly more is infinitely more.
+    """
+    with gmpy2.context(precision=_BITS):
+        found = []
+        for epsilon, delta in points:
+            met = hockey_stick(laws, epsilon)
+            if delta > 0:
+                found.append(Loss(met.lower / mpfr(delta), met.upper / mpfr(delta), met.where))  # [ratio]
+            elif met.lower > 0:
+                found.append(Loss(mpfr("inf"), mpfr("inf"), met.where))  # [above-zero]
+        best = max(found, key=lambda loss: loss.lower)
+        return Loss(best.lower, max(loss.upper for loss in found), best.where)  # [largest-ratio]
 
 
 def zcdp_loss(laws: LawPair, enough: Any = 0, tolerance: float = 1e-3) -> Loss:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 
@@ -32,8 +33,9 @@ class Report:
 
     ``loss`` is the largest loss met, rounded down; ``bound`` is an upper bound of the losses between all pairs that
     were tried, rounded up; ``tightness`` is ``loss`` over the claim. Under ``Approximate(MaxDivergence())`` all of
-    these are deltas at the claimed epsilon. ``pairs`` were compared, and ``skipped`` had laws too large to compute.
-    ``verdict`` is
+    these are deltas at the claimed epsilon; under ``PrivacyProfile()`` they are ratios of a delta to that of the curve,
+    at an epsilon where that is largest, and 1 is claimed. ``pairs`` were compared, and ``skipped`` had laws too large
+    to compute. ``verdict`` is
 
     - ``"refuted"``: the loss of a pair exceeds the claim, with certainty;
     - ``"not tested"``: a loss is claimed and none was met, so the pairs say nothing of the claim;
@@ -91,5 +93,7 @@ def verdict(loss: Any, claimed: Any) -> str:
 
 
 def limit(claimed: Any) -> Any:
-    """The number that no loss may exceed: delta, where the claim is a pair (epsilon, delta)."""
+    """The number that no loss may exceed: delta of a pair (epsilon, delta), and 1, as a ratio, of a curve."""
+    if isinstance(claimed, PrivacyCurve):
+        return 1.0
     return claimed[1] if isinstance(claimed, tuple) else claimed

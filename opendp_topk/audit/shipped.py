@@ -12,7 +12,7 @@ from ..core.measurement import Measurement
 from ..errors import ParameterError, SpaceError
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..spaces.domains import AtomDomain, VectorDomain
-from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from ..spaces.metrics import L1Distance, L2Distance, LInfDistance
 from . import merged_laws
 from .report import Report
@@ -63,15 +63,17 @@ def constructors() -> dict[str, Callable[..., Measurement]]:
     }
 
 
-def examples() -> Iterator[Example]:
+def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
     """Every constructor under every metric and measure that it accepts, for every combination of :data:`ARGUMENTS`.
+
+    ``measures`` are those to try; of ``PrivacyProfile()`` the verifier compares curves.
 
     Raises:
         ParameterError: A constructor has a required argument that neither :data:`ARGUMENTS` nor its module knows.
     """
     for name, make in constructors().items():
         for options in _options(make):
-            for metric, measure in itertools.product(METRICS, MEASURES):
+            for metric, measure in itertools.product(METRICS, tuple(measures)):
                 try:
                     yield Example(name, options, make(_domain(name, options), metric, measure, **options))
                 except (ParameterError, SpaceError):

@@ -10,13 +10,22 @@ import gmpy2
 
 from ..core.measurement import Measurement
 from ..errors import CapacityError, DataError, ParameterError, PrivacyViolationError
+from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+)
 from . import losses
 from .neighbours import variations
 from .report import REFUTED, Report, Witness, verdict
 
 Comparison = Callable[[losses.LawPair, Any], losses.Loss]
+_POINTS = 12  # epsilons at which a curve is held against laws: milliseconds each
 _WORTHWHILE = 1 + Fraction(1, 10**6)  # less of a gain is not seen in a ratio of four digits
 
 
@@ -30,7 +39,18 @@ def comparison(measure: Measure, claimed: Any) -> Comparison:
         return losses.zcdp_loss
     if measure == Approximate(MaxDivergence()):
         return lambda both, _: losses.hockey_stick(both, claimed[0])
+    if measure == PrivacyProfile():
+        points = _points(claimed)
+        return lambda both, _: losses.curve_loss(both, points)
     raise ParameterError(f"output_measure {measure!r} cannot be verified: no exact comparison of laws is known for it")
+
+
+def _points(curve: PrivacyCurve) -> list[tuple[float, float]]:
+    """Where a curve is held against laws: from 0 to where it is 10^-9, and where it is 0."""
+    last = next((e for e in map(curve.epsilon, (1e-9, 1e-3)) if e < float("inf")), 1.0)
+    epsilons = [last * i / _POINTS for i in range(_POINTS + 1)]
+    end = curve.epsilon(0)
+    return [(e, curve.delta(e)) for e in (*epsilons, *([end] if end < float("inf") else []))]
 
 
 class LargestLoss:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,16 @@ from ..core.partials import partial
 from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import exact, round_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost, require_measure
+from ..spaces.curves.closed_forms import Concentrated
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.discrete import DiscreteGaussian
+from ..spaces.curves.totals import compose
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, is_pure
+from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
 from ..spaces.metrics import LInfDistance, attainable
 from ._grid import Array, grid_of
 from .report_noisy_top_k import make_report_noisy_top_k
@@ -48,19 +53,19 @@ def make_select_then_count(
     """Release the k best candidates and noisy scores of these, at the sum of both costs.
 
     The winners are those of ``make_report_noisy_top_k``. Independent noise is then added to the winners' own
-    scores: discrete Laplace under ``MaxDivergence``, discrete Gaussian under ``ZeroConcentratedDivergence``.
+    scores: discrete Laplace under ``MaxDivergence``, discrete Gaussian under the two others.
 
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats.
         input_metric: ``LInfDistance(monotonic=...)``, in units of the scores. Counts need a bound on the scores
             themselves, which ``RangeDistance()`` does not give: under it they have no finite map.
-        output_measure: ``MaxDivergence()`` or ``ZeroConcentratedDivergence()``.
+        output_measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the selection's noise in units of the scores, finite, >= 0.
         count_scale: The scale of the counts' noise in units of the scores, finite, >= 0. By default the one at
-            which k counts of integers cost what k < d winners cost (under zCDP k r^2 / 8, to which their cost is close
-            from below for small r): with c = 1 under ``monotonic=True`` and c = 2
-            otherwise, scale / c under ``MaxDivergence`` and 2 scale / c under ``ZeroConcentratedDivergence``. So
+            which k counts of integers cost what k < d winners cost (beyond ``MaxDivergence`` rho = k r^2 / 8, to which
+            theirs is close from below for small r): with c = 1 under ``monotonic=True`` and c = 2
+            otherwise, scale / c under ``MaxDivergence`` and 2 scale / c under the two others. So
             one parameter, ``scale``, can be searched for with ``binary_search_param``.
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
         release: ``"ranking"`` for winners best first, ``"set"`` for winners in ascending order of their indices.
@@ -79,6 +84,9 @@ def make_select_then_count(
         - MaxDivergence: epsilon = min(k, d - 1) r + k D / count_scale.
         - ZeroConcentratedDivergence: rho = min(k, d - 1) R(r) + k D^2 / (2 count_scale^2).
 
+        - PrivacyProfile: the curve of the selection, as in ``make_report_noisy_top_k``, composed with the exact
+          curves of k integers that move by D with discrete Gaussian noise, as in ``make_composition``.
+
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). Where d is unknown the bound in d is dropped. The
         selection of a set with k = d costs 0. The first sum is exact, the second evaluated from above; each is rounded
         up once.
@@ -86,7 +94,7 @@ def make_select_then_count(
     Accuracy:
         Of the selection: see ``make_report_noisy_top_k``. Of the counts of integers, with probability at least
         1 - alpha: all k are off by at most count_scale ln(2 k / alpha) under ``MaxDivergence`` and count_scale
-        sqrt(2 ln(2 k / alpha)) under ``ZeroConcentratedDivergence`` (proofs/distributions/discrete.tex).
+        sqrt(2 ln(2 k / alpha)) under the two others (proofs/distributions/discrete.tex).
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type; among them, ``input_metric`` is
@@ -117,7 +125,7 @@ def make_select_then_count(
     require_space(
         input_domain, input_metric, LInfDistance, "LInfDistance(...), because counts need a bound on every score"
     )  # [check-space]
-    require_measure(output_measure, MaxDivergence, ZeroConcentratedDivergence)
+    require_measure(output_measure, MaxDivergence, ZeroConcentratedDivergence, PrivacyProfile)
     pure = is_pure(output_measure)
     select = make_report_noisy_top_k(
         input_domain, input_metric, output_measure, k=k, scale=scale, optimize=optimize, release=release
@@ -141,6 +149,9 @@ def make_select_then_count(
             return 0.0  # [free]
         if b == 0 or (tau == 0 and not chosen) or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
+        if has_delta(output_measure):
+            moved = int(grid.largest(exact(d_in)) / grid.step)  # [moved]
+            return compose([select.map(d_in), *[_count_curve(moved, b / grid.step)] * k], adaptive=True)  # [curves]
         r = exact(range_distance) / (tau or 1)
         each = grid.largest(exact(d_in)) / b  # [each]
         both = Cost(pure=steps * r + k * each, rho=steps * rho_of_range(r) + k * each * each / 2)  # [both]
@@ -156,7 +167,15 @@ def make_select_then_count(
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
         declared=replace(select.declared, law=None),  # [accuracy]
     )
-    # end-proof-region: select_then_count
+
+
+def _count_curve(moved: int, scale: Fraction) -> PrivacyCurve:
+    """What one count says that moves by ``moved`` steps at most, with discrete Gaussian noise."""
+    rho = Concentrated(round_up(Fraction(moved * moved) / (2 * scale * scale)))  # [count-rho]
+    return PrivacyCurve(DiscreteGaussian(moved, scale), rho)  # [count-curve]
+
+
+# end-proof-region: select_then_count
 
 
 then_select_then_count = partial(make_select_then_count)

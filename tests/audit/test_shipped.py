@@ -39,6 +39,16 @@ def test_a_budget_of_one_pair_tests_every_claim_all_the_same(name: str) -> None:
         assert report.loss > 0
 
 
+@pytest.mark.slow
+def test_no_pair_refutes_a_curve() -> None:
+    found = shipped.verify_all(budget=6, among=shipped.examples((tk.PrivacyProfile(),)))
+    assert {example.constructor for example, _ in found} >= {"make_report_noisy_top_k", "make_select_then_count"}
+    for example, report in found:
+        assert report is not None
+        assert report.holds, (example, report)
+        assert report.loss > 0.01
+
+
 def test_every_constructor_measure_and_choice_occurs() -> None:
     package = {n for n in tk.__all__ if n.startswith("make_") and "_user_" not in n}
     made = {n for n in package if (ROOT / f"measurements/{n.removeprefix('make_')}.py").is_file()}

@@ -34,6 +34,31 @@ def claiming(measurement: tk.Measurement, privacy_map: Any) -> tk.Measurement:
     return dataclasses.replace(measurement, privacy_map=privacy_map)
 
 
+@pytest.mark.slow
+def test_curves_are_held_against_laws() -> None:
+    """An attained curve passes with the ratio 1; one that is 2 % too small in delta is refuted, a composed one too."""
+    profile = tk.PrivacyProfile()
+    space = tk.VectorDomain(FLOATS, size=2), tk.RangeDistance()
+    choice = tk.make_exponential_mechanism(*space, profile, scale=1.0)
+    report = tk.audit.verify(choice, budget=60)
+    assert report.holds
+    assert 0.999 < report.tightness <= 1
+    both = tk.make_composition([choice, tk.make_permute_and_flip(*space, profile, scale=2.0)])
+    found = tk.audit.verify(both, budget=60)
+    assert found.holds
+    assert 0.8 < found.tightness <= 1
+    for measurement, share in ((choice, 0.98), (both, found.loss * 0.98)):
+        curve = measurement.map(1)
+        less = claiming(measurement, lambda d_in, c=curve, s=share: tk.PrivacyCurve(lambda e: c.delta(e) * s))
+        with pytest.raises(tk.PrivacyViolationError, match="refutes the privacy map") as caught:
+            tk.audit.verify(less, budget=60)
+        assert caught.value.report.loss > 1
+        assert "epsilon" in caught.value.report.witness.where
+    ends_early = claiming(choice, lambda d_in: (0.999, 0.0))
+    with pytest.raises(tk.PrivacyViolationError, match="inf"):
+        tk.audit.verify(ends_early, budget=60)
+
+
 def refuted(measurement: tk.Measurement, **options: Any) -> Any:
     with pytest.raises(tk.PrivacyViolationError, match="refutes the privacy map") as caught:
         tk.audit.verify(measurement, **options)

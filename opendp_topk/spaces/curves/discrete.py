@@ -1,0 +1,108 @@
+"""Bounds of privacy curves in exact form: of discrete noise on one integer, which moves by a number of steps at most.
+
+Proof: proofs/spaces/curves/discrete.tex
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gmpy2 import mpfr, mpq, mpz
+
+from ...errors.checks import Number
+from ...numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
+
+# Digits of a weight: 2^-320 is below the weight e^-200 of an integer 20 standard deviations away. Beyond 1024 a table
+# of weights takes most of a second to make; of wider noise the rho says nearly as much.
+# proof-region: discrete
+_DIGITS, _REACH, _LARGEST = 320, 20, 1024
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """The exact curve of an integer that moves by at most ``shift``, with discrete Laplace noise of ``scale`` > 0."""
+
+    shift: int
+    scale: Fraction
+
+    def __call__(self, epsilon: Number) -> float:
+        e, b = exact(epsilon), self.scale
+        if e * b >= self.shift:
+            return 0.0  # [beyond-laplace]
+        first = math.floor((self.shift + e * b) / 2) + 1  # [first-laplace]
+        kept = _exp_down((self.shift - first + 1) / b) + _exp_down(first / b - e)
+        return _delta(1 - kept / (1 + exp_up(-1 / b)))  # [laplace-curve]
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        return isinstance(other, DiscreteLaplace) and self.shift <= other.shift and self.scale == other.scale
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """The exact curve of an integer that moves by at most ``shift``, with discrete Gaussian noise of ``scale`` > 0.
+
+    Where ``scale`` is above 1024 it says nothing, and the curve of a rho is as good.
+    """
+
+    shift: int
+    scale: Fraction
+
+    def __call__(self, epsilon: Number) -> float:
+        if self.shift == 0:
+            return 0.0  # [unmoved]
+        if self.scale > _LARGEST:
+            return 1.0  # [too-wide]
+        e = exact(epsilon)
+        first = math.floor(e * self.scale**2 / self.shift + Fraction(self.shift, 2)) + 1  # [first-gaussian]
+        lower, upper = _tails(self.scale)
+        kept = _at(lower, first) / exp_up(-e)  # [kept]
+        return _delta((_at(upper, first - self.shift) - kept) / lower[0])  # [gaussian-curve]
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too; exact comparisons of the parameters."""
+        return isinstance(other, DiscreteGaussian) and self.shift <= other.shift and self.scale == other.scale
+
+
+@functools.lru_cache(maxsize=16)
+def _tails(scale: Fraction) -> tuple[list[int], list[int]]:
+    """Bounds of the sums of e^(-x^2 / (2 scale^2)) 2^320 over x >= y, for y = -n - 1, ..., n + 1; n >= 20 scale."""
+    intervals, squares = Intervals(_DIGITS), mpq(2 * scale.numerator**2, scale.denominator**2)
+    n = math.ceil(_REACH * scale)
+    ends = [intervals.exp(intervals.rational(-(mpz(x) ** 2) / squares)) for x in range(n + 1)]  # [weights]
+    lower, upper = [_units(low) for low, _ in ends], [_units(high) + 1 for _, high in ends]  # [units]
+    return _sums(lower, 0), _sums(upper, math.ceil(scale) * upper[n])  # [rest]
+
+
+def _sums(weights: list[int], rest: int) -> list[int]:
+    """Sums over x >= y for y = -n - 1, ..., n + 1, ``rest`` being what lies beyond n at either end."""
+    return list(itertools.accumulate([rest, *weights[:0:-1], *weights, rest]))[::-1]  # [sums]
+
+
+def _at(sums: list[int], y: int) -> int:
+    """The bound for x >= y."""
+    n = len(sums) // 2 - 1
+    return sums[min(max(y, -n - 1), n + 1) + n + 1]  # [place]
+
+
+def _units(weight: mpfr) -> int:
+    """The number of whole units 2^-320 in a weight."""
+    numerator, denominator = weight.as_integer_ratio()
+    return int((numerator << _DIGITS) // denominator)  # [whole-units]
+
+
+def _exp_down(x: Fraction) -> Fraction:
+    """A number not above e^-x, for x >= 0."""
+    return 1 - one_minus_exp_up(x)  # [exp-down]
+
+
+def _delta(value: Fraction) -> float:
+    return round_up(min(Fraction(1), value))  # [delta-up]
+
+
+# end-proof-region: discrete

@@ -1,0 +1,100 @@
+"""The curve of several steps: which bounds are added up, which are convolved, and in what order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from opendp_topk.spaces.curves.composed import Composed
+from opendp_topk.spaces.curves.curve import PrivacyCurve
+from opendp_topk.spaces.curves.range_steps import RangeSteps
+from opendp_topk.spaces.curves.totals import compose
+
+
+def chosen(a: float = 0.25) -> PrivacyCurve:
+    """What a choice of range a states."""
+    return PrivacyCurve(ApproximateDP(a), Concentrated(a * a / 8), RangeSteps(1, a))
+
+
+RHO, PURE = PrivacyCurve(Concentrated(0.125)), PrivacyCurve(ApproximateDP(0.5))
+FREE, NOTHING = PrivacyCurve(ApproximateDP(0.0)), PrivacyCurve(ApproximateDP(math.inf))
+
+
+def others(curve: PrivacyCurve) -> tuple[Any, ...]:
+    return tuple(bound for bound in curve.bounds if not isinstance(bound, Composed))
+
+
+def test_nothing_and_one_and_all() -> None:
+    assert compose([]).epsilon(0) == compose([FREE, FREE]).epsilon(0) == 0
+    assert compose([FREE, RHO]) == RHO
+    assert compose([RHO, NOTHING]) == NOTHING
+
+
+def test_what_all_state_is_added_up() -> None:
+    assert others(compose([chosen()] * 4)) == (ApproximateDP(1.0), Concentrated(0.03125), RangeSteps(4, 0.25))
+    assert others(compose([RHO, RHO])) == (Concentrated(0.25),)
+    assert others(compose([RHO, PURE])) == ()
+    assert others(compose([chosen(0.25), chosen(0.5)])) == (ApproximateDP(0.75), Concentrated(0.0390625))
+    infinite = PrivacyCurve(ApproximateDP(math.inf), Concentrated(0.125))
+    assert others(compose([infinite, RHO])) == (Concentrated(0.25),)
+
+
+def test_no_float_is_added() -> None:
+    tenth = PrivacyCurve(ApproximateDP(0.1))
+    assert others(compose([tenth] * 10)) == (ApproximateDP(math.nextafter(1.0, 2)),)
+
+
+def test_deltas_are_added_and_none_is_lost() -> None:
+    pair, mixed = PrivacyCurve(ApproximateDP(0.5, 0.125)), PrivacyCurve(Mixture(Concentrated(0.125), 0.25))
+    assert others(compose([pair, pair])) == (Mixture(ApproximateDP(1.0), 0.25),)
+    assert others(compose([mixed, RHO])) == (Mixture(Concentrated(0.25), 0.25),)
+    twice = PrivacyCurve(Mixture(ApproximateDP(0.5, 0.125), 0.25))
+    assert others(compose([twice, pair])) == (Mixture(ApproximateDP(1.0), 0.5),)
+    assert others(compose([pair] * 9)) == (Mixture(ApproximateDP(4.5), 1.0),)
+
+
+def test_steps_of_one_kind_are_convolved_as_one() -> None:
+    """Independent: wherever they stand. Adaptive: where they follow each other."""
+    curves = [RHO, chosen(), RHO, chosen()]
+    steps = Composed(((RHO, 2), (chosen(), 2)))
+    rho_block = PrivacyCurve(Concentrated(0.25))
+    choice_block = PrivacyCurve(ApproximateDP(0.5), Concentrated(0.015625), RangeSteps(2, 0.25))
+    assert compose(curves).bounds[:2] == (steps, Composed(((rho_block, 1), (choice_block, 1))))
+    assert others(compose(curves, adaptive=True)) == compose(curves, adaptive=True).bounds[1:]
+    assert compose([RHO, RHO, chosen(), chosen()], adaptive=True).bounds == compose(curves).bounds
+
+
+def test_compositions_of_compositions_are_flat() -> None:
+    inner = compose([chosen()] * 3)
+    assert compose([inner, chosen(), inner]) == compose([chosen()] * 7)
+
+
+def test_what_a_composed_curve_states_besides_is_kept() -> None:
+    """Of a release in steps more may be known than of its steps: a smaller rho of the whole, say."""
+    known = PrivacyCurve(Composed(((PURE, 3),)), Concentrated(0.01), ApproximateDP(1.25))
+    whole = compose([known, known])
+    assert others(whole) == (ApproximateDP(2.5), Concentrated(0.02), ApproximateDP(3.0))
+    assert whole.bounds[:2] == (Composed(((PURE, 6),)), Composed(((known, 2),)))
+
+
+@pytest.mark.slow
+def test_no_order_and_no_nesting_changes_the_curve() -> None:
+    parts = [RHO, PURE, chosen()]
+    values = [compose(list(order)).delta(1.0) for order in itertools.permutations(parts)]
+    assert max(values) <= min(values) * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [3, 30, 300])
+def test_the_least_of_all_is_no_more_than_each(k: int) -> None:
+    whole = compose([chosen(0.1)] * k)
+    for delta in (1e-3, 1e-9):
+        bounds = [PrivacyCurve(bound).epsilon(delta) for bound in whole.bounds]
+        assert whole.epsilon(delta) == min(bounds)
+        assert min(bounds) < 0.1 * k * (1 if k > 3 else 1.0001)
+    assert whole.delta(Fraction(k, 10) + 1) == 0
