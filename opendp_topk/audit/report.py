@@ -34,8 +34,8 @@ class Report:
     ``loss`` is the largest loss met, rounded down; ``bound`` is an upper bound of the losses between all pairs that
     were tried, rounded up; ``tightness`` is ``loss`` over the claim. Under ``Approximate(MaxDivergence())`` all of
     these are deltas at the claimed epsilon; under ``PrivacyProfile()`` they are ratios of a delta to that of the curve,
-    at an epsilon where that is largest, and 1 is claimed. ``pairs`` were compared, and ``skipped`` had laws too large to compute.
-    ``verdict`` is
+    at an epsilon where that is largest, and 1 is claimed. ``pairs`` were compared, and ``skipped`` had laws too large
+    to compute. ``verdict`` is
 
     - ``"refuted"``: the loss of a pair exceeds the claim, with certainty;
     - ``"not tested"``: a loss is claimed and none was met, so the pairs say nothing of the claim;

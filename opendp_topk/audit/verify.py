@@ -31,8 +31,8 @@ def verify(
 
     Neighbours are made up: scores in blocks that are 0 to 40 scales apart, moved to corners of the metric's ball; then,
     for a third of the budget, variations of the worst pair. The loss between the two laws is enclosed with a proven
-    error, under zCDP for all orders alpha > 1; a curve is held against both laws at thirteen epsilons. A map is refuted only where the loss exceeds it with certainty, so
-    attained maps pass.
+    error, under zCDP for all orders alpha > 1; a curve is held against both laws at thirteen epsilons. A map is refuted
+    only where the loss exceeds it with certainty, so attained maps pass.
 
     Args:
         measurement: Any measurement with an exact distribution, of your own too. The unit of the gaps is its parameter

@@ -10,8 +10,8 @@ import gmpy2
 
 from ..core.measurement import Measurement
 from ..errors import CapacityError, DataError, ParameterError, PrivacyViolationError
-from ..spaces.domains import VectorDomain
 from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.domains import VectorDomain
 from ..spaces.measures import (
     Approximate,
     MaxDivergence,

@@ -30,10 +30,11 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
     Privacy:
         ``d_out`` for distances up to ``d_in``, under all measures for which there are odometers; beyond ``d_in`` it
         promises nothing. Under ``RangeDivergence()`` it holds for each outcome of random numbers that the analyst may
-        draw, and the measurement cannot be post-processed with ``>>``: see ``make_adaptive_composition``. Queries, their
-        number and their losses may be chosen on the way: for epsilons and (epsilon, delta) by basic composition
-        (Rogers et al., 2016), for rhos by the Renyi filter (Feldman and
-        Zrnic, 2021; Whitehouse et al., 2023). ``make_zCDP_to_approxDP`` of a filter of rhos is one of (epsilon, delta).
+        draw, and the measurement cannot be post-processed with ``>>``: see ``make_adaptive_composition``.
+
+        Queries, their number and their losses may be chosen on the way: for epsilons and (epsilon, delta) by basic
+        composition (Rogers et al., 2016), for rhos by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et al.,
+        2023). ``make_zCDP_to_approxDP`` of a filter of rhos is a filter of (epsilon, delta).
 
     Raises:
         ParameterTypeError: ``odometer`` is no odometer.

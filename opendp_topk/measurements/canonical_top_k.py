@@ -83,8 +83,8 @@ def make_canonical_top_k(
         exponential noise of delta = 1 - exp((epsilon - r) / 2). Where the domain's size is k, the release
         is always the same set and costs 0.
 
-        For k = 1 and two candidates the first two are attained or suprema with the margin loss. The distance loss is
-        charged the same, and meets no more than gamma r there in place of r.
+        For k = 1 the distance loss costs what gamma r in place of r gives: there max(M, m) is the best score of all.
+        For k = 1 and two candidates the first two are attained or suprema with either loss.
 
     Accuracy:
         For gamma > 0, with probability at least 1 - alpha, every released score is at least the k-th best less
@@ -149,9 +149,13 @@ def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanis
             return np.arange(k)  # [everybody]
         return canonical.subset(scores, tau, gamma, k, sign=choice.sign, capped=capped, exponential=flips)  # [draw]
 
+    def cost(choice: Choice, r: Fraction) -> Cost:
+        moved = gamma * r if capped and choice.k == 1 else r  # [moved]
+        return Cost.linear(moved, permute_and_flip_range(moved)) if flips else Cost.bounded(moved, moved)  # [cost]
+
     return SelectionMechanism(
         sample=sample,
-        cost=lambda _, r: Cost.linear(r, permute_and_flip_range(r)) if flips else Cost.bounded(r, r),  # [cost]
+        cost=cost,
         accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, gamma, choice.tau, alpha),
         law=lambda units, choice: laws.law(noise, units, choice.tau == 0, choice.k, gamma, capped),  # [law]
         success=lambda scores, choice, sure, reach: canonical_success.probability(

@@ -63,8 +63,8 @@ def make_select_then_count(
         k: The number of winners, 1 <= k <= d.
         scale: The scale of the selection's noise in units of the scores, finite, >= 0.
         count_scale: The scale of the counts' noise in units of the scores, finite, >= 0. By default the one at
-            which k counts of integers cost what k < d winners cost (under zCDP k r^2 / 8, to which their cost is close
-            from below for small r): with c = 1 under ``monotonic=True`` and c = 2
+            which k counts of integers cost what k < d winners cost (beyond ``MaxDivergence`` rho = k r^2 / 8, to which
+            theirs is close from below for small r): with c = 1 under ``monotonic=True`` and c = 2
             otherwise, scale / c under ``MaxDivergence`` and 2 scale / c under the two others. So
             one parameter, ``scale``, can be searched for with ``binary_search_param``.
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.

@@ -34,6 +34,7 @@ def claiming(measurement: tk.Measurement, privacy_map: Any) -> tk.Measurement:
     return dataclasses.replace(measurement, privacy_map=privacy_map)
 
 
+@pytest.mark.slow
 def test_curves_are_held_against_laws() -> None:
     """An attained curve passes with the ratio 1; one that is 2 % too small in delta is refuted, a composed one too."""
     profile = tk.PrivacyProfile()

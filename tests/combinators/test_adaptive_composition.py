@@ -254,7 +254,9 @@ def test_curves_that_are_agreed_compose() -> None:
     assert agreed.map(3).delta(1000) == 1
     queryable = agreed([5, 0, 1])
     wide = COUNTS >> tk.then_permute_and_flip(profile, scale=1.0)
-    raises_exactly(tk.BudgetError, lambda: queryable(COUNTS >> tk.then_permute_and_flip(profile, scale=3.9)), "d_mids[0]")
+    raises_exactly(
+        tk.BudgetError, lambda: queryable(COUNTS >> tk.then_permute_and_flip(profile, scale=3.9)), "d_mids[0]"
+    )
     assert queryable(best) in range(3)
     raises_exactly(tk.BudgetError, lambda: queryable(wide), "d_mids[1]")
     assert queryable(best) in range(3)

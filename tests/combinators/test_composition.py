@@ -198,6 +198,7 @@ def test_measures_without_a_rule_are_refused(measure: tk.Measure) -> None:
     )
 
 
+@pytest.mark.slow
 def test_curves_compose() -> None:
     """Never above what the parts' pairs or rhos give by adding up; and at every distance of its own."""
     profile = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=4.0)

@@ -18,7 +18,7 @@ import opendp_topk as tk
 from opendp_topk.measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps, then_noisy_top_k_with_gaps
 from opendp_topk.noises.noise import Noise
 from tests.concepts.links import check_constructor, check_measurement
-from tests.concepts.losses import realised
+from tests.concepts.losses import hockey_stick, realised
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
 from tests.concepts.values import named
 from tests.oracles import gaps as oracle
@@ -234,6 +234,19 @@ def test_the_map_is_the_table_rounded_up(
         found = build(d, measure, tk.LInfDistance(), k=k, scale=7, noise=noise).map(1)
         assert cost <= Fraction(found)
         assert Fraction(math.nextafter(found, 0)) < cost
+
+
+@pytest.mark.parametrize("noise", [tk.Exponential(), tk.Laplace(), tk.Gumbel()], ids=repr)
+def test_a_curve_bounds_merged_gaps(noise: Noise) -> None:
+    """The winner and the cell of its gap, among quarters: no delta of theirs exceeds the curve."""
+    cuts = [b / 4 for b in range(1, 25)]
+    curve = build(2, tk.PrivacyProfile(), k=1, scale=1, noise=noise).map(1)
+    before, after = (oracle.binned(noise.name, scores, 1, cuts) for scores in ((0, 0), (1, 0)))
+    found = [hockey_stick(before, after, epsilon) for epsilon in (0, 0.25, 0.5, 0.9)]
+    deltas = [curve.delta(epsilon) for epsilon in (0, 0.25, 0.5, 0.9)]
+    assert all(one <= delta + 1e-12 for one, delta in zip(found, deltas, strict=True))
+    assert found[0] > 0.3 * deltas[0]
+    assert curve.delta(1) == 0 < curve.delta(0.99)
 
 
 @every_noise

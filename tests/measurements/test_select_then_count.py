@@ -392,6 +392,7 @@ def test_bad_scores_are_refused_before_anything_is_drawn(
     raises_exactly(error, lambda: measurement(scores), required)
 
 
+@pytest.mark.slow
 def test_under_a_profile_the_curves_of_selection_and_counts_compose() -> None:
     """Below the curve of the rhos' sum, above each part's own; free at 0, and nothing is promised without noise."""
     profile = build(tk.PrivacyProfile(), k=2, scale=20.0)
@@ -401,6 +402,7 @@ def test_under_a_profile_the_curves_of_selection_and_counts_compose() -> None:
     for d_in in (1, 3):
         found = profile.map(d_in).epsilon(1e-6)
         assert selection.map(d_in).epsilon(1e-6) < found < rhos.map(d_in).epsilon(1e-6)
+        assert sorted(count for _, count in profile.map(d_in).bounds[0].parts) == [1, 2]
     assert profile.map(Fraction(7, 2)).epsilon(1e-6) == profile.map(3).epsilon(1e-6)
     assert profile.map(0).epsilon(0) == 0
     assert build(tk.PrivacyProfile(), k=2, scale=0.0).map(1).delta(100) == 1
@@ -426,9 +428,7 @@ def test_no_joint_law_exceeds_the_curve(granularity: float | None) -> None:
             for x in ((0, gap), (move[0], gap + move[1])):
                 weights = [mpmath.exp(number(Fraction(score) / tau)) for score in x]
                 winner = [w / mpmath.fsum(weights) for w in weights]
-                laws.append(
-                    {(i, int(x[i] / step) + z): winner[i] * mass for i in (0, 1) for z, mass in noise.items()}
-                )
+                laws.append({(i, int(x[i] / step) + z): winner[i] * mass for i in (0, 1) for z, mass in noise.items()})
             for epsilon in (0, Fraction(1, 5), Fraction(1, 2), Fraction(1)):
                 z = mpmath.exp(number(Fraction(epsilon)))
                 for p, q in (laws, laws[::-1]):

@@ -508,3 +508,14 @@ def test_a_noise_that_only_claims_to_be_one_of_the_five_is_refused() -> None:
         lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
         "noise must be Gumbel()",
     )
+
+
+@pytest.mark.parametrize("flag", ["is_max_stable", "is_memoryless", "is_two_sided", "has_exponential_odds", "tail"])
+def test_a_noise_that_claims_what_is_known_of_the_five_alone_is_refused(flag: str) -> None:
+    forged = replace(NOISES["AsymmetricLaplace"], **{flag: Fraction(1) if flag == "tail" else True})
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+    raises_exactly(
+        tk.ParameterError,
+        lambda: tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
+        "noise must be Gumbel()",
+    )

@@ -1,4 +1,4 @@
-"""Pairs of laws on few points: their hockey-stick curves, products and conversations, by enumeration in high precision."""
+"""Pairs of laws on few points: hockey-stick curves, products and conversations, by enumeration in high precision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def hockey_stick(pair: Pair, epsilon: Any) -> Any:
     """The larger of both directions: the sum of max(0, P' - e^epsilon P), and with P and P' exchanged."""
     with mpmath.workdps(50):
         z = mpmath.exp(number(epsilon))
-        forward = sum((max(mpmath.mpf(0), number(q) - z * number(p)) for p, q in zip(*pair, strict=True)), mpmath.mpf(0))
+        forward = sum(
+            (max(mpmath.mpf(0), number(q) - z * number(p)) for p, q in zip(*pair, strict=True)), mpmath.mpf(0)
+        )
         back = sum((max(mpmath.mpf(0), number(p) - z * number(q)) for p, q in zip(*pair, strict=True)), mpmath.mpf(0))
         return max(forward, back)
 

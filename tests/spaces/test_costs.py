@@ -12,7 +12,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.costs import FREE, SCALAR, Cost, require_measure
-from opendp_topk.spaces.curves.closed_forms import LaplacePair
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
+from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.measures import apart, has_delta, is_pure, together, without_delta
 
@@ -72,6 +73,16 @@ def test_joined_laws_obey_the_curve_of_laplace_laws() -> None:
     assert LaplacePair(once.under(tk.MaxDivergence())) in once.under(tk.PrivacyProfile()).bounds
     twice = Cost(2 * THIRD, 4 * THIRD, THIRD, (2, 2 * THIRD), (2, THIRD)).under(tk.PrivacyProfile())
     assert LaplacePair(Cost(2 * THIRD).under(tk.MaxDivergence())) in twice.bounds
+    (composed,) = (bound for bound in twice.bounds if isinstance(bound, Composed))
+    ((once_more, count),) = composed.parts
+    assert count == 2
+    third, sixth = Cost(THIRD).under(tk.MaxDivergence()), Cost(THIRD / 2).under(tk.MaxDivergence())
+    assert once_more.bounds == (
+        ApproximateDP(third),
+        Concentrated(sixth),
+        RangeSteps(1, 2 * THIRD),
+        LaplacePair(third),
+    )
     assert not any(isinstance(bound, LaplacePair) for bound in COST.under(tk.PrivacyProfile()).bounds)
 
 

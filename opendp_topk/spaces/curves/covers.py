@@ -6,6 +6,7 @@ Proof: proofs/spaces/curves/covers.tex
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import gmpy2
@@ -21,7 +22,7 @@ _LIGHT = 1 << DIGITS - 100
 
 @dataclass(frozen=True)
 class Cover:
-    """``masses[i]`` units of mass at the loss (``lowest`` + i) h, and ``infinite`` units at infinity; h is the grid's."""
+    """``masses[i]`` units at the loss (``lowest`` + i) h, h the step of a grid, and ``infinite`` units at infinity."""
 
     lowest: int
     masses: tuple[mpz, ...]
@@ -64,9 +65,10 @@ def _packed(cover: Cover, digits: int) -> mpz:
     return gmpy2.pack(list(cover.masses), digits)  # [pack]
 
 
-def _light(masses: object) -> int:
+def _light(masses: Iterable[mpz]) -> int:
     """How many of the first masses weigh no more than 2^-100 together."""
-    return sum(1 for _ in itertools.takewhile(lambda weight: weight <= _LIGHT, itertools.accumulate(masses)))  # type: ignore[call-overload]
+    weights = itertools.accumulate(masses)
+    return len(list(itertools.takewhile(lambda weight: weight <= _LIGHT, weights)))
 
 
 # end-proof-region: covers

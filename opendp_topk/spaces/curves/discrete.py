@@ -17,15 +17,15 @@ from gmpy2 import mpfr, mpq, mpz
 from ...errors.checks import Number
 from ...numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
 
-# Digits of a weight: 2^-320 is below the weight e^-200 of an integer 20 standard deviations away. Beyond 1024 a table of
-# weights takes most of a second to make; of wider noise the rho says nearly as much.
+# Digits of a weight: 2^-320 is below the weight e^-200 of an integer 20 standard deviations away. Beyond 1024 a table
+# of weights takes most of a second to make; of wider noise the rho says nearly as much.
 # proof-region: discrete
 _DIGITS, _REACH, _LARGEST = 320, 20, 1024
 
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
-    """What discrete Laplace noise of ``scale`` > 0 says of an integer that moves by at most ``shift``: the exact curve."""
+    """The exact curve of an integer that moves by at most ``shift``, with discrete Laplace noise of ``scale`` > 0."""
 
     shift: int
     scale: Fraction
@@ -45,7 +45,7 @@ class DiscreteLaplace:
 
 @dataclass(frozen=True)
 class DiscreteGaussian:
-    """What discrete Gaussian noise of ``scale`` > 0 says of an integer that moves by at most ``shift``: the exact curve.
+    """The exact curve of an integer that moves by at most ``shift``, with discrete Gaussian noise of ``scale`` > 0.
 
     Where ``scale`` is above 1024 it says nothing, and the curve of a rho is as good.
     """
@@ -74,7 +74,7 @@ def _tails(scale: Fraction) -> tuple[list[int], list[int]]:
     """Bounds of the sums of e^(-x^2 / (2 scale^2)) 2^320 over x >= y, for y = -n - 1, ..., n + 1; n >= 20 scale."""
     intervals, squares = Intervals(_DIGITS), mpq(2 * scale.numerator**2, scale.denominator**2)
     n = math.ceil(_REACH * scale)
-    ends = [intervals.exp(intervals.rational(-mpz(x) ** 2 / squares)) for x in range(n + 1)]  # [weights]
+    ends = [intervals.exp(intervals.rational(-(mpz(x) ** 2) / squares)) for x in range(n + 1)]  # [weights]
     lower, upper = [_units(low) for low, _ in ends], [_units(high) + 1 for _, high in ends]  # [units]
     return _sums(lower, 0), _sums(upper, math.ceil(scale) * upper[n])  # [rest]
 

@@ -5,6 +5,7 @@ Proof: proofs/spaces/curves/covers.tex
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -46,7 +47,7 @@ def _convex(heights: list[mpz], h: float, upper: list[mpz], lower: list[mpz]) ->
     for i in range(1, len(heights)):
         heights[i] = min(heights[i], heights[i - 1])  # [monotone]
     corners = _corners(heights, h)
-    for left, right in zip(corners, corners[1:], strict=False):
+    for left, right in itertools.pairwise(corners):
         drop = heights[left] - heights[right]
         for i in range(left + 1, right):
             share = -(-((ONE - lower[right - i]) << DIGITS) // (ONE - upper[right - left]))  # [share]

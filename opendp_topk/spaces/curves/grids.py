@@ -1,7 +1,8 @@
 """How fine the grid of a composition is: heuristics alone, since every grid gives an upper bound.
 
-A grid of step h costs no more than one further step of range h beside every step (proofs/spaces/curves/covers.tex), which
-is h^2 / 8 of zCDP. A step h below a twentieth of the standard deviation of a loss adds less than 0.03 % to epsilon.
+A grid of step h costs no more than a further release of range h after every release, which is h^2 / 8 of zCDP
+(proofs/spaces/curves/covers.tex). With h below a twentieth of the standard deviation of a loss it adds about 0.03 % to
+epsilon.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from .covers import Cover
 from .curve import PrivacyCurve
 from .dots import dots
 
-# Values of all curves together, some tens of microseconds each, and nodes of the last convolution: as a rule, and at most,
-# where losses would be resolved too coarsely.
+# Values of all curves together, some tens of microseconds each, and nodes of the last convolution: as a rule, and at
+# most, where losses would be resolved too coarsely.
 _VALUES, _MOST_VALUES = 4096, 16384
 _NODES, _MOST = 2.0**15, 2.0**18
 _COARSE = 16  # nodes of the first look at a curve, which tells its variance

@@ -30,14 +30,17 @@ def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False) -> Privac
 
     ``adaptive`` says that a step may be chosen after those before it; otherwise they are independent.
     """
-    steps = [step for curve in curves for step in _steps(curve) if ApproximateDP(0) not in step.bounds]  # [steps]
-    if NOTHING in steps:
+    whole = [curve for curve in curves if ApproximateDP(0) not in curve.bounds]  # [counting]
+    if NOTHING in whole:
         return NOTHING  # [nothing]
-    if len(steps) < 2:
-        return steps[0] if steps else PrivacyCurve(ApproximateDP(0))  # [alone]
-    blocks = [PrivacyCurve(*sums(block)) if len(block) > 1 else block[0] for block in _blocks(steps, adaptive)]
-    joint = [Composed(_counted(steps))] + [Composed(_counted(blocks))] * (1 < len(blocks) < len(steps))
-    return PrivacyCurve(*joint, *sums(steps))  # [least]
+    if len(whole) < 2:
+        return whole[0] if whole else PrivacyCurve(ApproximateDP(0))  # [alone]
+    steps = [step for curve in whole for step in _steps(curve)]
+    blocks = [PrivacyCurve(*sums(block)) if len(block) > 1 else block[0] for block in _blocks(whole, adaptive)]
+    ways = [steps] + [blocks] * (len(blocks) > 1 and blocks != steps)
+    return PrivacyCurve(
+        *dict.fromkeys([*(Composed(_counted(way)) for way in ways), *sums(whole), *sums(steps)])  # [least]
+    )
 
 
 def _steps(curve: PrivacyCurve) -> list[PrivacyCurve]:

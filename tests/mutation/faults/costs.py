@@ -21,7 +21,7 @@ FAULTS = (
     ),
     Fault(
         "exponential-as-gumbel",
-        "exponential noise is charged k r^2 / 8 under zCDP, as Gumbel noise is",
+        "exponential noise is charged as k steps of range r under zCDP, as Gumbel noise is",
         "measurements/_one_shot.py",
         "    if noise.is_max_stable:\n",
         "    if noise.is_max_stable or noise.is_memoryless:\n",
@@ -37,9 +37,9 @@ FAULTS = (
         "zcdp-half",
         "one-shot exponential top-k is charged k r^2 / 2 under zCDP, which is false for small r",
         "measurements/_one_shot.py",
-        "    return Cost.bounded(steps * r, choice.touched * r)  # [one-sided]",
-        "    rho = steps * r * r / 2 if noise.is_memoryless else (choice.touched * r) ** 2 / 8\n"
-        "    return Cost(steps * r, choice.touched * r, rho)  # [one-sided]",
+        "    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
+        "    cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
+        "    return Cost(cost.pure, cost.width, steps * r * r / 2 if noise.is_memoryless else cost.rho)",
     ),
     Fault(
         "two-sided-set",
@@ -71,17 +71,17 @@ FAULTS = (
     ),
     Fault(
         "peeling-as-gumbel",
-        "peeled permute-and-flip is charged k r^2 / 8 under zCDP, as the exponential mechanism is",
+        "peeled permute-and-flip is charged as k steps of range r under zCDP, as the exponential mechanism is",
         "measurements/peeled_top_k.py",
-        "n * each * each / 8, (n, each))",
-        "n * r * r / 8, (n, each))",
+        "n * min(rho_of_laplace(r), rho_of_range(each))  # [step-rho]",
+        "n * rho_of_range(r)  # [step-rho]",
     ),
     Fault(
         "canonical-flips",
         "the canonical mechanism with exponential noise is charged the range r",
         "measurements/canonical_top_k.py",
-        "Cost.bounded(r, permute_and_flip_range(r) if flips else r)",
-        "Cost.bounded(r, r)",
+        "Cost.linear(moved, permute_and_flip_range(moved)) if flips else Cost.bounded(moved, moved)",
+        "Cost.bounded(moved, moved)",
     ),
     Fault(
         "joint-single",
@@ -94,8 +94,8 @@ FAULTS = (
         "gaps-too-free",
         "gaps with Gumbel noise are charged as the ranking alone is",
         "measurements/noisy_top_k_with_gaps.py",
-        "Cost.bounded(choice.k * r, choice.touched * r)",
-        "Cost.bounded(choice.k * r, (choice.touched - 1) * r)",
+        "Cost.linear(choice.k * r, choice.touched * r)",
+        "Cost.linear(choice.k * r, (choice.touched - 1) * r)",
     ),
     Fault(
         "only-the-selection",
@@ -150,7 +150,7 @@ FAULTS = (
         "conversion-eighth",
         "pure privacy is converted to zCDP as a range of the same size is",
         "combinators/from_pureDP.py",
-        "exact(epsilon) ** 2 / 2",
+        "rho_of_pure(exact(epsilon))",
         "exact(epsilon) ** 2 / 8",
     ),
     Fault(

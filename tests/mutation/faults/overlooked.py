@@ -78,25 +78,25 @@ FAULTS = (
     ),
     Fault(
         "ninth-for-many",
-        "the range of three winners or more is converted to zCDP with 1/9 in place of 1/8",
+        "the rho of three winners or more is 1/9 too small",
         "measurements/_one_shot.py",
-        "    return Cost.bounded(steps * r, choice.touched * r)  # [one-sided]",
-        "    rho = (choice.touched * r) ** 2 / (8 if choice.k < 3 else 9)\n"
-        "    return Cost(steps * r, choice.touched * r, rho)  # [one-sided]",
+        "    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
+        "    cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
+        "    return Cost(cost.pure, cost.width, (cost.rho or 0) * (1 if choice.k < 3 else Fraction(8, 9)))",
     ),
     Fault(
         "ninth-for-many-rankings",
-        "three Gumbel winners or more cost k r^2 / 9",
+        "three Gumbel winners or more cost 1/9 less than they do",
         "measurements/_one_shot.py",
-        "steps * r * r / 8, (steps, r))",
-        "steps * r * r / (8 if choice.k < 3 else 9), (steps, r))",
+        "steps * rho_of_range(r), (steps, r))",
+        "steps * rho_of_range(r) * (1 if choice.k < 3 else Fraction(8, 9)), (steps, r))",
     ),
     Fault(
         "ninth-for-many-peels",
-        "three peeled winners or more are converted with 1/9",
+        "three peeled winners or more cost 1/9 less than they do",
         "measurements/peeled_top_k.py",
-        "n * each * each / 8, (n, each))",
-        "n * each * each / (8 if n < 3 else 9), (n, each))",
+        "n * min(rho_of_laplace(r), rho_of_range(each))  # [step-rho]",
+        "n * min(rho_of_laplace(r), rho_of_range(each)) * (1 if n < 3 else Fraction(8, 9))  # [step-rho]",
     ),
     Fault(
         "ln-2-high-byte",

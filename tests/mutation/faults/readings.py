@@ -27,11 +27,11 @@ FAULTS = (
         "return 0.0 if value is None",
     ),
     Fault(
-        "hoeffding-ninth",
-        "a range is converted to zCDP with 1/9",
+        "bounded-ninth",
+        "the rho of what is bounded is 1/9 too small",
         "spaces/costs.py",
-        "width * width / 8)  # [hoeffding]",
-        "width * width / 9)  # [hoeffding]",
+        "min(rho_of_pure(pure), rho_of_range(width)))  # [bounded]",
+        "min(rho_of_pure(pure), rho_of_range(width)) * 8 / 9)  # [bounded]",
     ),
     Fault(
         "one-step-of-many",

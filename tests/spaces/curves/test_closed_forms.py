@@ -11,7 +11,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from opendp_topk.errors.checks import Number
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from tests.oracles import range_curves
@@ -79,6 +80,21 @@ def test_a_pair_says_what_randomised_response_attains(epsilon: float, delta: flo
             assert found <= attained * (1 + mpmath.mpf("1e-15")) + mpmath.mpf("1e-30")
 
 
+@pytest.mark.parametrize("loss", [1e-12, 0.5, 3.0, Fraction(200)])
+def test_laplace_laws_attain_their_curve(loss: Number) -> None:
+    """The event that the larger loss names, in closed form: one noise is above the middle and epsilon / 2."""
+    with mpmath.workdps(60):
+        e = mpmath.mpf(float(loss))
+        for share in (0, 0.25, 0.5, 0.999, 1, 2):
+            epsilon = mpmath.mpf(share) * e
+            cut = (e + epsilon) / 2
+            above = [mpmath.exp(-cut) / 2, 1 - mpmath.exp(cut - e) / 2 if cut < e else mpmath.exp(e - cut) / 2]
+            attained = max(0, above[1] - mpmath.exp(epsilon) * above[0])
+            found = mpmath.mpf(LaplacePair(loss)(Fraction(share) * Fraction(loss)))
+            assert attained <= found + mpmath.mpf("1e-50")
+            assert found <= attained * (1 + mpmath.mpf("1e-15")) + mpmath.mpf("1e-50")
+
+
 @pytest.mark.parametrize(
     ("bound", "epsilon", "delta"),
     [
@@ -91,6 +107,11 @@ def test_a_pair_says_what_randomised_response_attains(epsilon: float, delta: flo
         (ApproximateDP(0, 0), 0, 0.0),
         (ApproximateDP(0, 1), 0, 1.0),
         (ApproximateDP(1e308), 0, 1.0),
+        (LaplacePair(0), 0, 0.0),
+        (LaplacePair(math.inf), 1e300, 1.0),
+        (LaplacePair(1e308), 0, 1.0),
+        (LaplacePair(1e308), 1e308, 0.0),
+        (LaplacePair(5e-324), 0, 5e-324),
         (Mixture(Concentrated(0), 0), 0, 0.0),
         (Mixture(Concentrated(0), 0.25), 0, 0.25),
         (Mixture(Concentrated(math.inf), 0.25), 0, 1.0),
@@ -108,6 +129,10 @@ def test_what_implies_what() -> None:
     assert ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.5, 0.1))
     assert not ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.6, 0.05))
     assert not ApproximateDP(0.5, 0.1).implies(ApproximateDP(0.4, 0.2))
+    assert LaplacePair(0.5).implies(LaplacePair(0.5))
+    assert LaplacePair(0.5).implies(LaplacePair(1))
+    assert not LaplacePair(0.5).implies(LaplacePair(Fraction(1, 2) - Fraction(1, 10**400)))
+    assert not LaplacePair(0.5).implies(ApproximateDP(0.5))
     assert Mixture(Concentrated(0.5), 0.1).implies(Mixture(Concentrated(0.6), 0.1))
     assert not Mixture(Concentrated(0.5), 0.2).implies(Mixture(Concentrated(0.6), 0.1))
     assert not Mixture(Concentrated(0.7), 0.1).implies(Mixture(Concentrated(0.6), 0.1))

@@ -57,6 +57,7 @@ def composed(*parts: tuple[PrivacyCurve, int]) -> Composed:
     return Composed(parts)
 
 
+@pytest.mark.quick(k=3)
 @pytest.mark.parametrize(("loss", "k"), [(0.5, 3), (0.1, 10), (2.0, 5), (0.37, 50), (0.01, 400)])
 def test_randomised_responses(loss: float, k: int) -> None:
     bound = composed((PrivacyCurve(ApproximateDP(loss)), k))
@@ -68,7 +69,7 @@ def test_randomised_responses(loss: float, k: int) -> None:
             assert bound(epsilon) <= exact * (1 + mpmath.mpf("1e-8")) + mpmath.mpf("1e-24")
 
 
-@pytest.mark.quick(k=10, loss=0.1, most=0.739)
+@pytest.mark.quick(k=3)
 @pytest.mark.parametrize(("loss", "k", "most"), [(0.1, 10, 0.739), (0.5, 10, 4.53), (0.5, 3, 1.5)])
 def test_laplace_mechanisms(loss: float, k: int, most: float) -> None:
     """At delta = 10^-3 also against the figures of the literature's formula for sums of clipped exponentials."""
@@ -105,6 +106,7 @@ PAIRS: list[Pair] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [(0, 1), (1, 1, 3), (0, 2, 3), (2, 2)])
 def test_unequal_pairs_in_any_direction(chosen: tuple[int, ...]) -> None:
     """Products of pairs, each in either direction: none exceeds the composed curve of what both directions obey."""
@@ -149,6 +151,7 @@ def test_the_ends_of_what_a_curve_may_be() -> None:
     assert composed((tiny, 1), (free, 1))(0) >= 0.5
 
 
+@pytest.mark.slow
 def test_a_function_of_the_caller_composes() -> None:
     own = PrivacyCurve(lambda epsilon: math.exp(-4 * float(epsilon)) / 2)
     bound = PrivacyCurve(composed((own, 4)))

@@ -89,6 +89,7 @@ def value(one: Cover, h: Fraction, epsilon: Fraction) -> mpmath.mpf:
         return (mpmath.fsum(terms) + int(one.infinite)) / ONE
 
 
+@pytest.mark.quick(n=3)
 @pytest.mark.parametrize("curve", CURVES, ids=repr)
 @pytest.mark.parametrize(("h", "n"), [(Fraction(1, 8), 20), (Fraction(1, 3), 1), (Fraction(7, 100), 3)])
 def test_chords_are_nowhere_below_the_curve_in_both_directions(curve: PrivacyCurve, h: Fraction, n: int) -> None:
@@ -104,6 +105,11 @@ def test_chords_are_nowhere_below_the_curve_in_both_directions(curve: PrivacyCur
             convex = curve is not CURVES[-1]
             if convex:
                 assert value(one, h, epsilon) >= reached * (1 - mpmath.mpf("1e-15")), i
+
+
+def test_the_least_delta_is_a_unit_at_least() -> None:
+    """A delta below 2^-128 is rounded up to it, at infinity as everywhere."""
+    assert dots(PrivacyCurve(lambda epsilon: 5e-324), Fraction(1, 8), 3).infinite == 1
 
 
 def test_a_curve_of_several_bounds_becomes_convex() -> None:

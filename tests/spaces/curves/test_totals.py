@@ -74,6 +74,14 @@ def test_compositions_of_compositions_are_flat() -> None:
     assert compose([inner, chosen(), inner]) == compose([chosen()] * 7)
 
 
+def test_what_a_composed_curve_states_besides_is_kept() -> None:
+    """Of a release in steps more may be known than of its steps: a smaller rho of the whole, say."""
+    known = PrivacyCurve(Composed(((PURE, 3),)), Concentrated(0.01), ApproximateDP(1.25))
+    whole = compose([known, known])
+    assert others(whole) == (ApproximateDP(2.5), Concentrated(0.02), ApproximateDP(3.0))
+    assert whole.bounds[:2] == (Composed(((PURE, 6),)), Composed(((known, 2),)))
+
+
 @pytest.mark.slow
 def test_no_order_and_no_nesting_changes_the_curve() -> None:
     parts = [RHO, PURE, chosen()]

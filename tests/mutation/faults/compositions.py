@@ -1,0 +1,123 @@
+"""Faults in composed curves: mass is lost, or a direction, or a step."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+COVERS, DOTS = "spaces/curves/covers.py", "spaces/curves/dots.py"
+COMPOSED, TOTALS, DISCRETE = "spaces/curves/composed.py", "spaces/curves/totals.py", "spaces/curves/discrete.py"
+
+FAULTS = (
+    Fault(
+        "mass-down",
+        "the masses of a convolution are rounded down",
+        COVERS,
+        "(mass + (ONE - 1)) >> DIGITS for mass in joint",
+        "mass >> DIGITS for mass in joint",
+    ),
+    Fault(
+        "tail-lost",
+        "mass that is cut off at the top of a grid is lost",
+        COVERS,
+        "(kept[0] + below, *kept[1:]), self.infinite + above)",
+        "(kept[0] + below, *kept[1:]), self.infinite)",
+    ),
+    Fault(
+        "infinite-once",
+        "the second step's mass at infinity is forgotten",
+        COVERS,
+        "self.infinite * others + (whole - self.infinite) * other.infinite",
+        "self.infinite * others",
+    ),
+    Fault(
+        "odd-power",
+        "an odd number of steps is one step short",
+        COVERS,
+        "half * half * self if count % 2 else half * half",
+        "half * half",
+    ),
+    Fault(
+        "one-direction",
+        "losses below zero are those of one direction that loses nothing",
+        DOTS,
+        "lower[i] * (ONE - right[i]) >> DIGITS",
+        "lower[i] * ONE >> DIGITS",
+    ),
+    Fault(
+        "fill-short",
+        "masses are chosen 2 % too small for the curve",
+        DOTS,
+        "-(-lacking // (ONE - decay))",
+        "-(-lacking * 49 // (50 * (ONE - decay)))",
+    ),
+    Fault(
+        "chord-to-the-left",
+        "the chord between two corners is drawn with its ends exchanged",
+        DOTS,
+        "(ONE - lower[right - i]) << DIGITS",
+        "(ONE - lower[i - left]) << DIGITS",
+    ),
+    Fault(
+        "delta-to-units-down",
+        "a delta becomes the units of mass below it",
+        DOTS,
+        "return mpz(math.ceil(value))",
+        "return mpz(math.floor(value))",
+    ),
+    Fault(
+        "next-node",
+        "a composed curve is read from the node beyond the next one",
+        COMPOSED,
+        "place = e // h + 1  # [cell]",
+        "place = e // h + 2  # [cell]",
+    ),
+    Fault(
+        "more-steps-imply",
+        "a curve of more steps counts as below one of fewer",
+        COMPOSED,
+        "count <= counts.get(curve, 0)",
+        "count >= counts.get(curve, 0)",
+    ),
+    Fault(
+        "delta-of-a-pair-lost",
+        "of a pair inside a mixture the delta is lost",
+        TOTALS,
+        "exact(delta) + exact(inner.delta)  # [pair]",
+        "exact(delta)  # [pair]",
+    ),
+    Fault(
+        "conversations-reordered",
+        "steps of a conversation are added up as if they followed each other",
+        TOTALS,
+        "    if not adaptive:\n",
+        "    if True:\n",
+    ),
+    Fault(
+        "one-step-taken-for-all",
+        "what one step states is said of all",
+        TOTALS,
+        "    if None in stated:\n",
+        "    if not any(stated):\n",
+    ),
+    Fault(
+        "later-event",
+        "the event that tells discrete Gaussian noise apart begins one integer too late",
+        DISCRETE,
+        "Fraction(self.shift, 2)) + 1  # [first-gaussian]",
+        "Fraction(self.shift, 2)) + 2  # [first-gaussian]",
+    ),
+    Fault(
+        "one-count-charged",
+        "of k noisy counts one is charged",
+        "measurements/select_then_count.py",
+        "*[_count_curve(moved, b / grid.step)] * k]",
+        "_count_curve(moved, b / grid.step)]",
+    ),
+    Fault(
+        "mildest-point",
+        "the verifier holds a curve against laws where it is met least",
+        "audit/losses.py",
+        "best = max(found, key=lambda loss: loss.lower)\n        return Loss(best.lower, max(",
+        "best = min(found, key=lambda loss: loss.lower)\n        return Loss(best.lower, max(",
+    ),
+)
