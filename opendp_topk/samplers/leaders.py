@@ -60,7 +60,7 @@ def _leaders(values: NDArray[Any], groups: NDArray[Any], scan: Scan) -> Indices:
         chosen = np.argpartition(groups, -few)[-few:] if sign > 0 else np.argpartition(groups, few)[:few]
     rows = values.reshape(len(groups), -1)
     rows = rows[chosen] if few < len(groups) else rows
-    return chosen * rows.shape[1] + (rows.argmax(axis=1) if sign > 0 else rows.argmin(axis=1))
+    return np.asarray(chosen * rows.shape[1] + (rows.argmax(axis=1) if sign > 0 else rows.argmin(axis=1)))
 
 
 def _near(values: NDArray[Any], scan: Scan) -> Indices | None:
