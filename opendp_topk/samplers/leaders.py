@@ -22,7 +22,7 @@ _PER_WINNER = 4  # for each winner, to set a threshold that is not much too low
 _MOST_NEAR = 8  # one score in so many may be near: more of them are raced in whole blocks
 FAR = 8  # the level of those who are not near: one in 256 of them enters
 MIDDLE = 4  # of those near who need so many leading ones, one in 16 is bounded
-_CHUNK = 2**17  # scores at a time, a MiB, which a cache holds
+_TOGETHER = 512  # groups at a time, a MiB of scores, which a cache holds
 
 
 # proof-region: leaders
@@ -36,7 +36,7 @@ def race_leaders(
     leaders = _leaders(values, groups, scan)
     taken[leaders] = True
     scan.draw(leaders)  # [draw-leaders]
-    near = _near(values, scan) if np.isfinite(scan.threshold) else None
+    near = _near(values, groups, scan) if np.isfinite(scan.threshold) else None
     if near is None:
         return False
     levels = scan.levels(best)
@@ -63,13 +63,16 @@ def _leaders(values: NDArray[Any], groups: NDArray[Any], scan: Scan) -> Indices:
     return np.asarray(chosen * rows.shape[1] + (rows.argmax(axis=1) if sign > 0 else rows.argmin(axis=1)))
 
 
-def _near(values: NDArray[Any], scan: Scan) -> Indices | None:
+def _near(values: NDArray[Any], groups: NDArray[Any], scan: Scan) -> Indices | None:
     """Who may reach the threshold without ``FAR`` leading ones; None if they are too many."""
-    found: list[Indices] = []
-    left = len(values) // _MOST_NEAR
-    for start in range(0, len(values), _CHUNK):
-        found.append(np.flatnonzero(scan.near(values[start : start + _CHUNK], FAR)) + start)
-        left -= len(found[-1])
+    rows, reaching = values.reshape(len(groups), -1), np.flatnonzero(scan.near(groups, FAR))  # [reaching]
+    found, left = [np.zeros(0, dtype=np.int64)], len(values) // _MOST_NEAR
+    for start in range(0, len(reaching), _TOGETHER):
+        part = reaching[start : start + _TOGETHER]
+        whole = part[-1] - part[0] == len(part) - 1
+        position = np.flatnonzero(scan.near(rows[part[0] : part[-1] + 1] if whole else rows[part], FAR))
+        found.append(part[position // rows.shape[1]] * rows.shape[1] + position % rows.shape[1])  # [near]
+        left -= len(position)
         if left < 0:
             return None
     return np.concatenate(found)

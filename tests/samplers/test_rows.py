@@ -95,6 +95,22 @@ def test_what_floats_cannot_hold_is_raced_one_by_one(scores: list[int], scale: F
     assert rows.top_k(canonical(scores), scale, noises.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_rows_are_decided_where_the_best_certainly_beat_all_others(ordered: bool) -> None:
+    rng = random.Random(4)
+    for _ in range(200):
+        d = rng.randrange(1, 7)
+        k = rng.randrange(1, d + 1)
+        lower = np.array([[float(rng.randrange(12)) for _ in range(d)] for _ in range(8)])
+        upper = lower + np.array([[rng.choice((0, 1, 1, 2, 7, np.inf)) for _ in range(d)] for _ in range(8)])
+        order = np.argsort(-lower, axis=1)
+        found = rows._decided(lower, upper, order, k, ordered)
+        for row in range(8):
+            low, high = lower[row][order[row]].tolist(), upper[row][order[row]].tolist()
+            cuts = {c for c in range(1, d) if min(low[:c]) > max(high[c:])} | {d}
+            assert found[row] == (cuts >= set(range(1, k + 1)) if ordered else k in cuts)
+
+
 @pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
 def test_rows_follow_the_law_and_do_not_depend_on_each_other(name: str) -> None:
     scores = [0, 1, 1]
