@@ -17,8 +17,9 @@ from .upper_tail import BLOCK, survivors
 
 GROUPS = 16  # in a block; the best score of each may be a leader
 FEWEST = 16  # blocks; with fewer, the race of whole blocks is as fast
-_LEADERS = 512  # at least, and
-_PER_WINNER = 4  # for each winner, to set a threshold that is not much too low
+_LEADERS = 1024  # at least, and
+_PER_WINNER = 4  # for each winner, and of so many groups
+_EVERY = 8  # one, to set a threshold that is not much too low
 _MOST_NEAR = 8  # one score in so many may be near: more of them are raced in whole blocks
 FAR = 8  # the level of those who are not near: one in 256 of them enters
 MIDDLE = 4  # of those near who need so many leading ones, one in 16 is bounded
@@ -54,7 +55,7 @@ def race_leaders(
 
 def _leaders(values: NDArray[Any], groups: NDArray[Any], scan: Scan) -> Indices:
     """The best of the best groups; any candidates would do."""
-    few = max(_LEADERS, _PER_WINNER * scan.k)
+    few = max(_LEADERS, _PER_WINNER * scan.k, len(groups) // _EVERY)
     sign, chosen = scan.scores.sign, np.arange(len(groups))
     if few < len(groups):
         chosen = np.argpartition(groups, -few)[-few:] if sign > 0 else np.argpartition(groups, few)[:few]
@@ -65,13 +66,17 @@ def _leaders(values: NDArray[Any], groups: NDArray[Any], scan: Scan) -> Indices:
 
 def _near(values: NDArray[Any], groups: NDArray[Any], scan: Scan) -> Indices | None:
     """Who may reach the threshold without ``FAR`` leading ones; None if they are too many."""
-    rows, reaching = values.reshape(len(groups), -1), np.flatnonzero(scan.near(groups, FAR))  # [reaching]
+    near, rows = scan.nearer(FAR), values.reshape(len(groups), -1)
+    reaching = np.flatnonzero(near(groups))  # [reaching]
     found, left = [np.zeros(0, dtype=np.int64)], len(values) // _MOST_NEAR
     for start in range(0, len(reaching), _TOGETHER):
         part = reaching[start : start + _TOGETHER]
-        whole = part[-1] - part[0] == len(part) - 1
-        position = np.flatnonzero(scan.near(rows[part[0] : part[-1] + 1] if whole else rows[part], FAR))
-        found.append(part[position // rows.shape[1]] * rows.shape[1] + position % rows.shape[1])  # [near]
+        if part[-1] - part[0] == len(part) - 1:
+            position = np.flatnonzero(near(rows[part[0] : part[-1] + 1])) + part[0] * rows.shape[1]  # [in-a-row]
+        else:
+            group, within = np.nonzero(near(rows[part]))
+            position = part[group] * rows.shape[1] + within  # [apart]
+        found.append(position)
         left -= len(position)
         if left < 0:
             return None

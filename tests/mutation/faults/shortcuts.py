@@ -261,7 +261,7 @@ FAULTS = (
         "peeling-with-replacement",
         "a winner of a peeling race stays in the next",
         "samplers/peeled.py",
-        "        left = np.delete(left, best)  # [leave]\n",
+        "        scores[best] = scores[last]  # [fill]\n",
         "",
     ),
     Fault(
