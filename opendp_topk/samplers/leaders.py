@@ -71,7 +71,7 @@ def _near(values: NDArray[Any], groups: NDArray[Any], scan: Scan) -> Indices | N
     found, left = [np.zeros(0, dtype=np.int64)], len(values) // _MOST_NEAR
     for start in range(0, len(reaching), _TOGETHER):
         part = reaching[start : start + _TOGETHER]
-        if part[-1] - part[0] == len(part) - 1:
+        if part[-1] - part[0] < 2 * len(part):  # groups between them have nobody who is near
             position = np.flatnonzero(near(rows[part[0] : part[-1] + 1])) + part[0] * rows.shape[1]  # [in-a-row]
         else:
             group, within = np.nonzero(near(rows[part]))
