@@ -32,6 +32,7 @@ if _typing.TYPE_CHECKING:
     from .combinators.partition_by import make_partition_by, then_partition_by
     from .combinators.privacy_filter import make_privacy_filter
     from .combinators.queryable import Queryable
+    from .combinators.repeat import make_repeat
     from .core.binary_search import binary_search_chain, binary_search_param
     from .core.candidates import index_candidates
     from .core.measurement import Measurement
@@ -203,6 +204,7 @@ __all__ = [
     "make_range_to_approxDP",
     "make_range_to_pureDP",
     "make_range_to_zCDP",
+    "make_repeat",
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_stable_histogram",

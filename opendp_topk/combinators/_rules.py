@@ -64,6 +64,13 @@ def total(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
     return together(measure, add(inner[:1]) + later * add(inner[1:]), add(deltas))  # [sum]
 
 
+def times_over(measure: Measure, loss: Any, times: int) -> Any:
+    """The joint loss of ``times`` independent releases that lose ``loss`` each, fixed in advance; exact."""
+    inner, delta = apart(measure, loss)
+    several = [part if part == float("inf") else exact(part) * times for part in (inner, delta)]  # [multiple]
+    return together(measure, *several)
+
+
 def add(values: Iterable[Number]) -> Number:
     """The exact sum, as a Fraction; infinity where a summand is infinite."""
     listed = list(values)

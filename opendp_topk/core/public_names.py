@@ -98,6 +98,7 @@ HOMES = {
     "make_range_to_approxDP": ".combinators.from_range",
     "make_range_to_pureDP": ".combinators.from_range",
     "make_range_to_zCDP": ".combinators.from_range",
+    "make_repeat": ".combinators.repeat",
     "make_report_noisy_top_k": ".measurements.report_noisy_top_k",
     "make_select_then_count": ".measurements.select_then_count",
     "make_stable_histogram": ".measurements.stable_histogram",

@@ -10,7 +10,7 @@ from fractions import Fraction
 from ..distributions import one_shot as laws
 from ..distributions import one_shot_success, union_bound
 from ..noises.noise import Noise
-from ..samplers import race
+from ..samplers import race, rows
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import FREE, Cost
 from ._choice import Choice
@@ -30,6 +30,9 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         accuracy=lambda n, choice, alpha: accuracy(noise, n, choice.k, choice.tau, alpha),
         law=_law(noise) if noise.is_proven else None,
         success=_success(noise) if noise.is_proven else None,
+        many=lambda scores, choice, times: rows.top_k(
+            scores, choice.tau, noise, choice.k, times, sign=choice.sign, ordered=choice.ordered
+        ),
     )  # [mechanism]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.measurement import Declared, Measurement
+from ..core.repeatable import Repeatable
 from ..core.spaces import require_space
 from ..distributions.events import ranks
 from ..errors import DataLengthError, checks
@@ -41,6 +42,7 @@ class SelectionMechanism:
     ``cost(choice, r)`` is what it costs at range distance r > 0 in units of the scale, under every measure.
     ``accuracy(n_candidates, choice, alpha)`` is the bound of its accuracy theorem.
     ``law(units, choice)`` is the law for scores in units of the scale, larger being better, if known.
+    ``many(scores, choice, times)``, where it is given, draws that many independent releases, a row each.
     ``success(scores, choice, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the winners contain
     the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
     """
@@ -50,6 +52,7 @@ class SelectionMechanism:
     accuracy: Callable[[int, Choice, Any], float]
     law: Law | None = None
     success: Success | None = None
+    many: Callable[[ScoreArray, Choice, int], Indices] | None = None
 
 
 _ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
@@ -89,6 +92,13 @@ def selection(
             return noiseless.top_k(scores, k, sign=sign, ordered=ordered)  # [exact-top-k]
         return mechanism.sample(scores, choice)  # [sample]
 
+    def many(scores: ScoreArray, times: int) -> Any:
+        if k > len(scores):
+            raise DataLengthError(f"scores must hold at least k elements ({k})")
+        if tau == 0 or mechanism.many is None:
+            return np.array([function(scores) for _ in range(times)])  # [one-by-one]
+        return mechanism.many(scores, choice, times)  # [many]
+
     def privacy_map(d_in: Number) -> Any:
         return loss(input_metric.range_distance(attainable(input_domain, d_in)))  # [range-distance]
 
@@ -116,7 +126,7 @@ def selection(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=function,
+        function=Repeatable(function, many),
         privacy_map=privacy_map,
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         declared=Declared(
@@ -145,7 +155,10 @@ def single(
     ranking = selection(mechanism, {}, *space, output_measure, k=1, scale=scale, optimize=optimize, release="ranking")
     return replace(
         ranking,
-        function=lambda scores: int(ranking.function(scores)[0]),  # [index]
+        function=Repeatable(
+            lambda scores: int(ranking.function(scores)[0]),  # [index]
+            lambda scores, times: ranking.function.many(scores, times)[:, 0],  # type: ignore[attr-defined]  # [indices]
+        ),
         parameters={"mechanism": name, "scale": ranking.parameters["scale"], "optimize": optimize},
         declared=replace(ranking.declared, decode=lambda outcome: int(outcome[0])),  # [decode-index]
     )

@@ -6,6 +6,7 @@ stay accurate near the reference, however large the scores are and however small
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -52,12 +53,17 @@ class Scores:
 
     def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
         """Which of ``values`` have an advantage above ``bound``; some at or below it may be among them."""
+        return self.exceeding(bound, reference)(values)
+
+    def exceeding(self, bound: Fraction, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+        """:meth:`may_exceed` for one bound, for as many arrays of values as are asked."""
         cut = Fraction(_plain(reference)) + self.sign * self.scale * bound
         if self.values.dtype == np.float64:
             limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)  # [float-cut]
         else:
             limit = floor(cut) if self.sign > 0 else ceil(cut)  # [integer-cut]
-        return np.asarray(values > limit if self.sign > 0 else values < limit, dtype=np.bool_)
+        compare: Any = np.greater if self.sign > 0 else np.less
+        return lambda values: np.asarray(compare(values, limit), dtype=np.bool_)  # [compare]
 
     # end-proof-region: advantages
 

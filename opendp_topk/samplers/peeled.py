@@ -21,13 +21,12 @@ def top_k(
 
     The arguments are those of :func:`race.top_k`; every race draws noise of its own.
     """
-    left = np.arange(len(values))  # [all]
-    winners = np.empty(k, dtype=np.int64)
-    for t in range(k):
-        best = race.top_k(values[left], scale, noise, 1, sign=sign, ordered=True, entropy=entropy)[0]  # [race]
-        winners[t] = left[best]
-        left = np.delete(left, best)  # [leave]
-    return winners
+    scores, left = values.copy(), np.arange(len(values))  # [all]
+    for last in range(len(left) - 1, len(left) - 1 - k, -1):
+        best = race.top_k(scores[: last + 1], scale, noise, 1, sign=sign, ordered=True, entropy=entropy)[0]  # [race]
+        left[best], left[last] = left[last], left[best]  # [leave]
+        scores[best] = scores[last]  # [fill]
+    return left[: -k - 1 : -1].copy()  # [winners]
 
 
 # end-proof-region: peeled

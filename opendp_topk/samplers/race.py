@@ -105,7 +105,7 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
     levels = scan.levels(best[batch])
     warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
     if warm == 0:
-        _skip(scan, batch, levels, taken[batch])
+        _skip(scan, batch, levels, taken)
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
     values, out, least = rows[batch], taken[batch], max(int(levels.min()), 0)
@@ -115,7 +115,7 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
             _split(scan, batch, near, level, out, least)  # [deep-split]
             return warm
     if levels.min() >= LEVELS[0]:
-        _skip(scan, batch, levels, out)  # [shallow-skip]
+        _skip(scan, batch, levels, taken)  # [shallow-skip]
     else:
         _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0], out, least)  # [shallow-split]
     return warm
@@ -124,8 +124,9 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
 def _skip(scan: Scan, batch: Indices, levels: Indices, taken: NDArray[np.bool_]) -> None:
     """Blocks in which every uniform needs that many leading ones: only those that have them enter."""
     position = survivors(levels, scan.entropy)
-    position = position[~taken.ravel()[position]]  # [taken]
-    scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
+    index = _index(batch, position)
+    left = ~taken.reshape(-1)[index]  # [taken]
+    scan.draw_tail(index[left], levels[position // BLOCK][left])  # [skip]
 
 
 def _split(

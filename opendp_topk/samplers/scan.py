@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -45,10 +46,14 @@ class Scan:
 
     def near(self, values: NDArray[Any], level: int) -> NDArray[np.bool_]:
         """Which of these scores may reach the threshold though fewer than ``level`` ones lead the uniform."""
+        return self.nearer(level)(values)
+
+    def nearer(self, level: int) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+        """:meth:`near` for one level and the present threshold, for as many arrays of scores as are asked."""
         if not np.isfinite(self.threshold):
-            return np.ones(values.shape, dtype=np.bool_)
+            return lambda values: np.ones(values.shape, dtype=np.bool_)
         bound = Fraction(self.threshold) - Fraction(float(self.table.tail[level]))
-        return self.scores.may_exceed(values, bound, self.reference)  # [near]
+        return self.scores.exceeding(bound, self.reference)  # [near]
 
     def draw(self, index: Indices, level: int = 0) -> None:
         """Add candidates with fresh prefixes; those who have not ``level`` leading ones must be below the threshold."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,11 +68,19 @@ def bounds(distance: Floats, factor: Factors, noise: NDArray[np.float64]) -> tup
     """Bounds on noise minus distance / scale, given rows of a padded table; nothing is ever NaN."""
     far = distance * factor.most + _ABSOLUTE  # [far]
     close = distance * factor.least - _ABSOLUTE  # [close]
-    return noise[:, 0] - far, noise[:, 1] - close  # [bounds]
+    return noise[..., 0] - far, noise[..., 1] - close  # [bounds]
 
 
-def everybody(scores: Scores, noise: Noise, entropy: Entropy) -> tuple[Racers, Floats, Floats] | None:
-    """All candidates as racers, with bounds on their noisy advantages; None where the factors do not serve."""
+class Known(NamedTuple):
+    """What is known of a short vector before anything is drawn: the best score, and how far the others lie behind."""
+
+    best: Any
+    distance: Floats
+    factor: Factors
+
+
+def distances(scores: Scores) -> Known | None:
+    """The distances of all scores from the best; None where float64 numbers do not serve."""
     values, factor = scores.values, factors(scores.scale)
     if factor is None or values.dtype == object:
         return None
@@ -80,9 +88,18 @@ def everybody(scores: Scores, noise: Noise, entropy: Entropy) -> tuple[Racers, F
     distance = behind(values, best, scores.sign)
     if values.dtype == np.float64 and not distance.max() * factor.least < _HUGE:
         return None  # [overflow]
-    index = np.arange(len(values))
+    return Known(best, distance, factor)
+
+
+def everybody(scores: Scores, noise: Noise, entropy: Entropy) -> tuple[Racers, Floats, Floats] | None:
+    """All candidates as racers, with bounds on their noisy advantages; None where float64 numbers do not serve."""
+    known = distances(scores)
+    if known is None:
+        return None
+    index = np.arange(len(scores.values))
     prefix = entropy.prefixes(index)  # [draw]
-    return Racers(index, prefix, scores, noise, best, entropy), *bounds(distance, factor, padded(noise)[prefix])
+    lower, upper = bounds(known.distance, known.factor, padded(noise)[prefix])
+    return Racers(index, prefix, scores, noise, known.best, entropy), lower, upper
 
 
 # end-proof-region: short

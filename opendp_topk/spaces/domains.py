@@ -21,10 +21,10 @@ from ..errors import (
     checks,
 )
 from ..errors.checks import Number
+from ..numerics.finite import all_finite
 from ..numerics.subnormals import require_subnormals
 
 # proof-region: domains
-_CHUNK = 2**17  # scores at a time, a MiB, which a cache holds
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
 
@@ -79,12 +79,10 @@ class AtomDomain(Domain):
         array = _integers(values) if self.T is int else _floats(values)
         if array.size == 0 or (self.T is int and self.bounds is None):  # [no-bounds]
             return array
-        if self.T is float and not _all_finite(array):  # [finite]
+        if self.T is float and not all_finite(array):  # [finite]
             raise NonFiniteError("scores must be finite: no NaN and no infinity is a member of AtomDomain(float)")
-        within = self.bounds is None or (
-            self.bounds[0] <= _plain(array.min()) and _plain(array.max()) <= self.bounds[1]
-        )
-        if not within:  # [bounds]
+        lower, upper = self.bounds or (0, 0)
+        if self.bounds and not (lower <= _plain(array.min()) and _plain(array.max()) <= upper):  # [bounds]
             raise OutOfBoundsError(f"scores must lie within the bounds {self.bounds} of the input domain")
         return array
 
@@ -180,12 +178,6 @@ class GroupedFrameDomain(Domain):
 
 
 # proof-region: arrays
-def _all_finite(array: NDArray[np.float64]) -> bool:
-    """Whether there is no NaN and no infinity, in one pass whose marks stay in a cache."""
-    starts = range(0, len(array), _CHUNK)
-    return all(bool(np.isfinite(array[start : start + _CHUNK]).all()) for start in starts)  # [all-finite]
-
-
 def _plain(element: Any) -> Any:
     """The Python number, which compares exactly with any other; NumPy would round to float64."""
     return element.item() if isinstance(element, np.generic) else element  # [python-number]

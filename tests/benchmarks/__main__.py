@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.samplers.quantile_tables import table
 
 from ..concepts.own_noises import NOISES
-from . import bench_audit, bench_count, bench_ledger
+from . import bench_audit, bench_count, bench_ledger, bench_race
 from .timing import best_of_batches, medians, readable, row, seconds
 
 
@@ -233,7 +233,7 @@ def main() -> None:
     for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
-    for bench in (bench_ledger, bench_audit):
+    for bench in (bench_ledger, bench_audit, bench_race):
         for line in bench.rows():
             print(line, flush=True)
     for name, duration in bench_count.rows():

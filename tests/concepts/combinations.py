@@ -45,6 +45,10 @@ def _composition() -> list[Specimen]:
     return [Specimen(both, PAIR, lambda x: _product(_softmax(x), _softmax(x)))]
 
 
+def _repeat() -> list[Specimen]:
+    return [Specimen(tk.make_repeat(_choice(RANGE), times=2), PAIR, lambda x: _product(_softmax(x), _softmax(x)))]
+
+
 def _asked(queryable: Any, tape: Tape) -> tuple[int, int]:
     """A second question that depends on the first answer."""
     first = queryable(noisy_bit(MAX, tape, (THIRD, Fraction(1, 2))))
@@ -144,6 +148,7 @@ COMBINATIONS: dict[str, Callable[[], list[Specimen]]] = {
     "make_privacy_filter": _filter,
     "make_pureDP_to_range": lambda: _converted(tk.make_pureDP_to_range, MAX, 0.4),
     "make_pureDP_to_zCDP": lambda: _converted(tk.make_pureDP_to_zCDP, MAX, 0.15),
+    "make_repeat": _repeat,
     "make_range_to_approxDP": lambda: _converted(tk.make_range_to_approxDP, RANGE),
     "make_range_to_pureDP": lambda: _converted(tk.make_range_to_pureDP, RANGE),
     "make_range_to_zCDP": lambda: _converted(tk.make_range_to_zCDP, RANGE),

@@ -80,6 +80,7 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_gaussian": lambda: L2 >> tk.then_gaussian(ZCDP, scale=1),
     "make_user_measurement": lambda: COUNTS >> tk.then_user_measurement(MAX, function=first, privacy_map=linear),
     "make_composition": lambda: tk.make_composition(top() for _ in range(2)),
+    "make_repeat": lambda: tk.make_repeat(top(), times=2),
     "make_approximate": lambda: tk.make_approximate(top()),
     "make_fix_delta": lambda: tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6),
     "make_pureDP_to_range": lambda: tk.make_pureDP_to_range(top()),

@@ -44,8 +44,8 @@ def test_a_claim_that_changed_is_noticed(old: str, new: str) -> None:
 
 def test_one_line_exports_names() -> None:
     text = PAGES["opendp_topk/__init__.py"].read()
-    line = "from .measurements.laplace import make_laplace, then_laplace\n"
-    more = text.replace(line, line + "from .noises.attic import Attic, _hidden\n")
+    line = "    from .measurements.laplace import make_laplace, then_laplace\n"
+    more = text.replace(line, line + "    from .noises.attic import Attic, _hidden\n")
     assert not PAGES["opendp_topk/__init__.py"].fits(more)
     made = page.with_public_names(more)
     assert '    "ApproximateDP",\n' not in made

@@ -7,7 +7,10 @@ ELSEWHERE = {
 }
 UNREACHED = {
     ":__all__": "the list of public names, which a test of the API holds",
-    ":__getattr__": "it loads the audit when it is asked for",
+    ":__getattr__": "it loads a public name from its home when it is asked for",
+    ":__dir__": "it lists the public names",
+    "core.public_names:HOMES": "where each public name is loaded from, which a test of the API holds",
+    "measurements._listed:constructors": "it lists constructors, each of which has its proof",
     "ledger:__all__": "the list of names that this folder hands on",
     "core.candidates:index_candidates": "it makes the class that core/chaining pins, of items that are public",
     "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",

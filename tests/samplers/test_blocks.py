@@ -96,7 +96,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(leaders, "BLOCK", 16)
     monkeypatch.setattr(leaders, "_LEADERS", 4)
     monkeypatch.setattr(leaders, "_MOST_NEAR", 2)
-    monkeypatch.setattr(leaders, "_CHUNK", 20)
+    monkeypatch.setattr(leaders, "_TOGETHER", 3)
     yield 16
     upper_tail._cumulative.cache_clear()
 

@@ -6,6 +6,13 @@ from tests.mutation.fault import Fault
 
 FAULTS = (
     Fault(
+        "repetition-for-free",
+        "a repetition costs what one release costs",
+        "combinators/_rules.py",
+        "else exact(part) * times for part",
+        "else exact(part) for part",
+    ),
+    Fault(
         "map-double-scale",
         "the map of a selection counts twice the noise that is added",
         "measurements/_selection.py",

@@ -72,9 +72,9 @@ FAULTS = (
         "peeling-one-noise",
         "peeling reuses the noise of its first race",
         "samplers/peeled.py",
-        "    left = np.arange(len(values))  # [all]\n",
+        "    scores, left = values.copy(), np.arange(len(values))  # [all]\n",
         "    return race.top_k(values, scale, noise, k, sign=sign, ordered=True, entropy=entropy)\n"
-        "    left = np.arange(len(values))  # [all]\n",
+        "    scores, left = values.copy(), np.arange(len(values))  # [all]\n",
     ),
     Fault(
         "wrong-neighbour",

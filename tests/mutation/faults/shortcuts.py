@@ -76,6 +76,20 @@ FAULTS = (
         "",
     ),
     Fault(
+        "rows-alike",
+        "an undecided race among several is settled by the digits of the first",
+        "samplers/rows.py",
+        "_Shifted(entropy, races[row] * d))",
+        "_Shifted(entropy, races.start * d))",
+    ),
+    Fault(
+        "rows-undecided",
+        "in many races at once the winners need only beat the next candidate",
+        "samplers/rows.py",
+        "rest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]",
+        "rest = ranked",
+    ),
+    Fault(
         "far-is-close",
         "the distance of a short vector's score from the best is bounded from below on both sides",
         "samplers/short.py",
@@ -247,7 +261,7 @@ FAULTS = (
         "peeling-with-replacement",
         "a winner of a peeling race stays in the next",
         "samplers/peeled.py",
-        "        left = np.delete(left, best)  # [leave]\n",
+        "        scores[best] = scores[last]  # [fill]\n",
         "",
     ),
     Fault(

@@ -184,8 +184,8 @@ FAULTS = (
         "no-lower-bound",
         "scores below the lower bound are members",
         "spaces/domains.py",
-        "self.bounds[0] <= _plain(array.min()) and _plain(array.max()) <= self.bounds[1]",
-        "_plain(array.max()) <= self.bounds[1]",
+        "(lower <= _plain(array.min()) and _plain(array.max()) <= upper)",
+        "(_plain(array.max()) <= upper)",
     ),
     Fault(
         "masked-scores",

@@ -1,0 +1,124 @@
+"""Many races at once: each is the sort of its own noisy scores, whatever the scores, the scale and the digits."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from opendp_topk.noises import standard as noises
+from opendp_topk.samplers import rows
+
+from ..oracles import noise as oracle
+from ..oracles import one_shot
+from ..oracles.chi_square import assert_follows
+from ..oracles.race import best
+from . import adversaries
+from .adversaries import Case, canonical
+from .streams import Streams
+
+every_noise = pytest.mark.parametrize("name", oracle.NAMES)
+
+
+def _check(name: str, case: Case, times: int, k: int, sign: int, ordered: bool, seed: int) -> Streams:
+    d = len(case.scores)
+    leading = {t * d + i: digits for t in range(0, times, 2) for i, digits in case.leading.items()}
+    streams = Streams(seed, leading)
+    found = rows.top_k(
+        canonical(case.scores),
+        case.scale,
+        getattr(noises, name)(),
+        k,
+        times,
+        sign=sign,
+        ordered=ordered,
+        entropy=streams,
+    )
+    assert found.shape == (times, k)
+    assert found.dtype == np.int64
+    for t in range(times):
+
+        def digits(i: int, n: int, t: int = t) -> int:
+            return streams.digits(t * d + i, n)
+
+        expected = best(name, case.scores, case.scale, digits, k, sign)
+        assert found[t].tolist() == (expected if ordered else sorted(expected))
+    return streams
+
+
+def _served(case: Case) -> bool:
+    """Whether float64 numbers serve; otherwise the races are called one by one, which other tests try."""
+    from opendp_topk.samplers import short
+    from opendp_topk.samplers.advantages import Scores
+
+    with np.errstate(all="ignore"):
+        return all(short.distances(Scores(canonical(case.scores), case.scale, sign)) is not None for sign in (1, -1))
+
+
+@pytest.mark.quick(name="Laplace")
+@every_noise
+@pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
+def test_each_row_is_the_sort_of_its_noisy_scores(
+    name: str, make: Callable[[random.Random], Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_TOGETHER", 20)
+    rng = random.Random(f"{name} {make.__name__}")
+    for seed in range(12):
+        case = make(rng)
+        k, sign, ordered = rng.randint(1, len(case.scores)), rng.choice((1, -1)), rng.random() < 0.6
+        if _served(case):
+            _check(name, case, rng.randint(1, 7), k, sign, ordered, seed)
+
+
+@pytest.mark.quick(name="Gumbel", bits=(20, 200))
+@every_noise
+@pytest.mark.parametrize("bits", [20, 47, 64, 79, 81, 130, 200, 600])
+def test_near_ties_are_decided_row_by_row(name: str, bits: int) -> None:
+    rng = random.Random(f"{name} {bits}")
+    most = 0
+    for seed in range(6):
+        sign = rng.choice((1, -1))
+        case = adversaries.near_tie(name, rng, sign, bits)
+        k = rng.randint(1, len(case.scores) - 1)
+        most = max(most, *_check(name, case, 3, k, sign, rng.random() < 0.6, seed).read.values())
+    assert most >= bits, "the order of near ties cannot be known from fewer digits"
+
+
+@pytest.mark.parametrize(("scores", "scale"), [([2**70, 2**70 + 1], Fraction(1)), ([1, 2], Fraction(1, 2**901))])
+def test_what_floats_cannot_hold_is_raced_one_by_one(scores: list[int], scale: Fraction) -> None:
+    options = {"sign": 1, "ordered": False}
+    assert rows.top_k(canonical(scores), scale, noises.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_rows_are_decided_where_the_best_certainly_beat_all_others(ordered: bool) -> None:
+    rng = random.Random(4)
+    for _ in range(200):
+        d = rng.randrange(1, 7)
+        k = rng.randrange(1, d + 1)
+        lower = np.array([[float(rng.randrange(12)) for _ in range(d)] for _ in range(8)])
+        upper = lower + np.array([[rng.choice((0, 1, 1, 2, 7, np.inf)) for _ in range(d)] for _ in range(8)])
+        order = np.argsort(-lower, axis=1)
+        found = rows._decided(lower, upper, order, k, ordered)
+        for row in range(8):
+            low, high = lower[row][order[row]].tolist(), upper[row][order[row]].tolist()
+            cuts = {c for c in range(1, d) if min(low[:c]) > max(high[c:])} | {d}
+            assert found[row] == (cuts >= set(range(1, k + 1)) if ordered else k in cuts)
+
+
+@pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
+def test_rows_follow_the_law_and_do_not_depend_on_each_other(name: str) -> None:
+    scores = [0, 1, 1]
+    with mpmath.workdps(30):
+        weights = [float(mpmath.exp(score)) for score in scores]
+    law = one_shot.rankings(name, weights, 2)
+    found = rows.top_k(np.array(scores), Fraction(1), getattr(noises, name)(), 2, 200_000, sign=1, ordered=True)
+    outcomes = [tuple(row) for row in found.tolist()]
+    assert_follows(Counter(outcomes), law, detects=0.05)
+    pairs = Counter(zip(outcomes[::2], outcomes[1::2], strict=True))
+    assert_follows(pairs, {(a, b): p * q for a, p in law.items() for b, q in law.items()}, detects=0.14)
