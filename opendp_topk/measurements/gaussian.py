@@ -61,8 +61,9 @@ def make_gaussian(
         DataError: On a call, the scores are not a member of the domain.
 
     Runtime:
-        O(d), vectorised over integers where scale / granularity is below 2^45; up to 0.1 ms a score
-        otherwise.
+        O(d): some ten nanoseconds a score for integers and scales below 1000, a microsecond for floats and for scales
+        beyond 2^53. A scale that is new needs a table, of which 16 are kept: less than a millisecond, but up to
+        40 for 2^19 values or more of a scale between 32 and 1024.
 
     Proof: proofs/measurements/gaussian.tex
 

@@ -1,7 +1,7 @@
 """Noise on the integers by inversion of its cumulative law: 16 digits and a table, then 32 and 48, then until certain.
 
-The digits of a uniform U lead to the integer z with P(Z < z) <= U < P(Z <= z). A guide of 2^16 entries knows the
-answers that 16 digits decide, and further digits are drawn for the others alone.
+Of the 2^16 beginnings of a uniform U, each integer gets as many as its probability has room for. What is left of the
+probabilities lies side by side in the rest of the unit interval, where further digits decide between neighbours.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,10 @@ Digits = NDArray[np.uint16]
 
 _PART = 16  # digits of U that are drawn at a time
 _CELLS = 2**_PART  # how many beginnings of that length there are
-_DIGITS = 3 * _PART  # digits of U at which the boundaries are tabulated: one is hit once in 2^46
+_DIGITS = 3 * _PART  # digits of U at which the steps are tabulated: one is hit once in 2^46
+_FINE = 4  # digits after the first 16 at which the rest of the unit interval has a table
 _WORD = 64  # digits come in words of the machine
-_OPEN = -(2**15)  # no value: 16 digits leave it open
-_SEVERAL = -(2**20)  # no place of a boundary: 32 digits may leave the value open wherever they are
+_OPEN = -(2**31)  # no value: 20 digits leave it open
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,71 +35,69 @@ class Table:
     Attributes:
         weights: The law of the sizes of Z.
         mirrored: How they become integers, as in ``boundaries``.
-        guide: For the first 16 digits, Z or ``_OPEN``.
-        below: For the first 16 digits, the least that Z may be.
-        edge: For the first 16 digits, the next ones of the only boundary that may follow, or ``_SEVERAL``.
-        ends: The boundaries at 48 digits.
+        guide: For the first 16 digits, Z: the beginnings that are given away.
+        more: For the first 20 digits of the others, counted from the first of them, Z or ``_OPEN``.
+        ends: The steps between what is left of the probabilities, at 48 digits.
         width: How much greater they may be.
         least: What Z would be below all of them.
+        given: How many beginnings the integers up to each step were given.
     """
 
     weights: Weights
     mirrored: bool
     guide: NDArray[np.int16]
-    below: NDArray[np.int32]
-    edge: NDArray[np.int32]
+    more: NDArray[np.int32]
     ends: Ints
     width: int
     least: int
+    given: Ints
 
 
 # proof-region: inversion
 @functools.lru_cache(maxsize=16)
 def table(weights: Weights, *, mirrored: bool) -> Table:
-    """The table of a law, kept: a megabyte and a half at most, and 16 of them."""
+    """The table of a law, kept: two megabytes at most, and 16 of them."""
     found = boundaries(weights, _DIGITS, mirrored=mirrored)  # [boundaries]
-    ends = np.maximum(np.array(found.ends, dtype=np.int64), 0)
-    entered = np.bincount(ends >> 2 * _PART, minlength=_CELLS)
-    left = np.bincount(ends + found.width >> 2 * _PART, minlength=_CELLS)[:_CELLS]
-    starts, after = np.cumsum(left) - left, np.cumsum(entered)  # [passed]
-    values = found.least + starts
-    inside = (starts > 0) & (after < len(ends))
-    known = inside & (starts == after) & (abs(values) < -_OPEN)  # [known]
-    only = inside & (entered == 1) & (after == starts + 1)
-    only &= found.width <= _CELLS  # [only]
-    place = (ends.take(starts, mode="clip") >> _PART) % _CELLS  # [place]
+    steps = np.maximum(np.array(found.ends, dtype=np.int64), 0)
+    room = np.maximum(np.diff(steps) - found.width, 0) >> 2 * _PART  # [room]
+    given = np.append(0, np.cumsum(room))
+    total = int(given[-1])
+    ends = steps + (total - given << 2 * _PART)  # [rest]
+    guide = np.zeros(_CELLS, dtype=np.int16)
+    guide[:total] = np.repeat(np.arange(len(room)) + found.least + 1, room)  # [guide]
     return Table(
-        weights=weights,
-        mirrored=mirrored,
-        guide=np.where(known, values, _OPEN).astype(np.int16),  # [guide]
-        below=values.astype(np.int32),
-        edge=np.where(only, place, _SEVERAL).astype(np.int32),  # [edge]
-        ends=ends,
-        width=found.width,
-        least=found.least,
+        weights, mirrored, guide, _more(ends, found.width, found.least, total), ends, found.width, found.least, given
     )
+
+
+def _more(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
+    """The values that 20 digits decide, for those from ``total`` / 2^16 on."""
+    shift, length = 2 * _PART - _FINE, _CELLS - total << _FINE
+    cells, late = ((ends + back >> shift) - (total << _FINE) for back in (0, width))
+    entered = np.bincount(cells, minlength=length)
+    left = np.bincount(late, minlength=length)[:length]
+    starts, after = np.cumsum(left) - left, np.cumsum(entered)  # [passed]
+    known = (starts == after) & (starts > 0) & (after < len(ends))  # [known]
+    return np.where(known, least + starts, _OPEN).astype(np.int32)  # [more]
 
 
 def draw(law: Table, out: Ints, entropy: Entropy) -> None:
     """Fill ``out`` with independent draws."""
-    first = _digits(len(out), entropy)
-    values = law.guide.take(first)  # [sixteen]
-    out[:] = values
-    late = np.flatnonzero(values == _OPEN)
+    first, total = _digits(len(out), entropy), int(law.given[-1])
+    out[:] = law.guide.take(first)  # [sixteen]
+    late = np.flatnonzero(first >= total)
     if len(late):
-        first = first[late]
-        second = _digits(len(late), entropy)
-        over = second - law.edge.take(first)
-        out[late] = law.below.take(first) + (over > 0)  # [thirty-two]
-        rest = np.flatnonzero((over.view(np.uint32) < 2) | (over > _CELLS))  # [undecided]
+        known = (first[late].astype(np.int64) - total << _PART) + _digits(len(late), entropy)  # [thirty-two]
+        values = law.more.take(known >> _PART - _FINE)  # [twenty]
+        out[late] = values
+        rest = np.flatnonzero(values == _OPEN)
         if len(rest):
-            out[late[rest]] = _searched(law, first[rest], second[rest], entropy)
+            out[late[rest]] = _searched(law, known[rest] + (total << _PART), entropy)  # [undecided]
 
 
-def _searched(law: Table, first: Digits, second: Digits, entropy: Entropy) -> Ints:
-    """The values for 32 digits that leave them open."""
-    third = _digits(len(first), entropy)
-    known = (first.astype(np.int64) << 2 * _PART) + (second.astype(np.int64) << _PART) + third  # [forty-eight]
+def _searched(law: Table, known: Ints, entropy: Entropy) -> Ints:
+    """The values for 32 digits that may leave them open."""
+    known = (known << _PART) + _digits(len(known), entropy)  # [forty-eight]
     counts = np.searchsorted(law.ends, known, side="right")
     near = known - law.ends[counts - 1] < law.width  # [near]
     for i in np.flatnonzero(near | (counts == 0) | (counts == len(law.ends))).tolist():
@@ -113,8 +112,12 @@ def _value(law: Table, known: int, entropy: Entropy) -> int:
         for fresh in entropy.auxiliary(words).tolist():
             known, digits = known << _WORD | fresh, digits + _WORD  # [more-digits]
         found = boundaries(law.weights, digits, mirrored=law.mirrored)
-        count = bisect_right(found.ends, known)
-        if 0 < count < len(found.ends) and known - found.ends[count - 1] >= found.width:
+        places = np.arange(len(found.ends)) + found.least - law.least
+        after = (law.given[-1] - law.given.take(places, mode="clip")).tolist()  # [after]
+        moved = (end + (cells << digits - _PART) for end, cells in zip(found.ends, after, strict=True))
+        ends = list(accumulate(moved, max))  # [moved]
+        count = bisect_right(ends, known)
+        if 0 < count < len(ends) and known - ends[count - 1] >= found.width:
             return found.least + count  # [certain]
         words *= 2
 

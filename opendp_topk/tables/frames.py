@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError, DataTypeError, MissingExtraError, TableError
+from .packed import count_packed
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -88,22 +89,43 @@ def _count(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[A
 
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [drop-nulls]
+    if not set(types) & set(_STRINGS) and not rows.implementation.is_duckdb():
+        counts = _packed(_collect(pairs), candidates)
+        if counts is not None:
+            return counts  # [packed]
     labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
     if labels:
         pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [categories]
-    counted = _collect(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [distinct-users]
-
     kind = "String" if types[1] in _STRINGS else "UInt64" if types[1] == "UInt64" else "Int64"  # [exact-type]
-    places = [at for at, one in enumerate(candidates) if kind == "String" or one in _RANGES[kind]]
-    listed = nw.from_dict(
-        {"item": [candidates[at] for at in places], "place": places},
-        schema={"item": getattr(nw, kind)(), "place": nw.Int64()},
-        backend=counted.implementation,
-    )
-    known = counted.with_columns(nw.col("item").cast(getattr(nw, kind)())).join(listed, on="item")  # [known-items]
+    found = _joined(pairs, kind, candidates)
     scores = np.zeros(len(candidates), dtype=np.int64)  # [absent-zero]
-    scores[known["place"].to_numpy()] = known["count"].to_numpy()  # [candidate-order]
+    scores[found["place"].to_numpy()] = found["count"].to_numpy()  # [candidate-order]
     return scores
+
+
+def _packed(pairs: nw.DataFrame[Any], candidates: Sequence[int]) -> NDArray[Any] | None:
+    """The counts of integers, unless their range is too wide."""
+    users, items = pairs["user"].to_numpy(), pairs["item"].to_numpy()
+    return count_packed(users, items, candidates) if {users.dtype.kind, items.dtype.kind} <= {"i", "u"} else None
+
+
+def _joined(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> nw.DataFrame[Any]:
+    """The candidates' places and counts, where they are not 0, for items of this type."""
+    import narwhals as nw
+
+    places = [at for at, one in enumerate(candidates) if kind == "String" or one in _RANGES[kind]]
+    dtype, users = getattr(nw, kind)(), nw.len().alias("count")
+
+    def listed(backend: Any) -> nw.DataFrame[Any]:
+        columns = {"item": [candidates[at] for at in places], "place": places}
+        return nw.from_dict(columns, schema={"item": dtype, "place": nw.Int64()}, backend=backend)
+
+    if pairs.implementation.is_duckdb():  # its engine counts, and hands over one row an item
+        counted = _collect(pairs.unique().group_by("item").agg(users))  # [distinct-users]
+        return counted.with_columns(nw.col("item").cast(dtype)).join(listed(counted.implementation), on="item")
+    typed = pairs.with_columns(nw.col("item").cast(dtype))
+    placed = typed.join(listed(pairs.implementation).lazy(), on="item")  # [known-items]
+    return _collect(placed.select("user", "place").unique().group_by("place").agg(users))  # [distinct-places]
 
 
 # end-proof-region: count_distinct_users

@@ -19,8 +19,8 @@ import opendp_topk as tk
 from opendp_topk.samplers.quantile_tables import table
 
 from ..concepts.own_noises import NOISES
-from . import bench_audit, bench_count, bench_ledger, bench_race
-from .timing import best_of_batches, medians, readable, row, seconds
+from . import bench_audit, bench_count, bench_ledger, bench_noise, bench_race
+from .timing import best_of_batches, medians, row, seconds
 
 
 def noisy(values: Any, k: int, scale: float, measure: tk.Measure) -> tk.Measurement:
@@ -233,11 +233,9 @@ def main() -> None:
     for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
-    for bench in (bench_ledger, bench_audit, bench_race):
+    for bench in (bench_ledger, bench_audit, bench_race, bench_noise, bench_count):
         for line in bench.rows():
             print(line, flush=True)
-    for name, duration in bench_count.rows():
-        print(f"{name:<58} {readable(duration):>10}", flush=True)
 
 
 if __name__ == "__main__":

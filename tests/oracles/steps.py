@@ -1,15 +1,13 @@
-"""Cumulative laws on the integers and their inverses, from the definition of the masses and mpmath alone."""
+"""Cumulative laws on the integers, from the definition of the masses and mpmath alone."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 
 from .discrete import weight
-from .noise import number
 
 
 class Steps:
@@ -35,13 +33,3 @@ class Steps:
     def __call__(self, z: int) -> Any:
         """P(Z < z)."""
         return self.steps[z - self.least]
-
-    def inverse(self, u: Fraction) -> int:
-        """The z with P(Z < z) <= u < P(Z <= z), for a u that is no step."""
-        with mpmath.workdps(self.digits + 20):
-            return bisect_right(self.steps, number(u)) - 1 + self.least
-
-    def beginning(self, z: int, bits: int) -> int:
-        """The first ``bits`` digits of P(Z < z), which may be an even half."""
-        with mpmath.workdps(self.digits + 20):
-            return min(int(mpmath.floor(self(z) * mpmath.mpf(2) ** bits + mpmath.mpf(10) ** -15)), 2**bits - 1)

@@ -52,7 +52,9 @@ def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pyte
     )
     assert integers._FEW < 20
     monkeypatch.setattr(integers, "_CHUNK", 2)
-    assert all(type(z) is int for z in SAMPLERS[name](Fraction(2**64), 20).tolist())
+    large = SAMPLERS[name](Fraction(2**64), 20).tolist()
+    assert all(type(z) is int for z in large)
+    assert len(set(large)) == 20
 
 
 @pytest.mark.parametrize(

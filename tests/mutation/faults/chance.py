@@ -196,10 +196,10 @@ FAULTS = (
     ),
     Fault(
         "chance-sample-integers-3",
-        "2 becomes 3 in _accepted",
+        "2 becomes 3 in _gaussian",
         "samplers/integers.py",
-        "    centre, weight = variance / t, 1 / (2 * variance)\n",
-        "    centre, weight = variance / t, 1 / (3 * variance)\n",
+        "/ (2 * scale * scale), entropy)",
+        "/ (3 * scale * scale), entropy)",
     ),
     Fault(
         "chance-sample-canonical-3",

@@ -85,17 +85,17 @@ FAULTS = (
     ),
     Fault(
         "zero-twice",
-        "discrete Laplace noise is a sign times a size, so that zero counts twice",
-        "samplers/integers.py",
-        "lambda m: floors(scale, m, entropy) - floors(scale, m, entropy))",
-        "lambda m: floors(scale, m, entropy) * (1 - 2 * (entropy.auxiliary(m) % 2).astype(np.int64)))",
+        "discrete noise is a sign times a size, so that zero counts twice",
+        "samplers/boundaries.py",
+        "sizes[0] >>= halved",
+        "sizes[0] >>= 0",
     ),
     Fault(
         "gaussian-acceptance",
         "discrete Gaussian noise is accepted as if its proposals were centred at 0",
         "samplers/integers.py",
-        "centre, weight = variance / t, 1 / (2 * variance)",
-        "centre, weight = Fraction(0), 1 / (2 * variance)",
+        "centre = scale * scale / t",
+        "centre = mpq(0)",
     ),
     Fault(
         "law-with-replacement",

@@ -66,8 +66,8 @@ FAULTS = (
         "rounded-centre",
         "the level that decides on discrete Gaussian noise has a centre of 53 digits",
         "samplers/integers.py",
-        "        return mpq((int(sizes[i]) - centre) ** 2 * weight)  # [level]",
-        "        return mpq((int(sizes[i]) - Fraction(float(centre))) ** 2 * weight)  # [level]",
+        "centre = scale * scale / t",
+        "centre = mpq(float(scale * scale / t))",
     ),
     Fault(
         "gamma-swapped",

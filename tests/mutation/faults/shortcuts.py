@@ -163,8 +163,8 @@ FAULTS = (
         "gaussian-half-variance",
         "discrete Gaussian noise has half the variance that was asked for",
         "samplers/integers.py",
-        "1 / (2 * variance)\n\n",
-        "1 / variance\n\n",
+        "1 / (2 * scale * scale)), scale, n",
+        "1 / (scale * scale)), scale, n",
     ),
     Fault(
         "reached-too-early",
@@ -177,8 +177,8 @@ FAULTS = (
         "floor-of-lower",
         "a floor is taken of the lower bound, decided or not",
         "samplers/exponentials.py",
-        "decided = (lower == upper) & (upper < _LARGE)",
-        "decided = (lower <= upper) & (upper < _LARGE)",
+        "for least, most in ends if least == most)",
+        "for least, most in ends if least <= most)",
     ),
     Fault(
         "clock-stands-still",
