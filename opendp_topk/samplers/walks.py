@@ -1,0 +1,165 @@
+"""Sets under ceilings, drawn by a random walk whose odds are floats that err on one side.
+
+The walk goes from block to block, from the last ranks to the first, and decides how many members each block gets. Its
+odds come from bounds on numbers of sets, from above and rounded up: so a set may be missed, but none is drawn with a
+probability below what was promised. With which probability it is drawn is known exactly, and is corrected later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import frexp, ldexp, log
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpq
+
+from ..numerics.floatlog import Floats
+from .ceilings import product
+from .entropy import Entropy, Indices
+from .subsets import below, choose
+from .tilts import Blocks, blocks
+
+_SLACK = 1 + 2.0**-36  # more than what a sum of fewer than 2^15 rounded products rounds
+_FINE = 2.0**-50  # odds are whole numbers up to 2^51, which float64 holds
+_NEGLIGIBLE = 2.0**-44  # bounds so much smaller than the largest are left to the floor
+_TINY = 2.0**-800  # as small as a number may be and have its relative error when it is multiplied
+_SHORT = 8  # so few bounds at the ends are not worth cutting off
+_LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products neither overflow nor underflow
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Bounds for the walks through the first blocks that have W more members than these blocks' shares.
+
+    The bound is ``bounds[W - start] + floor``, or ``floor`` where there is no such entry, times 2 to the sum of all
+    ``power`` so far. ``unit`` and ``rest`` belong to the step from the row before, in units of this row.
+    """
+
+    start: int
+    bounds: Floats
+    floor: float
+    unit: float
+    rest: float
+    power: int
+
+    def at(self, excess: int) -> float:
+        i = excess - self.start
+        return (float(self.bounds[i]) if 0 <= i < len(self.bounds) else 0.0) + self.floor  # [bound]
+
+
+# proof-region: walks
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """All sets of ``k`` ranks under ceilings, with more than one set or not."""
+
+    k: int
+    blocks: Blocks
+
+    def log_bound(self) -> float:
+        """An upper bound on ln(1 / P) for the least probability P with which a set is drawn."""
+        rows = self.rows
+        return (
+            self.blocks.log_units() + log(rows[-1].at(0)) + sum(row.power for row in rows) * _LN2_UP + 2.0**-20
+        )  # [log-bound]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The first row is that of no blocks, the last one that of all."""
+        found, left, tilt = [Row(0, np.ones(1), 0.0, _FINE, 0.0, 0)], self.k, float(self.blocks.tilts[0])
+        steps = zip(self.blocks.tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
+        for (first, weights, other), share, new in steps:
+            left -= share
+            raw = np.convolve(_damped(found[-1], tilt, new), weights)  # [convolve]
+            start = found[-1].start + first - share
+            raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], max(start, 0)  # [cut]
+            found.append(_row(raw, start, found[-1], float(np.sum(weights)), other, self.k))
+            tilt = new
+        return found
+
+    def draw(self, entropy: Entropy) -> tuple[Indices, mpq] | None:
+        """A set, as ranks counted from 0, ascending, with the exact probability with which it is drawn; or none."""
+        counts, odds, excess = [], [], 0
+        for i in range(len(self.blocks.sizes) - 1, -1, -1):
+            step = self._step(i, excess)
+            if step is None:
+                return None
+            least, ways, whole = step
+            heights = np.cumsum(ways)
+            place = int(np.searchsorted(heights, below(whole, entropy), side="right"))  # [place]
+            if place == len(ways):
+                return None  # [missed]
+            counts.append(excess + int(self.blocks.shares[i]) - least - place)  # [members]
+            odds += [int(ways[place]), whole]
+            excess = least + place
+        counts, ends = counts[::-1], np.cumsum(self.blocks.sizes)
+        members = [choose(b, t, entropy) + (end - b) for b, t, end in _filled(self.blocks.sizes, counts, ends)]
+        ways = product([gmpy2.mpz(n) for n in odds[::2]])
+        wholes = product(
+            [gmpy2.mpz(n) for n in odds[1::2]] + [gmpy2.bincoef(b, t) for b, t, _ in _filled(self.blocks.sizes, counts, ends)]
+        )
+        return np.concatenate(members), mpq(ways, wholes)  # [probability]
+
+    def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
+        """The least excess before block i, odds for it and those above, and the whole of which they are parts."""
+        before, row = self.rows[i : i + 2]
+        first, weights, _ = self.blocks.tables[i]
+        share, size = int(self.blocks.shares[i]), int(self.blocks.sizes[i])
+        total = excess + share
+        least, most = max(total - size, 0), total if i else 0  # [range]
+        if least > most:
+            return None
+        odds = np.full(most - least + 1, int(row.rest / row.unit))  # [rest]
+        low, high = max(least, total - first - len(weights) + 1), min(most, total - first)
+        if low <= high:
+            tilts = self.blocks.tilts
+            damped = np.full(high - low + 1, before.floor)
+            a, b = max(low, before.start), min(high + 1, before.start + len(before.bounds))
+            if a < b:
+                damped[a - low : b - low] += _damped(before, float(tilts[max(i - 1, 0)]), float(tilts[i]))[
+                    a - before.start : b - before.start
+                ]
+            listed = weights[total - high - first : total - low - first + 1][::-1]
+            odds[low - least : high - least + 1] += (
+                listed * damped * ldexp(1 / row.unit, -row.power)
+            ).astype(np.int64)  # [odds]
+        return least, odds, int(row.at(excess) / row.unit)  # [whole]
+
+
+def _row(raw: Floats, start: int, before: Row, weight: float, other: float, k: int) -> Row:
+    most = float(np.max(raw, initial=0.0))
+    peak = float(np.max(before.bounds, initial=0.0)) + before.floor
+    unit = max(most, before.floor, _TINY) * _FINE  # [unit]
+    rest = 2 * other * peak + 3 * unit  # [rest-bound]
+    floor = (before.floor * weight + (k + 2) * rest) * _SLACK  # [floor]
+    kept = np.flatnonzero(raw > most * _NEGLIGIBLE)
+    if len(kept) < len(raw) - _SHORT and len(kept):
+        raw, start = raw[kept[0] : kept[-1] + 1], start + int(kept[0])
+        floor += most * _NEGLIGIBLE  # [trim]
+    power = 0 if 1 / _LARGE < most < _LARGE else frexp(most)[1]  # [power]
+    scaled = ldexp(1.0, -power)
+    return Row(start, raw * (_SLACK * scaled), floor * scaled, unit * scaled, rest * scaled, power)
+
+
+def _damped(row: Row, tilt: float, new: float) -> Floats:
+    """Upper bounds on the row's bounds times (new / tilt)^W."""
+    if new == tilt:
+        return row.bounds
+    ratio = min(new / tilt * (1 + 2.0**-52), 1.0)  # [ratio]
+    powers = np.multiply.accumulate(np.append(1.0, np.full(row.start + len(row.bounds) - 1, ratio)))
+    return row.bounds * (powers[row.start :] * _SLACK)  # [damped]
+
+
+def _filled(sizes: Indices, counts: list[int], ends: Indices) -> list[tuple[int, int, int]]:
+    return [(b, t, end) for b, t, end in zip(sizes.tolist(), counts, ends.tolist(), strict=True) if t]
+
+
+# end-proof-region: walks
+
+
+def walk(ceilings: Indices, detail: int) -> Walk:
+    return Walk(len(ceilings), blocks(ceilings, detail))
+
+
+_LN2_UP = 0.6931471805599454
