@@ -91,14 +91,15 @@ def draw(
 
 def _detailed(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> tuple[int, list[Layer]]:
     """Layers, in so much detail that more of it would not make them much lighter."""
-    detail = _DETAIL
-    while True:
-        found = layers(rungs, scale, k, ordered, detail)
-        top = max(found, key=lambda layer: layer.log_size - layer.start)
+    found, detail = layers(rungs, scale, k, ordered, _DETAIL), _DETAIL
+    top = max(found, key=lambda layer: layer.log_size - layer.start)
+    rough = top.log_size
+    while not ordered and detail < k:
         finer = _log_size(top.ceilings, ordered, detail * _FINER)
-        if ordered or top.log_size <= finer + _CLOSE:
-            return detail, found
-        detail *= _FINER
+        if rough <= finer + _CLOSE:
+            break
+        rough, detail = finer, detail * _FINER
+    return detail, found if detail == _DETAIL else layers(rungs, scale, k, ordered, detail)
 
 
 def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool, detail: int) -> list[Layer]:

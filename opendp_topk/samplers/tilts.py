@@ -51,16 +51,16 @@ class Blocks:
         return total + rounding + len(b) * 2.0**-28
 
     @cached_property
-    def tables(self) -> list[tuple[int, Floats, float]]:
-        """For each block the first listed number of members, the weights from there on, and a bound on all others."""
+    def tables(self) -> list[tuple[int, Floats, float, float]]:
+        """For each block the first listed number of members, the weights from there on, bounds on their sum and others."""
         spread = np.sqrt(self.modes * (1 - self.modes / np.maximum(self.sizes, 1)))
         width = _SMALLEST * np.exp2(np.ceil(np.log2((_SPREADS * spread + _MORE) / _SMALLEST)).clip(0)).astype(np.int64)
-        found: list[tuple[int, Floats, float]] = [(0, np.zeros(0), 0.0)] * len(width)
+        found: list[tuple[int, Floats, float, float]] = [(0, np.zeros(0), 0.0, 0.0)] * len(width)
         for w in np.unique(width).tolist():
             self._list(np.flatnonzero(width == w), w, found)
         return found
 
-    def _list(self, which: Integers, width: int, found: list[tuple[int, Floats, float]]) -> None:
+    def _list(self, which: Integers, width: int, found: list[tuple[int, Floats, float, float]]) -> None:
         down = min(width, int(self.modes[which].max()))
         b, a, z = (x[which, np.newaxis] for x in (self.sizes, self.modes, self.tilts))
         more = a + np.arange(width + 1)
@@ -69,10 +69,11 @@ class Blocks:
         falling = np.cumprod(np.maximum(fewer, 0) / (z * (b - fewer + 1)), axis=1)
         rest = np.maximum(rising[:, -1], falling[:, -1]) + 2.0**-900
         weights = np.concatenate([falling[:, -2::-1], np.ones((len(which), 1)), rising[:, :-1]], axis=1) * _SLACK
-        first = self.modes[which] - down
-        for i, row, start, other in zip(which.tolist(), weights, first.tolist(), rest.tolist(), strict=True):
+        sums = np.sum(weights, axis=1) * _SLACK  # [sum]
+        columns = which, weights, self.modes[which] - down, sums, rest * _SLACK
+        for i, row, start, total, other in zip(*(c if c.ndim > 1 else c.tolist() for c in columns), strict=True):
             cut = max(-start, 0)
-            found[i] = start + cut, row[cut:], other * _SLACK
+            found[i] = start + cut, row[cut:], total, other  # [table]
 
 
 def blocks(ceilings: Integers, detail: int) -> Blocks:

@@ -33,20 +33,21 @@ _LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products
 class Row:
     """Bounds for the walks through the first blocks that have W more members than these blocks' shares.
 
-    The bound is ``bounds[W - start] + floor``, or ``floor`` where there is no such entry, times 2 to the sum of all
-    ``power`` so far. ``unit`` and ``rest`` belong to the step from the row before, in units of this row.
+    The bound is ``bounds[W - start]``, or ``outside`` where there is no such entry, times 2 to the sum of all ``power``
+    so far; none exceeds ``peak``. ``unit`` and ``rest`` belong to the step from the row before, in units of this row.
     """
 
     start: int
     bounds: Floats
-    floor: float
+    outside: float
+    peak: float
     unit: float
     rest: float
     power: int
 
     def at(self, excess: int) -> float:
         i = excess - self.start
-        return (float(self.bounds[i]) if 0 <= i < len(self.bounds) else 0.0) + self.floor  # [bound]
+        return float(self.bounds[i]) if 0 <= i < len(self.bounds) else self.outside  # [bound]
 
 
 # proof-region: walks
@@ -67,14 +68,15 @@ class Walk:
     @cached_property
     def rows(self) -> list[Row]:
         """The first row is that of no blocks, the last one that of all."""
-        found, left, tilt = [Row(0, np.ones(1), 0.0, _FINE, 0.0, 0)], self.k, float(self.blocks.tilts[0])
+        found, left, tilt = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0)], self.k, float(self.blocks.tilts[0])
         steps = zip(self.blocks.tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
-        for (first, weights, other), share, new in steps:
+        for (first, weights, total, other), share, new in steps:
             left -= share
-            raw = np.convolve(_damped(found[-1], tilt, new), weights)  # [convolve]
+            damped, outside = _damped(found[-1], tilt, new)
+            raw = np.convolve(damped, weights)  # [convolve]
             start = found[-1].start + first - share
-            raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], max(start, 0)  # [cut]
-            found.append(_row(raw, start, found[-1], float(np.sum(weights)), other, self.k))
+            raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], min(max(start, 0), left)  # [cut]
+            found.append(_row(raw, start, found[-1], outside * total, other, self.k))
             tilt = new
         return found
 
@@ -104,7 +106,7 @@ class Walk:
     def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
         """The least excess before block i, odds for it and those above, and the whole of which they are parts."""
         before, row = self.rows[i : i + 2]
-        first, weights, _ = self.blocks.tables[i]
+        first, weights, _, _ = self.blocks.tables[i]
         share, size = int(self.blocks.shares[i]), int(self.blocks.sizes[i])
         total = excess + share
         least, most = max(total - size, 0), total if i else 0  # [range]
@@ -113,42 +115,51 @@ class Walk:
         odds = np.full(most - least + 1, int(row.rest / row.unit))  # [rest]
         low, high = max(least, total - first - len(weights) + 1), min(most, total - first)
         if low <= high:
-            tilts = self.blocks.tilts
-            damped = np.full(high - low + 1, before.floor)
-            a, b = max(low, before.start), min(high + 1, before.start + len(before.bounds))
-            if a < b:
-                damped[a - low : b - low] += _damped(before, float(tilts[max(i - 1, 0)]), float(tilts[i]))[
-                    a - before.start : b - before.start
-                ]
-            listed = weights[total - high - first : total - low - first + 1][::-1]
+            damped, outside = _damped(before, float(self.blocks.tilts[max(i - 1, 0)]), float(self.blocks.tilts[i]))
             odds[low - least : high - least + 1] += (
-                listed * damped * ldexp(1 / row.unit, -row.power)
+                weights[total - high - first : total - low - first + 1][::-1]
+                * _window(damped, before.start, outside, low, high)
+                * ldexp(1 / row.unit, -row.power)
             ).astype(np.int64)  # [odds]
         return least, odds, int(row.at(excess) / row.unit)  # [whole]
 
 
-def _row(raw: Floats, start: int, before: Row, weight: float, other: float, k: int) -> Row:
-    most = float(np.max(raw, initial=0.0))
-    peak = float(np.max(before.bounds, initial=0.0)) + before.floor
-    unit = max(most, before.floor, _TINY) * _FINE  # [unit]
-    rest = 2 * other * peak + 3 * unit  # [rest-bound]
-    floor = (before.floor * weight + (k + 2) * rest) * _SLACK  # [floor]
-    kept = np.flatnonzero(raw > most * _NEGLIGIBLE)
-    if len(kept) < len(raw) - _SHORT and len(kept):
+def _row(raw: Floats, start: int, before: Row, inflow: float, other: float, k: int) -> Row:
+    """The next row: ``raw`` from the bounds before, ``inflow`` from those outside, ``other`` for unlisted weights."""
+    raw = raw if len(raw) else np.zeros(1)
+    most = float(raw.max())
+    unit = max(most, inflow, _TINY) * _FINE  # [unit]
+    rest = 2 * other * before.peak + 3 * unit  # [rest-bound]
+    outside = everywhere = (inflow + (k + 2) * rest) * _SLACK  # [everywhere]
+    least = most * _NEGLIGIBLE
+    if len(raw) > 2 * _SHORT and min(raw[_SHORT], raw[-_SHORT]) <= least:
+        kept = (raw > least).nonzero()[0]
         raw, start = raw[kept[0] : kept[-1] + 1], start + int(kept[0])
-        floor += most * _NEGLIGIBLE  # [trim]
+        outside += least * _SLACK  # [trim]
     power = 0 if 1 / _LARGE < most < _LARGE else frexp(most)[1]  # [power]
-    scaled = ldexp(1.0, -power)
-    return Row(start, raw * (_SLACK * scaled), floor * scaled, unit * scaled, rest * scaled, power)
+    scaled = ldexp(_SLACK, -power)
+    bounds = (raw * _SLACK + everywhere) * scaled  # [bounds]
+    peak = (most * _SLACK + outside) * (_SLACK * scaled)  # [peak]
+    return Row(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power)
 
 
-def _damped(row: Row, tilt: float, new: float) -> Floats:
-    """Upper bounds on the row's bounds times (new / tilt)^W."""
+def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
+    """Upper bounds on the row's bounds times (new / tilt)^W, and one on all outside."""
     if new == tilt:
-        return row.bounds
-    ratio = min(new / tilt * (1 + 2.0**-52), 1.0)  # [ratio]
-    powers = np.multiply.accumulate(np.append(1.0, np.full(row.start + len(row.bounds) - 1, ratio)))
-    return row.bounds * (powers[row.start :] * _SLACK)  # [damped]
+        return row.bounds, row.outside
+    ratio, end = min(new / tilt * (1 + 2.0**-52), 1.0), row.start + len(row.bounds)  # [ratio]
+    powers = np.multiply.accumulate(np.append(1.0, np.full(end, ratio)))
+    least = float(powers[end]) * _SLACK + _TINY if row.start == 0 else 1.0
+    return row.bounds * (powers[row.start : end] * _SLACK), row.outside * least  # [damped]
+
+
+def _window(values: Floats, start: int, outside: float, low: int, high: int) -> Floats:
+    """The entries from ``low`` to ``high`` of values from ``start`` on, with ``outside`` around them."""
+    found = np.full(high - low + 1, outside)
+    first, last = max(low, start), min(high + 1, start + len(values))
+    if first < last:
+        found[first - low : last - low] = values[first - start : last - start]  # [window]
+    return found
 
 
 def _filled(sizes: Indices, counts: list[int], ends: Indices) -> list[tuple[int, int, int]]:
