@@ -68,9 +68,7 @@ def subset(
     ranked = Scores(rungs.best, scale, 1)  # [rank]
     edge, rival = ranked.values[k - 1], ranked.values[k - 1 if capped else k]  # [references]
     with np.errstate(all="ignore"):
-        fall = Fall(
-            len(values) - k, lambda j: _bounds(gamma, ranked.advantages(ranked.values[k + j], edge))
-        )  # [fall]
+        fall = Fall(len(values) - k, lambda j: _bounds(gamma, ranked.advantages(ranked.values[k + j], edge)))  # [fall]
         rise = _bounds(1 - gamma, -ranked.advantages(ranked.values[:k], rival))  # [rise]
         cells = partition(k, fall, rise)
     lowest = max(0, int(cells.bits.max())) - DEPTH  # [lowest]

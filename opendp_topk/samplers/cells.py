@@ -98,7 +98,7 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
 
 def _log_weights(k: int, corners: Integers, fall: Fall, rise: Floats) -> Floats:
     """Upper bounds on the logarithm of each cell's size times the largest weight in it."""
-    return _log_sizes(k, corners) + (fall.bound(corners[2] - k - 1) + rise[corners[1]])  # [corner]
+    return np.asarray(_log_sizes(k, corners) + (fall.bound(corners[2] - k - 1) + rise[corners[1]]))  # [corner]
 
 
 def _split_h(corners: Integers, rising: Floats) -> tuple[Integers, Integers]:

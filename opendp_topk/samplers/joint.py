@@ -154,7 +154,10 @@ def _shares(starts: list[int]) -> list[mpq]:
 
 def _weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]:
     """Integers w and an exponent e: 2^e w is at least the share times the size of each layer."""
-    logs = [size + log2(int(share.numerator)) - log2(int(share.denominator)) for size, share in zip(log_sizes, shares, strict=True)]
+    logs = [
+        size + log2(int(share.numerator)) - log2(int(share.denominator))
+        for size, share in zip(log_sizes, shares, strict=True)
+    ]
     exponent = ceil(max(logs)) - _DIGITS
     return [int(2 ** (log - exponent) * (1 + 2.0**-20)) + 1 for log in logs], exponent  # [weights]
 

@@ -56,7 +56,9 @@ class Ladder:
             with np.errstate(over="ignore"):
                 rounded = above - below
             top = rounded == rounded.max()  # [top]
-            return max(Fraction(a) - Fraction(b) for a, b in set(zip(above[top].tolist(), below[top].tolist())))
+            return max(
+                Fraction(a) - Fraction(b) for a, b in set(zip(above[top].tolist(), below[top].tolist(), strict=True))
+            )  # [exact-loss]
         if above.dtype == object:
             return int(np.max(above - below))
         positive = above > below
@@ -107,7 +109,7 @@ def ladder(values: NDArray[Any], sign: int) -> Ladder:
 
 
 def _lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
-    """The least values of their type that are at most ``limit`` below ``scores``, at ``lowest`` or above for integers."""
+    """The least values of their type that are at most ``limit`` below ``scores``; 64-bit integers end at ``lowest``."""
     if scores.dtype == object:
         return scores - limit
     if scores.dtype == np.float64:

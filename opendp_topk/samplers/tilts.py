@@ -2,14 +2,15 @@
 
 With ceilings n_1 <= ... <= n_k, a set of ranks is under them if its i-th member is one of the first n_i ranks. Of
 these conditions only some matter; they cut the ranks into blocks. A block of b ranks has C(b, t) subsets with t
-members, and its weight is C(b, t) z^(t - c) for a tilt z and the number c of conditions that end with it, in units of the
-heaviest one.
+members, and its weight is C(b, t) z^(t - c) for a tilt z and the number c of conditions that end with it, in units of
+about the heaviest one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,11 @@ _CORNERS = 256  # of so many conditions the tilts are made: tilts that fit badly
 _STEEPEST = 2.0**60  # a tilt for blocks of which all ranks must be members
 _SPREADS, _MORE = 9, 12  # weights are listed up to so many standard deviations and members from the heaviest
 _SMALLEST = 16  # the narrowest table; wider ones have twice its width, four times, and so on
-_SLACK = 1 + 2.0**-36  # above what a weight's products round: fewer than 2^16 operations of 2^-53 each
+_SLACK = 1 + 2.0**-30  # above what a weight's products round: fewer than 2^22 operations of 2^-53 each
 _STIRLING = 16  # from here on three terms of Stirling's series are within 1e-9
-_HALF_LOG_TWO_PI = 0.9189385332046728
+_HALF_LOG_TWO_PI = 0.9189385332046728  # rounded; the slack where it is used covers the error
+_FACTORIALS = np.cumprod(np.append(1.0, np.arange(1.0, _STIRLING + 1)))  # up to 16!, which float64 holds
+_SMALL_FACTORIALS = log_bounds(_FACTORIALS, _FACTORIALS)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +47,13 @@ class Blocks:
         """An upper bound on the logarithm of the product of the weights' units, C(b, mode) z^(mode - c)."""
         b, a, spare = self.sizes, self.modes, self.modes - self.shares
         lower, upper = log_bounds(self.tilts, self.tilts)
-        terms = [_log_factorials(b), -_log_factorials(a), -_log_factorials(b - a), spare * upper]
-        terms[3] = np.where(spare > 0, terms[3], spare * lower)
-        total = sum(float(np.sum(term)) for term in terms)
-        rounding = sum(float(np.sum(np.abs(term))) for term in terms) * 2.0**-38
-        return total + rounding + len(b) * 2.0**-28
+        tilted = spare * np.where(spare > 0, upper, lower)
+        terms = np.concatenate([_log_factorials(b), -_log_factorials(a), -_log_factorials(b - a), tilted])
+        return fsum(terms) + fsum(np.abs(terms)) * 2.0**-40 + len(b) * 2.0**-28  # [log-units]
 
     @cached_property
     def tables(self) -> list[tuple[int, Floats, float, float]]:
-        """For each block the first listed number of members, the weights from there on, bounds on their sum and others."""
+        """For each block the first listed number of members, weights from there on, bounds on their sum and on others."""
         spread = np.sqrt(self.modes * (1 - self.modes / np.maximum(self.sizes, 1)))
         width = _SMALLEST * np.exp2(np.ceil(np.log2((_SPREADS * spread + _MORE) / _SMALLEST)).clip(0)).astype(np.int64)
         found: list[tuple[int, Floats, float, float]] = [(0, np.zeros(0), 0.0, 0.0)] * len(width)
@@ -111,7 +112,7 @@ def _tilts(spare: Integers, needed: Integers) -> Floats:
     x, y = np.array(corners).T
     with np.errstate(divide="ignore"):
         slopes = np.minimum(np.diff(y) / np.diff(x), _STEEPEST)
-    return slopes[np.searchsorted(x[1:], spare)]
+    return np.asarray(slopes[np.searchsorted(x[1:], spare)])
 
 
 def _rises(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
@@ -120,7 +121,7 @@ def _rises(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
 
 
 def _log_factorials(n: Integers) -> Floats:
-    """ln n! within 2^-30 (1 + ln n!)."""
+    """ln n! within 2^-30 + 2^-44 ln n!."""
     large = np.maximum(n, _STIRLING).astype(np.float64)
     log = log_bounds(large, large)[0]
     series = (large + 0.5) * log - large + (1 / 12 - 1 / (360 * large * large)) / large + _HALF_LOG_TWO_PI
@@ -128,4 +129,3 @@ def _log_factorials(n: Integers) -> Floats:
 
 
 # end-proof-region: tilts
-_SMALL_FACTORIALS = np.concatenate([np.zeros(2), np.cumsum(log_bounds(np.arange(2.0, 17), np.arange(2.0, 17))[0])])

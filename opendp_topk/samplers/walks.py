@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import frexp, ldexp, log
+from math import frexp, ldexp
 
-import gmpy2
 import numpy as np
-from gmpy2 import mpq
+from gmpy2 import bincoef, mpq, mpz
 
-from ..numerics.floatlog import Floats
+from ..numerics.floatlog import Floats, log_bounds
 from .ceilings import product
 from .entropy import Entropy, Indices
 from .subsets import below, choose
 from .tilts import Blocks, blocks
 
-_SLACK = 1 + 2.0**-36  # more than what a sum of fewer than 2^15 rounded products rounds
-_FINE = 2.0**-50  # odds are whole numbers up to 2^51, which float64 holds
-_NEGLIGIBLE = 2.0**-44  # bounds so much smaller than the largest are left to the floor
+_SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 rounded products rounds
+_FINE = 2.0**-50  # odds are whole numbers below 2^53, which float64 holds
+_NEGLIGIBLE = 2.0**-44  # bounds so much smaller than the largest are no longer kept apart
 _TINY = 2.0**-800  # as small as a number may be and have its relative error when it is multiplied
 _SHORT = 8  # so few bounds at the ends are not worth cutting off
 _LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products neither overflow nor underflow
+_LN2 = 0.6931471805599453  # ln 2 rounded; the slack where it is used covers the error
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +53,15 @@ class Row:
 # proof-region: walks
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """All sets of ``k`` ranks under ceilings, with more than one set or not."""
+    """All sets of ``k`` ranks under ceilings, and under the conditions of ``blocks`` alone others as well."""
 
     k: int
     blocks: Blocks
 
     def log_bound(self) -> float:
         """An upper bound on ln(1 / P) for the least probability P with which a set is drawn."""
-        rows = self.rows
-        return (
-            self.blocks.log_units() + log(rows[-1].at(0)) + sum(row.power for row in rows) * _LN2_UP + 2.0**-20
-        )  # [log-bound]
+        last, powers = np.array([self.rows[-1].at(0)]), sum(row.power for row in self.rows)
+        return self.blocks.log_units() + float(log_bounds(last, last)[1][0]) + powers * _LN2 + 2.0**-20  # [log-bound]
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -82,7 +80,9 @@ class Walk:
 
     def draw(self, entropy: Entropy) -> tuple[Indices, mpq] | None:
         """A set, as ranks counted from 0, ascending, with the exact probability with which it is drawn; or none."""
-        counts, odds, excess = [], [], 0
+        counts: list[int] = []
+        odds: list[int] = []
+        excess = 0
         for i in range(len(self.blocks.sizes) - 1, -1, -1):
             step = self._step(i, excess)
             if step is None:
@@ -95,13 +95,11 @@ class Walk:
             counts.append(excess + int(self.blocks.shares[i]) - least - place)  # [members]
             odds += [int(ways[place]), whole]
             excess = least + place
-        counts, ends = counts[::-1], np.cumsum(self.blocks.sizes)
-        members = [choose(b, t, entropy) + (end - b) for b, t, end in _filled(self.blocks.sizes, counts, ends)]
-        ways = product([gmpy2.mpz(n) for n in odds[::2]])
-        wholes = product(
-            [gmpy2.mpz(n) for n in odds[1::2]] + [gmpy2.bincoef(b, t) for b, t, _ in _filled(self.blocks.sizes, counts, ends)]
-        )
-        return np.concatenate(members), mpq(ways, wholes)  # [probability]
+        filled = _filled(self.blocks.sizes, counts[::-1])
+        members = [choose(b, t, entropy) + start for start, b, t in filled]
+        ways, wholes = [mpz(n) for n in odds[::2]], [mpz(n) for n in odds[1::2]]
+        chance = mpq(product(ways), product([*wholes, *(bincoef(b, t) for _, b, t in filled)]))  # [probability]
+        return np.concatenate(members), chance
 
     def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
         """The least excess before block i, odds for it and those above, and the whole of which they are parts."""
@@ -128,15 +126,17 @@ def _row(raw: Floats, start: int, before: Row, inflow: float, other: float, k: i
     """The next row: ``raw`` from the bounds before, ``inflow`` from those outside, ``other`` for unlisted weights."""
     raw = raw if len(raw) else np.zeros(1)
     most = float(raw.max())
-    unit = max(most, inflow, _TINY) * _FINE  # [unit]
-    rest = 2 * other * before.peak + 3 * unit  # [rest-bound]
+    unlisted = 2 * other * before.peak
+    unit = max(most, inflow, (k + 2) * unlisted, _TINY) * _FINE  # [unit]
+    rest = unlisted + 3 * unit  # [rest-bound]
     outside = everywhere = (inflow + (k + 2) * rest) * _SLACK  # [everywhere]
     least = most * _NEGLIGIBLE
     if len(raw) > 2 * _SHORT and min(raw[_SHORT], raw[-_SHORT]) <= least:
         kept = (raw > least).nonzero()[0]
         raw, start = raw[kept[0] : kept[-1] + 1], start + int(kept[0])
         outside += least * _SLACK  # [trim]
-    power = 0 if 1 / _LARGE < most < _LARGE else frexp(most)[1]  # [power]
+    largest = max(most, everywhere)
+    power = 0 if 1 / _LARGE < largest < _LARGE else frexp(largest)[1]  # [power]
     scaled = ldexp(_SLACK, -power)
     bounds = (raw * _SLACK + everywhere) * scaled  # [bounds]
     peak = (most * _SLACK + outside) * (_SLACK * scaled)  # [peak]
@@ -147,7 +147,7 @@ def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
     """Upper bounds on the row's bounds times (new / tilt)^W, and one on all outside."""
     if new == tilt:
         return row.bounds, row.outside
-    ratio, end = min(new / tilt * (1 + 2.0**-52), 1.0), row.start + len(row.bounds)  # [ratio]
+    ratio, end = min(new / tilt * (1 + 2.0**-51), 1.0), row.start + len(row.bounds)  # [ratio]
     powers = np.multiply.accumulate(np.append(1.0, np.full(end, ratio)))
     least = float(powers[end]) * _SLACK + _TINY if row.start == 0 else 1.0
     return row.bounds * (powers[row.start : end] * _SLACK), row.outside * least  # [damped]
@@ -162,15 +162,15 @@ def _window(values: Floats, start: int, outside: float, low: int, high: int) -> 
     return found
 
 
-def _filled(sizes: Indices, counts: list[int], ends: Indices) -> list[tuple[int, int, int]]:
-    return [(b, t, end) for b, t, end in zip(sizes.tolist(), counts, ends.tolist(), strict=True) if t]
-
-
-# end-proof-region: walks
+def _filled(sizes: Indices, counts: list[int]) -> list[tuple[int, int, int]]:
+    """Start, size and members of each block that has members."""
+    starts = (np.cumsum(sizes) - sizes).tolist()
+    return [(start, b, t) for start, b, t in zip(starts, sizes.tolist(), counts, strict=True) if t]
 
 
 def walk(ceilings: Indices, detail: int) -> Walk:
+    """The walk over the sets under ``ceilings``; with more ``detail`` it draws fewer others."""
     return Walk(len(ceilings), blocks(ceilings, detail))
 
 
-_LN2_UP = 0.6931471805599454
+# end-proof-region: walks
