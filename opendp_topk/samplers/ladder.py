@@ -56,9 +56,8 @@ class Ladder:
             with np.errstate(over="ignore"):
                 rounded = above - below
             top = rounded == rounded.max()  # [top]
-            return max(
-                Fraction(a) - Fraction(b) for a, b in set(zip(above[top].tolist(), below[top].tolist(), strict=True))
-            )  # [exact-loss]
+            pairs = set(zip(above[top].tolist(), below[top].tolist(), strict=True))
+            return max(Fraction(a) - Fraction(b) for a, b in pairs)  # [exact-loss]
         if above.dtype == object:
             return int(np.max(above - below))
         positive = above > below

@@ -97,8 +97,8 @@ class Walk:
             excess = least + place
         filled = _filled(self.blocks.sizes, counts[::-1])
         members = [choose(b, t, entropy) + start for start, b, t in filled]
-        ways, wholes = [mpz(n) for n in odds[::2]], [mpz(n) for n in odds[1::2]]
-        chance = mpq(product(ways), product([*wholes, *(bincoef(b, t) for _, b, t in filled)]))  # [probability]
+        wholes = [mpz(n) for n in odds[1::2]] + [bincoef(b, t) for _, b, t in filled]
+        chance = mpq(product([mpz(n) for n in odds[::2]]), product(wholes))  # [probability]
         return np.concatenate(members), chance
 
     def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
@@ -131,7 +131,7 @@ def _row(raw: Floats, start: int, before: Row, inflow: float, other: float, k: i
     rest = unlisted + 3 * unit  # [rest-bound]
     outside = everywhere = (inflow + (k + 2) * rest) * _SLACK  # [everywhere]
     least = most * _NEGLIGIBLE
-    if len(raw) > 2 * _SHORT and min(raw[_SHORT], raw[-_SHORT]) <= least:
+    if len(raw) > 2 * _SHORT and min(raw[_SHORT], raw[-_SHORT]) <= least < most:
         kept = (raw > least).nonzero()[0]
         raw, start = raw[kept[0] : kept[-1] + 1], start + int(kept[0])
         outside += least * _SLACK  # [trim]
