@@ -22,6 +22,7 @@ from .canonical import accepted
 from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
 from .ladder import Ladder, ladder
+from .paths import Paths
 from .subsets import below
 from .walks import Walk, walk
 
@@ -31,6 +32,7 @@ _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 ti
 _NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
 _NARROW = 3  # weights in a layer differ by a factor of 8 at most, so that a good part of its proposals is accepted
 _MANY = 64  # each so many layers, narrow means one bit more: few of them are drawn from
+_FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 5, 4  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
 _CLOSE = 2.0  # sets of a layer are found well enough if a finer walk finds them no more than four times as often
 _DIGITS = 40  # weights of layers are integers up to about 2^40
@@ -70,7 +72,7 @@ def draw(
     limits, shares = [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
     proposals = list(accumulate(weights))  # [proposals]
-    known: dict[int, Rankings | Walk] = {}
+    known: dict[int, Rankings | Paths | Walk] = {}
     while True:
         i = bisect_right(proposals, below(proposals[-1], entropy))  # [propose]
         if i not in known:
@@ -138,8 +140,10 @@ def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool, detail: int) -
     return sorted(kept, key=lambda layer: layer.start)
 
 
-def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Rankings | Walk:
-    return Rankings(ceilings) if ordered else walk(ceilings, detail)
+def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Rankings | Paths | Walk:
+    if ordered:
+        return Rankings(ceilings)
+    return Paths(ceilings) if len(ceilings) <= _FEW else walk(ceilings, detail)  # [few]
 
 
 def _log_size(ceilings: Indices, ordered: bool, detail: int) -> float:

@@ -20,6 +20,12 @@ from tests.oracles.chi_square import assert_follows
 from .streams import Streams
 
 
+@pytest.fixture(params=["paths", "walks"])
+def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of few ranks are counted exactly; walks must give the same law."""
+    monkeypatch.setattr(joint, "_FEW", 32 if request.param == "paths" else 0)
+
+
 @pytest.fixture
 def one_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The layers depend on the scores alone: for many draws from the same scores they are computed once."""
@@ -78,8 +84,9 @@ def test_smallest_scores_first(ordered: bool) -> None:
     assert_follows(found, oracle.law([0, -3, -1, -2], 2, Fraction(1), ordered), detects=0.3)
 
 
-@pytest.mark.quick(scale=1, ordered=True)
-@pytest.mark.usefixtures("one_nest")
+@pytest.mark.quick(scale=1, ordered=True, each_way="paths")
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_nest", "each_way")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(6), Fraction(50)])
 def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bool) -> None:
@@ -117,6 +124,7 @@ def test_layers_hold_what_they_say_and_their_shares_bound_weights(
         assert weights[i] * Fraction(2) ** exponent >= shares[i] * sizes[i]
 
 
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The outcome is the first proposal whose injected V lies below e^-loss / ratio, both computed afresh.
@@ -190,12 +198,14 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
     assert rounds > 170
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("detail", [1, 5])
 def test_sets_beyond_a_layer_are_passed_over(detail: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Walks that keep few conditions draw sets that their layer does not hold; levels follow their law all the same."""
     monkeypatch.setattr(joint, "_DETAIL", detail)
     monkeypatch.setattr(joint, "_CLOSE", 1000.0)
+    monkeypatch.setattr(joint, "_FEW", 0)
     scores = [-(i * i) for i in range(40)]
     found: Counter[Fraction] = Counter()
     for output, times in draws(2500, scores, 10, Fraction(20), False).items():

@@ -110,7 +110,7 @@ def test_what_is_left_unlisted_is_drawn_as_often_as_promised(
     monkeypatch.setattr(tilts, "_SPREADS", spread[0])
     monkeypatch.setattr(tilts, "_MORE", spread[1])
     monkeypatch.setattr(walks, "_NEGLIGIBLE", negligible)
-    monkeypatch.setattr(walks, "_SHORT", 0)
+    monkeypatch.setattr(walks, "_SHORT", 1)
     _check(limits, 10, monkeypatch, None)
 
 
