@@ -27,7 +27,7 @@ _SLACK = 1 + 2.0**-30  # above what a weight's products round: fewer than 2^22 o
 _STIRLING = 16  # from here on three terms of Stirling's series are within 1e-9
 _HALF_LOG_TWO_PI = 0.9189385332046728  # rounded; the slack where it is used covers the error
 _FACTORIALS = np.cumprod(np.append(1.0, np.arange(1.0, _STIRLING + 1)))  # up to 16!, which float64 holds
-_SMALL_FACTORIALS = log_bounds(_FACTORIALS, _FACTORIALS)[0]
+_SMALL_FACTORIALS = log_bounds(_FACTORIALS, _FACTORIALS)[0]  # the series is not close enough for so small ones
 
 
 @dataclass(frozen=True, eq=False)

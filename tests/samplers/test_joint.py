@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from gmpy2 import mpq
 
 from opendp_topk.samplers import joint
 from opendp_topk.samplers.ladder import ladder
@@ -196,6 +197,32 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
             assert found.tolist() == (list(output) if ordered else sorted(output))
             rounds += len(proposals)
     assert rounds > 170
+
+
+def test_a_set_that_its_layer_does_not_hold_is_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every layer draws the worst set of all, which only the last one holds: no other proposal is even decided."""
+    drawn: list[bool] = []
+
+    class Worst:
+        def __init__(self, ceilings: np.ndarray, ordered: bool, detail: int) -> None:
+            self._holds = int(ceilings[0]) == 5
+
+        def log_bound(self) -> float:
+            return 2.0
+
+        def draw(self, entropy: Any) -> Any:
+            drawn.append(self._holds)
+            return np.array([3, 4]), mpq(1, 10)
+
+    def accepted(*_: Any) -> bool:
+        assert drawn[-1]
+        return True
+
+    monkeypatch.setattr(joint, "_outputs", Worst)
+    monkeypatch.setattr(joint, "accepted", accepted)
+    found = joint.draw(np.arange(5) * 10**6, Fraction(1), 2, sign=1, ordered=False, entropy=Streams(1))
+    assert found.tolist() == [0, 1]
+    assert len(drawn) > 1
 
 
 @pytest.mark.slow
