@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from ..numerics.arithmetic import Intervals, round_down
 from ..numerics.floatlog import Floats
-from . import noiseless, subsets
+from . import subsets
 from .advantages import Scores
 from .arrivals import Clock, Uniform
-from .cells import DEPTH, partition
+from .cells import DEPTH, Fall, partition
 from .entropy import SYSTEM, Entropy, Indices
+from .ladder import ladder
 from .subsets import below
 
 _WORD = 64  # digits come in words of the machine
@@ -63,11 +64,11 @@ def subset(
     Returns:
         int64 array of shape (k,).
     """
-    order = noiseless.top_k(values, len(values), sign=sign, ordered=True)  # [rank]
-    ranked = Scores(np.ascontiguousarray(values[order]), scale, sign)
+    rungs = ladder(values, sign)
+    ranked = Scores(rungs.best, scale, 1)  # [rank]
     edge, rival = ranked.values[k - 1], ranked.values[k - 1 if capped else k]  # [references]
     with np.errstate(all="ignore"):
-        fall = _bounds(gamma, ranked.advantages(ranked.values[k:], edge))  # [fall]
+        fall = Fall(len(values) - k, lambda j: _bounds(gamma, ranked.advantages(ranked.values[k + j], edge)))  # [fall]
         rise = _bounds(1 - gamma, -ranked.advantages(ranked.values[:k], rival))  # [rise]
         cells = partition(k, fall, rise)
     lowest = max(0, int(cells.bits.max())) - DEPTH  # [lowest]
@@ -83,7 +84,7 @@ def subset(
             (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
             log_weight = _exact(gamma, ranked, t - 1, edge) - _exact(1 - gamma, ranked, h, rival)  # [log-weight]
         if accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy):
-            return np.sort(order[subsets.members(k, h, t, entropy)])  # [release]
+            return np.sort(rungs.candidates(subsets.members(k, h, t, entropy)))  # [release]
 
 
 def _bounds(weight: Fraction, advantages: Floats) -> Floats:
@@ -109,7 +110,7 @@ def accepted(log_weight: mpq, ratio: mpq, clock: Clock | None, entropy: Entropy)
         at = Intervals(known + _WORD)
         lower, upper = uniform.bounds(known)
         lag = at.rational(mpq(0)) if clock is None else clock.lag(log_weight, known)
-        left = at.log((at.rational(ratio * lower)[0], at.rational(ratio * upper)[1]))
+        left = at.add(at.log((at.rational(lower)[0], at.rational(upper)[1])), at.log(at.rational(ratio)))
         left, right = at.add(left, lag), at.rational(log_weight)  # [sides]
         if left[1] < right[0]:
             return True  # [accept]

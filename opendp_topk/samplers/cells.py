@@ -7,7 +7,9 @@ so that few proposals are wasted; whatever the partition, the bounds hold.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from .subsets import Cell
 
 Integers = NDArray[np.int64]
 
+_SINGLE = 64  # so few classes are cells of their own: one pass is quicker than splitting
+_SAMPLES = 2**9  # a fall is looked at in so many places at most, to see where cells are worth splitting
 _MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only proposes more in vain
 _NARROW = 1.0  # weights in a cell differ by a factor of e at most, so that a good part of its proposals is accepted
 _NEGLIGIBLE = 4.0  # cells lighter than e^-4 of an even share of the heaviest are not worth splitting
@@ -36,32 +40,65 @@ class Cells:
         return Cell(*self.corners[:, i].tolist())
 
 
+@dataclass(frozen=True)
+class Fall:
+    """Upper bounds on the part of the log-weight that depends on t; ``bound(t - k - 1)`` for t = k+1, ..., k + size."""
+
+    size: int
+    bound: Callable[[Integers], Floats]
+
+    @cached_property
+    def samples(self) -> tuple[Integers, Floats]:
+        """Ascending places and their bounds: all places, or in large falls many at the head and few at the end."""
+        places = np.arange(min(self.size, _SAMPLES // 4))
+        if self.size > _SAMPLES // 4:
+            rest = np.geomspace(_SAMPLES // 4, self.size, _SAMPLES)
+            places = np.unique(np.concatenate([places, rest.astype(np.int64) - 1]))
+        return places, self.bound(places)
+
+
 # proof-region: cells
-def partition(k: int, fall: Floats, rise: Floats) -> Cells:
+def partition(k: int, fall: Fall, rise: Floats) -> Cells:
     """Cells that together hold every class (h, t) once, 0 <= h < k < t <= d.
 
     Args:
         k: The size of the subsets, k < d.
-        fall: Upper bounds on the part of the log-weight that depends on t = k+1, ..., d; shape (d - k,).
+        fall: Upper bounds on the part of the log-weight that depends on t = k+1, ..., d; its size is d - k.
         rise: Upper bounds on the part that depends on h = 0, ..., k-1; shape (k,).
     """
-    corners = np.array([[0], [k - 1], [k + 1], [k + len(fall)]])  # [one-cell]
+    if k * fall.size <= _SINGLE:
+        h, t = np.indices((k, fall.size)).reshape(2, -1)
+        found = np.array([h, h, t + k + 1, t + k + 1])  # [single]
+        return Cells(found, _bits(_log_weights(k, found, fall, rise)))
+    corners = np.array([[0], [k - 1], [k + 1], [k + fall.size]])  # [one-cell]
     floor = -_log_sizes(k, corners)[0] - DEPTH
-    rising, falling = np.maximum(rise, floor), np.maximum(fall, floor)
+    rising, heaviest = np.maximum(rise, floor), 0.0
+    kept: list[tuple[Integers, Floats]] = []
     while True:
         first_h, last_h, first_t, last_t = corners
-        log_weights = _log_sizes(k, corners) + (fall[first_t - k - 1] + rise[last_h])  # [corner]
-        drop_h = rising[last_h] - rising[first_h]
-        drop_t = falling[first_t - k - 1] - falling[last_t - k - 1]
+        log_weights = _log_weights(k, corners, fall, rise)
+        falls = np.maximum(fall.bound(np.concatenate([first_t, last_t]) - k - 1), floor)
+        upper, lower = falls[: len(first_t)], falls[len(first_t) :]
+        drop_h, drop_t = rising[last_h] - rising[first_h], upper - lower
         drop = drop_h + drop_t
-        needed = max(0.0, np.max(log_weights - drop)) - np.log(len(drop)) - _NEGLIGIBLE
-        split = (drop > _NARROW) & (log_weights > needed)
-        if not split.any() or len(split) > _MOST_CELLS:
-            return Cells(corners, _bits(log_weights))
+        heaviest = max(heaviest, float(np.max(log_weights - drop)))
+        number = len(drop) + sum(len(weights) for _, weights in kept)
+        split = (drop > _NARROW) & (log_weights > heaviest - np.log(number) - _NEGLIGIBLE)
+        if number > _MOST_CELLS:
+            split[:] = False  # [enough]
+        kept.append((corners[:, ~split], log_weights[~split]))  # [kept]
+        if not split.any():
+            return Cells(np.concatenate([c for c, _ in kept], axis=1), _bits(np.concatenate([w for _, w in kept])))
         by_h, by_t = split & (drop_h > drop_t), split & (drop_h <= drop_t)
+        levels = np.maximum((upper + lower)[by_t] / 2, floor)
         corners = np.concatenate(
-            [corners[:, ~split], *_split_h(corners[:, by_h], rising), *_split_t(corners[:, by_t], falling, k)], axis=1
+            [*_split_h(corners[:, by_h], rising), *_split_t(corners[:, by_t], levels, fall, k)], axis=1
         )
+
+
+def _log_weights(k: int, corners: Integers, fall: Fall, rise: Floats) -> Floats:
+    """Upper bounds on the logarithm of each cell's size times the largest weight in it."""
+    return np.asarray(_log_sizes(k, corners) + (fall.bound(corners[2] - k - 1) + rise[corners[1]]))  # [corner]
 
 
 def _split_h(corners: Integers, rising: Floats) -> tuple[Integers, Integers]:
@@ -71,11 +108,11 @@ def _split_h(corners: Integers, rising: Floats) -> tuple[Integers, Integers]:
     return np.array([first_h, middle - 1, first_t, last_t]), np.array([middle, last_h, first_t, last_t])
 
 
-def _split_t(corners: Integers, falling: Floats, k: int) -> tuple[Integers, Integers]:
+def _split_t(corners: Integers, levels: Floats, fall: Fall, k: int) -> tuple[Integers, Integers]:
     first_h, last_h, first_t, last_t = corners
-    level = (falling[first_t - k - 1] + falling[last_t - k - 1]) / 2
-    middle = k + 1 + np.searchsorted(-falling, -level, side="right")
-    middle = np.clip(middle, first_t + 1, last_t)  # [split-t]
+    places, bounds = fall.samples
+    middle = k + 1 + places[np.minimum(np.searchsorted(-bounds, -levels, side="right"), len(places) - 1)]
+    middle = np.where((first_t < middle) & (middle <= last_t), middle, (first_t + last_t + 1) // 2)  # [split-t]
     return np.array([first_h, last_h, first_t, middle - 1]), np.array([first_h, last_h, middle, last_t])
 
 

@@ -11,31 +11,43 @@ from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise
-from math import floor
+from math import ceil, inf, log2
 from typing import Any, NamedTuple
 
 import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from . import ceilings
 from .canonical import accepted
+from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
-from .shortfalls import Ranked, ranked
+from .ladder import Ladder, ladder
+from .paths import Paths
 from .subsets import below
+from .walks import Walk, walk
 
 _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
+_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
 _NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
 _NARROW = 3  # weights in a layer differ by a factor of 8 at most, so that a good part of its proposals is accepted
+_MANY = 64  # each so many layers, narrow means one bit more: few of them are drawn from
+_FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
+_DETAIL, _FINER = 5, 4  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
+_CLOSE = 2.0  # sets of a layer are found well enough if a finer walk finds them no more than four times as often
+_DIGITS = 40  # weights of layers are integers up to about 2^40
 
 
 class Layer(NamedTuple):
-    """All outputs under ``ceilings``, ``size`` in number; it is the first layer of those with a loss > start ln 2."""
+    """All outputs under ``ceilings``, whose losses are at most ``limit``; 2^log_size bounds their number.
+
+    It is the first layer of those with a loss > start ln 2 scales.
+    """
 
     start: int
-    ceilings: list[int]
-    size: int
+    limit: float | int
+    ceilings: Indices
+    log_size: float
 
 
 # proof-region: joint
@@ -55,59 +67,103 @@ def draw(
     Returns:
         int64 array of shape (k,), ascending if not ``ordered``.
     """
-    scores = ranked(values, sign)
-    step = scores.unit / scale
-    nested = layers(scores, step, k, ordered)
-    starts = [layer.start for layer in nested]
-    shares = _shares(starts)
-    proposals = list(accumulate(share * layer.size for share, layer in zip(shares, nested, strict=True)))  # [proposals]
+    rungs = ladder(values, sign)
+    detail, nested = _detailed(rungs, scale, k, ordered)
+    limits, shares = [layer.limit for layer in nested], _shares([layer.start for layer in nested])
+    weights, exponent = _weights(shares, [layer.log_size for layer in nested])
+    proposals = list(accumulate(weights))  # [proposals]
+    known: dict[int, Rankings | Paths | Walk] = {}
     while True:
-        layer = nested[bisect_right(proposals, below(proposals[-1], entropy))]  # [propose]
-        ranks = ceilings.draw(layer.ceilings, ordered, entropy)  # [uniform]
-        loss = scores.loss(ranks) * step  # [loss]
-        first = max(bisect_left(starts, loss, key=_level) - 1, 0)  # [first-layer]
-        if accepted(mpq(-loss), mpq(1, 1 << starts[first]), None, entropy):  # [accept]
-            chosen = scores.order[ranks]
+        i = bisect_right(proposals, below(proposals[-1], entropy))  # [propose]
+        if i not in known:
+            known[i] = _outputs(nested[i].ceilings, ordered, detail)
+        drawn = known[i].draw(entropy)  # [draw]
+        if drawn is None:
+            continue
+        ranks, chance = drawn
+        loss = rungs.loss(ranks)  # [loss]
+        if loss > limits[i]:
+            continue  # [outside]
+        first = nested[bisect_left(limits, loss)].start  # [first-layer]
+        ratio = weights[i] * chance / shares[i] * mpq(2) ** (exponent - first)  # [ratio]
+        if accepted(mpq(-loss / scale), ratio, None, entropy):  # [accept]
+            chosen = rungs.candidates(ranks)
             return chosen if ordered else np.sort(chosen)  # [release]
 
 
-def layers(scores: Ranked, step: Fraction, k: int, ordered: bool) -> list[Layer]:
+def _detailed(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> tuple[int, list[Layer]]:
+    """Layers, in so much detail that more of it would not make them much lighter."""
+    found, detail = layers(rungs, scale, k, ordered, _DETAIL), _DETAIL
+    top = max(found, key=lambda layer: layer.log_size - layer.start)
+    rough = top.log_size
+    while not ordered and detail < k:
+        finer = _log_size(top.ceilings, ordered, detail * _FINER)
+        if rough <= finer + _CLOSE:
+            break
+        rough, detail = finer, detail * _FINER
+    return detail, found if detail == _DETAIL else layers(rungs, scale, k, ordered, detail)
+
+
+def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool, detail: int) -> list[Layer]:
     """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
 
     The first starts at 0; the last holds all outputs. Where weight may be, starts are at most 3 apart.
     """
 
     def layer(start: int, end: int) -> Layer:
-        reached = scores.ceilings(k, floor(_level(end) / step))  # [reached]
-        return Layer(start, reached, ceilings.count(reached, ordered))
+        limit = rungs.limit(_level(end) * scale)
+        return new(start, limit, rungs.ceilings(k, limit))  # [reached]
 
-    everything = [len(scores.steps)] * k
-    total = ceilings.count(everything, ordered)
-    last = total.bit_length() + _SPARE  # [last-start]
-    heaviest = layer(0, 0).size.bit_length()
-    kept = [Layer(last, everything, total)]  # [last-layer]
-    open_layers: list[tuple[int, int, int, Layer]] = []
+    def new(start: int, limit: float | int, reached: Indices) -> Layer:
+        return Layer(start, limit, reached, _log_size(reached, ordered, detail))
 
-    def push(end: int, new: Layer) -> None:
-        heappush(open_layers, (new.start - new.size.bit_length(), new.start, end, new))
+    everything = new(0, inf, np.full(k, len(rungs.scores)))
+    last = ceil(everything.log_size) + _SPARE  # [last-start]
+    kept = [everything._replace(start=last)]  # [last-layer]
+    heaviest = layer(0, 0).log_size
+    open_layers: list[tuple[float, int, int, Layer]] = []
+
+    def push(end: int, found: Layer) -> None:
+        heappush(open_layers, (found.start - found.log_size, found.start, end, found))
 
     push(last, layer(0, last))
     while open_layers:
         bound, start, end, found = heappop(open_layers)
-        if end - start <= _NARROW or -bound <= heaviest - _NEGLIGIBLE:
+        if end - start <= _NARROW + len(kept) // _MANY or -bound <= heaviest - _NEGLIGIBLE:
             kept.append(found)
             continue
         middle = (start + end) // 2
         left = layer(start, middle)  # [split]
-        heaviest = max(heaviest, left.size.bit_length() - middle)
+        heaviest = max(heaviest, left.log_size - middle)
         push(middle, left)
         push(end, found._replace(start=middle))
-    return sorted(kept)
+    return sorted(kept, key=lambda layer: layer.start)
 
 
-def _shares(starts: list[int]) -> list[int]:
-    """How often each output of a layer is proposed from this layer, in units of 2 ** -starts[-1]."""
-    return [(1 << starts[-1] - a) - (1 << starts[-1] - b) for a, b in pairwise(starts)] + [1]  # [shares]
+def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Rankings | Paths | Walk:
+    if ordered:
+        return Rankings(ceilings)
+    return Paths(ceilings) if len(ceilings) <= _FEW else walk(ceilings, detail)  # [few]
+
+
+def _log_size(ceilings: Indices, ordered: bool, detail: int) -> float:
+    """An upper bound on log2(1 / P), P being the least probability with which one of these outputs is drawn."""
+    return _outputs(ceilings, ordered, detail).log_bound() * _BITS_PER_NAT + 2.0**-20
+
+
+def _shares(starts: list[int]) -> list[mpq]:
+    """How often each output of a layer is to be proposed from this layer: 2^-a - 2^-b, and 2^-a from the last."""
+    return [mpq((1 << b - a) - 1, 1 << b) for a, b in pairwise(starts)] + [mpq(1, 1 << starts[-1])]  # [shares]
+
+
+def _weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]:
+    """Integers w and an exponent e: 2^e w is at least the share times the size of each layer."""
+    logs = [
+        size + log2(int(share.numerator)) - log2(int(share.denominator))
+        for size, share in zip(log_sizes, shares, strict=True)
+    ]
+    exponent = ceil(max(logs)) - _DIGITS
+    return [int(2 ** (log - exponent) * (1 + 2.0**-20)) + 1 for log in logs], exponent  # [weights]
 
 
 def _level(bits: int) -> Fraction:

@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import noiseless
-from .entropy import Indices
-
 _SMALL = 2**62  # differences below it are int64, and so is their double
 _MANTISSA = 53  # binary digits of a float64
 
@@ -23,34 +20,22 @@ _MANTISSA = 53  # binary digits of a float64
 # proof-region: shortfalls
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """``order`` lists the indices from best to worst; ``steps[j] * unit`` is how far the j-th falls short.
+    """``steps[j] * unit`` is how far the j-th best score falls short of the best.
 
     ``steps`` is ascending from 0: int64 below 2^62, or Python integers as objects.
     """
 
-    order: Indices
     steps: NDArray[Any]
     unit: Fraction
-
-    def ceilings(self, k: int, steps: int) -> list[int]:
-        """For each of the k best ranks the number of scores at most ``steps`` >= 0 worse than it."""
-        within = self.steps[:k] + min(steps, int(self.steps[-1]))  # [clip]
-        found: list[int] = np.searchsorted(self.steps, within, side="right").tolist()  # [ceilings]
-        return found
-
-    def loss(self, ranks: Indices) -> int:
-        """The largest number of steps by which the i-th of ``ranks``, counted from 0, is worse than rank i."""
-        return int(np.max(self.steps[ranks] - self.steps[: len(ranks)]))  # [loss]
 
 
 def ranked(values: NDArray[Any], sign: int) -> Ranked:
     """Canonical scores, ranked: the largest first for ``sign`` = 1, the smallest first for -1."""
-    order = noiseless.top_k(values, len(values), sign=sign, ordered=True)  # [rank]
-    whole, unit = _whole(np.ascontiguousarray(values[order]))
+    whole, unit = _whole(np.sort(values)[::-sign])  # [rank]
     if whole.dtype != object and abs(int(whole[0]) - int(whole[-1])) >= _SMALL:
         whole = whole.astype(object)  # [objects]
     steps = whole[0] - whole if sign > 0 else whole - whole[0]  # [steps]
-    return Ranked(order, steps if steps.dtype == object else steps.astype(np.int64), unit)
+    return Ranked(steps if steps.dtype == object else steps.astype(np.int64), unit)
 
 
 def _whole(values: NDArray[Any]) -> tuple[NDArray[Any], Fraction]:

@@ -75,6 +75,16 @@ def below(n: int | gmpy2.mpz, entropy: Entropy) -> int:
             return value  # [reject-above]
 
 
+def each_below(n: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+    """For each n >= 1 a uniform integer in 0..n-1."""
+    n = n.astype(np.uint64)
+    fair = np.uint64(2**_WORD - 1) - (np.uint64(2**_WORD - 1) % n + np.uint64(1)) % n  # [fair-below]
+    words = entropy.auxiliary(len(n)).copy()
+    while (unfair := np.flatnonzero(words > fair)).size:
+        words[unfair] = entropy.auxiliary(len(unfair))  # [redraw]
+    return (words % n).astype(np.int64)  # [residues]
+
+
 def _down_to(k: int, cell: Cell, t: int) -> gmpy2.mpz:
     """The number of subsets with a first gap in the cell's range and lowest member in k+1..t."""
     return gmpy2.bincoef(t - cell.first_h, k - cell.first_h) - gmpy2.bincoef(

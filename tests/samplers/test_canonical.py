@@ -30,8 +30,8 @@ def one_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cells depend on the scores alone: for many draws from the same scores they are computed once."""
     known: dict[Any, Any] = {}
 
-    def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> Any:
-        label = k, fall.tobytes(), rise.tobytes()
+    def partition(k: int, fall: cells.Fall, rise: np.ndarray) -> Any:
+        label = k, fall.samples[1].tobytes(), rise.tobytes()
         if label not in known:
             known[label] = cells.partition(k, fall, rise)
         return known[label]

@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 
 from opendp_topk.samplers import cells, subsets
-from opendp_topk.samplers.cells import partition
+from opendp_topk.samplers.cells import Cells, Fall
+
+
+def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> Cells:
+    return cells.partition(k, Fall(len(fall), lambda places: fall[places]), rise)
 
 
 def shapes() -> dict[str, tuple[int, np.ndarray, np.ndarray]]:
@@ -34,8 +38,12 @@ def shapes() -> dict[str, tuple[int, np.ndarray, np.ndarray]]:
     }
 
 
+@pytest.mark.parametrize("samples", [512, 8])
+@pytest.mark.parametrize("single", [64, 0])
 @pytest.mark.parametrize("name", shapes())
-def test_cells_hold_every_class_once(name: str) -> None:
+def test_cells_hold_every_class_once(name: str, single: int, samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "_SINGLE", single)
+    monkeypatch.setattr(cells, "_SAMPLES", samples)
     k, fall, rise = shapes()[name]
     found = partition(k, fall, rise)
     held: Counter[tuple[int, int]] = Counter()
@@ -46,8 +54,12 @@ def test_cells_hold_every_class_once(name: str) -> None:
     assert held == Counter((h, t) for h in range(k) for t in range(k + 1, k + len(fall) + 1))
 
 
+@pytest.mark.parametrize("samples", [512, 8])
+@pytest.mark.parametrize("single", [64, 0])
 @pytest.mark.parametrize("name", shapes())
-def test_no_weight_exceeds_its_bound(name: str) -> None:
+def test_no_weight_exceeds_its_bound(name: str, single: int, samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "_SINGLE", single)
+    monkeypatch.setattr(cells, "_SAMPLES", samples)
     k, fall, rise = shapes()[name]
     found = partition(k, fall, rise)
     with mpmath.workdps(60):

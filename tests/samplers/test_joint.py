@@ -11,28 +11,42 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from gmpy2 import mpq
 
-from opendp_topk.samplers import ceilings, joint
-from opendp_topk.samplers.shortfalls import ranked
+from opendp_topk.samplers import joint
+from opendp_topk.samplers.ladder import ladder
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
 
 from .streams import Streams
 
 
+@pytest.fixture(params=["paths", "walks"])
+def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of few ranks are counted exactly; walks must give the same law."""
+    monkeypatch.setattr(joint, "_FEW", 32 if request.param == "paths" else 0)
+
+
 @pytest.fixture
 def one_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The layers depend on the scores alone: for many draws from the same scores they are computed once."""
     known: dict[Any, Any] = {}
-    layers = joint.layers
+    detailed, outputs = joint._detailed, joint._outputs
 
-    def nested(scores: Any, step: Fraction, k: int, ordered: bool) -> Any:
-        label = tuple(scores.steps.tolist()), step, k, ordered
+    def nested(rungs: Any, scale: Fraction, k: int, ordered: bool) -> Any:
+        label = tuple(rungs.ascending.tolist()), scale, k, ordered
         if label not in known:
-            known[label] = layers(scores, step, k, ordered)
+            known[label] = detailed(rungs, scale, k, ordered)
         return known[label]
 
-    monkeypatch.setattr(joint, "layers", nested)
+    def kept(ceilings: np.ndarray, ordered: bool, detail: int) -> Any:
+        label = ceilings.tobytes(), ordered, detail
+        if label not in known:
+            known[label] = outputs(ceilings, ordered, detail)
+        return known[label]
+
+    monkeypatch.setattr(joint, "_detailed", nested)
+    monkeypatch.setattr(joint, "_outputs", kept)
 
 
 def draws(
@@ -71,8 +85,9 @@ def test_smallest_scores_first(ordered: bool) -> None:
     assert_follows(found, oracle.law([0, -3, -1, -2], 2, Fraction(1), ordered), detects=0.3)
 
 
-@pytest.mark.quick(scale=1, ordered=True)
-@pytest.mark.usefixtures("one_nest")
+@pytest.mark.quick(scale=1, ordered=True, each_way="paths")
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_nest", "each_way")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(6), Fraction(50)])
 def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bool) -> None:
@@ -86,48 +101,58 @@ def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bo
 
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), [*CASES, (list(range(0, 900, 100)), 3, Fraction(7))])
-def test_proposals_of_an_output_sum_to_a_bound_on_its_weight(
+def test_layers_hold_what_they_say_and_their_shares_bound_weights(
     scores: list[Any], k: int, scale: Fraction, ordered: bool
 ) -> None:
-    found = ranked(np.asarray(scores), 1)
-    nested = joint.layers(found, found.unit / scale, k, ordered)
-    place = {int(index): rank for rank, index in enumerate(found.order)}
-    starts = [layer.start for layer in nested]
+    nested = joint.layers(ladder(np.asarray(scores), 1), scale, k, ordered, 5)
+    starts, limits = [layer.start for layer in nested], [layer.limit for layer in nested]
+    shares = list(map(Fraction, joint._shares(starts)))
+    weights, exponent = joint._weights(joint._shares(starts), [layer.log_size for layer in nested])
     assert starts[0] == 0
     assert starts == sorted(set(starts))
-    assert nested[-1].ceilings == [len(scores)] * k
+    assert nested[-1].ceilings.tolist() == [len(scores)] * k
     sizes = Counter[int]()
     for output in oracle.outputs(len(scores), k, ordered):
-        ranks = [place[i] for i in output]
-        ranks = ranks if ordered else sorted(ranks)
-        inside = [all(r < n for r, n in zip(ranks, layer.ceilings, strict=True)) for layer in nested]
+        loss = oracle.loss(scores, output, ordered)
+        inside = [loss <= limit for limit in limits]
         sizes.update(i for i, held in enumerate(inside) if held)
-        mass = sum(share for share, held in zip(joint._shares(starts), inside, strict=True) if held)
-        loss = oracle.loss(scores, output, ordered) / scale
         first = starts[inside.index(True)]
-        assert mass == 2 ** (starts[-1] - first)
-        assert oracle.exp(-loss) <= mpmath.mpf(1) / 2**first
-        assert first == 0 or loss > first * joint._LN2
-    assert [layer.size for layer in nested] == [sizes[i] for i in range(len(nested))]
+        assert sum(share for share, held in zip(shares, inside, strict=True) if held) == Fraction(1, 2**first)
+        assert oracle.exp(-loss / scale) <= mpmath.mpf(1) / 2**first
+        assert first == 0 or loss / scale > first * joint._LN2
+    for i, layer in enumerate(nested):
+        assert sizes[i] <= mpmath.mpf(2) ** layer.log_size
+        assert weights[i] * Fraction(2) ** exponent >= shares[i] * sizes[i]
 
 
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The outcome is the first proposal whose injected V lies below e^-loss / bound, both computed afresh.
+    """The outcome is the first proposal whose injected V lies below e^-loss / ratio, both computed afresh.
 
     V agrees with this threshold to up to three words, so that one word does not decide.
     """
     generator = random.Random(8)
-    proposals: list[np.ndarray] = []
+    proposals: list[tuple[bytes, np.ndarray, Fraction]] = []
     uniforms: list[tuple[mpmath.mpf, Fraction]] = []
-    plain_draw, plain_accepted = ceilings.draw, joint.accepted
+    plain_outputs, plain_accepted = joint._outputs, joint.accepted
 
-    def draw(*arguments: Any) -> np.ndarray:
-        proposals.append(plain_draw(*arguments))
-        return proposals[-1]
+    class Recorded:
+        def __init__(self, ceilings: np.ndarray, ordered: bool, detail: int) -> None:
+            self._plain, self._label = plain_outputs(ceilings, ordered, detail), ceilings.tobytes()
+
+        def log_bound(self) -> float:
+            return self._plain.log_bound()
+
+        def draw(self, entropy: Any) -> Any:
+            drawn = self._plain.draw(entropy)
+            assert drawn is not None
+            proposals.append((self._label, drawn[0], Fraction(drawn[1])))
+            return drawn
 
     def accepted(log_weight: Any, ratio: Any, clock: Any, entropy: Any) -> bool:
         goal = oracle.exp(Fraction(log_weight)) / (mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator))
+        assert goal <= 1
         digits, agreeing = (
             int(min(goal, 1 - mpmath.mpf(2) ** -300) * mpmath.mpf(2) ** 256),
             generator.choice([0, 1, 2, 3]),
@@ -138,7 +163,7 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
         uniforms.append((value, Fraction(ratio)))
         return plain_accepted(log_weight, ratio, clock, Streams(auxiliary=words))
 
-    monkeypatch.setattr(ceilings, "draw", draw)
+    monkeypatch.setattr(joint, "_outputs", Recorded)
     monkeypatch.setattr(joint, "accepted", accepted)
     rounds = 0
     with mpmath.workdps(300):
@@ -147,22 +172,72 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
             k = generator.randint(1, min(3, d))
             scores = [generator.choice([generator.randint(0, 9), generator.randint(0, 3) / 4]) * 1.0 for _ in range(d)]
             scale = Fraction(generator.randint(1, 60), generator.randint(1, 20))
+            nested = joint.layers(ladder(np.array(scores), 1), scale, k, ordered, 5)
+            starts = [layer.start for layer in nested]
+            weights, exponent = joint._weights(joint._shares(starts), [layer.log_size for layer in nested])
             proposals.clear()
             uniforms.clear()
             found = joint.draw(np.array(scores), scale, k, sign=1, ordered=ordered, entropy=Streams(trial))
             order = sorted(range(d), key=lambda i: (-scores[i], i))
-            ladder = ranked(np.array(scores), 1)
-            nested = joint.layers(ladder, ladder.unit / scale, k, ordered)
-            for ranks, (value, bound) in zip(proposals, uniforms, strict=True):
+            assert len(proposals) == len(uniforms), "all conditions of so few ranks are kept"
+            for (label, ranks, chance), (value, ratio) in zip(proposals, uniforms, strict=True):
                 output = tuple(order[r] for r in ranks.tolist())
-                under = (a for a, ends, _ in nested if all(r < n for r, n in zip(ranks.tolist(), ends, strict=True)))
-                assert bound == Fraction(1, 2 ** next(under))
-                weight = oracle.exp(-oracle.loss(scores, output, ordered) / scale)
-                taken = value < weight / (mpmath.mpf(bound.numerator) / bound.denominator)
-                assert taken == (ranks is proposals[-1]), trial
+                loss = oracle.loss(scores, output, ordered)
+                first = next(layer.start for layer in nested if loss <= layer.limit)
+                afresh = []
+                for i, layer in enumerate(nested):
+                    end = Fraction(1, 2 ** starts[i + 1]) if i + 1 < len(nested) else Fraction(0)
+                    if layer.ceilings.tobytes() == label:
+                        share = Fraction(1, 2**layer.start) - end
+                        afresh.append(weights[i] * Fraction(2) ** exponent * chance / share / 2**first)
+                assert ratio in afresh
+                weight = oracle.exp(-loss / scale)
+                taken = value < weight / (mpmath.mpf(ratio.numerator) / ratio.denominator)
+                assert taken == (ranks is proposals[-1][1]), trial
             assert found.tolist() == (list(output) if ordered else sorted(output))
             rounds += len(proposals)
     assert rounds > 170
+
+
+def test_a_set_that_its_layer_does_not_hold_is_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every layer draws the worst set of all, which only the last one holds: no other proposal is even decided."""
+    drawn: list[bool] = []
+
+    class Worst:
+        def __init__(self, ceilings: np.ndarray, ordered: bool, detail: int) -> None:
+            self._holds = int(ceilings[0]) == 5
+
+        def log_bound(self) -> float:
+            return 2.0
+
+        def draw(self, entropy: Any) -> Any:
+            drawn.append(self._holds)
+            return np.array([3, 4]), mpq(1, 10)
+
+    def accepted(*_: Any) -> bool:
+        assert drawn[-1]
+        return True
+
+    monkeypatch.setattr(joint, "_outputs", Worst)
+    monkeypatch.setattr(joint, "accepted", accepted)
+    found = joint.draw(np.arange(5) * 10**6, Fraction(1), 2, sign=1, ordered=False, entropy=Streams(1))
+    assert found.tolist() == [0, 1]
+    assert len(drawn) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_nest")
+@pytest.mark.parametrize("detail", [1, 5])
+def test_sets_beyond_a_layer_are_passed_over(detail: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walks that keep few conditions draw sets that their layer does not hold; levels follow their law all the same."""
+    monkeypatch.setattr(joint, "_DETAIL", detail)
+    monkeypatch.setattr(joint, "_CLOSE", 1000.0)
+    monkeypatch.setattr(joint, "_FEW", 0)
+    scores = [-(i * i) for i in range(40)]
+    found: Counter[Fraction] = Counter()
+    for output, times in draws(2500, scores, 10, Fraction(20), False).items():
+        found[oracle.loss(scores, output, False)] += times
+    assert_follows(found, oracle.level_law(scores, 10, Fraction(20), False), detects=3)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -214,5 +289,4 @@ def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
                 for seed in range(30):
                     joint.draw(scores, scale, 20, sign=1, ordered=ordered, entropy=Streams(seed))
             assert len(results) < 200
-            found = ranked(scores, 1)
-            assert len(joint.layers(found, found.unit / scale, 20, ordered)) < 100
+            assert len(joint.layers(ladder(scores, 1), scale, 20, ordered, 5)) < 100

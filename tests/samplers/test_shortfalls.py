@@ -1,4 +1,4 @@
-"""Shortfalls, ceilings and losses against their definitions, in exact rationals."""
+"""Shortfalls against their definition, in exact rationals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from opendp_topk.samplers.shortfalls import ranked
-from tests.oracles import joint as oracle
 
 from .adversaries import canonical
 
@@ -36,28 +35,9 @@ CASES: list[list[Any]] = [
 def test_shortfalls_are_exact(scores: list[Any], sign: int) -> None:
     found = ranked(canonical(scores), sign)
     x = [sign * Fraction(score) for score in scores]
-    assert sorted(found.order.tolist()) == list(range(len(x)))
-    below = [max(x) - x[i] for i in found.order.tolist()]
-    assert below == sorted(below)
+    below = sorted(max(x) - y for y in x)
     assert [step * found.unit for step in found.steps.tolist()] == below
     assert found.steps.dtype == object or int(found.steps[-1]) < 2**62
-
-
-@pytest.mark.parametrize("scores", CASES, ids=repr)
-def test_ceilings_and_losses(scores: list[Any]) -> None:
-    found = ranked(canonical(scores), 1)
-    x = sorted(map(Fraction, scores), reverse=True)
-    for k in range(1, len(x) + 1):
-        for steps in {
-            0,
-            1,
-            10**400,
-            *(int(a - b) for a in found.steps.tolist() for b in found.steps.tolist() if a >= b),
-        }:
-            level = steps * found.unit
-            assert found.ceilings(k, steps) == [sum(x[i] - y <= level for y in x) for i in range(k)]
-        for output in list(oracle.outputs(len(x), k, True))[:200]:
-            assert found.loss(np.array(output)) * found.unit == oracle.loss(x, output, True)
 
 
 @pytest.mark.parametrize(("scale", "kind"), [(1.0, np.int64), (2.0**-1060, np.int64), (2.0**8, object)])

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import comb
 
+import numpy as np
 import pytest
 
 from opendp_topk.samplers import subsets
@@ -103,3 +104,15 @@ def test_large_integers_fill_their_range() -> None:
     entropy, n = Streams(4), 3 * 2**100
     thirds = Counter(subsets.below(n, entropy) // 2**100 for _ in range(2000))
     assert_follows(thirds, {third: Fraction(1, 3) for third in range(3)}, detects=0.44)
+
+
+def test_uniform_integers_below_each_are_fair() -> None:
+    """A word that would favour small residues is drawn anew; the others leave their residue."""
+    n, top = np.array([1, 3, 2**40, 7, 2**63 - 1]), 2**64 - 1
+    words = [top, top, 2**41 + 5, 9, top, 4, 2**63 + 1]
+    assert subsets.each_below(n, Streams(auxiliary=words)).tolist() == [0, 1, 5, 2, 2]
+    for bound in (3, 5, 6, 2**33 + 1):
+        fair = 2**64 // bound * bound
+        for word, again in ((fair - 1, False), (fair, True)):
+            drawn = subsets.each_below(np.array([bound]), Streams(auxiliary=[word, 1])).tolist()
+            assert drawn == [1 if again else bound - 1]

@@ -154,10 +154,10 @@ FAULTS = (
     ),
     Fault(
         "chance-sample-ceilings-6",
-        "insort(taken, rank) is left out in _ranking",
+        "the last free rank does not take the place of the one that was taken",
         "samplers/ceilings.py",
-        "        insort(taken, rank)\n",
-        "        pass\n",
+        "            left[place], left[-1] = left[-1], left[place]\n",
+        "            left[place], left[-1] = left[-1], left[-1]\n",
     ),
     Fault(
         "chance-sample-shortfalls-3",
@@ -189,10 +189,10 @@ FAULTS = (
     ),
     Fault(
         "chance-sample-joint-4",
-        "1 becomes 2 in draw",
+        "an output counts as one of the layer before its first",
         "samplers/joint.py",
-        "        first = max(bisect_left(starts, loss, key=_level) - 1, 0)  # [first-layer]\n",
-        "        first = max(bisect_left(starts, loss, key=_level) - 2, 0)  # [first-layer]\n",
+        "        first = nested[bisect_left(limits, loss)].start  # [first-layer]\n",
+        "        first = nested[max(bisect_left(limits, loss) - 1, 0)].start  # [first-layer]\n",
     ),
     Fault(
         "chance-sample-integers-3",

@@ -1,0 +1,75 @@
+"""Sets of few ranks under ceilings, counted exactly and drawn uniformly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpq, mpz
+
+from .entropy import Entropy, Indices
+from .subsets import below, choose
+
+_SLACK = 2.0**-30  # more than what a logarithm below 2^12 is rounded
+_UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # whatever the caller's own context says
+
+
+# proof-region: paths
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """All sets under ``ceilings`` n_1 <= ... <= n_k, n_i >= i: the i-th rank is one of the first n_i."""
+
+    ceilings: Indices
+
+    def log_bound(self) -> float:
+        """An upper bound on the logarithm of their number."""
+        return float(_UP.log(self._rows[-1])) + _SLACK  # [log-bound]
+
+    def draw(self, entropy: Entropy) -> tuple[Indices, mpq]:
+        """One of them, each equally likely, with its probability; ranks are counted from 0, in ascending order."""
+        ends, left = [0, *self.ceilings.tolist()], len(self.ceilings)
+        parts = []
+        for i in range(left - 1, -1, -1):
+            start, end = ends[i : i + 2]
+            place = below(self._slot(i + 1, left), entropy)  # [place]
+            for t, ways in enumerate(_binomials(end - start, left - i)):
+                ways *= self._slot(i, left - t)  # [ways]
+                if place < ways:
+                    break
+                place -= ways
+            parts.append(start + choose(end - start, t, entropy))  # [block]
+            left -= t
+        return np.concatenate(parts[::-1]), mpq(1, self._rows[-1])  # [probability]
+
+    @cached_property
+    def _width(self) -> int:
+        k, top = len(self.ceilings), int(self.ceilings[-1])
+        return int(gmpy2.bincoef(top, min(k, top // 2)).bit_length())  # [width]
+
+    @cached_property
+    def _rows(self) -> list[mpz]:
+        """``_rows[i]`` packs, for T = i, ..., k, the number of T-subsets of the first n_i ranks that have at least j
+        members among the first n_j for all j <= i. A slot has ``_width`` binary digits; n_0 = 0.
+        """
+        k, found = len(self.ceilings), [mpz(1)]  # [first-row]
+        for i, (start, end) in enumerate(pairwise([0, *self.ceilings.tolist()])):
+            row = found[-1] * gmpy2.pack(_binomials(end - start, k - i), self._width)  # [convolve]
+            found.append(gmpy2.f_mod_2exp(row >> self._width, (k - i) * self._width))  # [drop]
+        return found
+
+    def _slot(self, i: int, size: int) -> mpz:
+        return gmpy2.f_mod_2exp(self._rows[i] >> (size - i) * self._width, self._width)
+
+
+def _binomials(n: int, most: int) -> list[mpz]:
+    """C(n, t) for t = 0, ..., min(n, most)."""
+    found = [mpz(1)]
+    for t in range(min(n, most)):
+        found.append(found[-1] * (n - t) // (t + 1))  # [binomial]
+    return found
+
+
+# end-proof-region: paths

@@ -1,0 +1,78 @@
+"""Faults in what is known of ranks, limits and walks: bounds that err on the wrong side, odds that are misreported."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+FAULTS = (
+    Fault(
+        "odds-rounded-away",
+        "what weights that are not listed may add to a walk's odds is left out",
+        "samplers/walks.py",
+        "    unlisted = 2 * other * before.peak\n",
+        "    unlisted = 0 * other * before.peak\n",
+    ),
+    Fault(
+        "outside-forgotten",
+        "bounds that were cut off count as nothing",
+        "samplers/walks.py",
+        "        outside += least * _SLACK  # [trim]\n",
+        "        outside += 0 * least  # [trim]\n",
+    ),
+    Fault(
+        "damped-too-much",
+        "bounds of a walk are damped by 3 per cent more than the tilts say",
+        "samplers/walks.py",
+        "min(new / tilt * (1 + 2.0**-51), 1.0)",
+        "min(new / tilt * 0.97, 1.0)",
+    ),
+    Fault(
+        "chance-without-binomials",
+        "the probability of a walk leaves out which members of a block it takes",
+        "samplers/walks.py",
+        " + [bincoef(b, t) for _, b, t in filled]",
+        " + [mpz(1) for _, b, t in filled]",
+    ),
+    Fault(
+        "promise-too-high",
+        "a walk promises each set a probability that is 3 per cent too high",
+        "samplers/walks.py",
+        "powers * _LN2 + 2.0**-20",
+        "powers * _LN2 - 0.03",
+    ),
+    Fault(
+        "layer-not-looked-at",
+        "sets that a walk draws beyond its layer are taken for members of it",
+        "samplers/joint.py",
+        "        if loss > limits[i]:\n",
+        "        if loss > limits[-1]:\n",
+    ),
+    Fault(
+        "cut-rounded-down",
+        "a threshold that is no float becomes the float below it",
+        "samplers/ladder.py",
+        "np.where(missing > 0, np.nextafter(cut, np.inf), cut)",
+        "np.where(missing > 0, cut, cut)",
+    ),
+    Fault(
+        "zeros-differ",
+        "the zero of the other sign is not found among the holders of a rank",
+        "samplers/ladder.py",
+        "        table[_hashed(-values[values == 0])] = True  # [both-zeros]\n",
+        "",
+    ),
+    Fault(
+        "ties-from-the-end",
+        "among equal scores the second index has the first rank",
+        "samplers/ladder.py",
+        "[(np.cumsum(counts) - counts)[which] + place]",
+        "[(np.cumsum(counts) - 1)[which] - place]",
+    ),
+    Fault(
+        "unfair-words",
+        "words that favour small residues are kept",
+        "samplers/subsets.py",
+        "np.flatnonzero(words > fair)",
+        "np.flatnonzero(words > words.max())",
+    ),
+)

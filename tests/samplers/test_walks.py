@@ -1,0 +1,176 @@
+"""Walks over sets under ceilings: no set is drawn less often than promised, and each as often as the walk says."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from opendp_topk.samplers import tilts, walks
+from opendp_topk.samplers.walks import Walk, walk
+from tests.oracles import joint as oracle
+from tests.oracles.chi_square import assert_follows
+
+from .streams import Streams
+from .test_ceilings import all_ceilings
+
+SHAPES = [(d, k) for d in range(2, 8) for k in range(1, d)]
+
+
+def sets_of(limits: tuple[int, ...]) -> list[tuple[int, ...]]:
+    listed = combinations(range(limits[-1]), len(limits))
+    return [s for s in listed if all(r < n for r, n in zip(s, limits, strict=True))]
+
+
+class Script:
+    """Answers by which a walk draws one set: in each block the number of members that the set has there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, found: Walk, wanted: tuple[int, ...], end: int) -> None:
+        self._ends = np.cumsum(found.blocks.sizes).tolist()
+        self._wanted, self._end, self.chance = wanted, end, Fraction(1)
+        self._steps = iter(range(len(self._ends) - 1, -1, -1))
+        self._walk, self._excess = found, 0
+        self._parts = [self._part(i) for i in range(len(self._ends))]
+        self._chosen = iter([part for part in self._parts if part])
+        monkeypatch.setattr(walks, "below", self._below)
+        monkeypatch.setattr(walks, "choose", self._choose)
+
+    def _part(self, i: int) -> list[int]:
+        start = self._ends[i - 1] if i else 0
+        return [r - start for r in self._wanted if start <= r < self._ends[i]]
+
+    def _below(self, whole: int, entropy: Any) -> int:
+        i = next(self._steps)
+        least, ways, _ = self._walk._step(i, self._excess)  # type: ignore[misc]
+        excess = self._excess + int(self._walk.blocks.shares[i]) - len(self._parts[i])
+        heights = [0, *np.cumsum(ways).tolist()]
+        first, past = heights[excess - least], heights[excess - least + 1]
+        assert heights[-1] <= whole < 2**53
+        assert first < past, "this set cannot be drawn"
+        self.chance *= Fraction(past - first, int(whole))
+        self._excess = excess
+        return int(past - 1 if self._end else first)
+
+    def _choose(self, n: int, m: int, entropy: Any) -> np.ndarray:
+        part = next(self._chosen)
+        assert len(part) == m
+        self.chance /= math.comb(n, m)
+        return np.array(part, dtype=np.int64)
+
+
+def _check(limits: tuple[int, ...], detail: int, monkeypatch: pytest.MonkeyPatch, close: float | None) -> None:
+    """Every set under the ceilings is drawn at both ends of its interval, with the chance that is named, and often."""
+    found = walk(np.array(limits), detail)
+    promised, under = mpmath.exp(-mpmath.mpf(found.log_bound())), sets_of(limits)
+    for wanted in under:
+        for end in (0, 1):
+            with monkeypatch.context() as patch:
+                script = Script(patch, found, wanted, end)
+                drawn = found.draw(Streams())
+            assert drawn is not None
+            assert tuple(drawn[0].tolist()) == wanted
+            assert Fraction(drawn[1]) == script.chance
+            assert mpmath.mpf(script.chance.numerator) / script.chance.denominator >= promised, limits
+    if close is not None:
+        assert found.log_bound() <= math.log(len(under)) + close
+
+
+@pytest.mark.quick(d=(2, 4, 5))
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "k"), SHAPES)
+def test_every_set_is_drawn_as_often_as_promised(d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limits in all_ceilings(d, k):
+        _check(limits, 10, monkeypatch, 2e-5)
+
+
+@pytest.mark.parametrize(
+    ("limits", "detail"), [((1, 2, 3, 4, 8, 9), 1), ((2, 4, 6, 7, 8, 9, 9), 1), ((1, 3, 5, 7, 9, 10), 1)]
+)
+def test_sets_that_fewer_conditions_admit_come_in_addition(
+    limits: tuple[int, ...], detail: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _check(limits, detail, monkeypatch, None)
+    assert len(walk(np.array(limits), detail).blocks.sizes) <= len(walk(np.array(limits), 10).blocks.sizes)
+
+
+@pytest.mark.parametrize("limits", [(3, 5, 8, 11), (1, 4, 8, 9, 11), (6, 6, 6, 9), (1, 2, 9, 11, 11)])
+@pytest.mark.parametrize("spread", [(0, 1), (1, 0), (2, 1)])
+@pytest.mark.parametrize("negligible", [0.4, 1e-2])
+def test_what_is_left_unlisted_is_drawn_as_often_as_promised(
+    limits: tuple[int, ...], spread: tuple[int, int], negligible: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables end early and small bounds are cut off, so that the bounds for the rest decide."""
+    monkeypatch.setattr(tilts, "_SMALLEST", 1)
+    monkeypatch.setattr(tilts, "_SPREADS", spread[0])
+    monkeypatch.setattr(tilts, "_MORE", spread[1])
+    monkeypatch.setattr(walks, "_NEGLIGIBLE", negligible)
+    monkeypatch.setattr(walks, "_SHORT", 1)
+    _check(limits, 10, monkeypatch, None)
+
+
+def test_bounds_are_close_to_counts_of_many_sets() -> None:
+    generator = np.random.default_rng(0)
+    for d, k in ((200, 30), (1000, 40), (60, 59), (400, 150)):
+        for spread in (0, 3, 20, d):
+            drawn = np.sort(generator.integers(0, spread + 1, k)) + np.arange(1, k + 1)
+            steps = np.arange(1, k + 1) * (d // k)
+            for limits in (np.minimum(drawn, d), np.maximum.accumulate(np.minimum(drawn, steps + spread))):
+                bound = mpmath.mpf(walk(np.maximum(limits, np.arange(1, k + 1)), k).log_bound())
+                with mpmath.workdps(40):
+                    exact = mpmath.log(oracle.paths(np.maximum(limits, np.arange(1, k + 1)).tolist()))
+                    assert exact <= bound <= exact + 1e-4
+
+
+@pytest.mark.parametrize("k", [300, 1000])
+def test_convex_ceilings_do_not_drown_in_errors(k: int) -> None:
+    """Ceilings i / (1 - i / 2 k), which all sets hug: errors that did not die out would exceed the bounds by far."""
+    i = np.arange(1, k + 1)
+    limits = np.maximum(np.floor(i / (1 - i / (1.2 * k))).astype(np.int64), i)
+    found = walk(limits, k)
+    drawn = [found.draw(Streams(seed)) for seed in range(4)]
+    for each in drawn:
+        assert each is not None
+        ranks, chance = each
+        assert (np.diff(ranks) > 0).all()
+        assert (ranks < limits).all()
+        with mpmath.workdps(40):
+            log = mpmath.log(mpmath.mpf(int(chance.numerator))) - mpmath.log(mpmath.mpf(int(chance.denominator)))
+            assert -found.log_bound() <= log <= -found.log_bound() + 1e-3
+
+
+def test_frequencies_are_uniform() -> None:
+    found, entropy = walk(np.array([2, 3, 5, 7]), 10), Streams(7)
+    drawn = Counter(tuple(each[0].tolist()) for _ in range(4000) if (each := found.draw(entropy)) is not None)
+    under = sets_of((2, 3, 5, 7))
+    assert_follows(drawn, dict.fromkeys(under, Fraction(1, len(under))), detects=1.1)
+
+
+def test_weights_equal_binomials() -> None:
+    """Listed weights against exact ones, their sums, and the bound on those that are not listed."""
+    for limits in ((3, 5, 8, 11), (40, 60, 90), tuple(range(10, 400, 10))):
+        found = tilts.blocks(np.array(limits), 100)
+        logs = mpmath.mpf(0)
+        with mpmath.workdps(40):
+            for (first, weights, total, other), b, c, z, a in zip(
+                found.tables,
+                found.sizes.tolist(),
+                found.shares.tolist(),
+                found.tilts.tolist(),
+                found.modes.tolist(),
+                strict=True,
+            ):
+                unit = mpmath.binomial(b, a) * mpmath.mpf(z) ** (a - c)
+                logs += mpmath.log(unit)
+                exact = [mpmath.binomial(b, t) * mpmath.mpf(z) ** (t - c) / unit for t in range(b + 1)]
+                listed = exact[first : first + len(weights)]
+                for bound, weight in zip(weights.tolist(), listed, strict=False):
+                    assert weight <= bound <= weight * (1 + 1e-8) + 1e-250
+                assert sum(weights.tolist()) <= total
+                assert all(w <= other for t, w in enumerate(exact) if not first <= t < first + len(weights))
+            assert logs <= found.log_units() <= logs + 1e-6
