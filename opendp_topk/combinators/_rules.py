@@ -25,8 +25,9 @@ _OUTCOMES = 1_000_000  # as many as are made in seconds; beyond them nobody read
 # proof-region: rules
 def require_rule(measure: Any) -> Measure:
     """``measure``, if the rules below cover it."""
+    checks.instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
     note = " or Approximate of one of them"
-    if isinstance(measure, PrivacyProfile):
+    if measure == PrivacyProfile():
         note += ": curves do not add up, so fix a delta of each part first, with make_fix_delta"
     require_measure(without_delta(measure), *SCALAR, note=note)  # [measures]
     return measure  # type: ignore[no-any-return]
