@@ -12,6 +12,11 @@ import numpy as np
 from ..errors import CandidatesError
 
 
+def is_iterable(value: Any) -> bool:
+    """Whether one can go through ``value``; an array without a dimension only looks as if."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
     """``items`` as a tuple of distinct hashable values.
 
@@ -19,7 +24,7 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
         CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, holds an unhashable one, or
             two texts that differ by outer blanks or Unicode normalisation alone.
     """
-    if isinstance(items, str | bytes | Set) or not isinstance(items, Iterable):
+    if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
     listed = tuple(items)
     if not listed:

@@ -75,6 +75,9 @@ class Measurement(Claimed):
     def __post_init__(self) -> None:
         require_fitting(self.input_domain, self.input_metric)
         checks.instance("output_measure", self.output_measure, Measure, "a measure such as MaxDivergence()")
+        checks.function("function", self.function)
+        checks.function("privacy_map", self.privacy_map)
+        checks.instance("declared", self.declared, Declared, "a Declared, which says what is known of the releases")
         object.__setattr__(self, "parameters", read_only(self.parameters))
 
     # proof-region: measurement
