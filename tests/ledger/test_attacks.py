@@ -328,3 +328,13 @@ def test_rows_taken_back_under_an_open_ledger_take_no_debit(server: Server, tmp_
     spend(ledger, 0.25)
     sql(server, "DELETE FROM opendp_topk_ledger WHERE number > 0 AND ledger = %s", tmp_path.name)
     raises_exactly(tk.LedgerError, lambda: spend(ledger, 0.25), "older copy")
+
+
+def test_a_record_that_was_rewritten_with_its_own_digest_alone_is_noticed(path: Path) -> None:
+    ledger = new(path, 1)
+    spend(ledger, 0.25, 0.25)
+    listed = texts(path)
+    forged = records.seal({**json.loads(listed[1][65:]), "label": "somebody else's"})
+    overwrite(path, [listed[0], forged, *listed[2:]])
+    found = tk.Ledger(path).verify()
+    assert found == ["record 2 does not follow record 1: one was removed, added or rewritten"]

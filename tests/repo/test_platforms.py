@@ -11,14 +11,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HIDDEN = """
 import importlib.abc, os, signal, sys
-import getpass, mpmath, multiprocessing, numpy, gmpy2, pathlib, random, shutil, sqlite3, subprocess, tempfile, threading, uuid
+import getpass, mpmath, multiprocessing, numpy, gmpy2, pathlib, random, shutil, sqlite3, subprocess, tempfile
+import threading, uuid
 try:
     import narwhals, polars, rich.console, typer.testing
 except ImportError:
     pass
 MODULES = ("fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty")
 NAMES = (
-    "chown", "fchmod", "fchown", "fork", "forkpty", "getegid", "geteuid", "getgid", "getpgid", "getpgrp", "getuid", "kill",
+    "chown", "fchmod", "fchown", "fork", "forkpty", "getegid", "geteuid", "getgid", "getpgid", "getpgrp", "getuid",
+    "kill",
     "killpg", "lchown", "lockf", "mkfifo", "nice", "pread", "pwrite", "register_at_fork", "sched_getaffinity", "setgid",
     "setsid", "setuid", "statvfs", "sync", "uname", "wait", "waitpid", "O_CLOEXEC", "O_DIRECTORY", "O_NONBLOCK", "O_SYNC",
 )
