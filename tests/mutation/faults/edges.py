@@ -72,8 +72,8 @@ FAULTS = (
         "ledger-late",
         "a ledger releases before it debits",
         "ledger/ledger.py",
-        "        return self.reserve(measurement, d_in=d_in, delta=delta, label=label).release(data)  # [debit-first]\n",
-        "        released = measurement.invoke(data)\n"
+        "return self.reserve(measurement, d_in=d_in, delta=delta, label=label).release(data)  # [debit-first]\n",
+        "released = measurement.invoke(data)\n"
         "        self.reserve(measurement, d_in=d_in, delta=delta, label=label)  # [debit-first]\n"
         "        return released\n",
     ),
