@@ -141,6 +141,11 @@ def test_export_and_report(command: Command, library: Library, file: Path) -> No
     page = library.folder / "report.html"
     assert command("ledger", "report", file, "--to", page).code == 0
     assert "Privacy budget of loans" in page.read_text("utf-8")
+    for place, name in ((library.folder / "again.html", "report"), (library.folder / "copy", "backup")):
+        to = (place,) if name == "backup" else ("--to", place)
+        assert json.loads(command("ledger", name, file, *to, "--json").out)["written"] == str(place)
+    again = command("ledger", "create", file, "--dataset", "loans", "--epsilon", 2, "--json")
+    assert json.loads(again.out)["left"] == 1.25
     for name in ("export", "report"):
         command("ledger", name, file, "--to", "all.txt").complains(2, "--to must be")
         place = library.folder / "no" / ("all.csv" if name == "export" else "all.html")
@@ -148,6 +153,7 @@ def test_export_and_report(command: Command, library: Library, file: Path) -> No
 
 
 def test_the_exit_codes_are_in_the_help(command: Command) -> None:
+    assert "Exit codes: 0 done; 1 a file, the data, the budget or a check said no" in command("--help").flat
     assert (
         "Exit codes: 0 done; 1 a file, the data, the budget or a check said no; 2" in command("ledger", "--help").flat
     )

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import locks
+from opendp_topk.ledger import locks, postgres
 
 from .conftest import new
 from .server import Server
@@ -164,6 +164,19 @@ def test_ctrl_c_acts_while_another_process_holds_the_lock(path: Path) -> None:
     os.close(handle)
     assert seconds < 0.5
     assert tk.Ledger(path).spent() == 0.0
+
+
+@pytest.mark.slow
+def test_ctrl_c_acts_while_another_process_holds_the_lock_of_a_server(server: Server, tmp_path: Path) -> None:
+    import psycopg
+
+    address = server.address(tmp_path.name)
+    new(address, 10).close()
+    with psycopg.connect(server.address("")) as other:
+        other.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", (postgres._LOCK, tmp_path.name))
+        (seconds,) = run("interrupted", address)
+    assert seconds < 0.5
+    assert tk.Ledger(address).spent() == 0.0
 
 
 def test_who_waits_too_long_for_a_lock_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,8 @@ NAMES = (
     "chown", "fchmod", "fchown", "fork", "forkpty", "getegid", "geteuid", "getgid", "getpgid", "getpgrp", "getuid",
     "kill",
     "killpg", "lchown", "lockf", "mkfifo", "nice", "pread", "pwrite", "register_at_fork", "sched_getaffinity", "setgid",
-    "setsid", "setuid", "statvfs", "sync", "uname", "wait", "waitpid", "O_CLOEXEC", "O_DIRECTORY", "O_NONBLOCK", "O_SYNC",
+    "setsid", "setuid", "statvfs", "sync", "uname", "wait", "waitpid", "O_CLOEXEC", "O_DIRECTORY", "O_NONBLOCK",
+    "O_SYNC",
 )
 class Hidden(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
