@@ -184,7 +184,7 @@ def export(
 
 
 def _show(account: Ledger, *, history: bool) -> None:
-    entries = account.history()
+    entries = account.count()
     limit = [] if account.limit == account.budget else [("may be charged", words_of(account.limit))]
     show.rows(
         [
@@ -193,7 +193,7 @@ def _show(account: Ledger, *, history: bool) -> None:
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
             ("budget", account.promise),
             *limit,
-            ("spent", f"{words_of(account.spent())} on {len(entries)} {'entry' if len(entries) == 1 else 'entries'}"),
+            ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", words_of(account.remaining())),
         ]
     )
@@ -201,7 +201,10 @@ def _show(account: Ledger, *, history: bool) -> None:
         show.say("")
         show.table(
             ("no.", "cost", "time", "state", "release"),
-            ((str(one.number), words_of(one.cost), one.time, one.state, one.label or title_of(one)) for one in entries),
+            (
+                (str(one.number), words_of(one.cost), one.time, one.state, one.label or title_of(one))
+                for one in account.history()
+            ),
             right=range(2),
         )
 

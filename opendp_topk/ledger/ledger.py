@@ -38,8 +38,7 @@ class Ledger:
     :meth:`head` elsewhere, and :meth:`verify` tells. The file must lie on a file system of this machine.
 
     Args:
-        connect: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``). It is created if it does not
-            exist and a budget is given.
+        connect: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``); created if a budget is given.
         budget: What all releases together may cost: a number, or a pair where the measure has a delta. A float means
             the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions are exact.
         measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
@@ -48,16 +47,14 @@ class Ledger:
         dataset: The name of the data set.
         metric: The metric of neighbouring data sets, such as ``UserDistance()``.
         d_in: The distance of one protected unit; 1 if not given.
-        own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have one of their own; half of
-            it if not given.
+        own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default half.
         operator: Who releases; the name of the account if not given.
 
     Raises:
-        ParameterError: Not all of ``budget``, ``measure``, ``dataset`` and ``metric`` are given together, one is out of
-            range, or the ledger was created with others.
+        ParameterError: Some of budget, measure, dataset and metric are missing or out of range, or others than its own.
         LedgerError: The log is damaged, is no ledger, has another format, or cannot be read or written.
 
-    Thread safety: one object may be used from several threads, and after a fork from both processes.
+    Thread safety: one object serves several threads, and after a fork both processes.
 
     Proof: proofs/ledger/ledger.tex
 
@@ -70,9 +67,8 @@ class Ledger:
         >>> top2 = space >> tk.then_report_noisy_top_k(pure, k=2, scale=4.0)
         >>> len(ledger.release(top2, [30, 10, 20]))
         2
-        >>> ledger.spent(), ledger.remaining(), ledger.history()[0].state
-        (0.5, 0.5, 'released')
-        >>> ledger.close(); folder.cleanup()
+        >>> ledger.spent(), ledger.remaining(), ledger.history()[0].state, ledger.close(), folder.cleanup()
+        (0.5, 0.5, 'released', None, None)
     """
 
     def __init__(
@@ -210,6 +206,10 @@ class Ledger:
         if found.measurement != WHAT:
             raise ParameterError(f"entry {found.number} is no conversation")
         return Conversation(self._journal, found.number, data, self._journal.log.records())
+
+    def count(self) -> int:
+        """How many entries there are."""
+        return int(self._journal.last().fields["entries"])
 
     def history(self) -> list[Entry]:
         """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
