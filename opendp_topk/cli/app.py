@@ -77,6 +77,9 @@ def main(
 
     Ask with `plan` what a release would cost and how accurate it would be, make it with `release`, and read
     with `proofs` why the claim holds. `demo` does all of it on data that every Python carries.
+
+    Exit codes: 0 done; 1 a file, the data, the budget or a check said no, or a release could not be shown; 2 the
+    command line is wrong; 130 Ctrl-C.
     """
 
 

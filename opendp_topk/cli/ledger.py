@@ -16,6 +16,7 @@ from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDiv
 from ..spaces.metrics import UserDistance
 from . import ledger_files, show
 from .exit_codes import DATA, guarded
+from .ledger_files import Json
 from .options import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
@@ -27,7 +28,6 @@ UsersOption = Annotated[
     int,
     typer.Option(metavar="D_IN", min=1, help="By how many users neighbouring data sets differ: the protected unit."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Amount = Annotated[str | None, typer.Option(metavar="X", show_default=False)]
 
 
@@ -67,6 +67,7 @@ def create(
     ] = None,
     neighbors: NeighborsOption = NEIGHBORS[0],
     users: UsersOption = 1,
+    as_json: Json = False,
 ) -> None:
     """Create a ledger. It keeps its budget and its unit for good; one that exists must have the same.
 
@@ -84,7 +85,10 @@ def create(
         measure, budget = PrivacyProfile(), (epsilon, delta)
     unit = {"dataset": dataset, "metric": UserDistance(neighbors), "d_in": users}
     with Ledger(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
-        _show(account, history=False)
+        if as_json:
+            _print(summary(account))
+        else:
+            _show(account, history=False)
 
 
 def show_ledger(
@@ -180,7 +184,7 @@ def export(
 
 
 def _show(account: Ledger, *, history: bool) -> None:
-    entries = account.history()
+    entries = account.count()
     limit = [] if account.limit == account.budget else [("may be charged", words_of(account.limit))]
     show.rows(
         [
@@ -189,7 +193,7 @@ def _show(account: Ledger, *, history: bool) -> None:
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
             ("budget", account.promise),
             *limit,
-            ("spent", f"{words_of(account.spent())} on {len(entries)} {'entry' if len(entries) == 1 else 'entries'}"),
+            ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", words_of(account.remaining())),
         ]
     )
@@ -197,7 +201,10 @@ def _show(account: Ledger, *, history: bool) -> None:
         show.say("")
         show.table(
             ("no.", "cost", "time", "state", "release"),
-            ((str(one.number), words_of(one.cost), one.time, one.state, one.label or title_of(one)) for one in entries),
+            (
+                (str(one.number), words_of(one.cost), one.time, one.state, one.label or title_of(one))
+                for one in account.history()
+            ),
             right=range(2),
         )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,21 +21,25 @@ from .options import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
 Source = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#name.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
 
 
-def report(file: Source, to: Annotated[str, typer.Option(metavar="FILE", help="A new .html file.")]) -> None:
+def report(
+    file: Source, to: Annotated[str, typer.Option(metavar="FILE", help="A new .html file.")], as_json: Json = False
+) -> None:
     """Write one page for a privacy officer: the budget over time, every entry, and what is left."""
     require(to, (".html",))
     with Ledger(file) as account:
-        write(to, page(account))
+        write(to, page(account), as_json=as_json)
 
 
-def backup(file: Source, new: New) -> None:
+def backup(file: Source, new: New, as_json: Json = False) -> None:
     """Copy the records to a new file, checked; it is a ledger itself, so keep it where nobody releases from it."""
     with Ledger(file) as account:
         account.backup(new)
-    show.note(f"Copied to {new}.")
+        head = account.head()
+    say({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
 
 
 def migrate(
@@ -43,10 +48,11 @@ def migrate(
     dataset: Annotated[str, typer.Option(metavar="NAME", help="The name of the data set that the budget protects.")],
     neighbors: NeighborsOption = NEIGHBORS[0],
     users: Annotated[int, typer.Option(metavar="D_IN", min=1, help="The protected number of users.")] = 1,
+    as_json: Json = False,
 ) -> None:
     """Take over a ledger of the first format, which did not know its unit. The old file is refused from then on."""
     take_over(old, new, Unit.of(dataset, UserDistance(neighbors), users))
-    show.note(f"Taken over into {new}; {old} is kept and cannot be used any more.")
+    say({"written": new}, f"Taken over into {new}; {old} is kept and cannot be used any more.", as_json=as_json)
 
 
 def require(to: str, endings: tuple[str, ...]) -> None:
@@ -55,7 +61,15 @@ def require(to: str, endings: tuple[str, ...]) -> None:
         raise ParameterError(f"--to must be a name that ends in {' or '.join(endings)}")
 
 
-def write(to: str, text: str) -> None:
+def write(to: str, text: str, *, as_json: bool = False) -> None:
     """A new file that only its owner may read."""
     write_report(path_of(to, "--to"), text.encode("utf-8"))
-    show.note(f"Written to {to}.")
+    say({"written": to}, f"Written to {to}.", as_json=as_json)
+
+
+def say(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
+    """What was done: as JSON on standard output, or in words on standard error."""
+    if as_json:
+        typer.echo(json.dumps(fields, indent=2))
+    else:
+        show.note(words)

@@ -51,7 +51,12 @@ PUBLIC = (
 
 def release(
     table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="A .parquet or .csv file with a row for each (user, item).")
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A .parquet or .csv file (or .csv.gz, .csv.zst) with a row for each (user, item); - reads CSV from "
+            "standard input.",
+        ),
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
     item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],

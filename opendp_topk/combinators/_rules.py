@@ -26,6 +26,7 @@ _OUTCOMES = 1_000_000  # as many as are made in seconds; beyond them nobody read
 # proof-region: rules
 def require_rule(measure: Any) -> Measure:
     """``measure``, if losses under it add up, so that they may be chosen on the way."""
+    checks.instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
     note = " or Approximate of one of them"
     if measure == PrivacyProfile():
         note += (

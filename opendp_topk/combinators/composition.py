@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..core.candidates import is_iterable
 from ..core.claims import claimed, proven
 from ..core.measurement import Declared, Measurement
 from ..errors import ParameterError, ParameterTypeError, checks
@@ -66,7 +67,7 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
         (2, 1)
     """
     # proof-region: composition
-    if isinstance(measurements, Measurement) or not isinstance(measurements, Iterable):
+    if isinstance(measurements, Measurement) or not is_iterable(measurements):
         raise ParameterTypeError(f"measurements must be a list of measurements, not {type(measurements).__name__}")
     members = list(measurements)
     if not members:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +12,19 @@ import numpy as np
 from ..errors import CandidatesError
 
 
+def is_iterable(value: Any) -> bool:
+    """Whether one can go through ``value``; an array without a dimension only looks as if."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
     """``items`` as a tuple of distinct hashable values.
 
     Raises:
-        CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, or holds an unhashable one.
+        CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, holds an unhashable one, or
+            two texts that differ by outer blanks or Unicode normalisation alone.
     """
-    if isinstance(items, str | bytes | Set) or not isinstance(items, Iterable):
+    if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
     listed = tuple(items)
     if not listed:
@@ -30,7 +37,21 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
         raise CandidatesError(f"{name} must hold hashable values, such as strings or integers")
     if distinct != len(listed):
         raise CandidatesError(f"{name} must be distinct: remove the repeated candidates")
+    _require_apart(listed, name)
     return listed
+
+
+def _require_apart(listed: tuple[Any, ...], name: str) -> None:
+    """Raise where two texts look the same: they differ by outer blanks, or by how Unicode writes a character."""
+    seen: dict[str, int] = {}
+    for number, item in enumerate(listed, start=1):
+        if isinstance(item, str):
+            before = seen.setdefault(unicodedata.normalize("NFC", item).strip(), number)
+            if before != number:
+                raise CandidatesError(
+                    f"{name} must differ by more than outer blanks or the Unicode form of their characters: candidates "
+                    f"{before} and {number} do not"
+                )
 
 
 # proof-region: index_candidates

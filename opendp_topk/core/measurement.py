@@ -20,7 +20,7 @@ from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import as_outcome, describe
-from .spaces import enter, mapped
+from .spaces import enter, mapped, require_fitting
 
 CHAINING = "core/chaining"
 _DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose
@@ -73,7 +73,11 @@ class Measurement(Claimed):
     interactive: bool = False
 
     def __post_init__(self) -> None:
-        self.input_metric.require(self.input_domain)
+        require_fitting(self.input_domain, self.input_metric)
+        checks.instance("output_measure", self.output_measure, Measure, "a measure such as MaxDivergence()")
+        checks.function("function", self.function)
+        checks.function("privacy_map", self.privacy_map)
+        checks.instance("declared", self.declared, Declared, "a Declared, which says what is known of the releases")
         object.__setattr__(self, "parameters", read_only(self.parameters))
 
     # proof-region: measurement

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ..errors import checks
+
 
 class Parameters(Mapping[str, Any]):
     """Names and public values, in the order in which they are shown; read-only."""
@@ -37,4 +39,4 @@ class Parameters(Mapping[str, Any]):
 
 def read_only(values: Mapping[str, Any]) -> Parameters:
     """``values`` as parameters; those that are parameters already stay the same object."""
-    return values if isinstance(values, Parameters) else Parameters(values)
+    return values if isinstance(values, Parameters) else Parameters(checks.parameters(values))

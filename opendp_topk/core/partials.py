@@ -44,7 +44,7 @@ class Partial:
 
     def __repr__(self) -> str:
         shown = [repr(argument) for argument in self.arguments]
-        shown += [f"{name}={value!r}" for name, value in self.options.items()]
+        shown += [f"{name}={_word(value)}" for name, value in self.options.items()]
         return f"{self.constructor.__name__.replace('make_', 'then_', 1)}({', '.join(shown)})"
 
 
@@ -71,3 +71,11 @@ def partial(constructor: Callable[..., Any]) -> Callable[..., Partial]:
     )
     then.__signature__ = shorter  # type: ignore[attr-defined]
     return then
+
+
+def _word(value: Any) -> str:
+    """``value`` as it shows itself, or its type where a number is too long for that."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"<{type(value).__name__}>"

@@ -24,6 +24,13 @@ class HasInputSpace(Protocol):
     def input_metric(self) -> Metric: ...
 
 
+def require_fitting(domain: Any, metric: Any, side: str = "input") -> None:
+    """Raise unless ``metric`` is a metric that measures members of the domain ``domain``."""
+    checks.instance(f"{side}_domain", domain, Domain, "a domain such as VectorDomain(AtomDomain(int))")
+    checks.instance(f"{side}_metric", metric, Metric, "a metric such as LInfDistance()")
+    metric.require(domain, side)
+
+
 def as_space(space: Any, right: str) -> Space:
     """``space``, if it is a pair of a domain and a metric; ``right`` names what it should lead to."""
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[0], Domain) and isinstance(space[1], Metric):

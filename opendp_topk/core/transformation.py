@@ -15,7 +15,7 @@ from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import describe
-from .spaces import enter, mapped
+from .spaces import enter, mapped, require_fitting
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,8 +36,8 @@ class Transformation(Claimed):
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.input_metric.require(self.input_domain)
-        self.output_metric.require(self.output_domain, "output")
+        require_fitting(self.input_domain, self.input_metric)
+        require_fitting(self.output_domain, self.output_metric, "output")
         object.__setattr__(self, "parameters", read_only(self.parameters))
 
     # proof-region: transformation

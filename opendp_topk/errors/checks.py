@@ -13,12 +13,14 @@ from . import DistanceError, ParameterError, ParameterTypeError
 
 T = TypeVar("T")
 Number = int | float | Fraction
+_NO_NUMBERS = ("bool", "bool_", "timedelta64", "ndarray")
+_BITS = 14_000  # what has more cannot be written in the 4300 digits that Python writes at most
 
 
 # proof-region: checks
 def is_integer(value: Any) -> bool:
-    """True for Python and NumPy integers; booleans are not numbers here."""
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # [no-truth-values]
+    """True for Python and NumPy integers; booleans, spans of time and arrays are not numbers here."""
+    if isinstance(value, bool) or type(value).__name__ in _NO_NUMBERS:  # [no-truth-values]
         return False
     try:
         operator.index(value)
@@ -29,7 +31,8 @@ def is_integer(value: Any) -> bool:
 
 def is_real(value: Any) -> bool:
     """True for integers, floats (infinities and NaN too) and exact rationals; not for booleans."""
-    return is_integer(value) or (not isinstance(value, bool) and isinstance(value, float | Rational))  # [real]
+    named = type(value).__name__ not in _NO_NUMBERS
+    return is_integer(value) or (named and isinstance(value, float | Rational))  # [real]
 
 
 def count(name: str, value: Any, *, at_most: int | None = None, limit: str = "") -> int:
@@ -37,6 +40,7 @@ def count(name: str, value: Any, *, at_most: int | None = None, limit: str = "")
     if not is_integer(value):
         raise ParameterTypeError(f"{name} must be an integer >= 1, not {type(value).__name__}")
     number = operator.index(value)
+    _short(number, ParameterError(f"{name} must be an integer of at most {_BITS} bits"))
     if number < 1:  # [at-least-one]
         raise ParameterError(f"{name} must be an integer >= 1")
     if at_most is not None and number > at_most:  # [at-most]
@@ -52,19 +56,21 @@ def scale(value: Any, name: str = "scale") -> Number:
         raise ParameterError(f"{name} must be finite")
     if value < 0:  # [not-negative]
         raise ParameterError(f"{name} must be >= 0")
-    return plain(value)
+    return _short(plain(value), ParameterError(f"{name} must be a number of at most {_BITS} bits"))
 
 
 def distance(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
-    common = type(value) is float or type(value) is int
+    common = type(value) is float or (type(value) is int and value.bit_length() <= _BITS)
     if not common and not is_real(value):
         raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
     if value != value:  # [not-a-number]
         raise DistanceError(f"{name} must be a number >= 0, not NaN")
     if value < 0:  # [not-negative]
         raise DistanceError(f"{name} must be >= 0")
-    return value if common else plain(value)
+    if common:
+        return value
+    return _short(plain(value), DistanceError(f"{name} must be a number of at most {_BITS} bits"))
 
 
 def probability(value: Any, name: str) -> Number:
@@ -134,6 +140,13 @@ def plain(value: Any) -> Number:
     if isinstance(value, float):
         return float(value)
     return Fraction(int(value.numerator), int(value.denominator))  # [same-value]
+
+
+def _short(value: Number, error: Exception) -> Number:
+    """``value``, if it can be written in decimals: Python refuses longer ones."""
+    if not isinstance(value, float) and max(map(int.bit_length, value.as_integer_ratio())) > _BITS:
+        raise error
+    return value
 
 
 # end-proof-region: checks

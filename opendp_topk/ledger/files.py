@@ -24,7 +24,7 @@ FORKING = threading.RLock()
 SEPARATOR = b"\x1e"
 _END = b"\n"
 _BLOCK = 1 << 14  # most last records lie in so many bytes
-_FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
+_FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)  # nothing where there are no such flags
 _SQLITE = b"SQLite format 3\0"
 
 

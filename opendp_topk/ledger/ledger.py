@@ -34,13 +34,11 @@ class Ledger:
     protected. Every release through :meth:`release` is debited, and the debit is on the disk before the data are
     looked at or any noise is drawn: a crash can only count too much. What does not fit with what is left is refused.
 
-    The promise is about releases made through the ledger, and about the log as it is. It does not cover a file
-    that was deleted, or replaced by an older copy while nobody used it: keep :meth:`head` elsewhere, and
-    :meth:`verify` tells. The file must lie on a file system of this machine; links and mounts are the same ledger.
+    The promise does not cover a file that was deleted, or replaced by an older copy while nobody used it: keep
+    :meth:`head` elsewhere, and :meth:`verify` tells. The file must lie on a file system of this machine.
 
     Args:
-        connect: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``). It is created if it does not
-            exist and a budget is given.
+        connect: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``); created if a budget is given.
         budget: What all releases together may cost: a number, or a pair where the measure has a delta. A float means
             the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions are exact.
         measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
@@ -49,35 +47,28 @@ class Ledger:
         dataset: The name of the data set.
         metric: The metric of neighbouring data sets, such as ``UserDistance()``.
         d_in: The distance of one protected unit; 1 if not given.
-        own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have one of their own; half of
-            it if not given.
+        own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default half.
         operator: Who releases; the name of the account if not given.
 
     Raises:
-        ParameterError: Not all of ``budget``, ``measure``, ``dataset`` and ``metric`` are given together, one is out of
-            range, or the ledger was created with others.
+        ParameterError: Some of budget, measure, dataset and metric are missing or out of range, or others than its own.
         LedgerError: The log is damaged, is no ledger, has another format, or cannot be read or written.
 
-    Thread safety: one object may be used from several threads, and after a fork from both processes.
+    Thread safety: one object serves several threads, and after a fork both processes.
 
     Proof: proofs/ledger/ledger.tex
 
     Example:
         >>> import tempfile, pathlib, opendp_topk as tk
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> votes = tk.LInfDistance(monotonic=True)
-        >>> ledger = tk.Ledger(
-        ...     pathlib.Path(folder.name, "budget.ledger"),
-        ...     budget=1, measure=tk.MaxDivergence(), dataset="votes", metric=votes,
-        ... )
-        >>> top2 = (tk.VectorDomain(tk.AtomDomain(int)), votes) >> tk.then_report_noisy_top_k(
-        ...     tk.MaxDivergence(), k=2, scale=4.0
-        ... )
+        >>> folder, pure = tempfile.TemporaryDirectory(), tk.MaxDivergence()
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> path = pathlib.Path(folder.name, "budget.ledger")
+        >>> ledger = tk.Ledger(path, budget=1, measure=pure, dataset="votes", metric=space[1])
+        >>> top2 = space >> tk.then_report_noisy_top_k(pure, k=2, scale=4.0)
         >>> len(ledger.release(top2, [30, 10, 20]))
         2
-        >>> ledger.spent(), ledger.remaining(), ledger.history()[0].state
-        (0.5, 0.5, 'released')
-        >>> ledger.close(); folder.cleanup()
+        >>> ledger.spent(), ledger.remaining(), ledger.history()[0].state, ledger.close(), folder.cleanup()
+        (0.5, 0.5, 'released', None, None)
     """
 
     def __init__(
@@ -183,10 +174,9 @@ class Ledger:
         delta: Any = None,
         label: str = "",
     ) -> Reservation:
-        """Pay for a release before a long job: of ``measurement``, or for a stated ``cost``. It counts as spent.
+        """Pay for a release before a long job: of ``measurement``, or else for a stated ``cost``. It counts as spent.
 
-        Raises:
-            As :meth:`release`, and ParameterError unless exactly one of ``measurement`` and ``cost`` is given.
+        It raises what :meth:`release` raises before its debit.
         """
         if (measurement is None) == (cost is None):
             raise ParameterError("give either a measurement or a cost")
@@ -217,6 +207,10 @@ class Ledger:
             raise ParameterError(f"entry {found.number} is no conversation")
         return Conversation(self._journal, found.number, data, self._journal.log.records())
 
+    def count(self) -> int:
+        """How many entries there are."""
+        return int(self._journal.last().fields["entries"])
+
     def history(self) -> list[Entry]:
         """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
         return self._journal.entries()
@@ -227,10 +221,9 @@ class Ledger:
         return head(self._journal.last())
 
     def verify(self, head: str | None = None) -> list[str]:
-        """What contradicts itself in the ledger, one line each: none if it is whole.
+        """What contradicts itself, one line each: every digest, link and total is computed again.
 
-        Every digest, link and total is computed again. With a ``head`` that was kept elsewhere it is also held against
-        that: a ledger that was rewritten or set back since has another record there, or none.
+        With a ``head`` that was kept elsewhere, a ledger that was rewritten or set back since is told by it.
         """
         return checking.problems(self._journal, head)
 

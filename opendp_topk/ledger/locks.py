@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 120.0  # a debit takes moments: who waits so long waits for a process that hangs
-_SHORTEST, _LONGEST = 0.0002, 0.02  # seconds between two attempts: quick at first, gentle to others later
+_SHORTEST, _LONGEST = 0.0002, 0.005  # seconds between two attempts: quick at first, gentle to others later
 _FAR = 2**40  # where Windows locks: beyond all records, since it would keep others from reading what is locked
 
 

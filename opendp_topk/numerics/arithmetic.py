@@ -13,6 +13,7 @@ from fractions import Fraction
 import gmpy2
 from gmpy2 import mpfr, mpq
 
+from ..errors import ParameterError, checks
 from ..errors.checks import Number
 
 # 53 digits are those of float64; 128 make an outward rounding at the end the only one that shows.
@@ -75,6 +76,9 @@ Interval = tuple[mpfr, mpfr]
 
 
 # proof-region: intervals
+_MOST_DIGITS = 2**30  # no memory holds longer numbers, and MPFR takes no more than about so many
+
+
 class Intervals:
     """Interval arithmetic by MPFR at one precision: lower ends rounded down, upper ends rounded up.
 
@@ -83,6 +87,8 @@ class Intervals:
     """
 
     def __init__(self, precision: int) -> None:
+        if checks.count("precision", precision, at_most=_MOST_DIGITS) < 2:
+            raise ParameterError("precision must be at least 2")
         self._down = gmpy2.context(precision=precision, round=_DOWN)
         self._up = gmpy2.context(precision=precision, round=_UP)
 

@@ -57,7 +57,7 @@ class AtomDomain(Domain):
     bounds: tuple[Number, Number] | None = None
 
     def __post_init__(self) -> None:
-        if self.T not in (int, float):
+        if not any(self.T is kind for kind in (int, float)):
             raise ParameterTypeError("T must be the type int or the type float")
         if self.bounds is None:
             return

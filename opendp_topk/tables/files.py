@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ from .frames import guarded
 if TYPE_CHECKING:
     import polars as pl
 
-_SUFFIXES = (".parquet", ".csv")
+_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst")
+_STDIN = "-"
 
 
 def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
-    """A table from a .parquet or .csv file, to be read when it is used.
+    """A table from a .parquet or .csv file, or as CSV from standard input, to be read when it is used.
 
     A parquet file has its own types. Every column of a .csv file is read as strings, whatever its rows look
     like, so that ``007`` and ``7`` stay two users and no late row can change a type: give the candidates as
@@ -24,14 +26,15 @@ def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
     encoding is UTF-8.
 
     Args:
-        path: A file whose name ends in .parquet or .csv, in any case.
+        path: A file whose name ends in .parquet, .csv, .csv.gz or .csv.zst, in any case; ``-`` is standard input.
 
     Returns:
         A polars LazyFrame. Rows are read only when the frame is used, so the file must stay where it is, and a
         file that is damaged further down raises TableError only then.
 
     Raises:
-        TableError: The file is missing, empty, unreadable or damaged, or its name has another ending.
+        TableError: The file is missing, empty, unreadable or damaged, its name has another ending, or two columns of
+            a .csv file have one name.
         ParameterTypeError: ``path`` is not a path.
         MissingExtraError: polars is not installed.
 
@@ -46,7 +49,7 @@ def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
         ...     count(tk.read_table(path))
         array([2, 0, 1])
     """
-    file = _file(path)
+    source = _stdin() if isinstance(path, str) and path == _STDIN else _file(path)
     try:
         import polars as pl
     except ImportError:
@@ -55,22 +58,36 @@ def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
         raise MissingExtraError('read_table needs polars: pip install "opendp_topk[tables]"')
 
     def scan() -> pl.LazyFrame:
-        if file.suffix.lower() == ".parquet":
-            table = pl.scan_parquet(file, glob=False, hive_partitioning=False)
+        if isinstance(source, Path) and source.suffix.lower() == ".parquet":
+            table = pl.scan_parquet(source, glob=False, hive_partitioning=False)
         else:
-            table = pl.scan_csv(file, glob=False, infer_schema=False)
+            header = pl.scan_csv(source, glob=False, infer_schema=False, has_header=False, n_rows=1)
+            names.extend(header.collect().row(0))
+            table = pl.scan_csv(source, glob=False, infer_schema=False)
         table.collect_schema()
         return table
 
-    return guarded(scan)
+    names: list[str | None] = []
+    found = guarded(scan)
+    if len(set(names)) < len(names):
+        raise TableError("path must name a table whose columns have different names, and two have one name")
+    return found
+
+
+def _stdin() -> bytes:
+    """All of standard input."""
+    content: bytes = b"" if sys.stdin is None else sys.stdin.buffer.read()
+    if not content:
+        raise TableError("path is standard input, which is empty")
+    return content
 
 
 def _file(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise ParameterTypeError(f"path must be a string or a pathlib.Path, not {type(path).__name__}")
     file = Path(path)
-    if file.suffix.lower() not in _SUFFIXES:
-        raise TableError("path must name a file that ends in .parquet or .csv")
+    if not any(file.name.lower()[1:].endswith(suffix) for suffix in _SUFFIXES):
+        raise TableError("path must name a file that ends in .parquet or .csv (or .csv.gz or .csv.zst)")
     try:
         with file.open("rb") as stream:
             reason = "" if stream.read(1) else "is empty"

@@ -18,7 +18,7 @@ from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
         (b"Emma\nWalden\n", ("Emma", "Walden")),
         (b"Emma\r\n\r\nWalden", ("Emma", "Walden")),
         (b"\xef\xbb\xbfEmma\n \t \n", ("Emma",)),
-        (b" a \n a\n", (" a ", " a")),
+        (b" a \n b\n", (" a ", " b")),
         ("源氏\u2028物語\x0bx\n".encode(), ("源氏\u2028物語\x0bx",)),
         (b"# not a comment\n[bold]\n", ("# not a comment", "[bold]")),
         (b"007\n7\n", ("007", "7")),

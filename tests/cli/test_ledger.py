@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,39 +14,50 @@ import opendp_topk as tk
 from opendp_topk.cli.exit_codes import Interrupted
 from opendp_topk.cli.release import drawn
 
-from .command import spawn
+from .command import COMMAND, spawn
 from .conftest import Command, Library
 
 
 @pytest.fixture
 def file(tmp_path: Path, command: Command) -> Path:
     """A ledger with epsilon 2."""
-    path = tmp_path / "budget.sqlite"
-    assert command("ledger", path, "--epsilon", 2).code == 0
+    path = tmp_path / "budget.ledger"
+    assert command("ledger", "create", path, "--dataset", "loans", "--epsilon", 2).code == 0
     return path
 
 
 def test_releases_are_taken_from_the_budget_until_it_is_spent(command: Command, library: Library, file: Path) -> None:
     for left in (1.25, 0.5):
-        assert command(*library.release("--epsilon", 0.75, "--ledger", file)).code == 0
-        shown = command("ledger", file)
-        assert shown.field("left") == str(left)
+        assert command(*library.release("--epsilon", 0.75, "--ledger", file, "--label", "loans, May")).code == 0
+        assert command("ledger", file).field("left") == str(left)
     refused = command(*library.release("--epsilon", 0.75, "--ledger", file, "--out", library.folder / "top.json"))
     refused.complains(1, "would cost 0.75 of epsilon, and 0.5 is left", "nothing was debited")
     assert not (library.folder / "top.json").exists()
     shown = command("ledger", file, "--history")
-    assert shown.field("budget") == "2.0"
-    assert shown.field("spent") == "1.5 on 2 releases"
-    assert shown.flat.count("report_noisy_top_k, k = 3, d_in = 1") == 2
+    assert shown.field("budget") == "2"
+    assert shown.field("spent") == "1.5 on 2 entries"
+    assert shown.flat.count("loans, May") == 2
 
 
-def test_the_debit_comes_before_the_table_is_counted(command: Command, library: Library, file: Path) -> None:
-    broken = library.folder / "broken.csv"
-    broken.write_text("reader,book\n" + "1,Emma\n" * 100_000 + '1,"Emma\n', encoding="utf-8")
-    failed = command(*library.release("--epsilon", 0.5, "--ledger", file, table=broken))
-    if failed.code:
-        failed.complains(1)
-    assert tk.Ledger(file).spent() == 0.5
+@pytest.mark.slow
+def test_ten_releases_of_a_tenth_fit_in_one(command: Command, library: Library, file: Path) -> None:
+    one = file.with_name("one")
+    command("ledger", "create", one, "--dataset", "loans", "--epsilon", "1")
+    for _ in range(10):
+        assert command(*library.release("--epsilon", "0.1", "--ledger", one)).code == 0
+    command(*library.release("--epsilon", "0.1", "--ledger", one)).complains(1, "is left")
+    assert command("ledger", "verify", one).out == "whole\n"
+
+
+def test_an_error_after_the_debit_says_that_the_budget_was_spent(
+    command: Command, library: Library, file: Path
+) -> None:
+    ragged = library.folder / "ragged.csv"
+    ragged.write_text("reader,book\n" + "1,Emma\n" * 300_000 + "2,Emma,3\n", encoding="utf-8")
+    failed = command(*library.release("--epsilon", 0.5, "--ledger", file, table=ragged))
+    failed.complains(1, "the budget was spent: the ledger keeps the debit of entry 1")
+    ledger = tk.Ledger(file)
+    assert (ledger.spent(), ledger.history()[0].state) == (0.5, "failed")
 
 
 def test_a_mistake_in_the_command_costs_nothing(command: Command, library: Library, file: Path) -> None:
@@ -52,48 +65,98 @@ def test_a_mistake_in_the_command_costs_nothing(command: Command, library: Libra
                     "--candidates", library.candidates, "--ledger", file)  # fmt: skip
     wrong.complains(1, "nobody")
     command(*library.release("--rho", 1, "--ledger", file)).complains(2, "counts epsilon")
+    command(*library.release("--epsilon", 1, "--neighbors", "replace", "--ledger", file)).complains(2, "--neighbors")
     command(*library.release("--epsilon", 1, "--ledger", library.folder / "none")).complains(1, "No such file")
     command(*library.release("--epsilon", 1, "--ledger", library.table)).complains(1, "not a ledger")
     command(*library.release("--epsilon", 1, "--ledger", file, "--out", file, "--force")).complains(2, "is read")
     assert tk.Ledger(file).spent() == 0.0
 
 
-def test_export(command: Command, library: Library, file: Path) -> None:
+def test_a_ledger_keeps_its_budget_and_its_unit(command: Command, file: Path) -> None:
+    create = ("ledger", "create", file, "--dataset")
+    assert command(*create, "loans", "--epsilon", "2.0").field("left") == "2.0"
+    command(*create, "loans", "--epsilon", 3).complains(2, "created with the budget")
+    command(*create, "loans", "--rho", 2).complains(2, "created with the budget")
+    command(*create, "loans", "--rho", 2, "--epsilon", 2).complains(2, "one budget")
+    command(*create, "votes", "--epsilon", 2).complains(2, "created with the budget")
+    command(*create, "loans", "--epsilon", 2, "--users", 5).complains(2, "created with the budget")
+    command(*create, "loans", "--epsilon", 2, "--neighbors", "replace").complains(2, "created with the budget")
+    command("ledger", file.with_name("none")).complains(1, "No such file")
+    command("ledger", "create", file.with_name("new"), "--dataset", "loans", "--epsilon", "x").complains(2, "budget")
+    assert not file.with_name("new").exists()
+
+
+def test_a_budget_with_a_delta_pays_for_epsilon_and_rho(command: Command, library: Library) -> None:
+    file = library.folder / "pairs"
+    create = ("ledger", "create", file, "--dataset", "loans")
+    shown = command(*create, "--epsilon", 2, "--delta", "1e-6")
+    assert shown.field("budget") == "2, 1e-06"
+    assert command(*library.release("--epsilon", 0.1, "--ledger", file)).code == 0
+    assert command(*library.release("--rho", 0.01, "--ledger", file)).code == 0
+    spent = tk.Ledger(file).spent()
+    assert 0.0149 < spent[0] <= 0.015
+    assert spent[1] == 0
+
+
+def test_verify_head_and_backup(command: Command, library: Library, file: Path) -> None:
+    command(*library.release("--epsilon", 0.5, "--ledger", file))
+    head = command("ledger", "head", file).out.strip()
+    assert command("ledger", "verify", file, "--head", head).out.startswith("whole, and")
+    assert json.loads(command("ledger", "verify", file, "--json").out) == {"whole": True, "problems": []}
+    old = library.folder / "old"
+    assert command("ledger", "backup", file, old).code == 0
+    command(*library.release("--epsilon", 0.5, "--ledger", file))
+    later = json.loads(command("ledger", "head", file, "--json").out)["head"]
+    assert later != head
+    file.write_bytes(old.read_bytes())
+    set_back = command("ledger", "verify", file, "--head", later)
+    assert (set_back.code, "is missing" in set_back.out) == (1, True)
+    command("ledger", "verify", file, "--head", "x").complains(2, "head")
+    command("ledger", "backup", file, old).complains(1, "exists already")
+
+
+def test_reserve_and_settle(command: Command, file: Path) -> None:
+    made = command("ledger", "reserve", file, "--amount", "0.1", "--label", "a survey", "--json")
+    assert json.loads(made.out) == {"entry": 1}
+    command("ledger", "reserve", file, "--amount", "2", "--label", "too much").complains(1, "is left")
+    assert command("ledger", "settle", file, 1, "--failed").code == 0
+    command("ledger", "settle", file, 1).complains(2, "failed already")
+    command("ledger", "settle", file, 2).complains(2, "number")
+    entries = json.loads(command("ledger", "show", file, "--history", "--json").out)["entries"]
+    assert [(one["label"], one["state"], one["cost"]) for one in entries] == [("a survey", "failed", 0.1)]
+
+
+def test_export_and_report(command: Command, library: Library, file: Path) -> None:
     for epsilon in (0.5, 0.25):
         command(*library.release("--epsilon", epsilon, "--ledger", file))
-    printed = json.loads(command("ledger", file, "--export", "-").out)
-    assert (printed["budget"], printed["spent"]) == (2.0, 0.75)
-    assert [one["cost"] for one in printed["releases"]] == [0.5, 0.25]
-    for name in ("all.csv", "all.json"):
-        assert command("ledger", file, "--export", library.folder / name).code == 0
-        command("ledger", file, "--export", library.folder / name).complains(2, "exists already")
-    assert json.loads((library.folder / "all.json").read_text("utf-8")) == printed
+    printed = [json.loads(line) for line in command("ledger", "export", file).out.splitlines()]
+    assert (printed[0]["budget"], printed[0]["spent"]) == ("2", 0.75)
+    assert [one["cost"] for one in printed[1:]] == [0.5, 0.25]
+    for name in ("all.csv", "all.jsonl"):
+        assert command("ledger", "export", file, "--to", library.folder / name).code == 0
+        command("ledger", "export", file, "--to", library.folder / name).complains(1, "exists already")
     with (library.folder / "all.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [row["spent"] for row in rows] == ["0.5", "0.75"]
-    assert "Emma" not in (library.folder / "all.json").read_text("utf-8"), "no data in a ledger"
-    command("ledger", file, "--export", "all.txt").complains(2, "--export must be")
-    command("ledger", file, "--export", library.folder / "no" / "all.csv").complains(1, "could not be written")
+        assert [row["spent"] for row in csv.DictReader(stream)] == ["0.5", "0.75"]
+    assert "Emma" not in (library.folder / "all.jsonl").read_text("utf-8"), "no data in a ledger"
+    page = library.folder / "report.html"
+    assert command("ledger", "report", file, "--to", page).code == 0
+    assert "Privacy budget of loans" in page.read_text("utf-8")
+    for place, name in ((library.folder / "again.html", "report"), (library.folder / "copy", "backup")):
+        to = (place,) if name == "backup" else ("--to", place)
+        assert json.loads(command("ledger", name, file, *to, "--json").out)["written"] == str(place)
+    again = command("ledger", "create", file, "--dataset", "loans", "--epsilon", 2, "--json")
+    assert json.loads(again.out)["left"] == 1.25
+    for name in ("export", "report"):
+        command("ledger", name, file, "--to", "all.txt").complains(2, "--to must be")
+        place = library.folder / "no" / ("all.csv" if name == "export" else "all.html")
+        command("ledger", name, file, "--to", place).complains(1, "could not be written")
 
 
-def test_a_ledger_keeps_its_budget(command: Command, file: Path) -> None:
-    assert command("ledger", file, "--epsilon", 2).field("left") == "2.0"
-    command("ledger", file, "--epsilon", 3).complains(2, "created with the budget")
-    command("ledger", file, "--rho", 2).complains(2, "created with the budget")
-    command("ledger", file, "--rho", 2, "--epsilon", 2).complains(2, "exactly one")
-    command("ledger", file.with_name("none")).complains(1, "No such file")
-    empty = file.with_name("empty")
-    empty.touch()
-    command("ledger", empty, "--epsilon", 1).complains(1, "it is empty")
-
-
-def test_a_ledger_with_a_delta_is_shown_and_is_for_python(command: Command, library: Library) -> None:
-    file = library.folder / "pairs.sqlite"
-    tk.Ledger(file, budget=(2, 1e-6), measure=tk.Approximate(tk.MaxDivergence())).close()
-    shown = command("ledger", file)
-    assert (shown.field("budget"), shown.field("spent")) == ("2.0, 1e-06", "0.0, 0.0 on 0 releases")
-    command(*library.release("--epsilon", 1, "--ledger", file)).complains(2, "release from it in Python")
-    assert tk.Ledger(file).spent() == (0.0, 0.0)
+def test_the_exit_codes_are_in_the_help(command: Command) -> None:
+    assert "Exit codes: 0 done; 1 a file, the data, the budget or a check said no" in command("--help").flat
+    assert (
+        "Exit codes: 0 done; 1 a file, the data, the budget or a check said no; 2" in command("ledger", "--help").flat
+    )
 
 
 def stopping(cost: float) -> tk.Measurement:
@@ -102,23 +165,56 @@ def stopping(cost: float) -> tk.Measurement:
     def function(data: object) -> None:
         raise KeyboardInterrupt
 
-    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    space = tk.FrameDomain("u", "i"), tk.UserDistance()
     return tk.make_user_measurement(*space, tk.MaxDivergence(), function=function, privacy_map=lambda d_in: cost)
 
 
 def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import polars as pl
+
+    rows = pl.DataFrame({"u": [1], "i": [1]})
     with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
-        drawn(stopping(0.5), [1], 1, account)
+        drawn(stopping(0.5), rows, 1, account)
     with tk.Ledger(file) as account:
-        monkeypatch.setattr(account._store, "debit", stopping(0.5).function)
+        monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
+        monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
-            drawn(stopping(0.5), [1], 1, account)
+            drawn(stopping(0.5), rows, 1, account)
         assert account.spent() == 0.5
+
+
+def shell(library: Library, tail: str, *more: object) -> subprocess.CompletedProcess[str]:
+    """The command with its standard output as ``tail`` says."""
+    script = f'"$@" {tail}'
+    line = [*COMMAND, *map(str, library.release("--epsilon", 0.5, *more))]
+    return subprocess.run(["sh", "-c", script, "sh", *line], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("--out", "-")])
+def test_a_release_that_could_not_be_shown_does_not_end_with_0(
+    library: Library, file: Path, more: tuple[str, ...]
+) -> None:
+    full = shell(library, ">/dev/full", "--ledger", file, *more)
+    assert full.returncode == 1
+    assert "It was drawn and has its cost" in full.stderr
+    closed = shell(library, ">&-", "--ledger", file, *more)
+    assert closed.returncode == 1
+    assert "standard output is closed: nothing was released" in closed.stderr
+    assert tk.Ledger(file).spent() == 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", ["0", "1", "-5", "x"])
+def test_no_width_of_a_terminal_hides_the_release(library: Library, columns: str) -> None:
+    shown = spawn(*library.release("--epsilon", 0.5), COLUMNS=columns)
+    assert shown.code == 0
+    assert re.search(r"^ *1 +\S", shown.out, re.MULTILINE)
 
 
 @pytest.mark.slow
 def test_the_whole_story_in_processes_of_their_own(library: Library) -> None:
-    file = library.folder / "own.sqlite"
-    assert spawn("ledger", file, "--rho", 0.5).code == 0
+    file = library.folder / "own.ledger"
+    assert spawn("ledger", "create", file, "--dataset", "loans", "--rho", 0.5).code == 0
     assert spawn(*library.release("--rho", 0.25, "--ledger", file)).code == 0
     assert "0.25" in spawn("ledger", file, "--history").out

@@ -117,3 +117,16 @@ def test_items_may_come_from_any_iterable() -> None:
 def test_it_is_a_value_whose_repr_is_short() -> None:
     check_value(lambda: index_candidates(TREES), [index_candidates(TREES[:2])])
     assert repr(index_candidates(TREES)) == "index_candidates(<3 items>)"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [["b", "a", "a "], ["b", "\u00e9", "e\u0301"], ["b", " a", "a\t"], [7, "\u212b", "\u00c5 "], ["a", "x", "\u00a0a"]],
+)
+def test_texts_that_look_the_same_are_named_by_position(items: list[object]) -> None:
+    first = 1 if items[0] == "a" else 2
+    raises_exactly(CandidatesError, lambda: index_candidates(items), f"candidates {first} and 3 do not")
+
+
+def test_texts_that_differ_are_kept() -> None:
+    assert index_candidates(["a", "A", "\u00e9", "e", "\uff41", ""]).items[4] == "\uff41"

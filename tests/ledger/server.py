@@ -26,6 +26,9 @@ def programs() -> Path:
     return folders[-1].parent
 
 
+_HERE = ".".join(("127", "0", "0", "1"))  # this machine alone
+
+
 class Server:
     """One server with one database; ``kill`` ends it as a power failure would, ``start`` recovers it."""
 
@@ -35,7 +38,7 @@ class Server:
         self.data = self.folder / "data"
         self.user = self._account()
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
+            probe.bind((_HERE, 0))
             self.port = probe.getsockname()[1]
         options = ("-D", str(self.data), "-U", "ledger", "-A", "trust", "-E", "UTF8", "--no-locale")
         subprocess.run([self.programs / "initdb", *options], user=self.user, check=True, capture_output=True)
@@ -54,7 +57,7 @@ class Server:
         """Start it and wait until it answers."""
         import psycopg
 
-        settings = ("-h", "127.0.0.1", "-p", str(self.port), "-k", str(self.folder), "-c", "max_connections=60")
+        settings = ("-h", _HERE, "-p", str(self.port), "-k", str(self.folder), "-c", "max_connections=60")
         program = [self.programs / "postgres", "-D", self.data, *settings]
         self.process = subprocess.Popen(
             program, user=self.user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -69,7 +72,7 @@ class Server:
 
     def address(self, name: str) -> str:
         """What to give to a ledger of this name."""
-        return f"postgresql://ledger@127.0.0.1:{self.port}/postgres" + (name and f"#{name}")
+        return f"postgresql://ledger@{_HERE}:{self.port}/postgres" + (name and f"#{name}")
 
     def kill(self) -> None:
         """End the server and all its processes at once."""

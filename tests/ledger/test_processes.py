@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import locks
+from opendp_topk.ledger import locks, postgres
 
 from .conftest import new
 from .server import Server
@@ -87,6 +87,19 @@ def test_no_death_of_a_client_loses_a_debit_on_a_server(server: Server, tmp_path
     held(run("crashes", server.address(tmp_path.name), deaths, 0), deaths, 0)
 
 
+def until_it_fails(ledger: tk.Ledger) -> int:
+    """How many releases a ledger makes before its server is gone."""
+    released: list[int] = []
+    mine = costing(1.0, function=released.append)
+    try:
+        while True:
+            ledger.release(mine, [1])
+    except tk.LedgerError as error:
+        said = str(error)
+    assert "Nothing was released" in said
+    return len(released)
+
+
 @pytest.mark.slow
 def test_no_death_of_the_server_loses_a_debit(tmp_path: Path) -> None:
     made, released = Server(), 0
@@ -96,10 +109,7 @@ def test_no_death_of_the_server_loses_a_debit(tmp_path: Path) -> None:
         for turn in range(max(KILLS // 20, 1)):
             stop = threading.Timer(0.05 + 0.013 * turn, made.kill)
             stop.start()
-            with pytest.raises(tk.LedgerError, match="Nothing was released"):
-                while True:
-                    ledger.release(costing(1.0), [1])
-                    released += 1
+            released += until_it_fails(ledger)
             stop.join()
             made.start()
             spent = ledger.spent()
@@ -154,6 +164,19 @@ def test_ctrl_c_acts_while_another_process_holds_the_lock(path: Path) -> None:
     os.close(handle)
     assert seconds < 0.5
     assert tk.Ledger(path).spent() == 0.0
+
+
+@pytest.mark.slow
+def test_ctrl_c_acts_while_another_process_holds_the_lock_of_a_server(server: Server, tmp_path: Path) -> None:
+    import psycopg
+
+    address = server.address(tmp_path.name)
+    new(address, 10).close()
+    with psycopg.connect(server.address("")) as other:
+        other.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", (postgres._LOCK, tmp_path.name))
+        (seconds,) = run("interrupted", address)
+    assert seconds < 0.5
+    assert tk.Ledger(address).spent() == 0.0
 
 
 def test_who_waits_too_long_for_a_lock_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -80,7 +81,7 @@ def test_the_picture_rises_to_what_was_spent(path: Path, monkeypatch: pytest.Mon
     drawn = chart(ledger.history(), ledger.limit, ["epsilon"])
     (line,) = re.findall(r'<path class="first" d="([^"]*)"', drawn)
     points = [tuple(map(float, pair.split())) for pair in re.findall(r"[ML]([\d. ]+)", line)]
-    assert all(one[0] <= two[0] and one[1] >= two[1] for one, two in zip(points, points[1:], strict=False))
+    assert all(one[0] <= two[0] and one[1] >= two[1] for one, two in itertools.pairwise(points))
     height = dict(re.findall(r'y1="([\d.]+)" y2="[\d.]+"/><text[^>]*>(\d+%)', drawn))
     assert {words: float(at) for at, words in height.items()}["75%"] == points[-1][1]
     assert "2026-01-03" in drawn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -82,9 +84,40 @@ def test_a_path_is_a_string_or_a_path(path: Any) -> None:
     raises_exactly(ParameterTypeError, lambda: read_table(path), "path must be")
 
 
-@pytest.mark.parametrize("name", ["loans", "loans.txt", "loans.csv.gz", "parquet", ".csv", "", "loans.parquet.bak"])
+@pytest.mark.parametrize(
+    "name", ["loans", "loans.txt", "loans.gz", "loans.csv.bz2", "parquet", ".csv", "", "loans.parquet.bak"]
+)
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
     raises_exactly(TableError, lambda: read_table(tmp_path / name), "ends in .parquet or .csv")
+
+
+def compressed(folder: Path, text: str) -> list[Path]:
+    zst = pytest.importorskip("pyarrow", reason="the test compresses with pyarrow")
+    paths = [folder / "loans.csv.gz", folder / "LOANS.CSV.ZST"]
+    paths[0].write_bytes(gzip.compress(text.encode()))
+    paths[1].write_bytes(zst.compress(text.encode(), codec="zstd", asbytes=True))
+    return paths
+
+
+def test_compressed_csv_is_read(tmp_path: Path) -> None:
+    for path in compressed(tmp_path, "member,work\nu,a\nv,a\n"):
+        assert count(path, ["a", "b"]) == [2, 0]
+
+
+def test_csv_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"member,work\nu,a\nv,a\n")))
+    assert make_count_by_item(*SPACE, candidates=["a", "b"])(read_table("-")).tolist() == [2, 0]
+    raises_exactly(TableError, lambda: read_table("-"), "standard input, which is empty")
+
+
+@pytest.mark.parametrize("header", ["member,work,member", 'work,member,"work"', "member,work,x,x", "member,work,,"])
+def test_two_columns_of_one_name_are_refused(tmp_path: Path, header: str) -> None:
+    """Which of them is meant is not for a back end to choose."""
+    raises_exactly(
+        TableError,
+        lambda: read_table(csv(tmp_path, header + "\n" + ",".join(["1"] * (header.count(",") + 1)) + "\n")),
+        "two have one name",
+    )
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

@@ -72,18 +72,17 @@ FAULTS = (
         "ledger-late",
         "a ledger releases before it debits",
         "ledger/ledger.py",
-        "        self._store.debit(lambda spent: self._row(measurement, d_in, cost, spent))  # [debit-first]\n"
-        "        return measurement.invoke(data)  # [then-release]",
-        "        released = measurement.invoke(data)  # [then-release]\n"
-        "        self._store.debit(lambda spent: self._row(measurement, d_in, cost, spent))  # [debit-first]\n"
-        "        return released",
+        "return self.reserve(measurement, d_in=d_in, delta=delta, label=label).release(data)  # [debit-first]\n",
+        "released = measurement.invoke(data)\n"
+        "        self.reserve(measurement, d_in=d_in, delta=delta, label=label)  # [debit-first]\n"
+        "        return released\n",
     ),
     Fault(
         "ledger-forgetful",
         "a ledger holds each release against its whole budget",
-        "ledger/ledger.py",
-        "not fits(after := total(before, cost), self._budget):",
-        "not fits(cost, self._budget) or not (after := total(before, cost)):",
+        "ledger/journal.py",
+        "not fits(after := total(before, extra), self.account.limit):",
+        "not fits(extra, self.account.limit) or not (after := total(before, extra)):",
     ),
     Fault(
         "filter-admits",

@@ -1,0 +1,203 @@
+"""Every public callable with arguments of all kinds: errors are the library's, and hold nothing of the data.
+
+Half of the arguments fit the name of their parameter, so that calls come far. OPENDP_TOPK_CALLS=40000 asks for so many.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks
+
+pd = pytest.importorskip("pandas", reason="frames are among the arguments")
+pl = pytest.importorskip("polars", reason="frames are among the arguments")
+
+CALLS = int(os.environ.get("OPENDP_TOPK_CALLS", "3000"))
+VOTES = tk.LInfDistance(monotonic=True)
+SPACE = tk.VectorDomain(tk.AtomDomain(int)), VOTES
+USERS = tk.FrameDomain("u", "i"), tk.UserDistance()
+PURE, ZCDP, PROFILE = tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.PrivacyProfile()
+TOP = SPACE >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0)
+COUNT = USERS >> tk.then_count_by_item(candidates=["a", "b"])
+JUNK: tuple[Any, ...] = (
+    *(None, True, 0, 1, 2, -1, 3, 10**5000, Fraction(1, 10**5000), Fraction(1, 3), 0.5, 1.5, -0.0, 1e-320, 1e308),
+    *(
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        1j,
+        Decimal("0.1"),
+        Decimal("nan"),
+        "",
+        "a",
+        "0.1",
+        "\ud800",
+        "a\0b",
+        b"a",
+    ),
+    *([], [1], [1, 2, 3], (1, 2), (0.5, 1e-6), (1, 2, 3), {}, {"a": 1}, {1, 2}, range(3), iter([1]), object()),
+    *(np.array(1), np.array(1.5), np.array([]), np.arange(3), np.array([[1, 2]]), np.array(["a"]), np.array([None, 1])),
+    *(np.timedelta64(3), np.datetime64(1, "s"), np.float32(0.5), np.int8(3), np.bool_(True), np.array([np.nan, 1.0])),
+    *(
+        pd.DataFrame({"u": [1, 2], "i": ["a", "b"]}),
+        pl.DataFrame({"u": [1], "i": ["a"]}),
+        pd.Series([1, 2]),
+        pl.Series([1]),
+    ),
+    *(
+        PURE,
+        ZCDP,
+        PROFILE,
+        tk.Approximate(PURE),
+        tk.RangeDivergence(),
+        VOTES,
+        tk.UserDistance(),
+        *SPACE,
+        *USERS,
+        TOP,
+        COUNT,
+    ),
+    *(tk.PrivacyCurve(lambda epsilon: 0.5), lambda *_, **__: None),  # what a caller's function raises is the caller's
+)
+FITTING: dict[str, tuple[Any, ...]] = {
+    "input_domain": (SPACE[0], USERS[0]),
+    "input_metric": (VOTES, tk.LInfDistance(), tk.RangeDistance(), USERS[1]),
+    "output_measure": (PURE, ZCDP, PROFILE, tk.RangeDivergence(), tk.Approximate(PURE)),
+    "measure": (PURE, ZCDP, PROFILE),
+    "metric": (VOTES, USERS[1]),
+    "measurement": (TOP, COUNT >> tk.then_report_noisy_top_k(ZCDP, k=1, scale=1.0)),
+    "k": (1, 2),
+    "scale": (1.0, 2, Fraction(1, 2)),
+    "d_in": (1, 2, 0.5),
+    "d_out": (1, 0.5, (1, 1e-6)),
+    "candidates": (["a", "b"], [1, 2, 3]),
+    "items": (["a", "b", "c"], [1, 2, 3]),
+    "release": ("ranking", "set"),
+    "optimize": ("max", "min"),
+    "delta": (1e-6, 0, 0.5),
+    "precision": (53, 128),
+    "data": ([1, 2, 3], [3, 1]),
+    "value": ([1, 2, 3], np.array([5, 1])),
+    "dataset": ("votes",),
+    "budget": (1, "0.1", (1, 1e-6)),
+}
+DATA = (
+    [SENTINEL_INT, 1, 2],
+    np.array([SENTINEL_FLOAT, 1.0]),
+    [SENTINEL_TEXT, 1],
+    {SENTINEL_TEXT: SENTINEL_INT},
+    pl.DataFrame({"u": [SENTINEL_INT], "i": [SENTINEL_TEXT]}),
+    pd.DataFrame({"u": [SENTINEL_TEXT, 1], "i": [SENTINEL_INT, None]}),
+    [[SENTINEL_INT]],
+    SENTINEL_FLOAT,
+    SENTINEL_TEXT,
+    [float("nan"), SENTINEL_FLOAT],
+    [SENTINEL_INT, True],
+    np.array([SENTINEL_INT, 2**63], dtype=object),
+)
+# Records of Python's own, whose fields are whatever they are given.
+PLAIN = ("Entry",)
+
+
+def public() -> dict[str, Callable[..., Any]]:
+    """Every public callable that is no exception, by its name."""
+    found = {name: getattr(tk, name) for name in tk.__all__ if callable(getattr(tk, name)) and name not in PLAIN}
+    return {
+        name: one
+        for name, one in found.items()
+        if not inspect.isabstract(one) and not (isinstance(one, type) and issubclass(one, BaseException))
+    }
+
+
+def drawn(choice: random.Random, function: Callable[..., Any], folder: str) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments that its signature takes."""
+    some: list[Any] = []
+    named: dict[str, Any] = {}
+    for one in inspect.signature(function).parameters.values():
+        if one.kind is one.VAR_KEYWORD or (one.default is not one.empty and choice.random() < 0.6):
+            continue
+        fits = FITTING.get(one.name)
+        value = choice.choice(fits) if fits and choice.random() < 0.7 else choice.choice(JUNK)
+        if one.name in ("connect", "path") and isinstance(value, str) and choice.random() < 0.9:
+            value = os.path.join(folder, str(choice.random()))
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) and not named:
+            some.append(value)
+        elif one.kind is one.VAR_POSITIONAL:
+            some.extend(choice.choice(JUNK) for _ in range(choice.randrange(3)))
+        else:
+            named[one.name] = value
+    return some, named
+
+
+def outcome(call: Callable[[], Any]) -> BaseException | None:
+    """What a call raised that is not the library's, or that holds data."""
+    try:
+        call()
+    except tk.TopKError as error:
+        return error if leaks(error) else None
+    except Exception as error:
+        return error
+    return None
+
+
+def told(name: str, error: BaseException) -> str:
+    return f"{name}: {type(error).__name__}: {str(error)[:80]}"
+
+
+def use(choice: random.Random, built: Any) -> None:
+    """Ask something of what a call returned: a map, a check, or a release of data that no message may hold."""
+    if isinstance(built, tk.Measurement | tk.Transformation):
+        deed = choice.randrange(4)
+        if deed == 0:
+            built.map(choice.choice(JUNK))
+        elif deed == 1:
+            built.check(choice.choice(JUNK), choice.choice(JUNK))
+        else:
+            built(choice.choice(DATA))
+    elif isinstance(built, tk.Ledger):
+        with built:
+            built.release(choice.choice((TOP, *JUNK)), choice.choice(DATA))
+
+
+@pytest.mark.slow
+def test_no_call_raises_what_is_not_the_librarys(tmp_path: Path) -> None:
+    choice, functions = random.Random(20), public()
+    wrong: Counter[str] = Counter()
+    names = sorted(functions)
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(CALLS):
+            name = names[turn % len(names)]
+            function = functions[name]
+            some, named = drawn(choice, function, folder)
+            error = outcome(lambda: use(choice, function(*some, **named)))  # noqa: B023
+            if error is not None:
+                wrong[told(name, error)] += 1
+    assert wrong == {}
+
+
+def test_data_in_an_error_of_the_library_are_noticed() -> None:
+    def leak() -> None:
+        raise tk.DataError(f"the score {SENTINEL_INT} is too large")
+
+    def raw() -> None:
+        raise ValueError
+
+    def own() -> None:
+        raise tk.DataError("the scores are too large")
+
+    assert isinstance(outcome(leak), tk.DataError)
+    assert isinstance(outcome(raw), ValueError)
+    assert outcome(own) is None
