@@ -318,6 +318,17 @@ def test_curves_are_those_of_one_shot_selection_up_to_delta(noise: str) -> None:
         assert curve.delta(epsilon) == pytest.approx(min(1, delta + rest * plain.delta(epsilon)), rel=1e-12)
 
 
+@pytest.mark.slow
+def test_the_auditor_refutes_a_delta_without_the_one_and_not_the_true_one() -> None:
+    """By samples alone: at the delta of scores 0 instead of 1 no epsilon holds for an item that one table lacks."""
+    measurement = build(k=1, scale=1, threshold=3)
+    epsilon, delta = measurement.map(1)
+    pair = {"a": 1, "b": 1}, {}
+    for allowed, refuted in ((delta, False), (unlisted.delta("Gumbel", 2, 3.0), True)):
+        found = tk.audit.estimate(measurement, *pair, samples=4000, measure=MAX, confidence=1 - 1e-9, delta=allowed)
+        assert found.contradicts((epsilon, allowed)) is refuted
+
+
 def test_a_search_for_the_scale_meets_both_numbers() -> None:
     found = tk.binary_search_chain(
         lambda scale: SPACE >> then_unknown_domain_top_k(MAX, k=10, scale=scale, limit=100, delta=1e-8), 1, (1.0, 1e-8)
