@@ -79,7 +79,7 @@ def counts_of(h: Mapping[str, int]) -> Counts:
 # Every pair of tables of few users on three keys.
 
 
-@pytest.mark.quick(kind="add_remove", noise="Gumbel")
+@pytest.mark.quick(kind="add_remove", noise="Gumbel", most=3)
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 @pytest.mark.parametrize("noise", sorted(NOISES))
@@ -165,6 +165,7 @@ def _excess(setting: Setting, h: Counts, other: Counts) -> float:
     return unlisted.excess(unlisted.law(setting, h), unlisted.law(setting, other), setting.k / setting.tau)
 
 
+@pytest.mark.quick(noise="Gumbel")
 @pytest.mark.parametrize("noise", sorted(NOISES))
 def test_groups_of_users(noise: str) -> None:
     """Two users who come, who go, or one of each."""
@@ -278,6 +279,7 @@ def test_accuracy_bounds_what_surely_gets_in() -> None:
         assert missed < 0.05
 
 
+@pytest.mark.quick(measure="Approximate(measure=MaxDivergence())")
 @pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
 def test_obligations(measure: tk.Measure) -> None:
     measurement = check_constructor(
