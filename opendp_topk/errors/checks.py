@@ -69,7 +69,7 @@ def distance(value: Any, name: str) -> Number:
     if value < 0:  # [not-negative]
         raise DistanceError(f"{name} must be >= 0")
     if common:
-        return value
+        return value  # type: ignore[no-any-return]
     return _short(plain(value), DistanceError(f"{name} must be a number of at most {_BITS} bits"))
 
 

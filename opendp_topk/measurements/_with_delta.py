@@ -14,7 +14,14 @@ from ..spaces.costs import Cost
 from ..spaces.curves.added import Added
 from ..spaces.curves.closed_forms import Mixture
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
+from ..spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    ZeroConcentratedDivergence,
+    without_delta,
+)
 
 # proof-region: with_delta
 STRICT: tuple[Measure, ...] = (
@@ -31,10 +38,12 @@ def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -
     ``strict`` says that the cost holds but for an event of probability delta. Otherwise every privacy curve of the cost
     holds with delta added, which under ``Approximate(ZeroConcentratedDivergence())`` says nothing.
     """
-    if isinstance(measure, Approximate):
-        return cost.under(measure.measure), round_up(delta)  # [pair]
+    inner = without_delta(measure)
+    read = cost.under(inner)
+    if inner is not measure:
+        return read, round_up(delta)  # [pair]
     more = Mixture if strict else Added  # [curve]
-    return PrivacyCurve(*(more(bound, round_up(delta)) for bound in cost.under(measure).bounds))
+    return PrivacyCurve(*(more(bound, round_up(delta)) for bound in read.bounds))
 
 
 # end-proof-region: with_delta

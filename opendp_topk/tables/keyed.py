@@ -36,12 +36,12 @@ def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> dict
     labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
     if labels:
         pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [labels]
-    found = _collect(pairs.unique())  # [once]
+    found: Any = pairs.unique()  # [once]
     if most is not None:
-        placed = found.sort("user", "item").with_row_index("row")  # [in-order]
+        placed = _collect(found).sort("user", "item").with_row_index("row")  # [in-order]
         first = placed.group_by("user").agg(nw.col("row").min().alias("first"))
-        found = placed.join(first, on="user").filter(nw.col("row") - nw.col("first") < most)  # [first-items]
-    counted = found.group_by("item").agg(nw.len().alias("count"))  # [users]
+        found = placed.join(first, on="user").filter(nw.col("row") - nw.col("first") < most).lazy()  # [first-items]
+    counted = _collect(found.group_by("item").agg(nw.len().alias("count")))  # [users]
     return dict(zip(counted["item"].to_list(), map(int, counted["count"].to_list()), strict=True))  # [by-key]
 
 

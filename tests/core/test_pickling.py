@@ -66,6 +66,8 @@ def count() -> tk.Transformation:
     return ROWS >> tk.then_count_by_item(candidates=iter(["ash", "birch", "cedar"]))
 
 
+KEYED = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=2)
+UP_TO_DELTA = tk.Approximate(tk.MaxDivergence())
 MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_report_noisy_top_k": lambda: top(RANGE, FLOATS, release="set", optimize="min"),
     "make_lipschitz_top_k": lambda: COUNTS >> tk.then_lipschitz_top_k(MAX, k=2, scale=1, noise=tk.Laplace()),
@@ -98,6 +100,16 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
 }
 OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
+    "counts by key": lambda: ROWS >> tk.then_count_by_item(candidates=None, max_items=2),
+    "make_unknown_domain_top_k": lambda: (
+        KEYED >> tk.then_unknown_domain_top_k(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6, noise=tk.Exponential())
+    ),
+    "make_stable_histogram": lambda: KEYED >> tk.then_stable_histogram(UP_TO_DELTA, scale=1, delta=1e-6),
+    "make_partition_selection": lambda: KEYED >> tk.then_partition_selection(UP_TO_DELTA, epsilon=1, delta=1e-6),
+    "a curve with a delta": lambda: (
+        KEYED
+        >> tk.then_unknown_domain_top_k(tk.PrivacyProfile(), k=1, scale=1, limit=3, delta=0.1, noise=tk.Exponential())
+    ),
     "make_user_transformation": lambda: (
         COUNTS >> tk.then_user_transformation(*COUNTS, function=np.abs, stability_map=linear)
     ),

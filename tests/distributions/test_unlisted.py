@@ -14,6 +14,7 @@ from tests.concepts.sentinels import raises_exactly
 from tests.oracles import unlisted
 
 
+@pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_the_law_merges_rankings_up_to_the_first_slot_that_is_no_key(noise: unlisted.Any) -> None:
     for k, limit in ((1, 1), (1, 3), (2, 2), (3, 3)):

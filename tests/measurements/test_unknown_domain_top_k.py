@@ -79,7 +79,7 @@ def counts_of(h: Mapping[str, int]) -> Counts:
 # Every pair of tables of few users on three keys.
 
 
-@pytest.mark.quick(kind="add_remove", noise="Gumbel")
+@pytest.mark.quick(kind="add_remove", noise="Gumbel", most=3)
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 @pytest.mark.parametrize("noise", sorted(NOISES))
@@ -165,6 +165,7 @@ def _excess(setting: Setting, h: Counts, other: Counts) -> float:
     return unlisted.excess(unlisted.law(setting, h), unlisted.law(setting, other), setting.k / setting.tau)
 
 
+@pytest.mark.quick(noise="Gumbel")
 @pytest.mark.parametrize("noise", sorted(NOISES))
 def test_groups_of_users(noise: str) -> None:
     """Two users who come, who go, or one of each."""
@@ -278,6 +279,7 @@ def test_accuracy_bounds_what_surely_gets_in() -> None:
         assert missed < 0.05
 
 
+@pytest.mark.quick(measure="Approximate(measure=MaxDivergence())")
 @pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
 def test_obligations(measure: tk.Measure) -> None:
     measurement = check_constructor(
@@ -316,6 +318,17 @@ def test_curves_are_those_of_one_shot_selection_up_to_delta(noise: str) -> None:
     for epsilon in (0, 0.4, 0.8, 2):
         rest = 1 - delta if noise == "Gumbel" else 1
         assert curve.delta(epsilon) == pytest.approx(min(1, delta + rest * plain.delta(epsilon)), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_the_auditor_refutes_a_delta_without_the_one_and_not_the_true_one() -> None:
+    """By samples alone: at the delta of scores 0 instead of 1 no epsilon holds for an item that one table lacks."""
+    measurement = build(k=1, scale=1, threshold=3)
+    epsilon, delta = measurement.map(1)
+    pair = {"a": 1, "b": 1}, {}
+    for allowed, refuted in ((delta, False), (unlisted.delta("Gumbel", 2, 3.0), True)):
+        found = tk.audit.estimate(measurement, *pair, samples=4000, measure=MAX, confidence=1 - 1e-9, delta=allowed)
+        assert found.contradicts((epsilon, allowed)) is refuted
 
 
 def test_a_search_for_the_scale_meets_both_numbers() -> None:

@@ -46,6 +46,7 @@ def reference(columns: dict[str, list[Any]], most: int | None) -> dict[Any, int]
     return counts
 
 
+@pytest.mark.quick(integers=True)
 @pytest.mark.parametrize("integers", [True, False])
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
 def test_every_back_end_agrees(make: Callable[..., Any], integers: bool) -> None:

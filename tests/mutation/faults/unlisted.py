@@ -96,8 +96,8 @@ FAULTS = (
         "keyed-rows-for-users",
         "a user with several rows for one item counts several times, where nobody lists the items",
         "tables/keyed.py",
-        "_collect(pairs.unique())",
-        "_collect(pairs)",
+        "found: Any = pairs.unique()",
+        "found: Any = pairs",
     ),
     Fault(
         "threshold-passed-at-equality-only",
