@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import itertools
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +20,8 @@ from .lattice import lattice, propose
 
 Integers = NDArray[Any]
 
-_FEW = 4  # values up to which one by one costs less than the table that many would share
+_FEW = 4  # values up to which one by one costs less than the table that many would share,
+_OFTEN = 8  # unless they are asked for that often: by then they have cost as much as the table
 _MANY = 2**19  # values from which on the table of a medium scale pays: it takes 30 ms, and spares the decisions
 _SMALL = 32  # scales below it have a small table of their own
 _MEDIUM = 1024  # scales below it have a table of their own where values are many
@@ -35,7 +38,7 @@ def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Inte
     """
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
-    if n <= _FEW:
+    if n <= _FEW and next(_calls(_laplace, scale)) < _OFTEN:
         return _array([_laplace(mpq(scale), entropy) for _ in range(n)])  # [few]
     return _inverted(Weights(1 / scale, Fraction(0)), scale, n, entropy)  # [laplace-weights]
 
@@ -48,9 +51,15 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Int
     """
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
-    if n <= _FEW:
+    if n <= _FEW and next(_calls(_gaussian, scale)) < _OFTEN:
         return _array([_gaussian(mpq(scale), entropy) for _ in range(n)])  # [few]
     return _inverted(Weights(Fraction(0), 1 / (2 * scale * scale)), scale, n, entropy)  # [gaussian-weights]
+
+
+@functools.lru_cache(maxsize=64)
+def _calls(kind: object, scale: Fraction) -> Iterator[int]:
+    """How often few values of this kind and scale were asked for, as long as other scales are not asked for more."""
+    return itertools.count()
 
 
 def _laplace(scale: mpq, entropy: Entropy) -> int:

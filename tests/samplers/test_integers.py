@@ -33,9 +33,23 @@ def test_noise_follows_its_mass_function(name: str, scale: Fraction) -> None:
 
 @pytest.mark.quick(name="laplace")
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_noise_drawn_one_by_one_follows_its_mass_function(name: str) -> None:
+def test_noise_drawn_one_by_one_follows_its_mass_function(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integers, "_OFTEN", 2**40)
     found = [int(SAMPLERS[name](Fraction(1), 1)[0]) for _ in range(1500)]
     assert_follows(counted(found, -2, 2), pooled(masses(name, Fraction(1)), -2, 2), detects=0.43)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_few_values_are_inverted_too_once_they_were_asked_for_often(name: str) -> None:
+    scale = Fraction(29, 31)
+    integers._calls.cache_clear()
+    read = []
+    for turn in range(integers._OFTEN + 2):
+        words = Words(turn)
+        assert SAMPLERS[name](scale, 1, words).dtype == np.int64
+        read.append(len(words.read))
+    assert min(read[: integers._OFTEN]) >= 2
+    assert read[integers._OFTEN :] == [1, 1]
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -57,6 +71,7 @@ def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pyte
     assert len(set(large)) == 20
 
 
+@pytest.mark.quick(name="gaussian", scale="100")
 @pytest.mark.parametrize(
     ("name", "scale"), [("laplace", Fraction(100)), ("gaussian", Fraction(100)), ("gaussian", Fraction(1023))], ids=str
 )

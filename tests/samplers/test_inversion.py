@@ -70,6 +70,7 @@ def divided(name: str, scale: Fraction, mirrored: bool = True) -> Divided:
     return Divided(name, scale, mirrored=mirrored)
 
 
+@pytest.mark.quick(scale="7/3")
 @pytest.mark.parametrize("mirrored", [True, False])
 @pytest.mark.parametrize(("name", "scale"), LAWS, ids=IDS)
 def test_nobody_is_given_more_cells_than_its_probability(name: str, scale: Fraction, mirrored: bool) -> None:
@@ -84,6 +85,7 @@ def test_nobody_is_given_more_cells_than_its_probability(name: str, scale: Fract
     assert found.law.guide[: found.total].tolist() == sorted(found.law.guide[: found.total].tolist())
 
 
+@pytest.mark.quick(scale="7/3")
 @pytest.mark.parametrize("mirrored", [True, False])
 @pytest.mark.parametrize(("name", "scale"), LAWS, ids=IDS)
 def test_the_value_is_that_of_the_real_number(name: str, scale: Fraction, mirrored: bool) -> None:
@@ -102,6 +104,7 @@ def test_the_value_is_that_of_the_real_number(name: str, scale: Fraction, mirror
     assert {1, 2, 3, 4} <= read
 
 
+@pytest.mark.quick(scale="7/3", hugged=(48, 112))
 @pytest.mark.parametrize("side", [-1, 1])
 @pytest.mark.parametrize("hugged", [46, 47, 48, 90, 111, 112, 150])
 @pytest.mark.parametrize(("name", "scale"), LAWS[:2] + LAWS[3:5], ids=IDS[:2] + IDS[3:5])
@@ -126,6 +129,7 @@ def test_the_ends_of_what_is_left(u: int) -> None:
         assert words >= 5
 
 
+@pytest.mark.quick(scale="7/3")
 @pytest.mark.parametrize(("name", "scale"), LAWS, ids=IDS)
 def test_draws_follow_the_law(name: str, scale: Fraction) -> None:
     out = np.empty(60_000, dtype=np.int64)

@@ -46,6 +46,7 @@ def proposal(
     return int(values[0]), bool(kept[0]), len(words.read)
 
 
+@pytest.mark.quick(scale=("40", "1000000000000000000/3"), name="gaussian")
 @pytest.mark.parametrize(("scale", "shift"), CASES, ids=lambda x: str(x))
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_a_proposal_is_kept_when_its_uniform_says_so(name: str, scale: Fraction, shift: int) -> None:
@@ -73,6 +74,7 @@ def test_a_proposal_is_kept_when_its_uniform_says_so(name: str, scale: Fraction,
     assert outcomes == {(True, False), (True, True), (False, True)}
 
 
+@pytest.mark.quick(scale=("40", "1000000000000000000/3"), name="gaussian")
 @pytest.mark.parametrize("side", [-1, 1])
 @pytest.mark.parametrize(("scale", "shift"), CASES, ids=lambda x: str(x))
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
@@ -91,6 +93,7 @@ def test_decisions_that_hug_their_level_read_on(name: str, scale: Fraction, shif
     assert read == 1 + row // 64 + 4
 
 
+@pytest.mark.quick(scale="40", name="laplace")
 @pytest.mark.parametrize("scale", [Fraction(40), Fraction(127)], ids=str)
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_kept_proposals_follow_the_law(name: str, scale: Fraction) -> None:
@@ -102,6 +105,7 @@ def test_kept_proposals_follow_the_law(name: str, scale: Fraction) -> None:
     assert_follows(found, pooled(masses(name, scale), -most, most), detects=1.2)
 
 
+@pytest.mark.quick(scale="40")
 @pytest.mark.parametrize(("scale", "shift"), CASES[:3], ids=lambda x: str(x))
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_bounds_enclose_the_level(name: str, scale: Fraction, shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
