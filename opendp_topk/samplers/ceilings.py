@@ -6,6 +6,7 @@ distinct ranks under them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import gmpy2
@@ -33,18 +34,48 @@ class Rankings:
         """One of them, each equally likely, with its probability; ranks are counted from 0."""
         free = self._free()
         ranks: list[int] = []
-        left: list[int] = []
-        known = 0
+        left = _Free()
         for ceiling, place in zip(self.ceilings.tolist(), each_below(free, entropy).tolist(), strict=True):
-            left.extend(range(known, ceiling))  # [more-ranks]
-            known = ceiling
-            left[place], left[-1] = left[-1], left[place]
-            ranks.append(left.pop())  # [take]
+            left.extend(ceiling)  # [more-ranks]
+            ranks.append(left.take(place))  # [take]
         return np.array(ranks, dtype=np.int64), mpq(1, product([mpz(n) for n in free.tolist()]))  # [probability]
 
     def _free(self) -> Indices:
         """How many ranks are free for each place, whatever those before it have taken."""
         return self.ceilings - np.arange(len(self.ceilings))  # [free]
+
+
+class _Free:
+    """A list of free ranks: at first all below some ceiling, in order, of which only those that moved are stored."""
+
+    def __init__(self) -> None:
+        self._ceiling = self._size = 0
+        self._moved: dict[int, int] = {}
+        self._starts = [0]
+        self._offsets = [0]
+
+    def extend(self, ceiling: int) -> None:
+        """Append the ranks up to the ceiling that are not there yet."""
+        if ceiling > self._ceiling:
+            while self._starts and self._starts[-1] >= self._size:
+                self._starts.pop()
+                self._offsets.pop()
+            self._starts.append(self._size)
+            self._offsets.append(self._ceiling - self._size)  # [offset]
+            self._size += ceiling - self._ceiling
+            self._ceiling = ceiling
+
+    def take(self, place: int) -> int:
+        """Remove the rank at a place; the last one moves there."""
+        taken, last = self._at(place), self._at(self._size - 1)
+        self._size -= 1
+        self._moved[place] = last  # [move]
+        self._moved.pop(self._size, None)  # [forget]
+        return taken
+
+    def _at(self, place: int) -> int:
+        found = self._moved.get(place)
+        return place + self._offsets[bisect_right(self._starts, place) - 1] if found is None else found  # [unmoved]
 
 
 def product(factors: list[mpz]) -> mpz:

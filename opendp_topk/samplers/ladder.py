@@ -18,6 +18,7 @@ from ..numerics.arithmetic import round_up
 from .entropy import Indices
 
 _FEW = 2**11  # so few candidates are sorted themselves
+_DENSE = 4  # where one rank in so many is asked for, a sort of the candidates takes less memory than looking up
 _SINGLY = 3  # so few values are looked for in one pass each
 _HEAD = 64  # ranks in the best 64th are looked for among those that reach the worst of them
 _CHUNK = 2**15  # 256 KiB of scores at a time, which stay in a cache while they are hashed
@@ -66,7 +67,7 @@ class Ladder:
     def candidates(self, ranks: Indices) -> Indices:
         """Who has these distinct ranks; among equal scores the lowest index has the first rank."""
         d = len(self.scores)
-        if d <= _FEW or self.scores.dtype == object:
+        if d <= max(_FEW, _DENSE * len(ranks)) or self.scores.dtype == object:
             return d - 1 - np.argsort(self.scores[::-1], kind="stable")[::-1][ranks]  # [sorted]
         values, which = np.unique(self.best[ranks], return_inverse=True)
         place = ranks - (d - np.searchsorted(self.ascending, values, side="right"))[which]  # [place-among-equals]

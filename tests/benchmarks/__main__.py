@@ -108,6 +108,48 @@ def named() -> Iterator[str]:
         yield row(f"d = 10^6, {name}", best_of_batches(lambda m=measurement: m(x), batch=1, turns=5))
 
 
+def heads(d: int = 10**6) -> Iterator[str]:
+    """Canonical and joint sets of ten, against a sort of the scores alone."""
+    generator, pure = np.random.default_rng(5), tk.MaxDivergence()
+    shapes = {
+        "uniform": generator.uniform(0, 1000, d),
+        "integers": generator.integers(0, 1000, d),
+        "equal": np.zeros(d),
+    }
+    for name, x in shapes.items():
+        kind = float if x.dtype.kind == "f" else int
+        space = tk.VectorDomain(tk.AtomDomain(kind)), tk.LInfDistance(monotonic=True)
+        for mechanism, partial in {
+            "canonical": tk.then_canonical_top_k(pure, k=10, scale=10.0),
+            "joint set": tk.then_joint_top_k(pure, k=10, scale=10.0, release="set"),
+            "joint ranking": tk.then_joint_top_k(pure, k=10, scale=10.0),
+        }.items():
+            own, peer, ratio = medians(lambda m=space >> partial, x=x: m(x), lambda x=x: np.sort(x))
+            yield row(f"d = 10^6, k = 10, {name}, {mechanism}", own, "np.sort", peer, ratio)
+
+
+def many_winners(d: int = 2 * 10**5) -> Iterator[str]:
+    """Joint sets and rankings of hundreds and thousands, and gaps of as many."""
+    generator, pure = np.random.default_rng(6), tk.MaxDivergence()
+    place = np.arange(1.0, d + 1)
+    shapes = {
+        "uniform": generator.uniform(0, 1000, d),
+        "normal": generator.normal(0, 100, d),
+        "Zipf": 1e6 / place,
+        "logarithmic": -100 * np.log(place),
+    }
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)
+    for k in (300, 1000, 5000):
+        for name, x in shapes.items():
+            for release in ("set", "ranking"):
+                measurement = space >> tk.then_joint_top_k(pure, k=k, scale=0.1, release=release)
+                duration = best_of_batches(lambda m=measurement, x=x: m(x), batch=1, turns=3)
+                yield row(f"joint {release}, d = 2·10^5, k = {k}, {name}", duration)
+        gaps = space >> tk.then_noisy_top_k_with_gaps(pure, k=k, scale=10.0)
+        duration = best_of_batches(lambda m=gaps, x=shapes["uniform"]: m(x), batch=1, turns=5)
+        yield row(f"ranking with gaps, d = 2·10^5, k = {k}", duration)
+
+
 def canonical() -> Iterator[str]:
     generator = np.random.default_rng(3)
     for d, k, power in ((20_000, 1000, "2·10^4"), (10**6, 100, "10^6")):
@@ -229,7 +271,20 @@ def own_noise() -> Iterator[str]:
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}; medians, and medians of ratios turn by turn\n")
     print(f"{'case':<58} {'this':>10}   {'peer':<26} {'peer':>10} {'faster':>12}")
-    ours = (first_call, own_noise, alone, named, canonical, joint, success, success_of_sets, counts, accounting)
+    ours = (
+        first_call,
+        own_noise,
+        alone,
+        named,
+        heads,
+        many_winners,
+        canonical,
+        joint,
+        success,
+        success_of_sets,
+        counts,
+        accounting,
+    )
     for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)

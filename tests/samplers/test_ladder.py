@@ -56,6 +56,7 @@ def test_limits_half_way_between_floats(sign: int) -> None:
 def test_who_has_a_rank(sign: int, head: int, singly: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every way of looking up gives the stable order, whatever the ties, the zeros and the types."""
     monkeypatch.setattr(ladders, "_FEW", few)
+    monkeypatch.setattr(ladders, "_DENSE", 4 if few else 0)
     monkeypatch.setattr(ladders, "_SINGLY", singly)
     monkeypatch.setattr(ladders, "_HEAD", head)
     monkeypatch.setattr(ladders, "_CHUNK", 7)

@@ -156,8 +156,8 @@ FAULTS = (
         "chance-sample-ceilings-6",
         "the last free rank does not take the place of the one that was taken",
         "samplers/ceilings.py",
-        "            left[place], left[-1] = left[-1], left[place]\n",
-        "            left[place], left[-1] = left[-1], left[-1]\n",
+        "        self._moved[place] = last  # [move]\n",
+        "        self._moved[place] = place  # [move]\n",
     ),
     Fault(
         "chance-sample-shortfalls-3",
