@@ -120,7 +120,8 @@ def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
     queryable = odometer([1, 2, 3])
     queryable(made)
     assert queryable.privacy_loss(1) == 0.25
-    with tk.Ledger(tmp_path / "budget.sqlite", budget=0.5, measure=tk.MaxDivergence()) as ledger:
+    unit = {"dataset": "numbers", "metric": made.input_metric}
+    with tk.Ledger(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
         assert len(ledger.release(made, [1, 2, 3], d_in=1)) == 3
         ledger.release(made >> sum, [1, 2, 3], d_in=1)
         with pytest.raises(tk.BudgetError):
