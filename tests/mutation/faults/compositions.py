@@ -37,7 +37,7 @@ FAULTS = (
         "half * half",
     ),
     Fault(
-        "one-direction",
+        "losses-of-one-direction",
         "losses below zero are those of one direction that loses nothing",
         DOTS,
         "lower[i] * (ONE - right[i]) >> DIGITS",
