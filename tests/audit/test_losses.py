@@ -162,3 +162,14 @@ def test_ceilings_hold_on_their_cells() -> None:
         ]
         assert max(values) <= bound * (1 + 1e-12)
         assert bound <= max(values) * (1 + 1e-4)
+
+
+def test_a_curve_is_held_where_it_is_met_most() -> None:
+    """The ratio to the delta of each point; a curve that is 0 where the laws differ is infinitely too small."""
+    first, second = {0: Fraction(1, 4), 1: Fraction(3, 4)}, {0: Fraction(1, 2), 1: Fraction(1, 2)}
+    laws = losses.pair(first, second)
+    found = losses.curve_loss(laws, [(0.0, 0.5), (0.25, 0.5), (5.0, 0.0)])
+    assert found.lower <= 0.5 <= found.upper
+    assert found.upper - found.lower < 1e-20
+    assert found.where == {"epsilon": 0.0}
+    assert losses.curve_loss(laws, [(0.0, 0.5), (0.25, 0.0)]).lower == math.inf

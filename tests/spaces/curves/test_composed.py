@@ -118,6 +118,7 @@ def test_unequal_pairs_in_any_direction(chosen: tuple[int, ...]) -> None:
             assert hockey_stick(joint, epsilon) <= bound(epsilon) * ROOM
 
 
+@pytest.mark.slow
 def test_conversations_that_turn_the_roles_around() -> None:
     """The second pair's direction is chosen by the first answer; this exceeds what one direction alone would give."""
     first, second = PAIRS[0], PAIRS[3]
@@ -133,6 +134,7 @@ def test_conversations_that_turn_the_roles_around() -> None:
     assert beyond
 
 
+@pytest.mark.slow
 def test_a_leak_adds_up() -> None:
     bound = composed((PrivacyCurve(ApproximateDP(0.25, Fraction(1, 8))), 3))
     exact = 1 - Fraction(7, 8) ** 3
