@@ -45,11 +45,22 @@ class Composed:
         return _delta((int(weight) - decay * int(damped)) / ONE)  # [hockey-stick]
 
     def implies(self, other: Any) -> bool:
-        """Whether a curve below this one is below ``other``, too: whether ``other`` has these steps, and maybe more."""
+        """Whether a curve below this one is below ``other``, too: whether ``other`` has these steps, and maybe more.
+
+        Steps of one curve each are compared bound by bound.
+        """
         if not isinstance(other, Composed):
             return False
+        if len(self.parts) == len(other.parts) == 1:
+            (curve, count), (wider, most) = *self.parts, *other.parts
+            return count <= most and all(_follows(bound, curve) for bound in wider.bounds)  # [one-kind]
         counts = dict(other.parts)
         return all(count <= counts.get(curve, 0) for curve, count in self.parts)  # [implies]
+
+
+def _follows(bound: Any, curve: PrivacyCurve) -> bool:
+    """Whether a bound of ``curve`` is ``bound``, or implies it."""
+    return any(own == bound or (hasattr(own, "implies") and own.implies(bound)) for own in curve.bounds)  # [follows]
 
 
 def _delta(value: Fraction) -> float:

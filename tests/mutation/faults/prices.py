@@ -83,7 +83,7 @@ FAULTS = (
         "laplace = LaplacePair(_up(loss))",
     ),
     Fault(
-        "composed-one-less",
+        "joined-one-less",
         "one step is left out of the composed curve",
         "spaces/costs.py",
         "Composed(((once, count),))",
