@@ -102,7 +102,7 @@ def small() -> Iterator[str]:
         calls = {
             "one call": (lambda m=measurement, x=x: m(x), 25e-6),
             "its map, asked again": (lambda m=measurement: m.map(1), 5e-6),
-            "its map, asked first": (lambda x=x: ranking(x, 3, 1.0).map(1), 65e-6),
+            "its constructor, and its map once": (lambda x=x: ranking(x, 3, 1.0).map(1), 65e-6),
             "its constructor": (lambda x=x: ranking(x, 3, 1.0), 60e-6),
         }
         for name, (call, goal) in calls.items():

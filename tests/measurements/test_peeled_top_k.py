@@ -89,9 +89,10 @@ def test_samples_tell_peeling_from_one_shot_selection() -> None:
     assert p_value(counts, one_shot.rankings("Exponential", weights, 2)) < ODDS
 
 
-def test_each_race_is_settled_by_its_own_digits() -> None:
+@pytest.mark.parametrize("seed", range(0, 600, 100))
+def test_each_race_is_settled_by_its_own_digits(seed: int) -> None:
     """With injected digits every winner is the best of those left, at high precision."""
-    scores, scale = np.array([5, 1, 4, 4, 2, 5]), Fraction(3, 2)
+    scores, scale = np.array([5, 1, 4, 9, 2, 3]), Fraction(3, 2)
 
     class Races(Streams):
         """New streams for every race; the seeds of the races so far."""
@@ -101,14 +102,14 @@ def test_each_race_is_settled_by_its_own_digits() -> None:
             self.races: list[Streams] = []
 
         def prefixes(self, index: np.ndarray) -> np.ndarray:
-            self.races.append(Streams(len(self.races)))
+            self.races.append(Streams(seed + len(self.races)))
             return self.races[-1].prefixes(index)
 
         def words(self, index: np.ndarray) -> np.ndarray:
             return self.races[-1].words(index)
 
     entropy = Races()
-    winners = peeled.top_k(scores, scale, Exponential(), 4, sign=1, entropy=entropy).tolist()
+    winners = peeled.top_k(scores, scale, Exponential(), 5, sign=1, entropy=entropy).tolist()
     left = list(range(len(scores)))
     for t, winner in enumerate(winners):
         values = [int(scores[i]) for i in left]
@@ -116,7 +117,8 @@ def test_each_race_is_settled_by_its_own_digits() -> None:
         assert left[place] == winner
         left[place] = left[-1]  # the last of them takes the winner's place
         left.pop()
-    assert len(entropy.races) == 4
+    assert len(entropy.races) == 5
+    assert scores.tolist() == [5, 1, 4, 9, 2, 3], "the caller's scores were changed"
 
 
 def units(weights: Sequence[Fraction]) -> list[Fraction]:
