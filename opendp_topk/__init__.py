@@ -1,13 +1,4 @@
-"""Differentially private selection and top-k: exact sampling, tight privacy maps, a proof for every claim.
-
-Build a measurement from a space and a constructor, ask its privacy map, then release::
-
-    import opendp_topk as tk
-
-    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
-    top10 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=10, scale=20.0)
-    top10.map(1)
-"""
+"""Differentially private selection and top-k: exact sampling, tight privacy maps, a proof for every claim."""
 
 import importlib as _importlib
 import typing as _typing

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 COMMANDS = {
     "plan": "Say what a release would cost, without private data.",
     "release": "Release the k items that most users have.",
-    "ledger": "Show what is left of a privacy budget, or make a ledger with one.",
+    "ledger": "A privacy budget for one data set: create it, show it, check it, and report on it.",
     "proofs": "List the proofs, show one, or build its PDF.",
     "demo": "Make a real release, offline, step by step.",
     "audit": "What every constructor claims, where it is proved, what the proof rests on, and who has signed it.",

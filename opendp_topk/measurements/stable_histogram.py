@@ -68,7 +68,7 @@ def make_stable_histogram(
 
         delta = 1 - (1 - q)^(d_in m).
 
-        Epsilon is D m / scale and rho is at most epsilon^2 / 2, up to delta. At d_in = 1 under ``monotonic=True``
+        Epsilon is D m / scale and rho is at most epsilon tanh(epsilon / 2), up to delta. At d_in = 1 under ``monotonic=True``
         epsilon and delta are attained. For threshold <= d_in delta is 1.
 
     Accuracy:
