@@ -9,7 +9,7 @@ from ..core.measurement import Declared, Measurement
 from ..core.repeatable import Repeatable
 from ..errors import checks
 from ..proof import Proof
-from ._rules import decode_all, product_law, require_rule, times_over
+from ._rules import decode_all, product_law, require_fixed_rule, times_over
 from .queryable import sealed
 
 
@@ -23,7 +23,7 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
 
     Args:
         measurement: Any measurement under ``MaxDivergence()``, ``RangeDivergence()``,
-            ``ZeroConcentratedDivergence()`` or ``Approximate`` of one of them.
+            ``ZeroConcentratedDivergence()``, ``Approximate`` of one of them, or ``PrivacyProfile()``.
         times: How many releases, >= 1.
 
     Returns:
@@ -34,7 +34,8 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
 
     Privacy:
         ``times`` times the map of ``measurement``, an exact rational, rounded up once; under ``Approximate`` both
-        components, deltas up to 1. Attained for ranges where the map of ``measurement`` is.
+        components, deltas up to 1. Attained for ranges where the map of ``measurement`` is. Under ``PrivacyProfile()``
+        the composed curve, as in ``make_composition``.
 
     Raises:
         ParameterError: ``times`` is no integer >= 1, or ``measurement`` is none or has a measure without a rule.
@@ -61,7 +62,7 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
     """
     # proof-region: repeat
     checks.instance("measurement", measurement, Measurement, "a measurement, such as make_* constructors return")
-    measure = require_rule(measurement.output_measure)  # [check-measure]
+    measure = require_fixed_rule(measurement.output_measure)  # [check-measure]
     times = checks.count("times", times)  # [check-times]
 
     def function(value: Any) -> Any:

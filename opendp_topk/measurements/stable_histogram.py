@@ -68,8 +68,8 @@ def make_stable_histogram(
 
         delta = 1 - (1 - q)^(d_in m).
 
-        Epsilon is D m / scale and rho is at most epsilon tanh(epsilon / 2), up to delta. At d_in = 1 under ``monotonic=True``
-        epsilon and delta are attained. For threshold <= d_in delta is 1.
+        Epsilon is D m / scale and rho is at most epsilon tanh(epsilon / 2), up to delta. At d_in = 1 under
+        ``monotonic=True`` epsilon and delta are attained. For threshold <= d_in delta is 1.
 
     Accuracy:
         The noise Z of a count has P(|Z| >= z) = 2 exp(-z / scale) / (1 + exp(-1 / scale)) for integers z >= 1. A key is

@@ -55,7 +55,8 @@ class Blocks:
     def tables(self) -> list[tuple[int, Floats, float, float]]:
         """For each block the first listed number of members, weights from there on, bounds on sum and others."""
         spread = np.sqrt(self.modes * (1 - self.modes / np.maximum(self.sizes, 1)))
-        width = _SMALLEST * np.exp2(np.ceil(np.log2((_SPREADS * spread + _MORE) / _SMALLEST)).clip(0)).astype(np.int64)
+        times = np.maximum((_SPREADS * spread + _MORE) / _SMALLEST, 1)
+        width = _SMALLEST * np.exp2(np.ceil(np.log2(times))).astype(np.int64)
         found: list[tuple[int, Floats, float, float]] = [(0, np.zeros(0), 0.0, 0.0)] * len(width)
         for w in np.unique(width).tolist():
             self._list(np.flatnonzero(width == w), w, found)

@@ -63,10 +63,10 @@ FAULTS = (
     ),
     Fault(
         "fresh-digits-lost",
-        "digits beyond 48 replace those before them",
+        "digits beyond 48 count as zeros",
         "samplers/inversion.py",
         "known << _WORD | fresh, digits",
-        "known | fresh << digits, digits",
+        "known << _WORD, digits",
     ),
     Fault(
         "always-kept",

@@ -169,3 +169,12 @@ def test_what_implies_what() -> None:
     assert not composed((a, 3)).implies(composed((a, 2)))
     assert not composed((a, 1), (b, 1)).implies(composed((a, 2)))
     assert not composed((a, 1)).implies(ApproximateDP(math.inf))
+
+
+def test_fewer_steps_imply_more() -> None:
+    small, large = PrivacyCurve(ApproximateDP(0.1)), PrivacyCurve(ApproximateDP(0.2))
+    few, many = Composed(((small, 2), (large, 1))), Composed(((small, 3), (large, 1)))
+    assert few.implies(few)
+    assert few.implies(many)
+    assert not many.implies(few)
+    assert not few.implies(Composed(((small, 2),)))
