@@ -33,6 +33,9 @@ MAKERS: dict[str, Any] = {
     "Laplace": (tk.make_lipschitz_top_k, {"k": 2, "noise": tk.Laplace()}),
 }
 
+# Composing curves takes a second.
+QUICK = tuple(name for name in MAKERS if name != "peeled permute-and-flip")
+
 
 def build(name: str, size: int | None = None, metric: tk.Metric = RANGE, **options: Any) -> tk.Measurement:
     make, own = MAKERS[name]
@@ -40,6 +43,7 @@ def build(name: str, size: int | None = None, metric: tk.Metric = RANGE, **optio
     return measurement
 
 
+@pytest.mark.quick(name=QUICK)
 @pytest.mark.parametrize("name", MAKERS)
 def test_obligations(name: str) -> None:
     check_measurement(
@@ -51,7 +55,7 @@ def test_obligations(name: str) -> None:
     )
 
 
-@pytest.mark.quick(scale=4)
+@pytest.mark.quick(scale=4, name=QUICK)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("scale", [Fraction(4), Fraction(1), Fraction(1, 3)])
 def test_no_neighbour_exceeds_the_curve(name: str, scale: Fraction) -> None:
@@ -101,6 +105,7 @@ def test_the_curve_joins_all_claims(name: str, size: int | None, bounds: Any) ->
     assert build(name, size=size, scale=2).map(1) == tk.PrivacyCurve(*bounds)
 
 
+@pytest.mark.quick(name=QUICK)
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_curve_is_never_above_the_other_claims(name: str) -> None:
     make, own = MAKERS[name]

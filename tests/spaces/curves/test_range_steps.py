@@ -58,6 +58,7 @@ def test_points_between_the_nodes_are_bounded_too() -> None:
             assert RangeSteps(k, a)(Fraction(a) * index / 15) >= least * (1 - mpmath.mpf("1e-30"))
 
 
+@pytest.mark.quick(k=(2, 10, 100))
 @pytest.mark.parametrize(("k", "a"), [(2, 1.0), (10, 0.1), (10, 1.0), (100, 0.05), (1000, 0.01)])
 def test_the_curve_beats_concentrated_and_pure_privacy(k: int, a: float) -> None:
     for delta in (1e-3, 1e-6, 1e-10):
@@ -131,6 +132,7 @@ def test_every_node_exceeds_the_exact_recursion_by_more_than_rounding_can_take(a
         before = after
 
 
+@pytest.mark.quick(k=1000)
 @pytest.mark.parametrize(("k", "a"), [(1000, Fraction(1, 10)), (400, Fraction(1))])
 def test_beyond_the_grid_the_curve_still_bounds_mechanisms(k: int, a: Fraction) -> None:
     """The grid of many steps ends before k a, and delta is 0 only there."""
