@@ -7,8 +7,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
+from ..measurements._catalogue import able
 from . import guarantees, show
-from .mechanisms import able
 from .planning import Request
 from .public_counts import Counts
 

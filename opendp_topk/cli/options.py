@@ -11,8 +11,9 @@ import typer
 from ..errors import ParameterError
 from ..errors.checks import plain
 from ..ledger.amounts import stated
+from ..measurements._catalogue import RELEASES
 from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
-from .mechanisms import NAMES, RELEASES
+from .mechanisms import NAMES
 
 NEIGHBORS = ("add_remove", "replace")
 

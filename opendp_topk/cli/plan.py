@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from ..errors import ParameterError
+from ..measurements._catalogue import RELEASES
 from . import guarantees, show
 from .candidates import read_candidates
 from .compare import show_comparison
-from .mechanisms import RELEASES
 from .options import (
     NEIGHBORS,
     CountsOption,

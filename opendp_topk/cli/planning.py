@@ -12,16 +12,15 @@ from ..core.transformation import Transformation
 from ..distributions.discrete import largest_noise
 from ..distributions.events import Enclosure
 from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError, checks
+from ..measurements._catalogue import RELEASES, Mechanism
 from ..numerics.arithmetic import exact
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.measures import ZeroConcentratedDivergence
 from ..spaces.metrics import LInfDistance, UserDistance
 from ..transformations.count_by_item import nameless_count
-from .mechanisms import RELEASES, Mechanism, chosen, default
+from .mechanisms import chosen, default
 from .options import NEIGHBORS, Target
 from .public_counts import Counts
-
-_MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,8 @@ class Request:
 
         Counts are integers, so that the bound is rounded down to one. None where counting the releases takes too long.
         """
-        factors = self.k if self.release == "ranking" else min(self.k, self.n_candidates - self.k)
-        if self.row.numbered and factors > _MOST_FACTORS:
-            return None
-        bound = measurement.accuracy(self.n_candidates, alpha)
-        return bound if math.isinf(bound) else math.floor(bound)
+        bound = self.row.accuracy(measurement, self.k, self.n_candidates, self.release, alpha)
+        return bound if bound is None or math.isinf(bound) else math.floor(bound)
 
     def success(self, measurement: Measurement, counts: Counts) -> Enclosure | None:
         """Bounds on the probability that the exact top-k is released, in any order, if these were the counts.

@@ -12,7 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.cli import guarantees
-from opendp_topk.cli.mechanisms import TABLE, able
+from opendp_topk.measurements._catalogue import TABLE, able
 
 from .command import Result, spawn
 from .conftest import Command
