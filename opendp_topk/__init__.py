@@ -69,6 +69,7 @@ if _typing.TYPE_CHECKING:
         TopKError,
     )
     from .ledger import Ledger
+    from .measurements._comparison import Comparison, compare
     from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
     from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
     from .measurements.gaussian import make_gaussian, then_gaussian
@@ -115,6 +116,7 @@ __all__ = [
     "CandidatesError",
     "CapacityError",
     "ColumnError",
+    "Comparison",
     "CustomNoise",
     "DataError",
     "DataLengthError",
@@ -178,6 +180,7 @@ __all__ = [
     "ZeroConcentratedDivergence",
     "binary_search_chain",
     "binary_search_param",
+    "compare",
     "from_opendp",
     "index_candidates",
     "make_adaptive_composition",
