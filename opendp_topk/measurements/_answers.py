@@ -58,8 +58,8 @@ class Question:
     releases: int = 1
 
     # proof-region: comparison
-    def answered(self, mechanism: Mechanism, space: Space) -> Compared:
-        """The row of one mechanism.
+    def answered(self, mechanism: Mechanism, space: Space, known: dict[Any, float] | None = None) -> Compared:
+        """The row of one mechanism; ``known`` as in :func:`least_scale`.
 
         Raises:
             SearchError: No scale meets the budget, or every one does.
@@ -70,7 +70,7 @@ class Question:
             built = mechanism.build(self.measure, self.k, scale, self.release, counts=False)
             return space >> built  # type: ignore[no-any-return]
 
-        measurement = least_scale(make, self.d_in, self.d_out, self.releases)
+        measurement = least_scale(make, self.d_in, self.d_out, self.releases, known)
         scale = measurement.parameters["scale"]
         profiled: Measurement = space >> mechanism.profiled(self.measure, self.k, scale, self.release)
         curve = profiled.map(self.d_in)

@@ -199,9 +199,10 @@ def compare(
 
 
 def _answers(question: Question, space: Space) -> Iterable[Compared]:
+    known: dict[Any, float] = {}
     for mechanism in able(question.k, question.n_candidates, question.release):
         try:
-            yield question.answered(mechanism, space)
+            yield question.answered(mechanism, space, known)
         except (SearchError, ParameterTypeError):
             continue  # what takes another measure, or costs nothing at any scale, has no least one
 

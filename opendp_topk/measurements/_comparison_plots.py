@@ -15,13 +15,14 @@ from ..spaces.measures import PrivacyProfile
 from ._answers import Compared, Question
 from ._least_scale import several
 
-# Numbers of releases: up to one a week for a year or so, and few enough for seconds. The delta where none is asked for
+# Numbers of releases: up to one a day for a month, and few enough for seconds. The delta where none is asked for
 # is one in common use; below the smallest that is drawn nobody asks.
-COUNTS = (1, 2, 4, 8, 16, 32, 64)
+COUNTS = (1, 2, 4, 8, 16, 32)
 DELTA, _SMALLEST = 1e-6, 1e-12
 _POINTS = 60  # of a curve: more would not be seen
+_PARTS = (0, 0.25, 0.5, 0.75, 0.9)  # of the way to its end, where curves of one release that agree become one line
 # Letters to a line of a label, and inches of a figure of two panels.
-_LETTERS, _SIZE = 34, (15, 5.5)
+_LETTERS, SIZE = 34, (15, 5.5)
 _STYLES = ("-", "--", ":", "-.")
 _COLOURS = 7  # that are told apart; after them the style of the line changes
 _PROFILE = PrivacyProfile()
@@ -32,12 +33,12 @@ Line = tuple[str, Points]
 
 def new_figure() -> Any:
     """A figure for two plots."""
-    return _pyplot().figure(figsize=_SIZE, layout="constrained")
+    return _pyplot().figure(figsize=SIZE, layout="constrained")
 
 
 def new_axes() -> Any:
     """The axes of a new figure."""
-    return _pyplot().subplots(figsize=(_SIZE[0] / 2, _SIZE[1]), layout="constrained")[1]
+    return _pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
 
 
 def panels(figure: Any) -> Any:
@@ -73,11 +74,16 @@ def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int]
 
 
 def _groups(rows: Sequence[Compared]) -> list[tuple[str, PrivacyCurve]]:
-    """The curves that differ, each with the names of its mechanisms."""
-    names: dict[PrivacyCurve, list[str]] = {}
+    """The curves that differ to the eye, each with the names of its mechanisms."""
+    names: dict[tuple[float, ...], list[Compared]] = {}
     for row in rows:
-        names.setdefault(row.curve, []).append(row.name)
-    return [("\n".join(textwrap.wrap(", ".join(found), _LETTERS)), curve) for curve, found in names.items()]
+        key = tuple(float(f"{row.curve.delta(part * _end(row.curve)):.5g}") for part in _PARTS)
+        names.setdefault((*key, float(f"{_end(row.curve):.5g}")), []).append(row)
+    return [(_label(found), found[0].curve) for found in names.values()]
+
+
+def _label(rows: Sequence[Compared]) -> str:
+    return "\n".join(textwrap.wrap(", ".join(row.name for row in rows), _LETTERS))
 
 
 def _end(curve: PrivacyCurve) -> float:
@@ -92,11 +98,11 @@ def _drawn(axes: Any, lines: Sequence[Line]) -> Any:
         axes.plot(*zip(*points, strict=True), color=f"C{place % _COLOURS}", linestyle=style, linewidth=1.6)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    _label(axes, lines)
+    _named(axes, lines)
     return axes
 
 
-def _label(axes: Any, lines: Sequence[Line]) -> None:
+def _named(axes: Any, lines: Sequence[Line]) -> None:
     """The names beside the axes, spread evenly over their height, each joined to the end of its line."""
     order = sorted(range(len(lines)), key=lambda place: _last(lines[place][1]))
     heights = [lines[place][0].count("\n") + 1.4 for place in order]

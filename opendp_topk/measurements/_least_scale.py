@@ -43,11 +43,14 @@ def together(one: Measurement, releases: int) -> Measurement:
     return replace(one, privacy_map=lambda d_in: several(one.output_measure, one.map(d_in), releases))  # [together]
 
 
-def least_scale(make: Make, d_in: Any, d_out: Any, releases: int = 1) -> Measurement:
+def least_scale(
+    make: Make, d_in: Any, d_out: Any, releases: int = 1, known: dict[Any, float] | None = None
+) -> Measurement:
     """What ``make`` builds at the least scale at which ``releases`` of it lose at most ``d_out`` together.
 
     The next smaller float64 does not pass, save under ``PrivacyProfile()`` where a bound that takes a grid is of use:
-    there a scale smaller by a thousandth does not pass. What is returned passes.
+    there a scale smaller by a thousandth does not pass. What is returned passes. ``known`` keeps what was found for one
+    budget by the curve at scale 1, for other mechanisms of the same curves.
 
     Raises:
         SearchError: No scale passes, or every one does.
@@ -55,17 +58,31 @@ def least_scale(make: Make, d_in: Any, d_out: Any, releases: int = 1) -> Measure
     if not isinstance(make(1.0).output_measure, PrivacyProfile):
         scale = binary_search_chain(lambda tau: together(make(tau), releases), d_in, d_out).parameters["scale"]
         return make(scale)  # [scalar]
+
+    def passes(scale: float) -> bool:
+        return together(make(scale), releases).check(d_in, d_out)
+
+    alike = make(1.0).map(d_in)
+    gridded = any(map(_takes_a_grid, several(PrivacyProfile(), alike, releases).bounds))
+    known = known if gridded and known is not None else {}
+    if alike not in known or not passes(known[alike]):
+        known[alike] = _by_curves(make, d_in, d_out, releases)
+    if not passes(known[alike]):  # [passes]
+        raise SearchError("no scale meets d_out: raise it")
+    return make(known[alike])
+
+
+# end-proof-region: least_scale
+
+
+def _by_curves(make: Make, d_in: Any, d_out: Any, releases: int) -> float:
+    """The scale by all bounds, first by those that take no grid."""
     epsilon, delta = d_out
     curves = _Curves(make, d_in, epsilon, releases)
     scale = curves.quickest(delta)
     for kind in curves.slow(scale / CLOSE):
         scale = curves.improved(kind, scale, delta)
-    if not together(make(scale), releases).check(d_in, d_out):  # [passes]
-        raise SearchError("no scale meets d_out: raise it")
-    return make(scale)
-
-
-# end-proof-region: least_scale
+    return scale
 
 
 class _Curves:
