@@ -40,6 +40,8 @@ def several(measure: Measure, loss: Any, releases: int) -> Any:
 
 def together(one: Measurement, releases: int) -> Measurement:
     """``one`` with the map of ``releases`` of it, for a search alone."""
+    if releases == 1:
+        return one
     return replace(one, privacy_map=lambda d_in: several(one.output_measure, one.map(d_in), releases))  # [together]
 
 
