@@ -54,7 +54,7 @@ def curves(rows: Sequence[Compared], question: Question, axes: Any) -> Any:
     epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
     lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
     shown = [(label, [point for point in points if point[1] >= _SMALLEST]) for label, points in lines]
-    axes.set(xlabel="epsilon", ylabel="delta", yscale="log", xlim=(0, last), ylim=(_SMALLEST, 2))
+    axes.set(xlabel="epsilon", ylabel="delta", yscale="log", xlim=(0, 1.02 * last), ylim=(_SMALLEST, 2))
     axes.set_title(f"Privacy of {_how_often(question.releases)}, each line a mechanism at its scale")
     return _drawn(axes, shown)
 
@@ -69,7 +69,7 @@ def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int]
     axes.set(xlabel="number of releases", ylabel=f"epsilon at delta = {float(delta):g}", xscale="log", yscale="log")
     axes.set_title("What several releases cost together")
     axes.set_xticks(list(counts), labels=[str(n) for n in counts])
-    axes.minorticks_off()
+    axes.set_xticks([], minor=True)
     return _drawn(axes, finite)
 
 

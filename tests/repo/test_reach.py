@@ -198,7 +198,7 @@ def unreached() -> set[str]:
     """What no pin reaches, but for aliases that only annotations read, and for partial forms."""
     known, read, found = answered(), read_at_run_time(), set()
     for source, one in statements():
-        if source.partition("/")[0] in ELSEWHERE or one in known:
+        if {source, source.partition("/")[0]} & ELSEWHERE.keys() or one in known:
             continue
         for name in one.names or {"(statement)"}:
             full = f"{one.module}:{name}"
