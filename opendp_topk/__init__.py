@@ -2,11 +2,8 @@
 
 Build a measurement from a space and a constructor, ask its privacy map, then release::
 
-    import opendp_topk as tk
-
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     top10 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=10, scale=20.0)
-    top10.map(1)
 """
 
 import importlib as _importlib
