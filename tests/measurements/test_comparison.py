@@ -17,6 +17,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.measurements._catalogue import TABLE, able
 from opendp_topk.measurements._deciding import WORDS, least_at, word
+from opendp_topk.measurements._least_scale import CLOSE
 from opendp_topk.spaces.curves.closed_forms import Mixture
 
 from ..concepts.sentinels import raises_exactly
@@ -47,7 +48,7 @@ def test_every_mechanism_that_fits_has_a_row() -> None:
         (tk.MaxDivergence(), {"lipschitz_laplace": 30, "joint": 6, "report_noisy_top_k": 30}),
         (tk.RangeDivergence(), {"lipschitz_laplace": 60, "joint": 6, "report_noisy_top_k": 57}),
     ],
-    ids=str,
+    ids=["epsilon", "range"],
 )
 def test_scales_by_formulas(measure: tk.Measure, scales: dict[str, float]) -> None:
     found = compared(measure, k=10, d_out=1, releases=3)
@@ -119,7 +120,7 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
             return one if releases == 1 else tk.make_composition([one] * releases)
 
         assert at(row.scale).check(1, PAIR)
-        assert not at(row.scale / 1.002).check(1, PAIR)
+        assert not at(row.scale / CLOSE**2).check(1, PAIR)
     assert found["lipschitz_gumbel"].bound == "steps"
     assert found["lipschitz_gumbel"].scale < by_rhos["lipschitz_gumbel"].scale
 
