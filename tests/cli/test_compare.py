@@ -65,6 +65,7 @@ def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value
     assert "P(exact)" not in compared.out
 
 
+@pytest.mark.quick(word="range")
 @pytest.mark.parametrize(("budget", "word"), [(("--epsilon", 0.5), "loss"), (("--rho", 0.01), "range")])
 def test_the_last_column_says_which_bound_decided(command: Command, budget: tuple[object, ...], word: str) -> None:
     result = command("plan", "--k", 1, "--candidates", 50, "--compare", *budget)
