@@ -26,7 +26,7 @@ WORDS = {
     "convolution": "the losses of all releases and steps, convolved",
     "own": "a theorem about this mechanism alone",
 }
-"""The words for bounds, and what each stands for."""
+"""The words for bounds, the plainest first, and what each stands for."""
 _OWN = Fraction(1, 10**9)  # by more than this part of it a rho is below all that other bounds give: far above rounding
 
 
@@ -50,9 +50,9 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def least_at(curve: PrivacyCurve, epsilon: Number) -> tuple[float, str]:
-    """The delta of ``curve`` at ``epsilon``, and the word for the bound that gives it, the first of equal ones."""
+    """The delta of ``curve`` at ``epsilon``, and the word for the bound that gives it, of equal ones the plainest."""
     deltas = [(PrivacyCurve(bound).delta(epsilon), word(bound)) for bound in curve.bounds]
-    return min(deltas, key=lambda pair: pair[0])  # [least-bound]
+    return min(deltas, key=lambda pair: (pair[0], list(WORDS).index(pair[1])))  # [least-bound]
 
 
 def decided(measure: Measure, curve: PrivacyCurve) -> str:

@@ -143,6 +143,7 @@ def test_words_of_bounds() -> None:
     assert word(lambda _: 0.5) == "own"
     assert set(WORDS) >= {word(bound) for bound in curve.bounds}
     assert least_at(tk.PrivacyCurve(lambda _: 0.5, curve.bounds[0]), 1) == (0.0, "loss")
+    assert least_at(tk.PrivacyCurve(curve.bounds[3], curve.bounds[0]), 1) == (0.0, "loss")
 
 
 def test_a_comparison_prints_as_a_table() -> None:
