@@ -11,6 +11,7 @@ from typing import Any
 from ..core.measurement import Measurement
 from ..core.partials import Partial, partial
 from ..errors import NotDeclaredError, ParameterError, SpaceError
+from ..noises.noise import Noise
 from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, is_pure
@@ -97,7 +98,12 @@ _ODDS = "one choice, with odds proportional to exp(count / scale)"
 _FLIP = "one choice, the largest of the counts with independent exponential noise"
 _JOINT = "one choice among all releases, by their largest shortfall at any rank"
 _SET = RELEASES[1:]
-_EXPONENTIAL: Mapping[str, Any] = {"noise": Exponential()}
+
+
+def _with(noise: Noise) -> Mapping[str, Any]:
+    """The option of a constructor that takes a noise."""
+    return {"noise": noise}
+
 
 DESCRIBED = (
     Mechanism(
@@ -106,21 +112,23 @@ DESCRIBED = (
         _SUMS,
         then_report_noisy_top_k,
         counted=then_select_then_count,
-        pure=functools.partial(then_lipschitz_top_k, **_EXPONENTIAL),
+        pure=functools.partial(then_lipschitz_top_k, noise=Exponential()),
     ),
     Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
-    Mechanism("canonical_exponential", _SET, _SETS, then_canonical_top_k, _EXPONENTIAL, ranked=False, numbered=True),
+    Mechanism(
+        "canonical_exponential", _SET, _SETS, then_canonical_top_k, _with(Exponential()), ranked=False, numbered=True
+    ),
     Mechanism("joint", RELEASES, _JOINT, then_joint_top_k, numbered=True),
     Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
     Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
     Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, then_noisy_top_k_with_gaps, led=True),
-    Mechanism("lipschitz_gumbel", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Gumbel()}),
-    Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, _EXPONENTIAL),
-    Mechanism("lipschitz_half_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": HalfLogistic()}),
-    Mechanism("lipschitz_laplace", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Laplace()}),
-    Mechanism("lipschitz_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Logistic()}),
+    Mechanism("lipschitz_gumbel", RELEASES, _SUMS, then_lipschitz_top_k, _with(Gumbel())),
+    Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, _with(Exponential())),
+    Mechanism("lipschitz_half_logistic", RELEASES, _SUMS, then_lipschitz_top_k, _with(HalfLogistic())),
+    Mechanism("lipschitz_laplace", RELEASES, _SUMS, then_lipschitz_top_k, _with(Laplace())),
+    Mechanism("lipschitz_logistic", RELEASES, _SUMS, then_lipschitz_top_k, _with(Logistic())),
 )
 # A constructor that nobody has described is tried on few candidates: four make all of its kinds of releases.
 _COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)

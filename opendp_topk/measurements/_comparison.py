@@ -213,10 +213,10 @@ def _first(row: Compared) -> tuple[float, str]:
 
 def _budget(measure: Measure, d_out: Any) -> Any:
     """``d_out``, if a scale can meet it: a finite number > 0, with a delta below 1 under ``PrivacyProfile()``."""
-    if isinstance(measure, PrivacyProfile) and not isinstance(d_out, tuple):
-        d_out = (d_out, 0) if checks.is_real(d_out) else None
-    if isinstance(measure, PrivacyProfile) and (d_out is None or len(d_out) != 2 or not checks.is_real(d_out[1])):
-        raise DistanceError("d_out must be a pair (epsilon, delta)")
+    if measure == PrivacyProfile():
+        d_out = (d_out, 0) if checks.is_real(d_out) else d_out
+        if not isinstance(d_out, tuple) or len(d_out) != 2:
+            raise DistanceError("d_out must be a pair (epsilon, delta)")
     measure.distance(d_out, "d_out")
     main, delta = d_out if isinstance(d_out, tuple) else (d_out, 0)
     if not 0 < main < math.inf or not delta < 1:

@@ -15,7 +15,7 @@ from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePai
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.range_steps import RangeSteps
-from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
+from ..spaces.measures import Measure, bounds_range, is_pure
 
 WORDS = {
     "loss": "the largest loss of an outcome, the mechanism's epsilon",
@@ -57,9 +57,9 @@ def least_at(curve: PrivacyCurve, epsilon: Number) -> tuple[float, str]:
 
 def decided(measure: Measure, curve: PrivacyCurve) -> str:
     """The word for what decides the distance of a scalar ``measure``, for a release that has this ``curve``."""
-    if isinstance(measure, MaxDivergence):
+    if is_pure(measure):
         return "loss"
-    if isinstance(measure, RangeDivergence):
+    if bounds_range(measure):
         return "range"
     stated = [bound.rho for bound in curve.bounds if isinstance(bound, Concentrated)]
     rho, name = min(_rhos(curve), key=lambda pair: pair[0], default=(Fraction(0), "own"))  # [least-rho]

@@ -33,7 +33,7 @@ def several(measure: Measure, loss: Any, releases: int) -> Any:
     """The loss of ``releases`` independent releases, each of which loses ``loss``; nothing is rounded down."""
     if releases == 1:
         return loss  # [one]
-    if isinstance(measure, PrivacyProfile):
+    if measure == PrivacyProfile():
         return compose([loss] * releases)  # [curves]
     return releases * exact(loss) if loss < math.inf else loss  # [sum]
 
@@ -57,7 +57,7 @@ def least_scale(
     Raises:
         SearchError: No scale passes, or every one does.
     """
-    if not isinstance(make(1.0).output_measure, PrivacyProfile):
+    if make(1.0).output_measure != PrivacyProfile():
         scale = binary_search_chain(lambda tau: together(make(tau), releases), d_in, d_out).parameters["scale"]
         return make(scale)  # [scalar]
 
