@@ -61,6 +61,7 @@ if _typing.TYPE_CHECKING:
         TopKError,
     )
     from .ledger import Ledger
+    from .measurements._comparison import Comparison, compare
     from .measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
     from .measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
     from .measurements.gaussian import make_gaussian, then_gaussian
@@ -107,6 +108,7 @@ __all__ = [
     "CandidatesError",
     "CapacityError",
     "ColumnError",
+    "Comparison",
     "CustomNoise",
     "DataError",
     "DataLengthError",
@@ -170,6 +172,7 @@ __all__ = [
     "ZeroConcentratedDivergence",
     "binary_search_chain",
     "binary_search_param",
+    "compare",
     "from_opendp",
     "index_candidates",
     "make_adaptive_composition",

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
 
-from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
+from ..errors import MissingExtraError, ParameterError, TableError
+from ..measurements._answers import Compared, Question
+from ..measurements._catalogue import able
+from ..measurements._comparison import Comparison, six_up
+from ..measurements._comparison_plots import SIZE
+from ..measurements._deciding import WORDS
 from . import guarantees, show
-from .mechanisms import able
 from .planning import Request
 from .public_counts import Counts
-
-_SIX_UP = Context(prec=6, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True)
 class Row:
     """One mechanism with the smallest scale that meets the target."""
 
-    name: str
-    measurement: Measurement
+    found: Compared
     shortfall: float | None
     success: Enclosure | None
 
@@ -34,39 +35,74 @@ class Row:
 def compared(request: Request, alpha: float, proxy: Counts | None) -> list[Row]:
     """The mechanisms that can give the release, the best first."""
     exactly, _ = guarantees.sure(alpha)
-    rows = []
+    rows: list[Row] = []
+    known: dict[Any, float] = {}
     for mechanism in able(request.k, request.n_candidates, request.release):
         one = replace(request, mechanism=mechanism.name)
-        measurement = one.planned()
-        success = None if proxy is None else one.success(measurement, proxy)
-        rows.append(Row(mechanism.name, measurement, one.shortfall(measurement, exactly), success))
+        found = one.answered(exactly, known)
+        success = None if proxy is None else one.success(found.measurement, proxy)
+        rows.append(Row(found, one.shortfall(found.measurement, exactly), success))
     return sorted(rows, key=lambda row: row.rank)
 
 
-def show_comparison(request: Request, alpha: float, proxy: Counts | None) -> None:
-    """Print all mechanisms for ``request``."""
+def show_comparison(request: Request, alpha: float, proxy: Counts | None, plot: str | None = None) -> None:
+    """Print all mechanisms for ``request``, and draw them into the file ``plot``."""
     with show.working("comparing"):
         rows = compared(request, alpha, proxy)
-    symbol, default = request.target.measure.symbol, request.row.name
+    default = request.row.name
     exact = [] if proxy is None else ["P(exact)"]
     show.say(f"Which {request.k} of {request.n_candidates} candidates do most users have? ({request.release})", "")
     show.table(
-        ["mechanism", "scale", symbol, "within", *exact],
+        ["mechanism", "scale", _symbol(request), "within", *exact, "bound"],
         (
             [
-                row.name + " *" * (row.name == default),
-                _up(row.measurement.parameters["scale"]),
-                _up(row.measurement.map(request.users)),
+                row.found.name + " *" * (row.found.name == default),
+                six_up(row.found.scale),
+                six_up(row.found.loss[1] if isinstance(row.found.loss, tuple) else row.found.loss),
                 "-" if row.shortfall is None else _whole(row.shortfall),
                 *([] if proxy is None else [guarantees.probability(row.success)]),
+                row.found.bound,
             ]
             for row in rows
         ),
-        right=range(1, 5),
+        right=range(1, 4 + len(exact)),
     )
     show.say("")
     dash = any(row.shortfall is None or (proxy is not None and row.success is None) for row in rows)
-    show.rows([*_legend(request, alpha, proxy), *([("-", "not known, or too long to compute")] if dash else [])])
+    bounds = {row.found.bound for row in rows}
+    legend = [*_legend(request, alpha, proxy), *((word, meaning) for word, meaning in WORDS.items() if word in bounds)]
+    show.rows([*legend, *([("-", "not known, or too long to compute")] if dash else [])])
+    if plot is not None:
+        with show.working("drawing"):
+            _draw(request, rows, plot)
+
+
+def _draw(request: Request, rows: list[Row], plot: str) -> None:
+    """Write the two plots into a file."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError('--plot needs matplotlib: pip install "opendp_topk[plot]"') from None
+    target = request.target
+    question = Question(target.measure, request.k, request.n_candidates, request.users, target.budget, request.release)
+    figure = Comparison(question, tuple(row.found for row in rows)).plot(Figure(figsize=SIZE, layout="constrained"))
+    try:
+        figure.savefig(plot)
+    except OSError:
+        raise TableError("the file of --plot cannot be written: choose another place") from None
+
+
+def require_plot(plot: str | None, compare: bool) -> None:
+    """Raise where --plot names no picture, or nothing is compared."""
+    if plot is not None and not compare:
+        raise ParameterError("--plot draws a comparison: give --compare")
+    if plot is not None and not plot.lower().endswith((".png", ".svg")):
+        raise ParameterError("--plot needs a file whose name ends in .png or .svg")
+
+
+def _symbol(request: Request) -> str:
+    """The head of the column of costs."""
+    return "delta" if isinstance(request.target.budget, tuple) else request.target.symbol
 
 
 def _legend(request: Request, alpha: float, proxy: Counts | None) -> list[tuple[str, str]]:
@@ -76,20 +112,18 @@ def _legend(request: Request, alpha: float, proxy: Counts | None) -> list[tuple[
         if request.release == "ranking"
         else f"every released item has a count within so many users of the {guarantees.largest(request.k)}"
     )
+    budget = request.target.budget
+    pair = f", at epsilon = {float(budget[0])}" if isinstance(budget, tuple) else ""
     exact = ("P(exact)", f"how likely {guarantees.exact(request)} is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),
-        (request.target.measure.symbol, f"the cost {show.neighbours(request)}"),
+        (_symbol(request), f"the cost {show.neighbours(request)}{pair}"),
         ("within", f"with probability at least {sure}, {each}"),
         *([] if proxy is None else [exact]),
+        ("bound", "which of all bounds that are proved decided the cost:"),
     ]
 
 
-def _up(number: float) -> str:
-    """Six digits, rounded up."""
-    return f"{float(_SIX_UP.create_decimal(Decimal(repr(float(number))))):.6g}"
-
-
 def _whole(users: float) -> str:
-    return str(users) if users < 10**9 else _up(users)
+    return str(users) if users < 10**9 else six_up(users)

@@ -1,154 +1,11 @@
-"""The mechanisms that the command offers: one table, a line for each that needs words, and all others by themselves."""
+"""The mechanisms by the names that the command gives them, and what to change where one cannot give a release."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from ..errors import ParameterError
+from ..measurements._catalogue import TABLE, Mechanism, able
 
-from ..core.measurement import Measurement
-from ..core.partials import Partial, partial
-from ..errors import NotDeclaredError, ParameterError, SpaceError
-from ..measurements._listed import constructors
-from ..measurements.canonical_top_k import then_canonical_top_k
-from ..measurements.exponential_mechanism import then_exponential_mechanism
-from ..measurements.joint_top_k import then_joint_top_k
-from ..measurements.lipschitz_top_k import then_lipschitz_top_k
-from ..measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
-from ..measurements.peeled_top_k import then_peeled_top_k
-from ..measurements.permute_and_flip import then_permute_and_flip
-from ..measurements.report_noisy_top_k import then_report_noisy_top_k
-from ..measurements.select_then_count import then_select_then_count
-from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from ..spaces.domains import AtomDomain, VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
-from ..spaces.metrics import LInfDistance
-
-RELEASES = ("ranking", "set")
-
-Then = Callable[..., Partial]
-
-
-@dataclass(frozen=True)
-class Mechanism:
-    """A way to choose k items.
-
-    ``words`` describes it, with parameters of the measurement in braces, and ``then`` is its constructor, which is
-    given ``options`` besides k, the scale and the release. ``most`` is the largest k, and ``counted`` the constructor
-    that adds noisy counts of the winners, where there is one. ``ranked`` says whether the accuracy theorem speaks of
-    every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases;
-    ``led`` whether each winner's lead over the next is released with it.
-    """
-
-    name: str
-    releases: tuple[str, ...]
-    words: str
-    then: Then
-    options: Mapping[str, Any] = field(default_factory=dict)
-    most: int | None = None
-    counted: Then | None = None
-    ranked: bool = True
-    numbered: bool = False
-    led: bool = False
-
-    def refusal(self, k: int, n_candidates: int, release: str, counts: bool) -> str | None:
-        """The options to change if it cannot release this, or None."""
-        if self.most is not None and k > self.most:
-            return f"use --k {self.most}"
-        if self.led and k >= n_candidates:
-            return "use a --k below the number of candidates"
-        if release not in self.releases:
-            return f"use --release {self.releases[0]}"
-        if counts and self.counted is None:
-            return "leave --counts out"
-        return None
-
-    def build(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Partial:
-        """Its measurement, which still lacks the space."""
-        then = self.counted if counts and self.counted is not None else self.then
-        accepted = inspect.signature(then).parameters
-        asked = {"k": k, "scale": scale, "release": release, **self.options}
-        return then(measure, **{name: value for name, value in asked.items() if name in accepted})
-
-
-_SUMS = "independent {noise} noise on each count of distinct users; the k largest sums win"
-_SETS = "one choice among all sets of k, by the counts next to the boundary of the set, with {noise} noise"
-_LEADS = f"{_SUMS}, and the lead of each over the next is released"
-_PEELS = "k choices of one item, each among those left, by {choice}"
-_ODDS = "one choice, with odds proportional to exp(count / scale)"
-_FLIP = "one choice, the largest of the counts with independent exponential noise"
-_JOINT = "one choice among all releases, by their largest shortfall at any rank"
-_SET = RELEASES[1:]
-_EXPONENTIAL = {"noise": Exponential()}
-
-DESCRIBED = (
-    Mechanism("report_noisy_top_k", RELEASES, _SUMS, then_report_noisy_top_k, counted=then_select_then_count),
-    Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
-    Mechanism("canonical_exponential", _SET, _SETS, then_canonical_top_k, _EXPONENTIAL, ranked=False, numbered=True),
-    Mechanism("joint", RELEASES, _JOINT, then_joint_top_k, numbered=True),
-    Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
-    Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
-    Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
-    Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
-    Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, then_noisy_top_k_with_gaps, led=True),
-    Mechanism("lipschitz_gumbel", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Gumbel()}),
-    Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, _EXPONENTIAL),
-    Mechanism("lipschitz_half_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": HalfLogistic()}),
-    Mechanism("lipschitz_laplace", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Laplace()}),
-    Mechanism("lipschitz_logistic", RELEASES, _SUMS, then_lipschitz_top_k, {"noise": Logistic()}),
-)
-_COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)
-_ASKED: Mapping[str, Any] = {"k": 2, "scale": 1.0, "release": "ranking"}
-
-
-def discovered(make: Callable[..., Measurement]) -> Mechanism | None:
-    """The row of a constructor that nobody has described, from its signature, its first line and its law.
-
-    None for what the command cannot offer: a constructor that needs more than k, a scale and a kind of release, that
-    takes no counts or not both measures of a target, or that states no law or no accuracy, or releases no items.
-    """
-    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    options = {p.name: _ASKED[p.name] for p in own if p.name in _ASKED}
-    needed = {p.name for p in own if p.default is p.empty}
-    choices = _choices(make, options) if needed <= options.keys() else None
-    if not choices:
-        return None
-    one = len(choices[0]) == 1
-    sets = all(list(choice) == sorted(choice) for choice in choices)
-    releases = RELEASES if one or "release" in options else _SET if sets else RELEASES[:1]
-    said = (inspect.getdoc(make) or "").partition("\n")[0].rstrip(".").replace("{", "{{").replace("}", "}}")
-    words, stem = said[:1].lower() + said[1:], make.__name__.removeprefix("make_")
-    return Mechanism(stem, releases, words, partial(make), most=1 if one else None, ranked=False, numbered=True)
-
-
-def _choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
-    """What ``make(..., **options)`` may release of four candidates, where that is known and they are items."""
-    try:
-        built = [make(*_COUNTS, measure, **options) for measure in (MaxDivergence(), ZeroConcentratedDivergence())]
-        built[0].accuracy(4)
-        outcomes = [one if isinstance(one, tuple) else (one,) for one in built[0].distribution([1, 0, 0, 0])]
-    except (ParameterError, SpaceError, NotDeclaredError):
-        return None
-    k = options.get("k", 1)
-    return outcomes if all(len(set(one) & {0, 1, 2, 3}) == len(one) == k for one in outcomes) else None
-
-
-def _others() -> Iterator[Mechanism]:
-    described = {then.__name__ for row in DESCRIBED for then in (row.then, row.counted) if then is not None}
-    for name, make in constructors().items():
-        row = None if name.replace("make_", "then_", 1) in described else discovered(make)
-        if row is not None:
-            yield row
-
-
-TABLE = (*DESCRIBED, *_others())
 NAMES = tuple(row.name for row in TABLE)
-
-
-def able(k: int, n_candidates: int, release: str, counts: bool = False) -> list[Mechanism]:
-    """The mechanisms that can release this, in the order of the table."""
-    return [row for row in TABLE if row.refusal(k, n_candidates, release, counts) is None]
 
 
 def default(release: str, counts: bool) -> str:
@@ -165,11 +22,22 @@ def chosen(name: str, k: int, n_candidates: int, release: str, counts: bool) -> 
     if name not in NAMES:
         raise ParameterError(f"--mechanism must be one of {', '.join(NAMES)}")
     row = TABLE[NAMES.index(name)]
-    change = row.refusal(k, n_candidates, release, counts)
-    if change is not None:
+    obstacle = row.obstacle(k, n_candidates, release, counts)
+    if obstacle is not None:
         others = [other.name for other in able(k, n_candidates, release, counts)]
         one_of = "one of " if len(others) > 1 else ""
+        change = _change(row, obstacle)
         raise ParameterError(
             f"--mechanism {name} cannot give this release: {change}, or choose {one_of}{', '.join(others)}"
         )
     return row
+
+
+def _change(row: Mechanism, obstacle: str) -> str:
+    """The options to change."""
+    return {
+        "k": f"use --k {row.most}",
+        "candidates": "use a --k below the number of candidates",
+        "release": f"use --release {row.releases[0]}",
+        "counts": "leave --counts out",
+    }[obstacle]

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ParameterError
+from ..errors import ParameterError, checks
 from ..errors.checks import plain
 from ..ledger.amounts import stated
-from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
-from .mechanisms import NAMES, RELEASES
+from ..measurements._catalogue import RELEASES
+from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
+from .mechanisms import NAMES
 
 NEIGHBORS = ("add_remove", "replace")
 
@@ -70,7 +71,8 @@ CountsOption = Annotated[
 Delta = Annotated[
     float | None,
     typer.Option(
-        help="Where no candidates are given: the probability, at most, that an item of one user alone comes out.",
+        help="Where no candidates are given: the probability, at most, that an item of one user alone comes out. "
+        "With plan --compare and --candidates: the delta of the target (epsilon, delta).",
         metavar="D",
         show_default=False,
     ),
@@ -101,6 +103,22 @@ class Target:
 
     measure: Measure
     budget: Any
+
+    @property
+    def symbol(self) -> str:
+        """The option that states it, beside --delta."""
+        return "epsilon" if isinstance(self.measure, PrivacyProfile) else self.measure.symbol
+
+    def relaxed(self, delta: float) -> Target:
+        """The target (epsilon, delta).
+
+        Raises:
+            ParameterError: It is one of rho, or delta is not between 0 and 1.
+        """
+        if self.symbol != "epsilon":
+            raise ParameterError("--delta goes with --epsilon: rho has no delta")
+        checks.probability(delta, "--delta")
+        return Target(PrivacyProfile(), (self.budget, plain(stated(delta, "--delta"))))
 
 
 def target(epsilon: float | None, rho: float | None) -> Target:

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from ..errors import ParameterError
+from ..measurements._catalogue import RELEASES
 from . import guarantees, show
 from .candidates import read_candidates
-from .compare import show_comparison
-from .mechanisms import RELEASES
+from .compare import require_plot, show_comparison
 from .options import (
     NEIGHBORS,
     CountsOption,
@@ -60,6 +60,15 @@ def plan(
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --compare: draw delta against epsilon, and epsilon against the number of releases, into a .png "
+            "or .svg file. It takes some seconds.",
+            show_default=False,
+        ),
+    ] = None,
     proxy: Annotated[
         str | None,
         typer.Option(
@@ -79,23 +88,27 @@ def plan(
     Example:
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
+      opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
     """
     goal = target(epsilon, rho)
+    require_plot(plot, compare)
     if candidates is None:
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
         asked = unlisted(k, goal, delta, users, neighbors, limit, max_items, (release, mechanism, counts))
         show_unlisted(asked, alpha)
         return
-    require_no_delta(delta, limit, max_items)
+    if compare and delta is not None:
+        goal = goal.relaxed(delta)
+    require_no_delta(None if compare else delta, limit, max_items)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
     request = Request(k, number, goal, users, neighbors, release, mechanism, counts)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (counts or mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
     if compare:
-        show_comparison(request, alpha, scores)
+        show_comparison(request, alpha, scores, plot)
     else:
         show_plan(request, alpha, scores)
 

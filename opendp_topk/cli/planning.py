@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeVar
 
-from ..core.binary_search import binary_search_chain
 from ..core.measurement import Measurement
 from ..core.transformation import Transformation
 from ..distributions.discrete import largest_noise
 from ..distributions.events import Enclosure
 from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError, checks
+from ..measurements._answers import Compared, Question
+from ..measurements._catalogue import RELEASES, Mechanism
+from ..measurements._least_scale import least_scale
 from ..numerics.arithmetic import exact
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.measures import ZeroConcentratedDivergence
 from ..spaces.metrics import LInfDistance, UserDistance
 from ..transformations.count_by_item import nameless_count
-from .mechanisms import RELEASES, Mechanism, chosen, default
+from .mechanisms import chosen, default
 from .options import NEIGHBORS, Target
 from .public_counts import Counts
 
-_MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,30 +68,41 @@ class Request:
         Raises:
             ParameterError: The release would be the same for every table, or no scale meets the target.
         """
+        return self._met(lambda count: least_scale(lambda scale: self.on(count, scale), self.users, self.target.budget))
+
+    def answered(self, alpha: Fraction, known: dict[Any, float]) -> Compared:
+        """The same as a row of a comparison, with its accuracy for this probability of failure, and what decided.
+
+        ``known`` keeps scales for other mechanisms of the same curves.
+        """
+        target = self.target
+        question = Question(
+            target.measure, self.k, self.n_candidates, self.users, target.budget, self.release, alpha=alpha
+        )
+        return self._met(lambda count: question.answered(self.row, count, known))
+
+    def _met(self, search: Callable[[Transformation], T]) -> T:
         count = nameless_count(
             FrameDomain("user", "item"), UserDistance(self.neighbors), n_candidates=self.n_candidates
         )
-        if self.on(count, 1.0).map(self.users) == 0:
+        if self.on(count, 1.0).check(self.users, 0):
             raise ParameterError(
                 "this release would be the same for every table, so it needs no noise and says nothing: "
                 "choose k smaller than the number of candidates"
             )
         try:
-            return binary_search_chain(lambda scale: self.on(count, scale), self.users, self.target.budget)
+            return search(count)
         except SearchError:
             pass
-        raise ParameterError(f"no finite scale meets so small a target: raise --{self.target.measure.symbol}")
+        raise ParameterError(f"no finite scale meets so small a target: raise --{self.target.symbol}")
 
     def shortfall(self, measurement: Measurement, alpha: Fraction) -> float | None:
         """By how many users a winner may fall short with probability at least 1 - alpha: the accuracy theorem.
 
         Counts are integers, so that the bound is rounded down to one. None where counting the releases takes too long.
         """
-        factors = self.k if self.release == "ranking" else min(self.k, self.n_candidates - self.k)
-        if self.row.numbered and factors > _MOST_FACTORS:
-            return None
-        bound = measurement.accuracy(self.n_candidates, alpha)
-        return bound if math.isinf(bound) else math.floor(bound)
+        bound = self.row.accuracy(measurement, self.k, self.n_candidates, self.release, alpha)
+        return bound if bound is None or math.isinf(bound) else math.floor(bound)
 
     def success(self, measurement: Measurement, counts: Counts) -> Enclosure | None:
         """Bounds on the probability that the exact top-k is released, in any order, if these were the counts.

@@ -13,6 +13,7 @@ from ..core.candidates import index_candidates
 from ..core.measurement import Measurement
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
+from ..measurements._catalogue import RELEASES
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
@@ -21,7 +22,6 @@ from ..transformations.count_by_item import then_count_by_item
 from . import guarantees, show
 from .candidates import as_integers, read_candidates
 from .exit_codes import Interrupted
-from .mechanisms import RELEASES
 from .options import (
     NEIGHBORS,
     CountsOption,

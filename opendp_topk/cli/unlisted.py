@@ -109,7 +109,10 @@ def unlisted(
 def require_no_delta(delta: float | None, limit: int | None, max_items: int | None) -> None:
     """Raise where an option is given that is of no use beside a list of candidates."""
     if (delta, limit, max_items) != (None, None, None):
-        raise ParameterError("--delta, --limit and --max-items are for releases without --candidates: leave them out")
+        raise ParameterError(
+            "--delta, --limit and --max-items are for releases without --candidates: leave them out (--delta goes with "
+            "plan --compare, too)"
+        )
 
 
 def show_plan(asked: Unlisted, alpha: float) -> None:

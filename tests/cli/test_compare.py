@@ -12,7 +12,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.cli import guarantees
-from opendp_topk.cli.mechanisms import TABLE, able
+from opendp_topk.measurements._catalogue import TABLE, able
+from opendp_topk.measurements._deciding import WORDS
 
 from .command import Result, spawn
 from .conftest import Command
@@ -30,7 +31,14 @@ def _rows(result: Result) -> dict[str, list[str]]:
     start = next(at for at, line in enumerate(lines) if line.startswith("mechanism")) + 2
     rows = [line.replace(" *", "").split(None, 1) for line in lines[start : lines.index("", start)]]
     assert len({name for name, _ in rows}) == len(rows)
-    return {name: rest.replace("< ", "<").replace("> ", ">").split() for name, rest in rows}
+    return {name: rest.replace("< ", "<").replace("> ", ">").split()[:-1] for name, rest in rows}
+
+
+def _bounds(result: Result) -> dict[str, str]:
+    """The last column of the table, by name."""
+    lines = result.out.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("mechanism")) + 2
+    return {line.split()[0]: line.split()[-1] for line in lines[start : lines.index("", start)]}
 
 
 @pytest.mark.quick(release="ranking", k=1)
@@ -55,6 +63,47 @@ def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value
     phrase = "for every t from 1" if release == "ranking" else "every released item has"
     assert f"with probability at least 95 %, {phrase}" in compared.field("within")
     assert "P(exact)" not in compared.out
+
+
+@pytest.mark.quick(word="range")
+@pytest.mark.parametrize(("budget", "word"), [(("--epsilon", 0.5), "loss"), (("--rho", 0.01), "range")])
+def test_the_last_column_says_which_bound_decided(command: Command, budget: tuple[object, ...], word: str) -> None:
+    result = command("plan", "--k", 1, "--candidates", 50, "--compare", *budget)
+    bounds = _bounds(result)
+    assert bounds["exponential_mechanism"] == word
+    for used in set(bounds.values()):
+        assert result.field(used) == WORDS[used]
+    assert "convolution" not in result.out
+
+
+def test_a_pair_is_a_budget_of_a_comparison_alone(command: Command) -> None:
+    asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--delta", 1e-6
+    result = command(*asked, "--compare")
+    assert "at epsilon = 0.5" in result.field("delta")
+    for scale, delta, _ in _rows(result).values():
+        assert float(scale) <= 2.00001
+        assert 0.99e-6 < float(delta) <= 1e-6
+    assert _bounds(result)["permute_and_flip"] == "Laplace"
+    command(*asked).complains(2, "leave them out")
+    rho = "plan", "--k", 1, "--candidates", 50, "--rho", 0.5, "--delta", 1e-6, "--compare"
+    command(*rho).complains(2, "--delta goes with --epsilon")
+    command(*asked[:-1], 1.5, "--compare").complains(2, "--delta")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_the_plots_are_written(command: Command, tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra plot)")
+    file = tmp_path / f"both.{kind}"
+    asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--compare"
+    assert command(*asked, "--plot", file).code == 0
+    assert file.read_bytes().startswith(b"\x89PNG" if kind == "png" else b"<?xml")
+
+
+def test_a_plot_that_cannot_be_drawn_is_one_line(command: Command, tmp_path: Path) -> None:
+    asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5
+    command(*asked, "--plot", tmp_path / "a.png").complains(2, "give --compare")
+    command(*asked, "--compare", "--plot", tmp_path / "a.gif").complains(2, "ends in .png or .svg")
 
 
 def test_the_legend_follows_alpha_and_k(command: Command) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.cli.mechanisms import NAMES, TABLE, Mechanism
+from opendp_topk.cli.mechanisms import NAMES
+from opendp_topk.measurements._catalogue import TABLE, Mechanism
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library

@@ -1,4 +1,4 @@
-"""The functions, classes and constants that no pin reaches, each with the reason for which it carries no claim."""
+"""The rooms, files and definitions that no pin reaches, each with the reason for which it carries no claim."""
 
 ELSEWHERE = {
     "audit": "its documents pin what they prove, the rest shows and searches",
@@ -7,6 +7,9 @@ ELSEWHERE = {
     "ledger/export.py": "it hands on what the records say",
     "ledger/report.py": "it shows what the records say",
     "ledger/copies.py": "it copies records, and what it wrote is verified as every ledger is",
+    "measurements/_catalogue.py": "it lists constructors for people, each of which makes its own claim",
+    "measurements/_comparison.py": "it checks what is asked, and shows rows that are pinned where they are made",
+    "measurements/_comparison_plots.py": "it draws what curves say",
     "proof": "what says whether pins are current cannot pin itself: tests/proof holds it",
 }
 UNREACHED = {
@@ -22,6 +25,7 @@ UNREACHED = {
     "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",
     "errors:PrivacyViolationError": "the audit raises it when a claim was refuted",
     "errors:ProofError": "it is about documents, and raised by proof only",
+    "measurements._listed:constructors": "it lists constructors, each of which makes its own claim",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "tables.files:_SUFFIXES": "which file is read by which back end: a table is checked when it is used",
     "tables.files:_file": "it opens a file: a table is checked when it is used",

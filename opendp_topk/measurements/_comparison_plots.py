@@ -1,0 +1,140 @@
+"""Two plots of a comparison: delta against epsilon, and epsilon against the number of releases."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import MissingExtraError
+from ..errors.checks import Number
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.measures import PrivacyProfile
+from ._answers import Compared, Question
+from ._least_scale import several
+
+# Numbers of releases: up to one a day for a month, and few enough for seconds. The delta where none is asked for
+# is one in common use; below the smallest that is drawn nobody asks.
+COUNTS = (1, 2, 4, 8, 16, 32)
+DELTA, _SMALLEST = 1e-6, 1e-12
+_POINTS = 60  # of a curve: more would not be seen
+_PARTS = (0, 0.25, 0.5, 0.75, 0.9)  # of the way to its end, where curves of one release that agree become one line
+# Letters to a line of a label, and inches of a figure of two panels.
+_LETTERS, SIZE = 34, (15, 5.5)
+_STYLES = ("-", "--", ":", "-.")
+_COLOURS = 7  # that are told apart; after them the style of the line changes
+_PROFILE = PrivacyProfile()
+
+Points = list[tuple[float, float]]
+Line = tuple[str, Points]
+
+
+def new_figure() -> Any:
+    """A figure for two plots."""
+    return _pyplot().figure(figsize=SIZE, layout="constrained")
+
+
+def new_axes() -> Any:
+    """The axes of a new figure."""
+    return _pyplot().subplots(figsize=(SIZE[0] / 2, SIZE[1]), layout="constrained")[1]
+
+
+def panels(figure: Any) -> Any:
+    """Two axes side by side."""
+    return figure.subplots(1, 2)
+
+
+def curves(rows: Sequence[Compared], question: Question, axes: Any) -> Any:
+    """Delta of all releases together against epsilon."""
+    groups = [(label, several(_PROFILE, curve, question.releases)) for label, curve in _groups(rows)]
+    ends = [_end(curve) for _, curve in groups]
+    last = max((end for end in ends if end < math.inf), default=1.0)
+    epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
+    lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
+    shown = [(label, [point for point in points if point[1] >= _SMALLEST]) for label, points in lines]
+    axes.set(xlabel="epsilon", ylabel="delta", yscale="log", xlim=(0, 1.02 * last), ylim=(_SMALLEST, 2))
+    axes.set_title(f"Privacy of {_how_often(question.releases)}, each line a mechanism at its scale")
+    return _drawn(axes, shown)
+
+
+def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int], delta: Number, axes: Any) -> Any:
+    """Epsilon at one delta against the number of releases."""
+    lines = [
+        (label, [(float(n), several(_PROFILE, curve, n).epsilon(delta)) for n in counts])
+        for label, curve in _groups(rows)
+    ]
+    finite = [(label, [point for point in found if 0 < point[1] < math.inf]) for label, found in lines]
+    axes.set(xlabel="number of releases", ylabel=f"epsilon at delta = {float(delta):g}", xscale="log", yscale="log")
+    axes.set_title("What several releases cost together")
+    axes.set_xticks(list(counts), labels=[str(n) for n in counts])
+    axes.set_xticks([], minor=True)
+    return _drawn(axes, finite)
+
+
+def _groups(rows: Sequence[Compared]) -> list[tuple[str, PrivacyCurve]]:
+    """The curves that differ to the eye, each with the names of its mechanisms."""
+    names: dict[tuple[float, ...], list[Compared]] = {}
+    for row in rows:
+        key = tuple(float(f"{row.curve.delta(part * _end(row.curve)):.5g}") for part in _PARTS)
+        names.setdefault((*key, float(f"{_end(row.curve):.5g}")), []).append(row)
+    return [(_label(found), found[0].curve) for found in names.values()]
+
+
+def _label(rows: Sequence[Compared]) -> str:
+    return "\n".join(textwrap.wrap(", ".join(row.name for row in rows), _LETTERS))
+
+
+def _end(curve: PrivacyCurve) -> float:
+    """The epsilon up to which a curve is drawn."""
+    return curve.epsilon(1e-9)
+
+
+def _drawn(axes: Any, lines: Sequence[Line]) -> Any:
+    """Lines with their names at the right edge, in the order of their ends and none upon another."""
+    for place, (_, points) in enumerate(lines):
+        style = _STYLES[place // _COLOURS % len(_STYLES)]
+        axes.plot(*zip(*points, strict=True), color=f"C{place % _COLOURS}", linestyle=style, linewidth=1.6)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    _named(axes, lines)
+    return axes
+
+
+def _named(axes: Any, lines: Sequence[Line]) -> None:
+    """The names beside the axes, spread evenly over their height, each joined to the end of its line."""
+    order = sorted(range(len(lines)), key=lambda place: _last(lines[place][1]))
+    heights = [lines[place][0].count("\n") + 1.4 for place in order]
+    filled = 0.0
+    for place, height in zip(order, heights, strict=True):
+        label, points = lines[place]
+        axes.annotate(
+            label,
+            xy=points[-1],
+            xytext=(1.06, (filled + height / 2) / sum(heights)),
+            textcoords="axes fraction",
+            color=f"C{place % _COLOURS}",
+            fontsize=8,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": f"C{place % _COLOURS}", "linewidth": 0.5, "alpha": 0.6},
+        )
+        filled += height
+
+
+def _last(points: Points) -> tuple[float, float]:
+    """Where a line ends: what ends higher comes higher, and of equal heights what ends further to the right."""
+    return points[-1][1], points[-1][0]
+
+
+def _how_often(times: int) -> str:
+    return "one release" if times == 1 else f"{times} releases"
+
+
+def _pyplot() -> Any:
+    with contextlib.suppress(ImportError):
+        from matplotlib import pyplot
+
+        return pyplot
+    raise MissingExtraError('plot needs matplotlib: pip install "opendp_topk[plot]"')

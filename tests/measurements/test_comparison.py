@@ -1,0 +1,214 @@
+"""Mechanisms side by side: scales by formulas of their own, least ones, the bound that decided, and the plots.
+
+Tries proofs/measurements/comparison.tex.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements._catalogue import TABLE, able
+from opendp_topk.measurements._deciding import WORDS, least_at, word
+from opendp_topk.measurements._least_scale import CLOSE
+from opendp_topk.spaces.curves.closed_forms import Mixture
+
+from ..concepts.sentinels import raises_exactly
+from ..oracles import rhos
+
+SPACE = tk.VectorDomain(tk.AtomDomain(int), size=900), tk.LInfDistance(monotonic=True)
+SCALAR = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+PROFILE = tk.PrivacyProfile()
+PAIR = 1.0, 1e-6
+
+
+@functools.cache
+def compared(measure: tk.Measure, **options: Any) -> tk.Comparison:
+    return tk.compare(*SPACE, measure, **options)
+
+
+@pytest.mark.quick(k=2, release="ranking")
+@pytest.mark.parametrize(("k", "release"), [(2, "ranking"), (1, "ranking"), (2, "set")])
+def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
+    found = compared(tk.MaxDivergence(), k=k, d_out=1, release=release)
+    assert {row.name for row in found} == {row.name for row in able(k, 900, release)}
+    assert len(found) == len(found.rows)
+    accuracies = [row.accuracy for row in found]
+    assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
+
+
+@pytest.mark.parametrize(
+    ("measure", "scales"),
+    [
+        (tk.MaxDivergence(), {"lipschitz_laplace": 30, "joint": 6, "report_noisy_top_k": 30}),
+        (tk.RangeDivergence(), {"lipschitz_laplace": 60, "joint": 6, "report_noisy_top_k": 57}),
+    ],
+    ids=["epsilon", "range"],
+)
+def test_scales_by_formulas(measure: tk.Measure, scales: dict[str, float]) -> None:
+    found = compared(measure, k=10, d_out=1, releases=3)
+    for name, scale in scales.items():
+        assert found[name].scale == pytest.approx(scale, rel=1e-12)
+        assert 1 - 1e-12 < found[name].loss <= 1
+
+
+@pytest.mark.quick(releases=7, measure=SCALAR[2])
+@pytest.mark.parametrize("releases", [1, 7])
+@pytest.mark.parametrize(
+    "measure", [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()], ids=str
+)
+def test_no_smaller_scale_meets_the_budget(measure: tk.Measure, releases: int) -> None:
+    found = compared(measure, k=2, d_in=3, d_out=0.3, releases=releases)
+    for row in found:
+        (mechanism,) = [one for one in TABLE if one.name == row.name]
+        smaller = SPACE >> mechanism.build(measure, 2, math.nextafter(row.scale, 0), "ranking", counts=False)
+        assert Fraction(row.loss) <= Fraction(0.3) < releases * Fraction(smaller.map(3))
+        assert row.loss == pytest.approx(releases * row.measurement.map(3), rel=1e-12)
+
+
+def _rhos(r: float, name: str) -> dict[str, float]:
+    """What each reading gives for one winner at range distance r."""
+    width = {"permute_and_flip": r + 2 * math.log(2 - math.exp(-r / 2)), "exponential_mechanism": r}.get(name, 2 * r)
+    given = {"loss": r * math.tanh(r / 2), "range": float(rhos.of_range(Fraction(width)))}
+    return given if name == "exponential_mechanism" else {**given, "Laplace": r + math.exp(-r) - 1}
+
+
+@pytest.mark.quick(rho=3.0)
+@pytest.mark.parametrize("rho", [0.02, 3.0])
+def test_the_reading_that_decides_rho_is_the_least(rho: float) -> None:
+    found = compared(tk.ZeroConcentratedDivergence(), k=1, d_out=rho)
+    for name in ("permute_and_flip", "exponential_mechanism", "noisy_top_k_with_gaps"):
+        readings = _rhos(1 / found[name].scale, name)
+        assert found[name].bound == min(readings, key=readings.__getitem__)
+        assert min(readings.values()) == pytest.approx(rho, rel=1e-9)
+
+
+def test_a_pair_is_met_by_the_bound_that_is_named() -> None:
+    found = compared(PROFILE, k=1, d_out=PAIR)
+    flip, odds = found["permute_and_flip"], found["exponential_mechanism"]
+    assert (flip.bound, odds.bound) == ("Laplace", "range")
+    exact = mpmath.mpf(1) / (1 - 2 * mpmath.log1p(-mpmath.mpf(PAIR[1])))  # 1 - e^((1 - 1 / scale) / 2) = delta
+    assert flip.scale == pytest.approx(float(exact), rel=1e-9)
+    a = 1 / mpmath.mpf(odds.scale)
+    delta = (1 - mpmath.exp(-(a - 1) / 2)) ** 2 / (1 - mpmath.exp(-a))
+    assert float(delta) == pytest.approx(PAIR[1], rel=1e-9)
+    for row in (flip, odds):
+        assert row.loss[0] == 1
+        assert row.loss[1] <= PAIR[1]
+        assert row.measurement.check(1, PAIR)
+        (mechanism,) = [one for one in TABLE if one.name == row.name]
+        smaller = SPACE >> mechanism.build(PROFILE, 1, math.nextafter(row.scale, 0), "ranking", counts=False)
+        assert not smaller.check(1, PAIR)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "releases"), [(10, 1), (1, 12)])
+def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
+    found = compared(PROFILE, k=k, d_out=PAIR, releases=releases)
+    by_rhos = compared(tk.ZeroConcentratedDivergence(), k=k, d_out=0.0178, releases=releases)
+    for row in found:
+        (mechanism,) = [one for one in TABLE if one.name == row.name]
+
+        def at(scale: float, mechanism: Any = mechanism) -> tk.Measurement:
+            one = SPACE >> mechanism.build(PROFILE, k, scale, "ranking", counts=False)
+            return one if releases == 1 else tk.make_composition([one] * releases)
+
+        assert at(row.scale).check(1, PAIR)
+        assert not at(row.scale / CLOSE**2).check(1, PAIR)
+    assert found["lipschitz_gumbel"].bound == "steps"
+    assert found["lipschitz_gumbel"].scale < by_rhos["lipschitz_gumbel"].scale
+
+
+def test_the_curve_of_a_row_is_that_of_its_own_noise() -> None:
+    found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
+    assert found["report_noisy_top_k"].curve == found["lipschitz_exponential"].curve
+    assert found["report_noisy_top_k"].measurement.parameters["noise"] == "Exponential"
+    assert found["report_noisy_top_k"].curve != found["lipschitz_gumbel"].curve
+    by_rho = compared(tk.ZeroConcentratedDivergence(), k=2, d_out=0.05, releases=4)
+    assert by_rho["report_noisy_top_k"].curve == by_rho["lipschitz_gumbel"].curve
+
+
+def test_words_of_bounds() -> None:
+    curve = (SPACE >> tk.then_peeled_top_k(PROFILE, k=2, scale=2.0, mechanism="permute_and_flip")).map(1)
+    assert [word(bound) for bound in curve.bounds] == ["loss", "zCDP", "steps", "Laplace", "convolution"]
+    assert word(Mixture(curve.bounds[1], 0.1)) == "zCDP"
+    assert word(lambda _: 0.5) == "own"
+    assert set(WORDS) >= {word(bound) for bound in curve.bounds}
+    assert least_at(tk.PrivacyCurve(lambda _: 0.5, curve.bounds[0]), 1) == (0.0, "loss")
+    assert least_at(tk.PrivacyCurve(curve.bounds[3], curve.bounds[0]), 1) == (0.0, "loss")
+
+
+def test_a_comparison_prints_as_a_table() -> None:
+    found = compared(tk.ZeroConcentratedDivergence(), k=2, d_out=0.05, releases=4)
+    lines = repr(found).splitlines()
+    assert "k = 2 of 900, 4 times at d_in = 1 within 0.05" in lines[0]
+    assert lines[2].split() == ["mechanism", "scale", "rho", "accuracy", "decided", "by"]
+    assert [line.split()[0] for line in lines[3 : 3 + len(found)]] == [row.name for row in found]
+    assert f"steps: {WORDS['steps']}" in lines
+    assert found["report_noisy_top_k"].bound == "steps"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"k": 901, "d_out": 1}, tk.ParameterError, "the number of candidates"),
+        ({"k": 900, "d_out": 1, "release": "set"}, tk.ParameterError, "the same for all neighbours"),
+        ({"k": 1, "d_out": 0}, tk.DistanceError, "> 0"),
+        ({"k": 1, "d_out": math.inf}, tk.DistanceError, "finite"),
+        ({"k": 1, "d_out": (1, 0.1)}, tk.DistanceError, "d_out"),
+        ({"k": 1, "d_out": 1, "releases": 0}, tk.ParameterError, "releases"),
+        ({"k": 1, "d_out": 1, "release": "list"}, tk.ParameterError, "release"),
+        ({"k": 1, "d_out": 1, "alpha": 1}, tk.ParameterError, "alpha"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], error: type[Exception], says: str) -> None:
+    raises_exactly(error, lambda: compared(tk.MaxDivergence(), **options), says)
+
+
+@pytest.mark.parametrize("d_out", [(1, 1), (1,), tk.PrivacyCurve(lambda _: 0.1), "1"], ids=str)
+def test_budgets_that_are_no_pair_are_refused(d_out: Any) -> None:
+    raises_exactly(tk.DistanceError, lambda: compared(PROFILE, k=1, d_out=d_out), "d_out")
+
+
+def test_the_number_of_candidates_must_be_known() -> None:
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
+    raises_exactly(tk.ParameterError, lambda: tk.compare(*space, tk.MaxDivergence(), k=1, d_out=1), "n_candidates")
+    known = tk.compare(*space, tk.MaxDivergence(), k=1, d_out=1, n_candidates=900)
+    assert known["permute_and_flip"].accuracy == pytest.approx(math.log(900 / 0.05))
+    raises_exactly(tk.ParameterError, lambda: known["best"], "no such row")
+
+
+@pytest.mark.slow
+def test_plots(tmp_path: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra plot)")
+    matplotlib.use("agg")
+    found = compared(PROFILE, k=1, d_out=PAIR)
+    axes = found.plot_releases([1, 2], delta=1e-3)
+    assert axes.get_ylabel() == "epsilon at delta = 0.001"
+    for line, name in zip(axes.get_lines(), ("exponential_mechanism", "permute_and_flip"), strict=True):
+        once, both = line.get_ydata()
+        assert once == found[name].curve.epsilon(1e-3)
+        assert once < both < 2.01 * once
+    labels = " ".join(text.get_text() for text in axes.texts).replace(",", " ").split()
+    assert sorted(labels) == sorted(row.name for row in found)
+    drawn = found.plot_curves()
+    (first, *_) = drawn.get_lines()
+    for epsilon, delta in zip(first.get_xdata(), first.get_ydata(), strict=True):
+        assert delta == found["exponential_mechanism"].curve.delta(epsilon)
+    for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        found.plot().savefig(tmp_path / f"both.{kind}")
+        assert (tmp_path / f"both.{kind}").read_bytes().startswith(start)
+
+
+def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
+    raises_exactly(tk.MissingExtraError, found.plot, 'pip install "opendp_topk[plot]"')

@@ -1,0 +1,43 @@
+"""Faults of mechanisms side by side: budgets of several releases, least scales, and what is said to have decided."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+FAULTS = (
+    Fault(
+        "one-release-for-all",
+        "several releases are compared at the loss of one",
+        "measurements/_least_scale.py",
+        "return releases * exact(loss) if",
+        "return exact(loss) if",
+    ),
+    Fault(
+        "a-little-too-much",
+        "two percent less noise than the budget asks for",
+        "measurements/_least_scale.py",
+        'd_out).parameters["scale"]\n        return make(scale)',
+        'd_out).parameters["scale"]\n        return make(0.98 * scale)',
+    ),
+    Fault(
+        "worst-bound-decides",
+        "the bound with the largest delta is said to have decided",
+        "measurements/_deciding.py",
+        "return min(deltas,",
+        "return max(deltas,",
+    ),
+    Fault(
+        "worst-rho-decides",
+        "the bound with the largest rho is said to have decided",
+        "measurements/_deciding.py",
+        "min(_rhos(curve),",
+        "max(_rhos(curve),",
+    ),
+    Fault(
+        "curve-of-another-noise",
+        "exponential noise is drawn with the curve of Gumbel noise",
+        "measurements/_catalogue.py",
+        "if self.pure is not None and is_pure(measure) else",
+        "if self.pure is not None and not is_pure(measure) else",
+    ),
+)
