@@ -97,7 +97,7 @@ _PEELS = "k choices of one item, each among those left, by {choice}"
 _ODDS = "one choice, with odds proportional to exp(count / scale)"
 _FLIP = "one choice, the largest of the counts with independent exponential noise"
 _JOINT = "one choice among all releases, by their largest shortfall at any rank"
-_SET = RELEASES[1:]
+_SET = RELEASES[1:]  # all kinds but rankings
 
 
 def _with(noise: Noise) -> Mapping[str, Any]:

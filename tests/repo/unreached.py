@@ -25,7 +25,6 @@ UNREACHED = {
     "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",
     "errors:PrivacyViolationError": "the audit raises it when a claim was refuted",
     "errors:ProofError": "it is about documents, and raised by proof only",
-    "measurements._listed:constructors": "it lists constructors, each of which makes its own claim",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "tables.files:_SUFFIXES": "which file is read by which back end: a table is checked when it is used",
     "tables.files:_file": "it opens a file: a table is checked when it is used",
