@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Container, Iterable, Iterator
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from rich import box
@@ -28,6 +29,7 @@ _NAMES = {
     "permute_and_flip": "permute-and-flip",
 }
 _STYLES = {"current": "green", "stale": "bold red", "missing": "bold red", "unproven": "yellow"}
+_TWELVE_UP = Context(prec=12, rounding=ROUND_CEILING)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -94,11 +96,16 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+def rounded_up(loss: float) -> str:
+    """Twelve digits, rounded up: a tenth that a scale misses by an ulp is a tenth. Records have all digits."""
+    return repr(float(_TWELVE_UP.create_decimal(Decimal(loss))))
+
+
 def cost(measurement: Measurement, request: Request) -> str:
-    """The exact privacy loss, with the neighbours to whom it applies."""
+    """The privacy loss, with the neighbours to whom it applies."""
     measure = measurement.output_measure
     return (
-        f"{measure.symbol} = {measurement.map(request.users)} {neighbours(request)} "
+        f"{measure.symbol} = {rounded_up(measurement.map(request.users))} {neighbours(request)} "
         f"({type(measure).__name__}: {_MEASURES[measure.symbol]})"
     )
 

@@ -141,8 +141,8 @@ def show_release(winners: Winners, measurement: Measurement, asked: Unlisted) ->
 
 
 def cost(measurement: Measurement, asked: Unlisted) -> str:
-    """The exact privacy loss, with the neighbours to whom it applies."""
-    loss, delta = measurement.map(asked.users)
+    """The privacy loss, with the neighbours to whom it applies."""
+    loss, delta = map(show.rounded_up, measurement.map(asked.users))
     return f"{asked.pure.measure.symbol} = {loss} and delta = {delta} {show.neighbours(asked)}"
 
 

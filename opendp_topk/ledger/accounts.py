@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import ParameterError, SpaceError, checks
 from ..numerics.arithmetic import exact, round_up
+from ..spaces.concentrated import rho_of_pure, rho_of_range
 from ..spaces.curves.closed_forms import Concentrated, Mixture
 from ..spaces.measures import (
     Approximate,
@@ -79,9 +80,9 @@ def _concentrated(measure: Measure, loss: Any) -> Any:
     if loss == float("inf") or measure == ZeroConcentratedDivergence():
         return loss
     if measure == MaxDivergence():
-        return round_up(exact(loss) ** 2 / 2)  # [pure]
+        return round_up(rho_of_pure(exact(loss)))  # [pure]
     if measure == RangeDivergence():
-        return round_up(exact(loss) ** 2 / 8)  # [range]
+        return round_up(rho_of_range(exact(loss)))  # [range]
     raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
 
 

@@ -98,7 +98,11 @@ def test_a_reader_that_stops_reading_is_no_traceback(library: Library) -> None:
 @pytest.mark.quick(hidden="typer")
 @pytest.mark.parametrize(
     ("hidden", "arguments", "extra"),
-    [("typer", ("--version",), "cli"), ("rich", ("--help",), "cli"), ("polars", ("demo",), "cli")],
+    [
+        ("typer", ("--version",), "cli"),
+        ("rich", ("plan", "--k", "1", "--candidates", "9", "--epsilon", "1"), "cli"),
+        ("polars", ("demo",), "cli"),
+    ],
 )
 def test_a_missing_package_is_named_with_the_extra(hidden: str, arguments: tuple[str, ...], extra: str) -> None:
     hide = f"import sys; sys.modules[{hidden!r}] = None; from opendp_topk.cli import main; main()"

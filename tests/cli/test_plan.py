@@ -8,6 +8,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from opendp_topk.cli import show
+
 from ..oracles import rhos
 from .conftest import Command, Library
 
@@ -47,8 +49,7 @@ def test_the_scale_is_the_smallest_that_meets_the_target(
     shown = float(larger) if float(larger) >= larger else math.nextafter(float(larger), math.inf)
     assert shown > stated
     cost = float(result.field("cost").split()[2])
-    assert Fraction(cost) >= loss(scale) > Fraction(math.nextafter(cost, 0))
-    assert cost <= budget
+    assert loss(scale) <= Fraction(cost) <= loss(scale) * (1 + Fraction(1, 10**11))
 
 
 @pytest.mark.parametrize(("target", "noises"), [("epsilon", 1), ("rho", 4)])
@@ -192,3 +193,11 @@ def test_an_argument_that_cannot_be_read_is_named(command: Command, name: str) -
     result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, name, "abc")
     assert (result.code, result.out) == (2, "")
     assert f"Invalid value for '{name}'" in result.err.replace("'-k' / ", "").replace('"', "'")
+
+
+def test_a_cost_is_shown_in_twelve_digits_that_are_never_too_small(command: Command) -> None:
+    result = command("plan", "--k", 3, "--candidates", 10, "--epsilon", 0.1)
+    assert result.field("cost").startswith("epsilon = 0.1 for")
+    for loss in (0.1 - 2**-57, 1 / 3, 5e-324, 1.7e308):
+        shown = float(show.rounded_up(loss))
+        assert loss <= shown <= loss * (1 + 1e-11) + 1e-323

@@ -40,7 +40,7 @@ def test_people_read_what_was_found_and_where_it_ended(command: Command, searche
     assert [line.split(None, 1)[1].strip() for line in result.out.splitlines()[2:5]] == ["rain", "snow", "=hail"]
     assert "my own name" not in result.out
     assert result.field("end").startswith("stopped 1 short of 4")
-    assert result.field("cost").startswith("epsilon = 999999.9")
+    assert result.field("cost").startswith("epsilon = 1000000.0 and delta = 9.999")
     assert "1 user added or removed" in result.field("cost")
     assert "measurements/unknown_domain_top_k (current)" in result.flat
     assert "must be public" not in result.err
@@ -87,7 +87,8 @@ def test_the_plan_meets_the_target_with_the_least_noise(command: Command, neighb
 @pytest.mark.slow
 def test_a_budget_pays_for_it(command: Command, searches: Path, tmp_path: Path) -> None:
     book = tmp_path / "budget.sqlite"
-    tk.Ledger(book, budget=(3e6, 1e-6), measure=tk.Approximate(tk.MaxDivergence())).close()
+    unit = {"dataset": "searches", "metric": tk.UserDistance()}
+    tk.Ledger(book, budget=(3e6, 1e-6), measure=tk.Approximate(tk.MaxDivergence()), **unit).close()
     assert command(*release(searches, "--k", 2, *DELTA, "--ledger", book)).code == 0
     with tk.Ledger(book) as again:
         assert again.spent()[0] == pytest.approx(1e6)

@@ -16,6 +16,7 @@ import opendp_topk as tk
 from opendp_topk.ledger.accounts import opened
 from tests.concepts.sentinels import raises_exactly
 
+from ..oracles import rhos
 from .conftest import Make
 from .workers import PURE, SPACE, ZCDP, costing
 
@@ -50,18 +51,17 @@ def test_the_limit_keeps_the_budget_and_wastes_little(epsilon: Any, delta: str) 
 def test_what_each_measure_is_charged() -> None:
     account = opened(PROFILE, (1, "1e-6"), "1e-7")
     assert account.limit[1] == Fraction(1, 10**7)
-    rho = {
-        PURE: Fraction(1, 8),
-        tk.RangeDivergence(): Fraction(1, 32),
-        ZCDP: Fraction(1, 2),
-    }
-    for measure, charged in rho.items():
+    half = Fraction(1, 2)
+    rho = {PURE: rhos.of_pure(half), tk.RangeDivergence(): rhos.of_range(half), ZCDP: half}
+    for measure, exact in rho.items():
+        charged = next(one for one in account.charge(measure, 0.5) or ())
+        assert exact <= charged <= exact * (1 + Fraction(1, 2**51))
         assert account.charge(measure, 0.5) == (charged, 0)
         assert account.charge(tk.Approximate(measure), (0.5, 0.25)) == (charged, Fraction(1, 4))
         assert account.charge(measure, math.inf) is None
-    assert account.charge(PURE, 0.1)[0] >= Fraction(0.1) ** 2 / 2  # type: ignore[index]
+    assert account.charge(PURE, 0.1)[0] >= rhos.of_pure(Fraction(0.1))  # type: ignore[index]
     curve = tk.PrivacyCurve(lambda epsilon: 2.0**-20 if epsilon >= 0.5 else 1.0)
-    assert account.charge(PROFILE, curve, 2.0**-20) == (Fraction(1, 8), Fraction(2) ** -20)
+    assert account.charge(PROFILE, curve, 2.0**-20) == (*account.charge(PURE, 0.5)[:1], Fraction(2) ** -20)  # type: ignore[index]
     assert account.charge(PROFILE, curve) is None, "no epsilon is enough at delta 0"
 
 
@@ -74,7 +74,7 @@ def test_mixed_releases_are_added_in_rho(make: Make) -> None:
     top = SPACE >> tk.then_report_noisy_top_k(PROFILE, k=2, scale=100.0)
     ledger.release(top, [1, 2, 3], delta="1e-8")
     epsilon = top.map(1).epsilon(Fraction(1, 10**8))
-    expected = Fraction(0.125) ** 2 / 2 + 2 * Fraction(1, 2**10) + Fraction(epsilon) ** 2 / 2
+    expected = rhos.of_pure(Fraction(0.125)) + 2 * Fraction(1, 2**10) + rhos.of_pure(Fraction(epsilon))
     spent = ledger.spent()
     assert expected <= spent[0] <= expected * (1 + Fraction(1, 2**50))
     assert spent[1] >= Fraction(1, 2**30) + Fraction(1, 10**8)
