@@ -18,6 +18,7 @@ from ..spaces.measures import (
     Approximate,
     MaxDivergence,
     Measure,
+    PrivacyProfile,
     RangeDivergence,
     ZeroConcentratedDivergence,
 )
@@ -127,14 +128,14 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
 
     Args:
         budget: The number of pairs to try for each, at most; the two likeliest always are.
-        among: What to verify; all :func:`examples` by default.
+        among: What to verify; by default all :func:`examples`, and those of their privacy curves.
 
     Raises:
         PrivacyViolationError: A pair refutes a map.
     """
     found: list[tuple[Example, Report | None]] = []
     laws: dict[str, dict[Any, Any]] = {}
-    for example in examples() if among is None else among:
+    for example in examples((*MEASURES, PrivacyProfile())) if among is None else among:
         measurement = example.measurement
         same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
         known = laws.setdefault(same, {})  # the law depends on neither the metric nor the measure

@@ -82,7 +82,7 @@ def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
         >>> best = space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0)
         >>> tk.make_pureDP_to_zCDP(best).map(1)
-        0.12245933120185459
+        0.12245933120185457
     """
     # proof-region: pureDP_to_zCDP
     return convert(measurement, MaxDivergence(), ZeroConcentratedDivergence(), _rho)
