@@ -83,7 +83,7 @@ def test_a_module_says_what_to_try_for_an_argument_of_its_own(monkeypatch: pytes
 
 def test_a_release_without_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
     (example,) = [e for e in EXAMPLES if e.constructor == "make_laplace"][:1]
-    monkeypatch.setattr(shipped, "examples", lambda: [example])
+    monkeypatch.setattr(shipped, "examples", lambda _: [example])
     monkeypatch.setattr(shipped, "MERGED", {})
     assert shipped.verify_all() == [(example, None)]
 
