@@ -9,7 +9,7 @@ from typing import Any
 
 from .entries import Entry
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 62, 16, 34  # in units of the picture, which scales to the page
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 72, 16, 34  # in units of the picture, which scales to the page
 _MOST = 600  # points: more than a screen shows
 _CLASSES = ("first", "second")
 
