@@ -39,6 +39,7 @@ def require_rule(measure: Any) -> Measure:
 
 def require_fixed_rule(measure: Any) -> Measure:
     """``measure``, if :func:`total` covers it for losses that are fixed in advance."""
+    checks.instance("output_measure", measure, Measure, "a measure such as MaxDivergence()")
     return PrivacyProfile() if measure == PrivacyProfile() else require_rule(measure)  # [curves-too]
 
 

@@ -153,11 +153,12 @@ def single(
     """The measurement that releases one index drawn by ``mechanism``, as an int."""
     space = input_domain, input_metric
     ranking = selection(mechanism, {}, *space, output_measure, k=1, scale=scale, optimize=optimize, release="ranking")
+    drawn: Any = ranking.function
     return replace(
         ranking,
         function=Repeatable(
-            lambda scores: int(ranking.function(scores)[0]),  # [index]
-            lambda scores, times: ranking.function.many(scores, times)[:, 0],  # type: ignore[attr-defined]  # [indices]
+            lambda scores: int(drawn(scores)[0]),  # [index]
+            lambda scores, times: drawn.many(scores, times)[:, 0],  # [indices]
         ),
         parameters={"mechanism": name, "scale": ranking.parameters["scale"], "optimize": optimize},
         declared=replace(ranking.declared, decode=lambda outcome: int(outcome[0])),  # [decode-index]
