@@ -11,7 +11,7 @@ from ..core.claims import proven
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.spaces import require_space
-from ..errors import CapacityError, ParameterError, checks
+from ..errors import CapacityError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, one_minus_exp_up
 from ..samplers.bernoulli import DIGITS, events
@@ -87,9 +87,7 @@ def make_partition_selection(
     """
     # proof-region: partition_selection
     require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(max_items, ...)")  # [check-space]
-    most = input_metric.max_items
-    if most is None:
-        raise ParameterError("input_metric must have max_items: a user with any number of keys moves all counts")
+    most = input_metric.limited()
     require_with_delta(output_measure, NOT_STRICT)  # [check-measure]
     epsilon = checks.scale(epsilon, "epsilon")
     loss = exact(epsilon)  # [check-epsilon]

@@ -102,9 +102,7 @@ def make_stable_histogram(
     """
     # proof-region: stable_histogram
     require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(max_items, ...)")  # [check-space]
-    most = input_metric.max_items
-    if most is None:
-        raise ParameterError("input_metric must have max_items: a user with any number of keys moves all counts")
+    most = input_metric.limited()
     require_with_delta(output_measure, STRICT)  # [check-measure]
     scale = checks.scale(scale)
     b = exact(scale)  # [check-scale]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DataTypeError, DistanceError, OutOfBoundsError, checks
+from ..errors import DataTypeError, DistanceError, OutOfBoundsError, ParameterError, checks
 from .domains import Domain
 from .metrics import Metric
 
@@ -78,6 +78,16 @@ class KeyedCountDistance(Metric):
         """How many counts rise at most, and how many fall at most, but no more than ``limit``."""
         most = limit if self.max_items is None else self.max_items
         return min(limit, d_in * most)  # [one-way]
+
+    def limited(self) -> int:
+        """``max_items``, for what needs a limit.
+
+        Raises:
+            ParameterError: There is none.
+        """
+        if self.max_items is None:
+            raise ParameterError("input_metric must have max_items: a user with any number of keys moves all counts")
+        return self.max_items
 
 
 # end-proof-region: keyed_counts
