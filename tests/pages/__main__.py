@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Sequence
 
-import opendp_topk
-from opendp_topk.core import public_names
-
-from .page import COMMAND, HOMES, PAGES
+from .page import COMMAND, PAGES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,9 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if old else 0
     for page in chosen:
         print(f"{page.path}: {'written' if page.write() else 'as it was'}", flush=True)
-        if page.path == HOMES:
-            importlib.reload(public_names)
-            importlib.reload(opendp_topk)  # the pages that follow speak of the names that were written
     return 0
 
 

@@ -1,30 +1,25 @@
 """The generated pages: how each is written, and a quick way to see that one no longer fits.
 
-The list of public names, ``__all__``, is written with them, and where each is defined: both repeat what the package
-imports for those who check types.
+The public names are written with them for those who check types: the package itself loads each when it is asked for.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from opendp_topk.audit import shipped, verify_all
+from opendp_topk.core import public_names
 
 from . import proof_map
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
-PUBLIC_NAMES = "opendp_topk/__init__.py"
-HOMES = "opendp_topk/core/public_names.py"
+PUBLIC_NAMES = "opendp_topk/__init__.pyi"
 _COMPARED = "\n## zCDP, before and after\n"
 _GENERATED = re.compile(rf"(?<=<!-- {re.escape(COMMAND)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
-_ALL = re.compile(r"(?<=^__all__ = \[\n).*?(?=^\]$)", re.DOTALL | re.MULTILINE)
-
-_TABLE = re.compile(r"(?<=^HOMES = \{\n).*?(?=^\}$)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -60,22 +55,12 @@ def with_proof_map(text: str) -> str:
     return made
 
 
-def with_public_names(text: str) -> str:
-    """The package's ``__init__`` whose ``__all__`` lists what its imports bring in, without an underscore."""
-    return _ALL.sub("".join(f'    "{name}",\n' for name in sorted(_homes(text))), text)
-
-
-def with_homes(text: str) -> str:
-    """The table from which the package loads a public name when it is asked for."""
-    homes = _homes((ROOT / PUBLIC_NAMES).read_text(encoding="utf-8"))
-    return _TABLE.sub("".join(f'    "{name}": "{homes[name]}",\n' for name in sorted(homes)), text)
-
-
-def _homes(text: str) -> dict[str, str]:
-    """For each public name the module from which the package's ``__init__`` imports it, for those who check types."""
-    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom) and node.module]
-    found = {alias.asname or alias.name: f".{node.module}" for node in imports if node.level for alias in node.names}
-    return {name: home for name, home in found.items() if not name.startswith("_")}
+def stub(_: str) -> str:
+    """What the package looks like to those who check types: each public name, from the module that defines it."""
+    homes = sorted((home, name) for name, home in public_names.HOMES.items())
+    lines = ["from . import audit as audit", *(f"from {home} import {name} as {name}" for home, name in homes)]
+    listed = [f'    "{name}",' for name in sorted(public_names.HOMES)]
+    return "\n".join([*lines, "", "__all__ = [", *listed, "]"]) + "\n"
 
 
 def tightness(text: str) -> str:
@@ -98,8 +83,7 @@ def listed() -> list[shipped.Example]:
 PAGES = {
     page.path: page
     for page in (
-        Page(PUBLIC_NAMES, with_public_names, lambda text: with_public_names(text) == text),
-        Page(HOMES, with_homes, lambda text: with_homes(text) == text),
+        Page(PUBLIC_NAMES, stub, lambda text: stub(text) == text),
         Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
         Page("docs/tightness.md", tightness, has_the_rows),
     )

@@ -25,7 +25,7 @@ FILES = {
     f"tests/measurements/test_{STEM}.py": "test.txt",
 }
 GENERATED = {
-    "opendp_topk/__init__.py",
+    "opendp_topk/__init__.pyi",
     "opendp_topk/core/public_names.py",
     "proofs/README.md",
     "docs/tightness.md",
@@ -98,9 +98,9 @@ def test_a_constructor_costs_four_files_and_one_line(copy: Path) -> None:
     row = (PARTS / "guide.txt").read_text(encoding="utf-8")
     (beside,) = re.findall(rf"^\| `make_{NEIGHBOUR}` .*\n", (copy / "docs/guide.md").read_text("utf-8"), re.MULTILINE)
     insert(copy / "docs/guide.md", beside, row)
-    line = f"    from .measurements.{NEIGHBOUR} import make_{NEIGHBOUR}, then_{NEIGHBOUR}\n"
-    insert(copy / "opendp_topk/__init__.py", line, line.replace(NEIGHBOUR, STEM))
-    assert changed() == {*FILES, "docs/guide.md", "opendp_topk/__init__.py"}
+    line = f'    "measurements.{NEIGHBOUR}": "make_{NEIGHBOUR} then_{NEIGHBOUR}",\n'
+    insert(copy / "opendp_topk/core/public_names.py", line, line.replace(NEIGHBOUR, STEM))
+    assert changed() == {*FILES, "docs/guide.md", "opendp_topk/core/public_names.py"}
 
     run(copy, "opendp_topk.proof.form", "--repin", f"measurements/{STEM}")
     written = run(copy, "tests.pages")

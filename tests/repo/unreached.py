@@ -18,6 +18,7 @@ UNREACHED = {
     ":__all__": "the list of public names, which a test of the API holds",
     ":__getattr__": "it loads a public name from its home when it is asked for",
     ":__dir__": "it lists the public names",
+    "core.public_names:PUBLIC": "the public names, which a test of the API holds",
     "core.public_names:HOMES": "where each public name is loaded from, which a test of the API holds",
     "measurements._listed:constructors": "it lists constructors, each of which has its proof",
     "ledger:__all__": "the list of names that this folder hands on",

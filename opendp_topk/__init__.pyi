@@ -1,0 +1,256 @@
+from . import audit as audit
+from .bridge.incoming import from_opendp as from_opendp
+from .bridge.outgoing import to_opendp as to_opendp
+from .combinators.adaptive_composition import make_adaptive_composition as make_adaptive_composition
+from .combinators.adaptive_composition import then_adaptive_composition as then_adaptive_composition
+from .combinators.approximate import make_approximate as make_approximate
+from .combinators.approximate import make_fix_delta as make_fix_delta
+from .combinators.composition import make_composition as make_composition
+from .combinators.from_pureDP import make_pureDP_to_range as make_pureDP_to_range
+from .combinators.from_pureDP import make_pureDP_to_zCDP as make_pureDP_to_zCDP
+from .combinators.from_range import make_range_to_approxDP as make_range_to_approxDP
+from .combinators.from_range import make_range_to_pureDP as make_range_to_pureDP
+from .combinators.from_range import make_range_to_zCDP as make_range_to_zCDP
+from .combinators.from_zCDP import make_zCDP_to_approxDP as make_zCDP_to_approxDP
+from .combinators.fully_adaptive_composition import Odometer as Odometer
+from .combinators.fully_adaptive_composition import make_fully_adaptive_composition as make_fully_adaptive_composition
+from .combinators.fully_adaptive_composition import then_fully_adaptive_composition as then_fully_adaptive_composition
+from .combinators.partition_by import make_partition_by as make_partition_by
+from .combinators.partition_by import then_partition_by as then_partition_by
+from .combinators.privacy_filter import make_privacy_filter as make_privacy_filter
+from .combinators.queryable import Queryable as Queryable
+from .combinators.repeat import make_repeat as make_repeat
+from .core.binary_search import binary_search_chain as binary_search_chain
+from .core.binary_search import binary_search_param as binary_search_param
+from .core.candidates import index_candidates as index_candidates
+from .core.measurement import Measurement as Measurement
+from .core.partials import Partial as Partial
+from .core.transformation import Transformation as Transformation
+from .distributions.events import Enclosure as Enclosure
+from .errors import BudgetError as BudgetError
+from .errors import CandidatesError as CandidatesError
+from .errors import CapacityError as CapacityError
+from .errors import ColumnError as ColumnError
+from .errors import DataError as DataError
+from .errors import DataLengthError as DataLengthError
+from .errors import DataTypeError as DataTypeError
+from .errors import DistanceError as DistanceError
+from .errors import DistributionError as DistributionError
+from .errors import EntropyError as EntropyError
+from .errors import ForeignError as ForeignError
+from .errors import LedgerError as LedgerError
+from .errors import MapError as MapError
+from .errors import MissingExtraError as MissingExtraError
+from .errors import NonFiniteError as NonFiniteError
+from .errors import NotDeclaredError as NotDeclaredError
+from .errors import OutOfBoundsError as OutOfBoundsError
+from .errors import ParameterError as ParameterError
+from .errors import ParameterTypeError as ParameterTypeError
+from .errors import PickleError as PickleError
+from .errors import PrivacyViolationError as PrivacyViolationError
+from .errors import ProofError as ProofError
+from .errors import QueryError as QueryError
+from .errors import SearchError as SearchError
+from .errors import SpaceError as SpaceError
+from .errors import SubnormalError as SubnormalError
+from .errors import TableError as TableError
+from .errors import TopKError as TopKError
+from .ledger import Ledger as Ledger
+from .measurements._comparison import Comparison as Comparison
+from .measurements._comparison import compare as compare
+from .measurements.canonical_top_k import make_canonical_top_k as make_canonical_top_k
+from .measurements.canonical_top_k import then_canonical_top_k as then_canonical_top_k
+from .measurements.exponential_mechanism import make_exponential_mechanism as make_exponential_mechanism
+from .measurements.exponential_mechanism import then_exponential_mechanism as then_exponential_mechanism
+from .measurements.gaussian import make_gaussian as make_gaussian
+from .measurements.gaussian import then_gaussian as then_gaussian
+from .measurements.joint_top_k import make_joint_top_k as make_joint_top_k
+from .measurements.joint_top_k import then_joint_top_k as then_joint_top_k
+from .measurements.laplace import make_laplace as make_laplace
+from .measurements.laplace import then_laplace as then_laplace
+from .measurements.lipschitz_top_k import make_lipschitz_top_k as make_lipschitz_top_k
+from .measurements.lipschitz_top_k import then_lipschitz_top_k as then_lipschitz_top_k
+from .measurements.noisy_top_k_with_gaps import RankingWithGaps as RankingWithGaps
+from .measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps as make_noisy_top_k_with_gaps
+from .measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps as then_noisy_top_k_with_gaps
+from .measurements.partition_selection import make_partition_selection as make_partition_selection
+from .measurements.partition_selection import then_partition_selection as then_partition_selection
+from .measurements.peeled_top_k import make_peeled_top_k as make_peeled_top_k
+from .measurements.peeled_top_k import then_peeled_top_k as then_peeled_top_k
+from .measurements.permute_and_flip import make_permute_and_flip as make_permute_and_flip
+from .measurements.permute_and_flip import then_permute_and_flip as then_permute_and_flip
+from .measurements.report_noisy_top_k import make_report_noisy_top_k as make_report_noisy_top_k
+from .measurements.report_noisy_top_k import then_report_noisy_top_k as then_report_noisy_top_k
+from .measurements.select_then_count import SelectedCounts as SelectedCounts
+from .measurements.select_then_count import make_select_then_count as make_select_then_count
+from .measurements.select_then_count import then_select_then_count as then_select_then_count
+from .measurements.stable_histogram import FoundCounts as FoundCounts
+from .measurements.stable_histogram import make_stable_histogram as make_stable_histogram
+from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
+from .measurements.unknown_domain_top_k import FoundItems as FoundItems
+from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
+from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
+from .measurements.user import make_user_measurement as make_user_measurement
+from .measurements.user import then_user_measurement as then_user_measurement
+from .noises.custom import CustomNoise as CustomNoise
+from .noises.standard import Exponential as Exponential
+from .noises.standard import Gumbel as Gumbel
+from .noises.standard import HalfLogistic as HalfLogistic
+from .noises.standard import Laplace as Laplace
+from .noises.standard import Logistic as Logistic
+from .numerics.arithmetic import Intervals as Intervals
+from .proof import Proof as Proof
+from .spaces.curves.curve import PrivacyCurve as PrivacyCurve
+from .spaces.domains import AtomDomain as AtomDomain
+from .spaces.domains import Domain as Domain
+from .spaces.domains import FrameDomain as FrameDomain
+from .spaces.domains import GroupedFrameDomain as GroupedFrameDomain
+from .spaces.domains import VectorDomain as VectorDomain
+from .spaces.keyed_counts import KeyedCountDistance as KeyedCountDistance
+from .spaces.keyed_counts import KeyedCountsDomain as KeyedCountsDomain
+from .spaces.measures import Approximate as Approximate
+from .spaces.measures import MaxDivergence as MaxDivergence
+from .spaces.measures import Measure as Measure
+from .spaces.measures import PrivacyProfile as PrivacyProfile
+from .spaces.measures import RangeDivergence as RangeDivergence
+from .spaces.measures import ZeroConcentratedDivergence as ZeroConcentratedDivergence
+from .spaces.metrics import L1Distance as L1Distance
+from .spaces.metrics import L2Distance as L2Distance
+from .spaces.metrics import LInfDistance as LInfDistance
+from .spaces.metrics import Metric as Metric
+from .spaces.metrics import RangeDistance as RangeDistance
+from .spaces.metrics import UserDistance as UserDistance
+from .tables.files import read_table as read_table
+from .transformations.count_by_item import make_count_by_item as make_count_by_item
+from .transformations.count_by_item import then_count_by_item as then_count_by_item
+from .transformations.user import make_user_transformation as make_user_transformation
+from .transformations.user import then_user_transformation as then_user_transformation
+
+__all__ = [
+    "Approximate",
+    "AtomDomain",
+    "BudgetError",
+    "CandidatesError",
+    "CapacityError",
+    "ColumnError",
+    "Comparison",
+    "CustomNoise",
+    "DataError",
+    "DataLengthError",
+    "DataTypeError",
+    "DistanceError",
+    "DistributionError",
+    "Domain",
+    "Enclosure",
+    "EntropyError",
+    "Exponential",
+    "ForeignError",
+    "FoundCounts",
+    "FoundItems",
+    "FrameDomain",
+    "GroupedFrameDomain",
+    "Gumbel",
+    "HalfLogistic",
+    "Intervals",
+    "KeyedCountDistance",
+    "KeyedCountsDomain",
+    "L1Distance",
+    "L2Distance",
+    "LInfDistance",
+    "Laplace",
+    "Ledger",
+    "LedgerError",
+    "Logistic",
+    "MapError",
+    "MaxDivergence",
+    "Measure",
+    "Measurement",
+    "Metric",
+    "MissingExtraError",
+    "NonFiniteError",
+    "NotDeclaredError",
+    "Odometer",
+    "OutOfBoundsError",
+    "ParameterError",
+    "ParameterTypeError",
+    "Partial",
+    "PickleError",
+    "PrivacyCurve",
+    "PrivacyProfile",
+    "PrivacyViolationError",
+    "Proof",
+    "ProofError",
+    "QueryError",
+    "Queryable",
+    "RangeDistance",
+    "RangeDivergence",
+    "RankingWithGaps",
+    "SearchError",
+    "SelectedCounts",
+    "SpaceError",
+    "SubnormalError",
+    "TableError",
+    "TopKError",
+    "Transformation",
+    "UserDistance",
+    "VectorDomain",
+    "ZeroConcentratedDivergence",
+    "binary_search_chain",
+    "binary_search_param",
+    "compare",
+    "from_opendp",
+    "index_candidates",
+    "make_adaptive_composition",
+    "make_approximate",
+    "make_canonical_top_k",
+    "make_composition",
+    "make_count_by_item",
+    "make_exponential_mechanism",
+    "make_fix_delta",
+    "make_fully_adaptive_composition",
+    "make_gaussian",
+    "make_joint_top_k",
+    "make_laplace",
+    "make_lipschitz_top_k",
+    "make_noisy_top_k_with_gaps",
+    "make_partition_by",
+    "make_partition_selection",
+    "make_peeled_top_k",
+    "make_permute_and_flip",
+    "make_privacy_filter",
+    "make_pureDP_to_range",
+    "make_pureDP_to_zCDP",
+    "make_range_to_approxDP",
+    "make_range_to_pureDP",
+    "make_range_to_zCDP",
+    "make_repeat",
+    "make_report_noisy_top_k",
+    "make_select_then_count",
+    "make_stable_histogram",
+    "make_unknown_domain_top_k",
+    "make_user_measurement",
+    "make_user_transformation",
+    "make_zCDP_to_approxDP",
+    "read_table",
+    "then_adaptive_composition",
+    "then_canonical_top_k",
+    "then_count_by_item",
+    "then_exponential_mechanism",
+    "then_fully_adaptive_composition",
+    "then_gaussian",
+    "then_joint_top_k",
+    "then_laplace",
+    "then_lipschitz_top_k",
+    "then_noisy_top_k_with_gaps",
+    "then_partition_by",
+    "then_partition_selection",
+    "then_peeled_top_k",
+    "then_permute_and_flip",
+    "then_report_noisy_top_k",
+    "then_select_then_count",
+    "then_stable_histogram",
+    "then_unknown_domain_top_k",
+    "then_user_measurement",
+    "then_user_transformation",
+    "to_opendp",
+]
