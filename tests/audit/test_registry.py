@@ -36,6 +36,7 @@ def one(constructor: str, signoffs: Path | None = None) -> tk.audit.Claim:
     return found
 
 
+@pytest.mark.slow
 def test_a_claim_names_its_proof_its_foundations_and_its_tests() -> None:
     claim = one("make_report_noisy_top_k")
     assert (claim.document, claim.status) == (NAME, "current")

@@ -124,6 +124,7 @@ def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) 
     assert "\n- " not in command(*asked, "--k", 3).out
 
 
+@pytest.mark.slow
 def test_huge_bounds_are_rounded_up_and_infinite_ones_are_said(command: Command) -> None:
     asked = "plan", "--k", 1, "--candidates", 40, "--compare"
     rows = _rows(command(*asked, "--epsilon", 1e-300))
@@ -148,7 +149,7 @@ def _law(name: str, measure: Any, k: int, scale: float, release: str) -> dict[An
     return dict(measurement.distribution([*COUNTS, 0]))
 
 
-@pytest.mark.quick(release="ranking", k=1, target="epsilon")
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_probability_of_the_exact_release_is_that_of_the_law(
     command: Command, proxy: Path, target: str, value: float, release: str, k: int

@@ -127,7 +127,7 @@ def test_success_is_enclosed(ordered: bool) -> None:
             assert (found[0] > 1 - 1e-10) == (exact > 1 - 1e-10)
 
 
-@pytest.mark.quick(scale=4, ordered=True)
+@pytest.mark.slow
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(4), Fraction(100), Fraction(10**9)])
 def test_success_among_many_candidates(scale: Fraction, ordered: bool) -> None:

@@ -71,7 +71,7 @@ def steps(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
     return [move for move in moves if max(0, *move) + max(0, *(-m for m in move)) == 1]
 
 
-@pytest.mark.quick(metric="LInfDistance(monotonic=True)", noise="Laplace()")
+@pytest.mark.slow
 @every_noise
 @pytest.mark.parametrize("metric", [tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True)], ids=repr)
 def test_no_neighbour_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:

@@ -272,7 +272,7 @@ def test_the_map_at_the_ends(noise: Noise) -> None:
     assert (indices.tolist(), gaps.tolist()) == ([0, 2], [0.0, 0.0])
 
 
-@pytest.mark.quick(noise="Exponential()", optimize="max")
+@pytest.mark.slow
 @every_noise
 @pytest.mark.parametrize("optimize", ["max", "min"])
 def test_releases_follow_the_joint_law_of_ranking_and_gaps(noise: Noise, optimize: str) -> None:

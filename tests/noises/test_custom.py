@@ -126,7 +126,12 @@ REFUSED: list[Any] = [
         'condition="lipschitz"',
         marks=pytest.mark.slow,
     ),
-    ({"quantile": normal, "survival": normal_tail, "condition": "lipschitz"}, tk.ParameterError, '"lipschitz"'),
+    pytest.param(
+        {"quantile": normal, "survival": normal_tail, "condition": "lipschitz"},
+        tk.ParameterError,
+        '"lipschitz"',
+        marks=pytest.mark.slow,
+    ),
     ({"quantile": lomax, "survival": lomax_tail}, tk.ParameterError, 'must meet condition="class_a"'),
     (dict(zip(("quantile", "survival"), faster(1 + mpq(1, 2**30)), strict=True)), tk.ParameterError, '"lipschitz"'),
     ({"quantile": lambda u, p: math.log(u)}, tk.ParameterTypeError, "quantile must return an enclosure"),
@@ -332,7 +337,7 @@ def test_rankings_follow_the_exact_law(scores: tuple[int, ...], optimize: str) -
 # What it costs.
 
 
-@pytest.mark.quick(name="Lomax", scale=1)
+@pytest.mark.slow
 @every_noise
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 3)])
 def test_no_neighbour_exceeds_the_map_of_sets(name: str, scale: Fraction) -> None:

@@ -185,6 +185,7 @@ def test_documents_that_are_unsound(copy: Path, old: str, new: str, message: str
     assert any(message in problem for problem in form.problems("spaces/range_distance"))
 
 
+@pytest.mark.slow
 def test_a_statement_that_changed(copy: Path) -> None:
     """A lemma that says something else makes stale what relies on it, and all that rests on that."""
     resting = ["measurements/selection", "measurements/report_noisy_top_k", "measurements/canonical_top_k"]

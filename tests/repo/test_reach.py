@@ -47,7 +47,7 @@ def resting_on(names: set[str]) -> set[str]:
     return {name for name in proof.documents() if names & {name, *proof.foundations(name)}}
 
 
-@pytest.mark.quick(file=("spaces/measures.py", "samplers/entropy.py", "spaces/domains.py"))
+@pytest.mark.quick(file="samplers/entropy.py", new="bytes(n)")
 @pytest.mark.parametrize(
     ("file", "old", "new", "speaks", "silent"),
     [
@@ -135,6 +135,7 @@ def test_an_edit_makes_stale_what_speaks_of_it(
     assert stale() == resting_on(moved)
 
 
+@pytest.mark.slow
 def test_a_document_that_is_relied_on(copy: Path) -> None:
     spoil(copy / "proofs/errors/checks.tex", r"\item\label{K3}", r"\item\label{K3} On Sundays:")
     assert "errors/checks" not in stale()
@@ -142,7 +143,7 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
     assert "samplers/noiseless" not in stale()
 
 
-@pytest.mark.quick(file="spaces/measures.py")
+@pytest.mark.quick(file="samplers/entropy.py")
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [

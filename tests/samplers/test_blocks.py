@@ -138,7 +138,7 @@ def test_small_blocks_give_the_sort_of_what_was_drawn(
     assert branches[shape] > 0, "the input does not reach the branch that it is named after"
 
 
-@pytest.mark.quick(name="Exponential", shape="deep skip")
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "k"), [("Gumbel", 1), ("Exponential", 2)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_small_blocks_follow_the_exact_law(

@@ -43,7 +43,7 @@ def test_every_digit_is_fair_and_fresh() -> None:
         assert_follows(bits, {0: 0.5, 1: 0.5}, detects=0.21)
 
 
-@pytest.mark.quick(kind="words")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["prefixes", "words", "auxiliary"])
 def test_a_large_request_holds_no_digits_twice(kind: str) -> None:
     """4 MiB at once, and again: no 64 digits occur twice but with a probability of 2^-26."""

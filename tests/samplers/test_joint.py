@@ -125,6 +125,7 @@ def test_layers_hold_what_they_say_and_their_shares_bound_weights(
         assert weights[i] * Fraction(2) ** exponent >= shares[i] * sizes[i]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +257,7 @@ def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, 
     assert draws(20, values, 2, scale, ordered) == Counter({expected: 20})
 
 
-@pytest.mark.quick(ordered=True)
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:

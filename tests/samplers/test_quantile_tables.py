@@ -62,7 +62,7 @@ def _slack(noise: Noise) -> float:
     return 2.0**-41 if noise.name == "Gumbel" else 2.0**-47
 
 
-@pytest.mark.quick(noise="Laplace()")
+@pytest.mark.slow
 @every_noise
 def test_every_entry_encloses_the_noise_and_is_tight(noise: Noise) -> None:
     entries, nodes = table(noise), _nodes(noise.name)

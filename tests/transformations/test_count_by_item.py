@@ -331,7 +331,7 @@ def counted(kind: str, k: int, tau: Fraction, b: Fraction) -> Measurement:
     return chain
 
 
-@pytest.mark.quick(k=1)
+@pytest.mark.quick(k=1, kind="add_remove")
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize(("kind", "selection", "each"), [("add_remove", 1, 1), ("replace", 2, 1)])
 def test_no_tables_exceed_the_cost_of_winners_and_counts_and_some_meet_it(

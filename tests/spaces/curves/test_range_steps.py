@@ -132,7 +132,7 @@ def test_every_node_exceeds_the_exact_recursion_by_more_than_rounding_can_take(a
         before = after
 
 
-@pytest.mark.quick(k=1000)
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "a"), [(1000, Fraction(1, 10)), (400, Fraction(1))])
 def test_beyond_the_grid_the_curve_still_bounds_mechanisms(k: int, a: Fraction) -> None:
     """The grid of many steps ends before k a, and delta is 0 only there."""
