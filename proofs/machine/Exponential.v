@@ -71,3 +71,34 @@ Proof.
 Qed.
 
 End Mechanism.
+
+(* Scores at range distance at most r: all changes lie in one interval of that length. *)
+Section Within.
+Context {I : Type}.
+
+Lemma least_value : forall (f : I -> R) (l : list I), l <> [] ->
+  exists c, (exists i, In i l /\ f i = c) /\ forall i, In i l -> c <= f i.
+Proof.
+  induction l as [|i l IH]; intros some; [easy|]. destruct l as [|j l].
+  - exists (f i). split; [exists i; simpl; auto|]. intros ? [<-|[]]. lra.
+  - destruct IH as (c & (m & inside & <-) & least); [discriminate|].
+    destruct (Rle_or_lt (f i) (f m)) as [less|more].
+    + exists (f i). split; [exists i; simpl; auto|]. intros h [<-|there]; [lra|]. specialize (least h there). lra.
+    + exists (f m). split; [exists m; simpl in *; auto|]. intros h [<-|there]; [lra|]. now apply least.
+Qed.
+
+Lemma all_within : forall (l : list I) s s' r, l <> [] -> spread l s s' r ->
+  exists c, forall i, In i l -> c <= s' i - s i <= c + r.
+Proof.
+  intros l s s' r some near. destruct (least_value (fun i => s' i - s i) l some) as (c & (m & here & <-) & least).
+  exists (s' m - s m). intros i there. specialize (least i there). specialize (near i m there here). lra.
+Qed.
+
+Lemma spread_nonneg : forall (i : I) l s s' r, In i l -> spread l s s' r -> 0 <= r.
+Proof. intros i l s s' r inside near. specialize (near i i inside inside). lra. Qed.
+
+Lemma spread_of_moves : forall (l : list I) u u' lo hi, (forall y, In y l -> lo <= u' y - u y <= hi) ->
+  spread l u u' (hi - lo).
+Proof. intros l u u' lo hi moves y z here there. specialize (moves y here) as one. specialize (moves z there). lra. Qed.
+
+End Within.

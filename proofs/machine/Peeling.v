@@ -106,9 +106,6 @@ Proof.
   unfold loss. simpl. rewrite <- ln_mult by (apply Rdiv_lt_0_compat; assumption). f_equal. field. lra.
 Qed.
 
-Lemma spread_nonneg : forall (i : I) l s s' r, In i l -> spread l s s' r -> 0 <= r.
-Proof. intros i l s s' r inside near. specialize (near i i inside inside). lra. Qed.
-
 Lemma spread_without : forall i l s s' r, spread l s s' r -> spread (without i l) s s' r.
 Proof. intros i l s s' r near j k here there. apply near; eapply without_incl; eassumption. Qed.
 

@@ -45,24 +45,6 @@ Proof.
     lra.
 Qed.
 
-Lemma least_value : forall (f : I -> R) (l : list I), l <> [] ->
-  exists c, (exists i, In i l /\ f i = c) /\ forall i, In i l -> c <= f i.
-Proof.
-  induction l as [|i l IH]; intros some; [easy|]. destruct l as [|j l].
-  - exists (f i). split; [exists i; simpl; auto|]. intros ? [<-|[]]. lra.
-  - destruct IH as (c & (m & inside & <-) & least); [discriminate|].
-    destruct (Rle_or_lt (f i) (f m)) as [less|more].
-    + exists (f i). split; [exists i; simpl; auto|]. intros h [<-|there]; [lra|]. specialize (least h there). lra.
-    + exists (f m). split; [exists m; simpl in *; auto|]. intros h [<-|there]; [lra|]. now apply least.
-Qed.
-
-Lemma all_within : forall (l : list I) s s' r, l <> [] -> spread l s s' r ->
-  exists c, forall i, In i l -> c <= s' i - s i <= c + r.
-Proof.
-  intros l s s' r some near. destruct (least_value (fun i => s' i - s i) l some) as (c & (m & here & <-) & least).
-  exists (s' m - s m). intros i there. specialize (least i there). specialize (near i m there here). lra.
-Qed.
-
 Definition member (y : list I) (i : I) : bool := if in_dec same i y then true else false.
 
 Lemma member_true : forall y i, member y i = true <-> In i y.
