@@ -45,8 +45,9 @@ Proof.
        - now apply in_in_remove; [intros ->|]. }
   assert (smooth : forall x, continuous (fun x => scal (exp (s z)) (x * losers m s x)) x).
   { intros x. apply (@continuous_scal_r R_UniformSpace R_AbsRing R_NormedModule), (times_continuous m). }
-  rewrite (@RInt_minus R_CompleteNormedModule) by (apply integrable; intros; apply losers_continuous || apply smooth).
-  rewrite (@RInt_scal R_CompleteNormedModule) by (apply integrable; intros; apply (times_continuous m)).
+  rewrite (@RInt_minus R_CompleteNormedModule (losers m s) (fun x => scal (exp (s z)) (x * losers m s x)));
+    [|apply integrable, losers_continuous|apply integrable; exact smooth].
+  rewrite (@RInt_scal R_CompleteNormedModule (fun x => x * losers m s x)); [|apply integrable, (times_continuous m)].
   pose proof (mass_pos l m (others_incl y z) s) as positive. unfold mean, first, mass in *.
   unfold minus, plus, opp, scal; simpl. unfold mult; simpl. field. lra.
 Qed.
