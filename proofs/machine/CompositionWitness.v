@@ -1,6 +1,5 @@
 (* Ranges do not add up when the second step is chosen in view of the first: two steps of two answers. *)
 From Coq Require Import Reals List Lra Bool.
-From Interval Require Import Tactic.
 From Machine Require Import Sums Laws Composition.
 Import ListNotations.
 Open Scope R_scope.
@@ -18,16 +17,16 @@ Proof.
   unfold law, P, P', K', K. simpl. repeat split; try (intros [] _); try destruct y; simpl; lra.
 Qed.
 
-Theorem first_range : range answers P P' (139 / 100).
-Proof. intros [] [] _ _; unfold loss; simpl; interval. Qed.
+Theorem first_range : range answers P P' (ln 4).
+Proof. intros [] [] _ _; unfold loss, P, P'; rewrite <- ln_quotient by lra; apply ln_le; lra. Qed.
 
-Theorem second_range : forall y, range answers (K y) (K' y) (71 / 100).
-Proof. intros [] [] [] _ _; unfold loss, K', K; simpl; interval. Qed.
+Theorem second_range : forall y, range answers (K y) (K' y) (ln (99 / 49)).
+Proof. intros [] [] [] _ _; unfold loss, K', K; simpl; rewrite <- ln_quotient by lra; apply ln_le; lra. Qed.
 
 Theorem ranges_do_not_add_up : ~ range (both answers (fun _ => answers)) (joint P K) (joint P' K')
-  (139 / 100 + 71 / 100).
+  (ln 4 + ln (99 / 49)).
 Proof.
   intros small. specialize (small (true, true) (false, true) ltac:(simpl; tauto) ltac:(simpl; tauto)).
   unfold loss, joint, P, P', K', K in small. simpl in small.
-  match type of small with ?a <= ?b => assert (b < a) by interval end. lra.
+  rewrite <- ln_quotient, <- ln_mult in small by lra. apply (Rle_not_lt _ _ small). apply ln_increasing; lra.
 Qed.
