@@ -52,22 +52,33 @@ def _list() -> list[str]:
     states = [proof.Proof(name).status for name in others]
     show.say("What every public constructor claims is proved in:", "")
     show.table(
-        ("constructor", "proof", "status"),
-        ((row.constructor, row.document or "none", show.status(row.status)) for row in constructors),
+        ("constructor", "proof", "status", "checked"),
+        (
+            (row.constructor, row.document or "none", show.status(row.status), _checked(row.document))
+            for row in constructors
+        ),
     )
     if others:
         show.say("", "These rest on:", "")
         show.table(
-            ("proof", "status"),
-            ((name, show.status(state)) for name, state in zip(others, states, strict=True)),
+            ("proof", "status", "checked"),
+            ((name, show.status(state), _checked(name)) for name, state in zip(others, states, strict=True)),
         )
     show.say(
         "",
         "current: the code that is installed is the code that was proved. stale: it is not. unproven: the caller "
-        "supplies the claim.",
+        "supplies the claim. checked: how many statements of the document a proof assistant has checked.",
         "One of them: opendp-topk proofs NAME; as a PDF: opendp-topk proofs NAME --pdf",
     )
     return [row.status for row in constructors] + states
+
+
+def _checked(document: str | None) -> str:
+    """How many statements of the document are checked by machine, and whether one is not what was checked."""
+    checks = proof.checks(document) if document and proof.document(document) else []
+    if any(one.status != "current" for one in checks):
+        return "stale"
+    return str(len({one.label for one in checks})) if checks else ""
 
 
 def document_of(name: str) -> str:
@@ -86,12 +97,14 @@ def _show(document: str, pdf: bool, out: str | None) -> list[str]:
         raise ProofError(f"the document proofs/{document}.tex is missing")
     state = proof.Proof(document).status
     makers = [row.constructor for row in claims() if row.document == document]
-    about = [("constructor", ", ".join(makers))] if makers else []
+    about: list[tuple[str, str | Text]] = [("constructor", ", ".join(makers))] if makers else []
     pins = Text("\n").join(
         Text.assemble(f"{pin.digest} (", show.status(_state(pin)), f") region {pin.region} of {pin.source}")
         for pin in proof.pins(document)
     )
-    show.rows([*about, ("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)])
+    about += [("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)]
+    checks = Text("\n").join(Text.assemble(f"{one} (", show.status(one.status), ")") for one in proof.checks(document))
+    show.rows([*about, ("checked by machine", checks or "none of its statements")])
     if pdf:
         with show.working("building the PDF"):
             built = build(document, Path(out or "."))

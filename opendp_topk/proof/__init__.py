@@ -16,14 +16,17 @@ from .library import (
     relied_then,
     text,
 )
+from .machine import Check, checks
 from .regions import first_line, region
 from .status import UNPROVEN, Proof, forget
 
 __all__ = [
     "UNPROVEN",
+    "Check",
     "Pin",
     "Proof",
     "answered",
+    "checks",
     "digest",
     "document",
     "documents",

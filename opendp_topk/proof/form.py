@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from .. import proof
 from ..errors import ProofError
 from .latex import build, tags, tex_is_missing
+from .machine import checks
 from .renewal import difference, repin
 from .statements import relations
 
@@ -42,7 +43,8 @@ def problems(name: str) -> list[str]:
         found.append(f"{name}.tex says 'similarly': give the step instead")
     if not pinned:
         found.append(f"{name}.tex pins no region of code")
-    return found + _stale(name, pinned) + _tag_problems(name, pinned, text) + _relation_problems(name, text)
+    found += _stale(name, pinned) + _tag_problems(name, pinned, text) + _relation_problems(name, text)
+    return found + _check_problems(name)
 
 
 def _stale(name: str, pinned: Sequence[proof.Pin]) -> list[str]:
@@ -84,6 +86,22 @@ def _relation_problems(name: str, text: str) -> list[str]:
     then, now = proof.relied_then(name), proof.relied_now(name)
     changed = sorted(one for one in then.keys() | now.keys() if then.get(one) != now.get(one))
     return found + [f"{name}.tex relies on {one}, whose statement is not what it was: {_STALE}" for one in changed]
+
+
+def _check_problems(name: str) -> list[str]:
+    found = []
+    for check in checks(name):
+        try:
+            current = check.is_current
+        except ProofError as error:
+            found.append(str(error))
+            continue
+        if not current:
+            found.append(
+                f"{name}.tex calls {check.label} checked by {check.theorem} at {check.digest or 'no digest'}, but one "
+                f"of the two statements is now another ({check.actual}): hold them against each other"
+            )
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+CHECKED = re.compile(r"\\checked\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}\{([^{}]*)\}")
 _COMMENT = re.compile(r"(?<!\\)%.*")
 _RELIES = re.compile(r"\\relieson(?:\[([^\[\]]*)\])?\{([^{}]*)\}")
 _KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
@@ -31,8 +32,10 @@ def relations(text: str) -> list[Relation]:
 def statement(text: str, label: str) -> str:
     """The hypotheses of the document, and the theorem with this label (empty: all that the document states).
 
-    A label outside of theorems stands for all that the document states, too.
+    A label outside of theorems stands for all that the document states, too. That a machine has checked a theorem is no
+    part of what it states.
     """
+    text = CHECKED.sub("", text)
     parts = _parts(text)
     theorem = next(
         (match[0] for match in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in match[0] and label),

@@ -96,3 +96,35 @@ Proof.
   pose proof (most t inside). pose proof (most v inside').
   split; intros event; [specialize (bound event)|specialize (bound' event)]; lra.
 Qed.
+
+(* The worst division of a range a: the curve of one bounded range. *)
+Definition one_range (a eps : R) : R := (1 - exp (- ((a - eps) / 2))) * (1 - exp (- ((a - eps) / 2))) / (1 - exp (- a)).
+
+Lemma ends_le : forall a t eps, 0 < a -> 0 <= t <= a -> 0 <= eps <= a -> ends a t eps <= one_range a eps.
+Proof.
+  intros a t eps positive inside order. unfold ends, one_range, upper.
+  assert (low : exp (- a) < 1) by (rewrite <- exp_0; apply exp_increasing; lra).
+  assert (second : part (1 - exp (eps - t + a)) = 0).
+  { unfold part. apply Rmax_left. pose proof (exp_le 0 (eps - t + a) ltac:(lra)). rewrite exp_0 in *. lra. }
+  rewrite second, Rmult_0_r, Rplus_0_r. set (q := exp (- ((a - eps) / 2))).
+  assert (0 < q <= 1) by (split; [apply exp_pos|rewrite <- exp_0; apply exp_le; lra]).
+  unfold Rdiv. rewrite Rmult_assoc, (Rmult_comm (/ _)), <- Rmult_assoc.
+  apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat; lra|].
+  unfold part. destruct (Rle_or_lt t eps) as [early|late].
+  - rewrite Rmax_left; [nra|]. pose proof (exp_le 0 (eps - t) ltac:(lra)). rewrite exp_0 in *. lra.
+  - rewrite Rmax_right by (pose proof (exp_le (eps - t) 0 ltac:(lra)); rewrite exp_0 in *; lra).
+    set (x := exp (t - a)). set (y := exp (eps - t)).
+    assert (0 < x) by apply exp_pos. assert (0 < y) by apply exp_pos.
+    assert (same : x * y = q * q) by (unfold x, y, q; rewrite <- !exp_plus; f_equal; field).
+    cut (2 * q <= x + y).
+    { replace ((1 - x) * (1 - y)) with (1 - (x + y) + x * y) by ring. rewrite same. lra. }
+    assert (0 <= (x - y) * (x - y)) by apply Rle_0_sqr. destruct (Rle_or_lt (2 * q) (x + y)); [assumption|exfalso].
+    assert ((x + y) * (x + y) < 2 * q * (2 * q)) by (apply Rmult_gt_0_lt_compat; lra). nra.
+Qed.
+
+Theorem one_range_curve : forall {A : Type} (outcomes : list A) P P' a eps, law outcomes P -> law outcomes P' ->
+  0 < a -> 0 <= eps <= a -> range outcomes P P' a -> approximate outcomes P P' eps (one_range a eps).
+Proof.
+  intros A outcomes P P' a eps law_P law_P' positive order near.
+  apply (range_curve outcomes P P' a eps); try assumption. intros t inside. now apply ends_le.
+Qed.

@@ -6,6 +6,7 @@ import inspect
 
 from ..registry import Claim, tests_are_here
 from .code import listing
+from .document import checked
 from .graph import graph
 from .markup import Markup, el, join, table
 from .page import Address, Material, count, page, section, signatures, status
@@ -42,6 +43,7 @@ def _facts(claim: Claim, document: Document | None, material: Material, address:
         pairs.append(("remark", claim.remark))
     if document is not None:
         pairs.append(("proof", join([address.proof(document.name), f": {document.title}"])))
+        pairs += checked(document)
     if claim.digest:
         pairs.append(("digest of all that it rests on", el("code", claim.digest)))
     if material.signed:

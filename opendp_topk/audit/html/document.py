@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import proof
 from .code import latex, listing
 from .markup import Markup, el, join
 from .page import Address, Material, page, section, status
@@ -47,6 +48,14 @@ def document_page(document: Document, material: Material) -> str:
     )
 
 
+def checked(document: Document) -> list[tuple[str, object]]:
+    """What a proof assistant has checked of a document, each with whether it still is what was checked."""
+    return [
+        ("checked by machine", join([el("code", f"{one.label}: {one.theorem}"), f" {one.remark} ", status(one.status)]))
+        for one in proof.checks(document.name)
+    ]
+
+
 def _facts(document: Document, material: Material, address: Address) -> Markup:
     pairs: list[tuple[str, object]] = [
         ("document", el("code", f"proofs/{document.name}.tex")),
@@ -58,6 +67,7 @@ def _facts(document: Document, material: Material, address: Address) -> Markup:
     if document.name in material.unbuilt:
         pairs.append(("no PDF", material.unbuilt[document.name]))
     pairs += [("stale", fault) for fault in document.faults]
+    pairs += checked(document)
     pairs += [
         ("stale below", join([el("a", name, href=address.document(name)), ": see there"]))
         for name in document.foundations

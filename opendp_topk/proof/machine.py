@@ -1,0 +1,134 @@
+r"""Which statements of the documents a proof assistant has checked, and whether it still is those statements.
+
+``\checked{label}{File.theorem}{digest}{remark}`` in a document says that the theorem of ``proofs/machine/File.v``
+states what the theorem with this label does, but for what the remark says. The digest stands for both statements and
+for the vocabulary of the machine's: all that is no proof in the file, and in those that it requires. That the sources
+compile is for a test.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ProofError
+from . import library
+from .statements import CHECKED, statement
+
+_COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
+_REQUIRE = re.compile(r"From Machine Require Import ([^.]*)\.")
+_SENTENCE = re.compile(r"\.(?=\s|\Z)")
+_STATED = re.compile(r"(?:Theorem|Lemma) (\w+)\b")
+
+
+@dataclass(frozen=True)
+class Check:
+    """That a machine has checked one statement of a document; ``remark`` says where its statement says less."""
+
+    document: str
+    label: str
+    theorem: str
+    digest: str
+    remark: str
+
+    @property
+    def actual(self) -> str:
+        """The digest of both statements as they stand.
+
+        Raises:
+            ProofError: The document has no such label, or the sources no such theorem.
+        """
+        text = library.text(self.document)
+        if rf"\label{{{self.label}}}" not in text:
+            raise ProofError(f"{self.document}.tex has no label {self.label}, which it calls checked by machine")
+        parts = [statement(text, self.label), stated(self.theorem)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether both statements are those that were held against each other."""
+        return self.digest == self.actual
+
+    @property
+    def status(self) -> str:
+        """``current``, ``stale``, or ``missing`` where one of the statements is."""
+        try:
+            return "current" if self.is_current else "stale"
+        except ProofError:
+            return "missing"
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.theorem}" + (f" ({self.remark})" if self.remark else "")
+
+
+def checks(name: str) -> list[Check]:
+    """The statements of the document ``name`` that are marked as checked, in its order."""
+    return [Check(name, *found) for found in CHECKED.findall(library.text(name))]
+
+
+def folder() -> Path:
+    """Where the sources for the proof assistant lie."""
+    return library.folder() / "machine"
+
+
+def stated(theorem: str) -> str:
+    """What ``File.theorem`` states, with the vocabulary of its file and of those that it requires.
+
+    Raises:
+        ProofError: There is no such file or theorem.
+    """
+    name, _, wanted = theorem.partition(".")
+    for sentence in _sentences(name):
+        found = _STATED.match(sentence)
+        if found and found[1] == wanted:
+            return "\n".join([sentence, *(line for file in required(name) for line in vocabulary(file))])
+    raise ProofError(f"proofs/machine/{name}.v states no {wanted}, which a document calls checked by machine")
+
+
+def required(name: str) -> list[str]:
+    """A file and all files that it requires, directly or through others, sorted."""
+    found, waiting = {name}, [name]
+    while waiting:
+        below = {one for line in _REQUIRE.findall(_source(waiting.pop())) for one in line.split()}
+        waiting += sorted(below - found)
+        found |= below
+    return sorted(found)
+
+
+def vocabulary(name: str) -> list[str]:
+    """The definitions, hypotheses and notations of a file: all of it but theorems, lemmas and their proofs."""
+    return [one for one in _sentences(name) if not _STATED.match(one)]
+
+
+def _sentences(name: str) -> list[str]:
+    """The sentences of a source, with single spaces, without what stands between ``Proof`` and ``Qed``."""
+    found, inside = [], False
+    for sentence in _SENTENCE.split(_COMMENT.sub("", _source(name))):
+        plain = " ".join(sentence.split())
+        if plain == "Proof":
+            inside = True
+        elif plain == "Qed":
+            inside = False
+        elif plain and not inside:
+            found.append(plain)
+    return found
+
+
+def _source(name: str) -> str:
+    path = folder() / f"{name}.v"
+    if not path.is_file():
+        raise ProofError(f"there is no proofs/machine/{name}.v, which a document calls checked by machine")
+    return _read(path)
+
+
+@functools.cache
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def forget_sources() -> None:
+    """Read every source anew when it is next asked for."""
+    _read.cache_clear()

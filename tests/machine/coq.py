@@ -1,0 +1,76 @@
+"""The proof assistant, and the sources below ``proofs/machine`` compiled in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from opendp_topk.proof import machine
+
+SOURCES = sorted(path.stem for path in machine.folder().glob("*.v"))
+AXIOMS = {
+    "ClassicalDedekindReals.sig_not_dec",
+    "ClassicalDedekindReals.sig_forall_dec",
+    "FunctionalExtensionality.functional_extensionality_dep",
+    "Classical_Prop.classic",
+}
+"""The axioms of the real numbers of Coq's standard library."""
+OPTIONS = ("-w", "-ambiguous-paths", "-Q", ".", "Machine")
+
+
+def needed() -> None:
+    """Skip a test where Coq is missing, unless it is required."""
+    if shutil.which("coqc") is None:
+        assert not os.environ.get("OPENDP_TOPK_REQUIRE_COQ"), "OPENDP_TOPK_REQUIRE_COQ is set, and coqc is missing"
+        pytest.skip("coqc is missing: apt-get install coq libcoq-coquelicot libcoq-interval")
+
+
+def in_order() -> list[str]:
+    """The sources, each after those that it requires."""
+    return sorted(SOURCES, key=lambda name: (len(machine.required(name)), name))
+
+
+def compiled(folder: Path) -> dict[str, float]:
+    """Compile all sources in ``folder``; how many seconds each took."""
+    took = {}
+    for name in in_order():
+        shutil.copy(machine.folder() / f"{name}.v", folder)
+        start = time.monotonic()
+        assert run(folder, f"{name}.v") == ""
+        took[name] = time.monotonic() - start
+    return took
+
+
+def run(folder: Path, file: str) -> str:
+    """What the compiler says of a source in ``folder`` where it fails, or the empty text."""
+    done = subprocess.run(["coqc", *OPTIONS, file], cwd=folder, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr or "failed"
+
+
+def answered(folder: Path, lines: str) -> str:
+    """What some commands print."""
+    (folder / "Asked.v").write_text(lines, encoding="utf-8")
+    command = ["coqc", *OPTIONS, "Asked.v"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def axioms(folder: Path, theorems: Iterable[str]) -> dict[str, set[str]]:
+    """The axioms on which each ``File.theorem`` stands."""
+    names = sorted(theorems)
+    asked = "".join(
+        f'Goal True. idtac "-- {name}". Abort.\nFrom Machine Require {name.partition(".")[0]}.\nPrint Assumptions {name}.\n'
+        for name in names
+    )
+    said = answered(folder, asked).split("-- ")[1:]
+    return {
+        one.split()[0]: set(re.findall(r"^([A-Z]\w*\.[\w.]+)(?=\s*:|$)", one.split("\n", 1)[1], re.M)) for one in said
+    }

@@ -1,0 +1,109 @@
+"""A statement that is called checked goes stale with either of its two texts, and with the words that they use.
+
+Tries proofs/proof.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opendp_topk import proof
+from opendp_topk.errors import ProofError
+from opendp_topk.proof import form, library, machine
+from tests.pages.page import ROOT
+
+DOCUMENT = "measurements/permute_and_flip_range"
+TEX = "proofs/measurements/permute_and_flip_range.tex"
+V = "proofs/machine/FlippingRange.v"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[Path]:
+    shutil.copytree(ROOT / "proofs", tmp_path / "proofs")
+    (tmp_path / "opendp_topk").symlink_to(ROOT / "opendp_topk")
+    with library.at(tmp_path / "opendp_topk"):
+        proof.forget()
+        yield tmp_path
+    proof.forget()
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    proof.forget()
+
+
+def test_every_mark_holds() -> None:
+    assert [str(check) for name in proof.documents() for check in proof.checks(name) if not check.is_current] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y')\le r$"),
+        (V, "range l (flipped s) (flipped s') (a_PF r)", "range l (flipped s) (flipped s') r"),
+        (V, "r + 2 * ln (2 - exp (- (r / 2)))", "r + ln (2 - exp (- (r / 2)))"),
+        ("proofs/machine/Laws.v", "loss P P' y - loss P P' z <= a", "loss P P' y - loss P P' z <= 2 * a"),
+    ],
+    ids=["document", "theorem", "definition", "definition of another file"],
+)
+def test_a_text_that_changed(copy: Path, file: str, old: str, new: str) -> None:
+    (check,) = proof.checks(DOCUMENT)
+    assert check.status == "current"
+    spoil(copy / file, old, new)
+    assert check.status == "stale"
+    assert any("hold them against each other" in problem for problem in form.problems(DOCUMENT))
+
+
+def test_proofs_and_comments_are_no_part_of_a_statement(copy: Path) -> None:
+    (check,) = proof.checks(DOCUMENT)
+    spoil(copy / V, "(* The range of permute-and-flip: the theorem. *)", "(* A theorem. *)")
+    spoil(copy / V, "intros s s' r near y z here there.", "intros s s' r near y z here. intros there.")
+    assert check.status == "current"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (TEX, r"\checked{range}{", r"\checked{width}{", "has no label width"),
+        (TEX, r"\checked{range}{FlippingRange.", r"\checked{range}{Flipping.", "there is no proofs/machine/Flipping.v"),
+        (V, "Theorem flipping_range", "Theorem flip_range", "states no flipping_range"),
+    ],
+    ids=["label", "file", "theorem"],
+)
+def test_a_statement_that_is_missing(copy: Path, file: str, old: str, new: str, said: str) -> None:
+    spoil(copy / file, old, new)
+    (check,) = proof.checks(DOCUMENT)
+    assert check.status == "missing"
+    with pytest.raises(ProofError, match=said):
+        _ = check.actual
+    assert any(said in problem for problem in form.problems(DOCUMENT))
+
+
+def test_a_renewal_writes_what_is_now_stated(copy: Path) -> None:
+    spoil(copy / TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y') \le a(r) + 0$")
+    assert form.repin(DOCUMENT) == 1
+    (check,) = proof.checks(DOCUMENT)
+    assert check.status == "current"
+
+
+def test_a_mark_is_no_part_of_what_others_rely_on(copy: Path) -> None:
+    before = proof.relied_now("measurements/permute_and_flip")
+    spoil(copy / TEX, r"\checked{range}", r"\checked{attained}")
+    assert proof.relied_now("measurements/permute_and_flip") == before
+
+
+def test_what_a_theorem_states() -> None:
+    lines = machine.stated("Concentrated.range_to_zCDP").splitlines()
+    assert lines[0] == ("Theorem range_to_zCDP : forall a, range outcomes P P' a -> zCDP outcomes P P' (a ^ 2 / 8)")
+    assert (
+        "Definition zCDP {A : Type} (outcomes : list A) (P P' : A -> R) (rho : R) : Prop := renyi outcomes P P' rho"
+        in (" ".join(lines))
+    )
+    assert machine.required("Concentrated") == ["Concentrated", "Laws", "Sums"]
+    assert not [line for line in lines[1:] if line.startswith(("Theorem", "Lemma", "Proof"))]
