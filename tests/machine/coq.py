@@ -67,7 +67,8 @@ def axioms(folder: Path, theorems: Iterable[str]) -> dict[str, set[str]]:
     """The axioms on which each ``File.theorem`` stands."""
     names = sorted(theorems)
     asked = "".join(
-        f'Goal True. idtac "-- {name}". Abort.\nFrom Machine Require {name.partition(".")[0]}.\nPrint Assumptions {name}.\n'
+        f'Goal True. idtac "-- {name}". Abort.\n'
+        f"From Machine Require {name.partition('.')[0]}.\nPrint Assumptions {name}.\n"
         for name in names
     )
     said = answered(folder, asked).split("-- ")[1:]
