@@ -52,33 +52,35 @@ def _list() -> list[str]:
     states = [proof.Proof(name).status for name in others]
     show.say("What every public constructor claims is proved in:", "")
     show.table(
-        ("constructor", "proof", "status", "checked"),
-        (
-            (row.constructor, row.document or "none", show.status(row.status), _checked(row.document))
-            for row in constructors
-        ),
+        ("constructor", "proof", "status"),
+        ((row.constructor, row.document or "none", show.status(row.status)) for row in constructors),
     )
     if others:
         show.say("", "These rest on:", "")
         show.table(
-            ("proof", "status", "checked"),
-            ((name, show.status(state), _checked(name)) for name, state in zip(others, states, strict=True)),
+            ("proof", "status"),
+            ((name, show.status(state)) for name, state in zip(others, states, strict=True)),
         )
     show.say(
         "",
         "current: the code that is installed is the code that was proved. stale: it is not. unproven: the caller "
-        "supplies the claim. checked: how many statements of the document a proof assistant has checked.",
+        "supplies the claim.",
+        _checked(),
         "One of them: opendp-topk proofs NAME; as a PDF: opendp-topk proofs NAME --pdf",
     )
     return [row.status for row in constructors] + states
 
 
-def _checked(document: str | None) -> str:
-    """How many statements of the document are checked by machine, and whether one is not what was checked."""
-    checks = proof.checks(document) if document and proof.document(document) else []
-    if any(one.status != "current" for one in checks):
-        return "stale"
-    return str(len({one.label for one in checks})) if checks else ""
+def _checked() -> str:
+    """How much a proof assistant has checked."""
+    found = [check for name in proof.documents() for check in proof.checks(name)]
+    current = {(one.document, one.label) for one in found if one.status == "current"}
+    stale = sum(one.status != "current" for one in found)
+    return (
+        f"A proof assistant has checked {len(current)} statements of {len({name for name, _ in current})} documents, at "
+        "least in part; the view of one document lists them."
+        + (f" {stale} are no longer what was checked." * bool(stale))
+    )
 
 
 def document_of(name: str) -> str:
