@@ -77,8 +77,8 @@ def _checked() -> str:
     current = {(one.document, one.label) for one in found if one.status == "current"}
     stale = sum(one.status != "current" for one in found)
     return (
-        f"A proof assistant has checked {len(current)} statements of {len({name for name, _ in current})} documents, at "
-        "least in part; the view of one document lists them."
+        f"A proof assistant has checked {len(current)} statements of {len({name for name, _ in current})} documents, "
+        "at least in part; the view of one document lists them."
         + (f" {stale} are no longer what was checked." * bool(stale))
     )
 
