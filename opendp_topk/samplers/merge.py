@@ -36,11 +36,12 @@ class Race:
     ordered: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """The best of ``size`` candidates, at most k of them: their labels and scores, and all digits drawn of them.
 
     ``prefix`` holds the first 16 digits of each finalist and ``words`` the further ones. At scale 0 no digit was drawn.
+    A part is as private as the scores; it is written as a pickle, and never shown.
     """
 
     size: int
@@ -48,6 +49,9 @@ class Part:
     values: NDArray[Any]
     prefix: NDArray[np.uint16]
     words: tuple[tuple[int, ...], ...]
+
+    def __repr__(self) -> str:
+        return f"Part(<finalists of {self.size}>)"
 
 
 # proof-region: merge
