@@ -39,7 +39,7 @@ def require_race(measurement: Any) -> tuple[Race, VectorDomain]:
 
 
 def part_of(measurement: Measurement, scores: Any, labels: Sequence[Any] | None = None) -> Part:
-    """The finalists among ``scores``, which are checked before anything is drawn; by default their places label them."""
+    """The finalists among ``scores``, which are checked before anything is drawn. By default places are labels."""
     race, domain = require_race(measurement)
     values = domain.element_domain.validate_array(scores)  # [validate]
     return partial(range(len(values)) if labels is None else labels, values, race)  # [partial]
@@ -86,8 +86,8 @@ def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Cal
     """One release of a one-shot selection on scores that come in parts, such as batches of a frame or chunks of arrays.
 
     The parts laid end to end are the argument of ``measurement``; the release is ``measurement`` of it, in law. Each
-    part is raced by itself, at most k finalists of it are kept with the digits drawn for them, and the winners are found
-    among these. So no more than one part need be in memory, or in one process.
+    part is raced by itself, at most k finalists of it are kept with the digits drawn for them, and the winners are
+    found among these. So no more than one part need be in memory, or in one process.
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from ..errors import ColumnError, DataTypeError, ForeignError, TopKError
@@ -16,6 +17,7 @@ T = TypeVar("T")
 _INTEGERS = ("byte", "short", "integer", "long")
 _LABELS = (*_INTEGERS, "string")
 _SCORES = {int: _INTEGERS, float: ("float", "double")}
+_CUTS = ("GlobalLimit", "LocalLimit", "Offset", "Tail")
 _NODE = re.compile(r"^[\s:+|-]*(\w+)")
 
 
@@ -55,16 +57,11 @@ def require_repeatable(frame: Any) -> None:
         return
     plan = run(lambda: frame._jdf.queryExecution().analyzed())
     nodes = [found[1] for line in run(plan.toString).splitlines() if (found := _NODE.match(line))]
-    unsorted = any(
-        node in ("GlobalLimit", "Offset", "Tail")
-        and below not in ("LocalLimit", "GlobalLimit", "Sort")
-        or (node == "LocalLimit" and below != "Sort")
-        for node, below in zip(nodes, [*nodes[1:], ""], strict=True)
-    )
-    if unsorted or not run(plan.deterministic):  # [deterministic]
+    cut = {below for node, below in pairwise([*nodes, ""]) if node in _CUTS}
+    if not run(plan.deterministic) or not cut <= {*_CUTS, "Sort"}:  # [deterministic]
         raise ForeignError(
-            "the frame must give the same rows whenever Spark runs a task again, and this plan has a random function or "
-            "a limit without an order: write the scores to a table first, and read them from there"
+            "the frame must give the same rows whenever Spark runs a task again, and this plan has a random function "
+            "or a limit without an order: write the scores to a table first, and read them from there"
         )
 
 

@@ -1,7 +1,7 @@
 """Releases of scores in a Spark frame: raced by the workers that hold them, or collected where that is faster.
 
-Spark runs a task again where a worker is lost, and sometimes two of a kind at once; of each partition the driver gets one
-result. So the digits of a lost or a doubled task are never seen, and those of the others are used once.
+Spark runs a task again where a worker is lost, and sometimes two of a kind at once; of each partition the driver gets
+one result. So the digits of a lost or a doubled task are never seen, and those of the others are used once.
 
 Proof: proofs/measurements/spark_scores.tex
 """
@@ -74,7 +74,7 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
 
 
 def worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What races one partition, for ``mapInArrow``: its one row has the number of the partition, and a part or an error."""
+    """What races one partition, for ``mapInArrow``, and answers with one row: its number, and a part or an error."""
 
     def race(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -110,9 +110,9 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
     """One release of a one-shot selection on a Spark frame that has a row for each candidate, with its score.
 
     The scores in the ascending order of their candidates are the argument of ``measurement``, and the release is
-    ``measurement`` of it, in law: candidates in place of indices. The candidates must be public, and the frame must have
-    them all: a count of rows by item has no row for an item that nobody has, and gives away who that is. Declare the size
-    of the domain, and a frame with a row too few is refused.
+    ``measurement`` of it, in law, with candidates in place of indices. The candidates must be public, and the frame
+    must have them all: a frame of counts lacks the items that nobody has, and so gives away that nobody has them.
+    Declare the size of the domain, and a frame with a row too few is refused.
 
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
@@ -121,8 +121,8 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
             ``rand()`` or with a limit of rows in no order is refused where it can be seen.
         candidate: The column of candidates, integers or strings, each in one row.
         score: The column of scores: integers for ``AtomDomain(int)``, floats for ``AtomDomain(float)``.
-        plan: ``"workers"`` races each partition where it lies, and sends k finalists of it; ``"collect"`` fetches the two
-            columns and races here; ``"auto"`` collects where the domain declares a size of at most 10,000,000.
+        plan: ``"workers"`` races each partition where it lies, and sends k finalists of it; ``"collect"`` fetches the
+            two columns and races here; ``"auto"`` collects where the domain declares a size of at most 10,000,000.
 
     Returns:
         A list of candidates, best first for a ranking and ascending for a set; one candidate where one index is chosen.
