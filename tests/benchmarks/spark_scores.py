@@ -1,8 +1,8 @@
 """Scores in a Spark frame, raced by workers or collected: ``python -m tests.benchmarks.spark_scores 10_000_000 ...``.
 
-Each plan has a session of its own, whose two executors are other processes than the driver, and goes through the numbers
-of scores, in 16 partitions, the smallest first. A peak is that of the driver's two processes so far. The frame is computed
-anew for each release; "no release" only computes it and its maximum. Needs the extra ``spark`` and Java.
+Each plan has a session of its own, whose two executors are other processes than the driver, and goes through the
+numbers of scores, in 16 partitions, the smallest first. A peak is that of the driver's two processes so far. The frame
+is computed anew for each release; "no release" only computes it and its maximum. Needs the extra ``spark`` and Java.
 """
 
 from __future__ import annotations
