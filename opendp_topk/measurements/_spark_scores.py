@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from .. import errors
 from ..core.candidates import IndexCandidates
 from ..core.measurement import Measurement
 from ..errors import DataTypeError, ForeignError, TopKError, checks
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 PLANS = ("auto", "collect", "workers")
 FEW = 10_000_000  # scores that are collected unless the caller says otherwise: up to here that is faster, in 200 MB
 _AT_ONCE = 2**20  # scores that are raced at a time: 8 MiB, and few merges
-_ANSWER = "number int, part binary, error string, message string"
+_ANSWER = "number int, answer binary"
 
 
 # proof-region: spark_scores
@@ -82,15 +81,12 @@ def worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
 
         context = TaskContext.get()
         assert context is not None
-        part, error, message = b"", "", ""
         try:
-            part = pickle.dumps(raced(pickle.loads(pickled), batches))  # [race-partition]
-        except TopKError as found:
-            error, message = type(found).__name__, str(found)
-        columns = [context.partitionId()], [part], [error], [message]
-        types = pa.int32(), pa.binary(), pa.string(), pa.string()
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, ["number", "part", "error", "message"])
+            answer: Part | TopKError = raced(pickle.loads(pickled), batches)  # [race-partition]
+        except TopKError as error:
+            answer = error
+        columns = pa.array([context.partitionId()], pa.int32()), pa.array([pickle.dumps(answer)], pa.binary())
+        yield pa.RecordBatch.from_arrays(columns, ["number", "answer"])
 
     return race
 
@@ -100,10 +96,11 @@ def chosen(rows: Iterable[Any]) -> list[Part]:
     found = sorted(rows, key=lambda row: row["number"])
     if [row["number"] for row in found] != list(range(len(found))):
         raise ForeignError("Spark returned a partition twice or not at all: nothing was released")  # [once]
-    for row in found:
-        if row["error"]:
-            raise getattr(errors, row["error"])(row["message"])  # [error]
-    return [pickle.loads(row["part"]) for row in found]
+    answers = [pickle.loads(row["answer"]) for row in found]
+    for answer in answers:
+        if isinstance(answer, TopKError):
+            raise answer  # [error]
+    return answers
 
 
 def release_spark(measurement: Measurement, frame: Any, candidate: str, score: str, *, plan: str = "auto") -> Any:
@@ -141,6 +138,15 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
         docs/guide.md has a table. In workers, about 60 bytes a finalist are sent to the driver.
 
     Proof: proofs/measurements/spark_scores.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int), size=10**9), tk.LInfDistance(monotonic=True)
+        >>> top10 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=10, scale=20.0)
+        >>> top10.map(1)
+        0.5
+        >>> tk.release_spark(top10, spark.table("visits_by_page"), "page", "visits")  # doctest: +SKIP
+        ['/', '/search', '/help', '/login', '/maps', '/news', '/mail', '/tv', '/jobs', '/about']
     """
     race, domain = require_race(measurement)
     plan = checks.choice("plan", plan, PLANS)

@@ -18,6 +18,8 @@ from typing import Any
 
 import opendp_topk as tk
 
+from ..measurements.spark import LOOPBACK
+
 PARTITIONS = 16
 PLANS = ("no release", "workers", "collect")
 
@@ -38,8 +40,9 @@ def session() -> Any:
 
     settings = {
         "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.memory": "8g",
         "spark.driver.maxResultSize": "0",
         "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),

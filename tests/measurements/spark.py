@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+LOOPBACK = str(ipaddress.ip_network("127.0.0.0/8")[1])
 ATTEMPTS = 3
 """How often a task is tried."""
 
@@ -26,8 +28,9 @@ def session() -> Iterator[Any]:
         import pyspark.sql as sql
     settings = {
         "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
         "spark.sql.shuffle.partitions": "4",
     }
     builder = sql.SparkSession.builder.master(f"local[2,{ATTEMPTS}]").appName("tests")

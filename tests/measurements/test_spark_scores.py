@@ -34,7 +34,7 @@ def top(k: int, space: Any = COUNTS, scale: Any = 0, **options: Any) -> tk.Measu
 
 
 def answers(*rows: dict[str, Any]) -> list[dict[str, Any]]:
-    empty = {"part": pickle.dumps(part_of(top(1), [1])), "error": "", "message": ""}
+    empty = {"answer": pickle.dumps(part_of(top(1), [1]))}
     return [empty | row for row in rows]
 
 
@@ -46,7 +46,7 @@ def test_of_each_partition_one_part_is_taken() -> None:
 
 
 def test_the_error_of_a_worker_is_the_error_of_the_release() -> None:
-    failed = answers({"number": 0}, {"number": 1, "part": b"", "error": "NonFiniteError", "message": "scores must"})
+    failed = answers({"number": 0}, {"number": 1, "answer": pickle.dumps(tk.NonFiniteError("scores must"))})
     raises_exactly(tk.NonFiniteError, lambda: _spark_scores.chosen(failed), "scores must")
 
 
