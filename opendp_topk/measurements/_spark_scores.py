@@ -76,19 +76,25 @@ def worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
     """What races one partition, for ``mapInArrow``, and answers with one row: its number, and a part or an error."""
 
     def race(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        try:
-            answer: Part | TopKError = raced(pickle.loads(pickled), batches)  # [race-partition]
-        except TopKError as error:
-            answer = error
-        columns = pa.array([context.partitionId()], pa.int32()), pa.array([pickle.dumps(answer)], pa.binary())
-        yield pa.RecordBatch.from_arrays(columns, ["number", "answer"])
+        yield answered(context.partitionId(), pickled, batches)
 
     return race
+
+
+def answered(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    """The answer for the partition with this number."""
+    import pyarrow as pa
+
+    try:
+        answer: Part | TopKError = raced(pickle.loads(pickled), batches)  # [race-partition]
+    except TopKError as error:
+        answer = error
+    arrays = [pa.array([number], pa.int32()), pa.array([pickle.dumps(answer)], pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, ["number", "answer"])
 
 
 def chosen(rows: Iterable[Any]) -> list[Part]:

@@ -9,7 +9,7 @@ import dataclasses
 import pickle
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements import _spark_scores
-from opendp_topk.measurements._in_parts import part_of
 
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
@@ -33,21 +32,41 @@ def top(k: int, space: Any = COUNTS, scale: Any = 0, **options: Any) -> tk.Measu
     return space >> tk.then_report_noisy_top_k(PURE, k=k, scale=scale, **options)
 
 
-def answers(*rows: dict[str, Any]) -> list[dict[str, Any]]:
-    empty = {"answer": pickle.dumps(part_of(top(1), [1]))}
-    return [empty | row for row in rows]
+def answers(numbers: Iterable[int], rows: Any, measurement: tk.Measurement) -> list[dict[str, Any]]:
+    """What workers answer, each for these rows: candidates and scores, in batches of two."""
+    arrow = pytest.importorskip("pyarrow")
+    batches = arrow.table(rows).to_batches(max_chunksize=2)
+    sent = pickle.dumps(measurement)
+    return [row for number in numbers for row in _spark_scores.answered(number, sent, batches).to_pylist()]
 
 
 def test_of_each_partition_one_part_is_taken() -> None:
-    assert len(_spark_scores.chosen(answers({"number": 1}, {"number": 0}))) == 2
+    rows = {"item": ["c", "a", "b"], "score": [2, 5, 2]}
+    for part in _spark_scores.chosen(answers((1, 0), rows, top(2))):
+        assert (part.size, part.labels, part.values.tolist()) == (3, ("a", "b"), [5, 2])
     for numbers in ((0, 1, 1), (0, 2), (1,)):
-        doubled = answers(*({"number": number} for number in numbers))
+        doubled = answers(numbers, rows, top(2))
         raises_exactly(tk.ForeignError, lambda doubled=doubled: _spark_scores.chosen(doubled), "twice or not at all")
 
 
-def test_the_error_of_a_worker_is_the_error_of_the_release() -> None:
-    failed = answers({"number": 0}, {"number": 1, "answer": pickle.dumps(tk.NonFiniteError("scores must"))})
-    raises_exactly(tk.NonFiniteError, lambda: _spark_scores.chosen(failed), "scores must")
+@pytest.mark.parametrize(
+    ("rows", "error", "required"),
+    [
+        ({"item": ["a", "b"], "score": [0.5, float("nan")]}, tk.NonFiniteError, "must be finite"),
+        ({"item": ["a", "b"], "score": [0.5, None]}, tk.DataTypeError, "must not be null"),
+        ({"item": ["a", None], "score": [0.5, 0.25]}, tk.DataTypeError, "must not be null"),
+        ({"item": ["a", "b"], "score": [SENTINEL_INT, 1]}, tk.DataTypeError, "must be float64"),
+    ],
+)
+def test_the_error_of_a_worker_is_the_error_of_the_release(rows: Any, error: type[Exception], required: str) -> None:
+    good = answers((0, 2), {"item": ["c"], "score": [0.75]}, top(1, SHARES))
+    failed = [*good, *answers((1,), rows, top(1, SHARES))]
+    raises_exactly(error, lambda: _spark_scores.chosen(failed), required)
+
+
+def test_a_partition_without_rows_has_nobody() -> None:
+    (part,) = _spark_scores.chosen(answers((0,), {"item": [], "score": []}, top(2)))
+    assert (part.size, part.labels) == (0, ())
 
 
 def test_other_frames_are_refused() -> None:
