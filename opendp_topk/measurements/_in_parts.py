@@ -110,7 +110,7 @@ def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Cal
         ForeignError: ``map`` lost a part, or returned one twice. Nothing was released.
 
     Runtime:
-        A race for each part, and less than a millisecond for each 64 parts; a part sends some 60 bytes for a finalist.
+        A race for each part, and a few milliseconds for each 64 parts at k = 10; a part sends some 60 bytes a finalist.
 
     Proof: proofs/measurements/in_parts.tex
 
