@@ -58,6 +58,8 @@ from .errors import TopKError as TopKError
 from .ledger import Ledger as Ledger
 from .measurements._comparison import Comparison as Comparison
 from .measurements._comparison import compare as compare
+from .measurements._in_parts import release_in_parts as release_in_parts
+from .measurements._spark_scores import release_spark as release_spark
 from .measurements.canonical_top_k import make_canonical_top_k as make_canonical_top_k
 from .measurements.canonical_top_k import then_canonical_top_k as then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism as make_exponential_mechanism
@@ -232,6 +234,8 @@ __all__ = [
     "make_user_transformation",
     "make_zCDP_to_approxDP",
     "read_table",
+    "release_in_parts",
+    "release_spark",
     "then_adaptive_composition",
     "then_canonical_top_k",
     "then_count_by_item",

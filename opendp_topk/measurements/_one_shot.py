@@ -11,6 +11,7 @@ from ..distributions import one_shot as laws
 from ..distributions import one_shot_success, union_bound
 from ..noises.noise import Noise
 from ..samplers import race, rows
+from ..samplers.merge import Race
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import FREE, Cost
 from ._choice import Choice
@@ -33,6 +34,7 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         many=lambda scores, choice, times: rows.top_k(
             scores, choice.tau, noise, choice.k, times, sign=choice.sign, ordered=choice.ordered
         ),
+        race=lambda choice: Race(choice.tau, noise, choice.k, choice.sign, choice.ordered),
     )  # [mechanism]
 
 

@@ -22,6 +22,7 @@ from ..errors import DataLengthError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..samplers import noiseless
+from ..samplers.merge import Race
 from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
@@ -45,6 +46,7 @@ class SelectionMechanism:
     ``many(scores, choice, times)``, where it is given, draws that many independent releases, a row each.
     ``success(scores, choice, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the winners contain
     the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
+    ``race(choice)``, where it is given, is the race whose winners ``sample`` draws.
     """
 
     sample: Callable[[ScoreArray, Choice], Indices]
@@ -53,6 +55,7 @@ class SelectionMechanism:
     law: Law | None = None
     success: Success | None = None
     many: Callable[[ScoreArray, Choice, int], Indices] | None = None
+    race: Callable[[Choice], Race] | None = None
 
 
 _ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
@@ -126,7 +129,7 @@ def selection(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=Repeatable(function, many),
+        function=Repeatable(function, many, mechanism.race and mechanism.race(choice)),  # [race]
         privacy_map=privacy_map,
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         declared=Declared(
@@ -159,6 +162,7 @@ def single(
         function=Repeatable(
             lambda scores: int(drawn(scores)[0]),  # [index]
             lambda scores, times: drawn.many(scores, times)[:, 0],  # [indices]
+            drawn.race,  # [race-of-one]
         ),
         parameters={"mechanism": name, "scale": ranking.parameters["scale"], "optimize": optimize},
         declared=replace(ranking.declared, decode=lambda outcome: int(outcome[0])),  # [decode-index]

@@ -1,0 +1,169 @@
+"""Releases of scores in a Spark frame: raced by the workers that hold them, or collected where that is faster.
+
+Spark runs a task again where a worker is lost, and sometimes two of a kind at once; of each partition the driver gets
+one result. So the digits of a lost or a doubled task are never seen, and those of the others are used once.
+
+Proof: proofs/measurements/spark_scores.tex
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from ..core.candidates import IndexCandidates
+from ..core.measurement import Measurement
+from ..errors import DataTypeError, ForeignError, TopKError, checks
+from ..samplers.merge import Part
+from ._in_parts import gathered, part_of, require_race, winners
+from ._spark_frames import run, two_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PLANS = ("auto", "collect", "workers")
+FEW = 10_000_000  # scores that are collected unless the caller says otherwise: up to here that is faster, in 200 MB
+_AT_ONCE = 2**20  # scores that are raced at a time: 8 MiB, and few merges
+_ANSWER = "number int, answer binary"
+
+
+# proof-region: spark_scores
+def raced(measurement: Measurement, batches: Iterable[pa.RecordBatch]) -> Part:
+    """The finalists among the rows of ``batches``, whose two columns are the candidates and their scores."""
+    nobody = part_of(measurement, [])  # [nobody]
+    parts = (_part(measurement, rows) for rows in _together(batches))
+    return gathered(chain([nobody], parts), require_race(measurement)[0])  # [gather-rows]
+
+
+def _part(measurement: Measurement, rows: list[pa.RecordBatch]) -> Part:
+    import pyarrow as pa
+
+    candidates, scores = pa.Table.from_batches(rows).combine_chunks().columns
+    if candidates.null_count or scores.null_count:
+        raise DataTypeError("candidates and scores must not be null: drop or fill such rows")  # [no-nulls]
+    return part_of(measurement, scores.to_numpy(), Labels(candidates))  # [race-rows]
+
+
+class Labels(Sequence[Any]):
+    """The candidates of a column, each made a Python value when it is asked for."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._column[place].as_py()  # [label]
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+
+def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """The batches, as many at a time as have about ``_AT_ONCE`` rows."""
+    held, rows = [], 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= _AT_ONCE:
+            yield held
+            held, rows = [], 0
+    if held:
+        yield held
+
+
+def worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What races one partition, for ``mapInArrow``, and answers with one row: its number, and a part or an error."""
+
+    def race(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        yield answered(context.partitionId(), pickled, batches)
+
+    return race
+
+
+def answered(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    """The answer for the partition with this number."""
+    import pyarrow as pa
+
+    try:
+        answer: Part | TopKError = raced(pickle.loads(pickled), batches)  # [race-partition]
+    except TopKError as error:
+        answer = error
+    arrays = [pa.array([number], pa.int32()), pa.array([pickle.dumps(answer)], pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, ["number", "answer"])
+
+
+def chosen(rows: Iterable[Any]) -> list[Part]:
+    """The parts that the workers returned: of each partition one, or the first error."""
+    found = sorted(rows, key=lambda row: row["number"])
+    if [row["number"] for row in found] != list(range(len(found))):
+        raise ForeignError("Spark returned a partition twice or not at all: nothing was released")  # [once]
+    answers = [pickle.loads(row["answer"]) for row in found]
+    for answer in answers:
+        if isinstance(answer, TopKError):
+            raise answer  # [error]
+    return answers
+
+
+def release_spark(measurement: Measurement, frame: Any, candidate: str, score: str, *, plan: str = "auto") -> Any:
+    """One release of a one-shot selection on a Spark frame that has a row for each candidate, with its score.
+
+    The scores in the ascending order of their candidates are the argument of ``measurement``, and the release is
+    ``measurement`` of it, in law, with candidates in place of indices. The candidates must be public, and the frame
+    must have them all: a frame of counts lacks the items that nobody has, and so gives away that nobody has them.
+    Declare the size of the domain, and a frame with a row too few is refused.
+
+    Args:
+        measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
+            ``make_lipschitz_top_k``, ``make_exponential_mechanism`` or ``make_permute_and_flip``.
+        frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read: a plan with
+            ``rand()`` or with a limit of rows in no order is refused where it can be seen.
+        candidate: The column of candidates, integers or strings, each in one row.
+        score: The column of scores: integers for ``AtomDomain(int)``, floats for ``AtomDomain(float)``.
+        plan: ``"workers"`` races each partition where it lies, and sends k finalists of it; ``"collect"`` fetches the
+            two columns and races here; ``"auto"`` collects where the domain declares a size of at most 10,000,000.
+
+    Returns:
+        A list of candidates, best first for a ranking and ascending for a set; one candidate where one index is chosen.
+
+    Privacy:
+        That of ``measurement``: the map of the release is ``measurement.map``. Pay for it with
+        ``Ledger.reserve(measurement)``. What workers send is as private as the scores.
+
+    Raises:
+        ParameterError: ``measurement`` is no race, a function follows it, or there is no such ``plan``.
+        DataError: A column is missing or has another type, or the scores are not a member of the input domain.
+        ForeignError: The plan is not repeatable, or Spark failed. Nothing was released.
+        PickleError: ``measurement`` cannot be sent to workers, or theirs is another version of this library.
+
+    Runtime:
+        docs/guide.md has a table. In workers, about 60 bytes a finalist are sent to the driver.
+
+    Proof: proofs/measurements/spark_scores.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int), size=10**9), tk.LInfDistance(monotonic=True)
+        >>> top10 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=10, scale=20.0)
+        >>> top10.map(1)
+        0.5
+        >>> tk.release_spark(top10, spark.table("visits_by_page"), "page", "visits")  # doctest: +SKIP
+        ['/', '/search', '/help', '/login', '/maps', '/news', '/mail', '/tv', '/jobs', '/about']
+    """
+    race, domain = require_race(measurement)
+    plan = checks.choice("plan", plan, PLANS)
+    rows = two_columns(frame, candidate, score, domain)
+    if plan == "collect" or (plan == "auto" and domain.size is not None and domain.size <= FEW):
+        whole = raced(measurement, run(rows.toArrow).to_batches())  # [collect]
+    else:
+        job = rows.mapInArrow(worker(pickle.dumps(measurement)), _ANSWER)
+        whole = gathered(chosen(run(job.collect)), race)  # [workers]
+    found = winners(measurement, whole)
+    return IndexCandidates(tuple(found))(measurement.declared.decode(tuple(range(len(found)))))  # [candidates]
+
+
+# end-proof-region: spark_scores

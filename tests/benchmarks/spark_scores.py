@@ -1,0 +1,93 @@
+"""Scores in a Spark frame, raced by workers or collected: ``python -m tests.benchmarks.spark_scores 10_000_000 ...``.
+
+Each plan has a session of its own, whose two executors are other processes than the driver, and goes through the
+numbers of scores, in 16 partitions, the smallest first. A peak is that of the driver's two processes so far. The frame
+is computed anew for each release; "no release" only computes it and its maximum. Needs the extra ``spark`` and Java.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import opendp_topk as tk
+
+from ..measurements.spark import LOOPBACK
+
+PARTITIONS = 16
+PLANS = ("no release", "workers", "collect")
+
+
+def peak(process: int) -> float:
+    """The most memory that a process had, in MB."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc", str(process), "status").read_text())
+    return int(found[1]) / 1000 if found else 0.0
+
+
+def children() -> list[int]:
+    listed = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "pid=,comm="], capture_output=True, text=True)
+    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "java" in line]
+
+
+def session() -> Any:
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.memory": "8g",
+        "spark.driver.maxResultSize": "0",
+        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+    }
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def release(spark: Any, n: int, plan: str) -> None:
+    frame = spark.range(0, n, 1, PARTITIONS).selectExpr("id as item", "pmod(xxhash64(id), 1000) as score")
+    space = tk.VectorDomain(tk.AtomDomain(int), size=n), tk.LInfDistance(monotonic=True)
+    top10 = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=10, scale=20.0)
+    if plan == "no release":
+        frame.agg({"score": "max", "item": "min"}).collect()
+    else:
+        assert len(tk.release_spark(top10, frame, "item", "score", plan=plan)) == 10
+
+
+def rows(plan: str, sizes: Iterable[int]) -> Iterator[str]:
+    """One row a size, the smallest first, since a peak never falls."""
+    spark = session()
+    release(spark, 100_000, plan)
+    java = children()
+    for n in sorted(sizes):
+        start = time.perf_counter()
+        release(spark, n, plan)
+        seconds = time.perf_counter() - start
+        yield f"| {n:,} | {plan} | {seconds:.1f} s | {peak(os.getpid()):.0f} + {sum(map(peak, java)):.0f} MB |"
+    spark.stop()
+
+
+def main() -> None:
+    plan, *sizes = sys.argv[1:]
+    if plan in PLANS:
+        for row in rows(plan, map(int, sizes)):
+            print(row, flush=True)
+        return
+    print("| scores | plan | time | driver's peak, Python + JVM |\n|--:|---|--:|--:|", flush=True)
+    for plan in PLANS:
+        subprocess.run([sys.executable, "-m", "tests.benchmarks.spark_scores", plan, *sys.argv[1:]], check=True)
+
+
+if __name__ == "__main__":
+    main()
