@@ -25,6 +25,13 @@ from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
+from .core.releases import CountedItems as CountedItems
+from .core.releases import FoundCounts as FoundCounts
+from .core.releases import FoundItems as FoundItems
+from .core.releases import Items as Items
+from .core.releases import ItemsWithGaps as ItemsWithGaps
+from .core.releases import RankingWithGaps as RankingWithGaps
+from .core.releases import SelectedCounts as SelectedCounts
 from .core.transformation import Transformation as Transformation
 from .distributions.events import Enclosure as Enclosure
 from .errors import BudgetError as BudgetError
@@ -70,7 +77,6 @@ from .measurements.laplace import make_laplace as make_laplace
 from .measurements.laplace import then_laplace as then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k as make_lipschitz_top_k
 from .measurements.lipschitz_top_k import then_lipschitz_top_k as then_lipschitz_top_k
-from .measurements.noisy_top_k_with_gaps import RankingWithGaps as RankingWithGaps
 from .measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps as make_noisy_top_k_with_gaps
 from .measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps as then_noisy_top_k_with_gaps
 from .measurements.partition_selection import make_partition_selection as make_partition_selection
@@ -81,13 +87,10 @@ from .measurements.permute_and_flip import make_permute_and_flip as make_permute
 from .measurements.permute_and_flip import then_permute_and_flip as then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k as make_report_noisy_top_k
 from .measurements.report_noisy_top_k import then_report_noisy_top_k as then_report_noisy_top_k
-from .measurements.select_then_count import SelectedCounts as SelectedCounts
 from .measurements.select_then_count import make_select_then_count as make_select_then_count
 from .measurements.select_then_count import then_select_then_count as then_select_then_count
-from .measurements.stable_histogram import FoundCounts as FoundCounts
 from .measurements.stable_histogram import make_stable_histogram as make_stable_histogram
 from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
-from .measurements.unknown_domain_top_k import FoundItems as FoundItems
 from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
 from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
 from .measurements.user import make_user_measurement as make_user_measurement
@@ -126,6 +129,8 @@ from .transformations.count_by_item import then_count_by_item as then_count_by_i
 from .transformations.user import make_user_transformation as make_user_transformation
 from .transformations.user import then_user_transformation as then_user_transformation
 
+__version__: str
+
 __all__ = [
     "Approximate",
     "AtomDomain",
@@ -134,6 +139,7 @@ __all__ = [
     "CapacityError",
     "ColumnError",
     "Comparison",
+    "CountedItems",
     "CustomNoise",
     "DataError",
     "DataLengthError",
@@ -152,6 +158,8 @@ __all__ = [
     "Gumbel",
     "HalfLogistic",
     "Intervals",
+    "Items",
+    "ItemsWithGaps",
     "KeyedCountDistance",
     "KeyedCountsDomain",
     "L1Distance",

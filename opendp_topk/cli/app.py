@@ -61,7 +61,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from .record import version
+        from ..core.version import version
 
         typer.echo(f"opendp-topk {version()}")
         raise typer.Exit

@@ -6,22 +6,14 @@ import hashlib
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import metadata
 from typing import Any, Protocol
 
 from ..core.measurement import Measurement
+from ..core.version import version
 from ..proof import Proof
 from ..spaces.measures import Measure, without_delta
 
 FORMAT = "opendp_topk.release.v1"
-
-
-def version() -> str:
-    """The version of the installed library."""
-    try:
-        return metadata.version("opendp_topk")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 @dataclass(frozen=True)
@@ -36,9 +28,9 @@ class Winners:
     def of(cls, released: Any) -> Winners:
         """What a measurement released: one item, a list of items, or a tuple of items and what comes with them."""
         if hasattr(released, "counts"):
-            return cls(released.indices, counts=[int(count) for count in released.counts])
+            return cls(list(released.items), counts=[int(count) for count in released.counts])
         if hasattr(released, "gaps"):
-            return cls(released.indices, gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
+            return cls(list(released.items), gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
         if hasattr(released, "stopped"):
             return cls(list(released.items))
         return cls(released if isinstance(released, list) else [released])

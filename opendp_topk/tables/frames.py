@@ -177,7 +177,8 @@ def _in_polars(table: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     import polars as pl
 
     rows: Any = pl.from_arrow(table.to_native())
-    return nw.from_native(rows.lazy())
+    same: nw.LazyFrame[Any] = nw.from_native(rows.lazy())
+    return same
 
 
 def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
