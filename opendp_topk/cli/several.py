@@ -49,7 +49,10 @@ def show_several(request: Request, releases: int, delta: float | None, alpha: fl
     )
     show.table(
         ["measure", "budget of all", "each may cost", "scale", "within"],
-        ([way.name, _stated(way.target), _each(way, request), _scale(way), _near(way.shortfall)] for way in found),
+        (
+            [way.name, _stated(way.target), _each(way, request, releases), _scale(way), _near(way.shortfall)]
+            for way in found
+        ),
         right=range(3, 5),
     )
     show.say("")
@@ -98,20 +101,19 @@ def _way(name: str, target: Target, request: Request, releases: int, alpha: floa
 def _stated(target: Target) -> str:
     if isinstance(target.budget, tuple):
         return f"epsilon {six_up(float(target.budget[0]))}, delta {float(target.budget[1]):g}"
-    return f"{target.symbol} {six_down(float(target.budget))}"
+    return f"{target.symbol} {six_down(exact(target.budget))}"
 
 
-def _each(way: Way, request: Request) -> str:
-    loss = way.measurement.map(request.users)
+def _each(way: Way, request: Request, releases: int) -> str:
     if not isinstance(way.target.budget, tuple):
-        return f"{way.target.symbol} {six_down(loss)}"
+        return f"{way.target.symbol} {six_down(exact(way.target.budget) / releases)}"
     delta = way.target.budget[1]
-    return f"epsilon {six_up(loss.epsilon(delta))} at delta {float(delta):g}"
+    return f"epsilon {six_up(way.measurement.map(request.users).epsilon(delta))} at delta {float(delta):g}"
 
 
-def six_down(number: float) -> str:
+def six_down(number: Fraction) -> str:
     """Six digits, rounded down: so much may be spent each time, as it is shown."""
-    return f"{float(_SIX_DOWN.create_decimal(Decimal(repr(number)))):.6g}"
+    return f"{float(_SIX_DOWN.divide(Decimal(number.numerator), Decimal(number.denominator))):.6g}"
 
 
 def _scale(way: Way) -> str:
