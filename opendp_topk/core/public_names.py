@@ -34,6 +34,7 @@ PUBLIC = {
     ),
     "ledger": "Ledger",
     "measurements._comparison": "Comparison compare",
+    "measurements._recommendation": "Recommendation recommend",
     "measurements.canonical_top_k": "make_canonical_top_k then_canonical_top_k",
     "measurements.exponential_mechanism": "make_exponential_mechanism then_exponential_mechanism",
     "measurements.gaussian": "make_gaussian then_gaussian",

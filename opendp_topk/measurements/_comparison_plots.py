@@ -54,9 +54,15 @@ def curves(rows: Sequence[Compared], question: Question, axes: Any) -> Any:
     epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
     lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
     shown = [(label, [point for point in points if point[1] >= _SMALLEST]) for label, points in lines]
-    axes.set(xlabel="epsilon", ylabel="delta", yscale="log", xlim=(0, 1.02 * last), ylim=(_SMALLEST, 2))
+    axes.set(
+        xlabel="epsilon (privacy loss)",
+        ylabel="delta (probability)",
+        yscale="log",
+        xlim=(0, 1.02 * last),
+        ylim=(_SMALLEST, 2),
+    )
     axes.set_title(f"Privacy of {_how_often(question.releases)}, each line a mechanism at its scale")
-    return _drawn(axes, shown)
+    return drawn(axes, shown)
 
 
 def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int], delta: Number, axes: Any) -> Any:
@@ -70,7 +76,7 @@ def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int]
     axes.set_title("What several releases cost together")
     axes.set_xticks(list(counts), labels=[str(n) for n in counts])
     axes.set_xticks([], minor=True)
-    return _drawn(axes, finite)
+    return drawn(axes, finite)
 
 
 def _groups(rows: Sequence[Compared]) -> list[tuple[str, PrivacyCurve]]:
@@ -83,7 +89,12 @@ def _groups(rows: Sequence[Compared]) -> list[tuple[str, PrivacyCurve]]:
 
 
 def _label(rows: Sequence[Compared]) -> str:
-    return "\n".join(textwrap.wrap(", ".join(row.name for row in rows), _LETTERS))
+    return joined([row.name for row in rows])
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names of mechanisms as one label."""
+    return "\n".join(textwrap.wrap(", ".join(names), _LETTERS))
 
 
 def _end(curve: PrivacyCurve) -> float:
@@ -91,7 +102,7 @@ def _end(curve: PrivacyCurve) -> float:
     return curve.epsilon(1e-9)
 
 
-def _drawn(axes: Any, lines: Sequence[Line]) -> Any:
+def drawn(axes: Any, lines: Sequence[Line]) -> Any:
     """Lines with their names at the right edge, in the order of their ends and none upon another."""
     for place, (_, points) in enumerate(lines):
         style = _STYLES[place // _COLOURS % len(_STYLES)]

@@ -9,8 +9,11 @@ ELSEWHERE = {
     "ledger/copies.py": "it copies records, and what it wrote is verified as every ledger is",
     "measurements/_catalogue.py": "it lists constructors for people, each of which makes its own claim",
     "measurements/_comparison.py": "it checks what is asked, and shows rows that are pinned where they are made",
+    "measurements/_cost_plots.py": "it draws what other budgets buy, by rows that are pinned where they are made",
+    "measurements/_plotted.py": "it draws what a comparison holds",
     "measurements/_comparison_plots.py": "it draws what curves say",
     "markup/elements.py": "it writes pages, and no release depends on them",
+    "measurements/_recommendation.py": "it orders rows that are pinned where they are made, for people",
     "proof": "what says whether pins are current cannot pin itself: tests/proof holds it",
 }
 UNREACHED = {
