@@ -65,6 +65,8 @@ from .errors import TopKError as TopKError
 from .ledger import Ledger as Ledger
 from .measurements._comparison import Comparison as Comparison
 from .measurements._comparison import compare as compare
+from .measurements._recommendation import Recommendation as Recommendation
+from .measurements._recommendation import recommend as recommend
 from .measurements.canonical_top_k import make_canonical_top_k as make_canonical_top_k
 from .measurements.canonical_top_k import then_canonical_top_k as then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism as make_exponential_mechanism
@@ -193,6 +195,7 @@ __all__ = [
     "RangeDistance",
     "RangeDivergence",
     "RankingWithGaps",
+    "Recommendation",
     "SearchError",
     "SelectedCounts",
     "SpaceError",
@@ -240,6 +243,7 @@ __all__ = [
     "make_user_transformation",
     "make_zCDP_to_approxDP",
     "read_table",
+    "recommend",
     "then_adaptive_composition",
     "then_canonical_top_k",
     "then_count_by_item",

@@ -102,27 +102,27 @@ def _end(curve: PrivacyCurve) -> float:
     return curve.epsilon(1e-9)
 
 
-def drawn(axes: Any, lines: Sequence[Line]) -> Any:
-    """Lines with their names at the right edge, in the order of their ends and none upon another."""
+def drawn(axes: Any, lines: Sequence[Line], at: float = math.inf) -> Any:
+    """Lines with their names at the right edge, in the order of their heights at ``at`` and none upon another."""
     for place, (_, points) in enumerate(lines):
         style = _STYLES[place // _COLOURS % len(_STYLES)]
         axes.plot(*zip(*points, strict=True), color=f"C{place % _COLOURS}", linestyle=style, linewidth=1.6)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    _named(axes, lines)
+    _named(axes, lines, at)
     return axes
 
 
-def _named(axes: Any, lines: Sequence[Line]) -> None:
-    """The names beside the axes, spread evenly over their height, each joined to the end of its line."""
-    order = sorted(range(len(lines)), key=lambda place: _last(lines[place][1]))
+def _named(axes: Any, lines: Sequence[Line], at: float) -> None:
+    """The names beside the axes, spread evenly over their height, each joined to its line at ``at``."""
+    order = sorted(range(len(lines)), key=lambda place: _anchor(lines[place][1], at)[::-1])
     heights = [lines[place][0].count("\n") + 1.4 for place in order]
     filled = 0.0
     for place, height in zip(order, heights, strict=True):
         label, points = lines[place]
         axes.annotate(
             label,
-            xy=points[-1],
+            xy=_anchor(points, at),
             xytext=(1.06, (filled + height / 2) / sum(heights)),
             textcoords="axes fraction",
             color=f"C{place % _COLOURS}",
@@ -134,9 +134,9 @@ def _named(axes: Any, lines: Sequence[Line]) -> None:
         filled += height
 
 
-def _last(points: Points) -> tuple[float, float]:
-    """Where a line ends: what ends higher comes higher, and of equal heights what ends further to the right."""
-    return points[-1][1], points[-1][0]
+def _anchor(points: Points, at: float) -> tuple[float, float]:
+    """The point of a line that is nearest to ``at`` from the left; by default its end."""
+    return max((point for point in points if point[0] <= at), default=points[0])
 
 
 def _how_often(times: int) -> str:

@@ -40,7 +40,7 @@ def accuracy(rows: Sequence[Compared], question: Question, budgets: Sequence[Num
     axes.set(xlabel=_budget(question), ylabel="largest shortfall of a winner (units of the scores)")
     axes.set(xscale="log", yscale="log")
     axes.set_title(f"Accuracy against cost: bounds for all scores, at {sure}")
-    return drawn(axes, lines)
+    return _marked(drawn(axes, lines), budgets)
 
 
 def success(
@@ -61,7 +61,24 @@ def success(
     axes.set(xlabel=_budget(question), ylabel=f"probability of {article} {event} release")
     axes.set(xscale="log", ylim=(-0.02, 1.02))
     axes.set_title(f"Success against cost: {question.release}s of {question.k}, on these scores")
-    return drawn(axes, lines)
+    return _marked(drawn(axes, lines, _apart(lines)), budgets)
+
+
+def _apart(lines: Sequence[Line]) -> float:
+    """The last budget at which the lines lie well apart: a quarter as far as anywhere."""
+    heights: dict[float, list[float]] = {}
+    for _, points in lines:
+        for budget, height in points:
+            heights.setdefault(budget, []).append(height)
+    apart = {budget: max(found) - min(found) for budget, found in heights.items()}
+    return max((budget for budget in apart if 4 * apart[budget] >= max(apart.values())), default=math.inf)
+
+
+def _marked(axes: Any, budgets: Sequence[Number]) -> Any:
+    """The budgets at which was compared, as they are."""
+    axes.set_xticks([float(budget) for budget in budgets], labels=[f"{float(budget):.3g}" for budget in budgets])
+    axes.set_xticks([], minor=True)
+    return axes
 
 
 def _lines(rows: Sequence[Compared], question: Question, budgets: Sequence[Number], value: Value) -> list[Line]:

@@ -96,7 +96,8 @@ class Plotted:
     ) -> Any:
         """Draw how likely a release succeeds on ``scores`` against the budget, a line a mechanism.
 
-        Mechanisms whose probability is not known, or takes too long, are left out. The plot is as private as the scores.
+        Mechanisms whose probability is not known, or takes too long, are left out. The plot is as private as
+        ``scores``.
 
         Args:
             scores: A member of the input domain, public or made up.
