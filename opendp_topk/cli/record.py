@@ -10,7 +10,6 @@ from fractions import Fraction
 from importlib import metadata
 from typing import Any, Protocol
 
-from ..audit.registry import claim_digest
 from ..core.measurement import Measurement
 from ..core.version import version
 from ..errors import ProofError
@@ -179,6 +178,8 @@ def _document(proof: Proof) -> dict[str, Any]:
 
 def _claim(name: str | None) -> str | None:
     """The digest that a reader of this claim signs; None where there is none."""
+    from ..audit.registry import claim_digest  # a plan needs no audit
+
     try:
         return None if name is None else claim_digest(name)
     except ProofError:
