@@ -142,7 +142,7 @@ def recommend(
         >>> advice = tk.recommend(3, 50, 1.0, proxy=[900, 800, 700] + 47 * [10], release="set")
         >>> advice.measurement.check(1, 1.0)
         True
-        >>> len(advice.measurement(range(50)))
+        >>> len(advice.measurement(list(range(50))))
         3
     """
     number = len(candidates) if isinstance(candidates, Sized) else candidates
