@@ -12,6 +12,8 @@ def __getattr__(name: str) -> _typing.Any:
     """A public name is loaded when it is first asked for, and the audit with it: a release does not need all."""
     if name == "audit":
         return _importlib.import_module(".audit", __name__)
+    if name == "__version__":
+        return _importlib.import_module(".core.version", __name__).version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(_importlib.import_module(_HOMES[name], __name__), name)
@@ -20,4 +22,4 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "audit"})
+    return sorted({*globals(), *__all__, "__version__", "audit"})

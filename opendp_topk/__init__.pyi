@@ -25,6 +25,13 @@ from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
+from .core.releases import CountedItems as CountedItems
+from .core.releases import FoundCounts as FoundCounts
+from .core.releases import FoundItems as FoundItems
+from .core.releases import Items as Items
+from .core.releases import ItemsWithGaps as ItemsWithGaps
+from .core.releases import RankingWithGaps as RankingWithGaps
+from .core.releases import SelectedCounts as SelectedCounts
 from .core.transformation import Transformation as Transformation
 from .distributions.events import Enclosure as Enclosure
 from .errors import BudgetError as BudgetError
@@ -59,6 +66,8 @@ from .ledger import Ledger as Ledger
 from .measurements._comparison import Comparison as Comparison
 from .measurements._comparison import compare as compare
 from .measurements._in_parts import release_in_parts as release_in_parts
+from .measurements._recommendation import Recommendation as Recommendation
+from .measurements._recommendation import recommend as recommend
 from .measurements._spark_scores import release_spark as release_spark
 from .measurements.canonical_top_k import make_canonical_top_k as make_canonical_top_k
 from .measurements.canonical_top_k import then_canonical_top_k as then_canonical_top_k
@@ -72,7 +81,6 @@ from .measurements.laplace import make_laplace as make_laplace
 from .measurements.laplace import then_laplace as then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k as make_lipschitz_top_k
 from .measurements.lipschitz_top_k import then_lipschitz_top_k as then_lipschitz_top_k
-from .measurements.noisy_top_k_with_gaps import RankingWithGaps as RankingWithGaps
 from .measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps as make_noisy_top_k_with_gaps
 from .measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps as then_noisy_top_k_with_gaps
 from .measurements.partition_selection import make_partition_selection as make_partition_selection
@@ -83,13 +91,10 @@ from .measurements.permute_and_flip import make_permute_and_flip as make_permute
 from .measurements.permute_and_flip import then_permute_and_flip as then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k as make_report_noisy_top_k
 from .measurements.report_noisy_top_k import then_report_noisy_top_k as then_report_noisy_top_k
-from .measurements.select_then_count import SelectedCounts as SelectedCounts
 from .measurements.select_then_count import make_select_then_count as make_select_then_count
 from .measurements.select_then_count import then_select_then_count as then_select_then_count
-from .measurements.stable_histogram import FoundCounts as FoundCounts
 from .measurements.stable_histogram import make_stable_histogram as make_stable_histogram
 from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
-from .measurements.unknown_domain_top_k import FoundItems as FoundItems
 from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
 from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
 from .measurements.user import make_user_measurement as make_user_measurement
@@ -128,6 +133,8 @@ from .transformations.count_by_item import then_count_by_item as then_count_by_i
 from .transformations.user import make_user_transformation as make_user_transformation
 from .transformations.user import then_user_transformation as then_user_transformation
 
+__version__: str
+
 __all__ = [
     "Approximate",
     "AtomDomain",
@@ -136,6 +143,7 @@ __all__ = [
     "CapacityError",
     "ColumnError",
     "Comparison",
+    "CountedItems",
     "CustomNoise",
     "DataError",
     "DataLengthError",
@@ -154,6 +162,8 @@ __all__ = [
     "Gumbel",
     "HalfLogistic",
     "Intervals",
+    "Items",
+    "ItemsWithGaps",
     "KeyedCountDistance",
     "KeyedCountsDomain",
     "L1Distance",
@@ -187,6 +197,7 @@ __all__ = [
     "RangeDistance",
     "RangeDivergence",
     "RankingWithGaps",
+    "Recommendation",
     "SearchError",
     "SelectedCounts",
     "SpaceError",
@@ -234,6 +245,7 @@ __all__ = [
     "make_user_transformation",
     "make_zCDP_to_approxDP",
     "read_table",
+    "recommend",
     "release_in_parts",
     "release_spark",
     "then_adaptive_composition",

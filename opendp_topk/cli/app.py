@@ -13,11 +13,13 @@ from typer.core import TyperGroup
 COMMANDS = {
     "plan": "Say what a release would cost, without private data.",
     "release": "Release the k items that most users have.",
+    "show": "Show a release that was recorded: on the terminal, or as one page.",
     "ledger": "A privacy budget for one data set: create it, show it, check it, and report on it.",
     "proofs": "List the proofs, show one, or build its PDF.",
     "demo": "Make a real release, offline, step by step.",
     "audit": "What every constructor claims, where it is proved, what the proof rests on, and who has signed it.",
 }
+_MODULES = {"show": "shown"}  # where a module of the command's name holds something else
 
 
 class Commands(TyperGroup):
@@ -41,7 +43,7 @@ def loaded(name: str) -> Any:
     """The command of this name."""
     from .exit_codes import guarded
 
-    found = getattr(importlib.import_module(f".{name}", __package__), name)
+    found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)
     if not isinstance(found, typer.Typer):
         single = typer.Typer(**_SETTINGS)
         single.command(name)(guarded(found))
@@ -61,7 +63,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from .record import version
+        from ..core.version import version
 
         typer.echo(f"opendp-topk {version()}")
         raise typer.Exit
@@ -72,6 +74,9 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error how far it is; never anything of the data.")
+    ] = False,
 ) -> None:
     """Differentially private top-k from a table of (user, item) rows.
 
@@ -81,6 +86,10 @@ def main(
     Exit codes: 0 done; 1 a file, the data, the budget or a check said no, or a release could not be shown; 2 the
     command line is wrong; 130 Ctrl-C.
     """
+    if verbose:
+        import logging
+
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
 
 
 def run() -> None:

@@ -10,6 +10,7 @@ from ..distributions.events import Enclosure
 from ..errors import checks
 from . import show
 from .planning import Request
+from .record import Promise
 
 _NO_BOUND = "none: the scale is near the largest number that the computer holds"
 
@@ -19,6 +20,32 @@ def sure(alpha: float) -> tuple[Fraction, str]:
     exactly = Fraction(str(checks.probability(alpha, "--alpha")))
     percent = f"{float(100 * (1 - exactly)):.6g}"
     return exactly, f"{percent} %" if Fraction(percent) == 100 * (1 - exactly) else f"1 - {alpha}"
+
+
+def promises(measurement: Measurement, request: Request, alpha: float = 0.05) -> dict[str, Promise]:
+    """What theorems promise of a release, by the names of the record."""
+    exactly, _ = sure(alpha)
+    users = request.shortfall(measurement, exactly)
+    made = {"accuracy": Promise(accuracy(measurement, request, alpha), _finite(users), alpha)}
+    if request.counts:
+        deviation = request.deviation(measurement, exactly)
+        made["count_accuracy"] = Promise(count_guarantee(measurement, request, alpha), _finite(deviation), alpha)
+    return made
+
+
+def _finite(users: float | None) -> int | None:
+    return None if users is None or users == math.inf else int(users)
+
+
+def accuracy(measurement: Measurement, request: Request, alpha: float = 0.05) -> str:
+    """The accuracy theorem in words, and what it means for an item that is not popular enough."""
+    exactly, _ = sure(alpha)
+    users = request.shortfall(measurement, exactly)
+    words = guarantee(measurement, request, alpha)
+    if users is None or users == math.inf:
+        return words
+    below = f"more than {show.users(users)} below" if users else "below"
+    return f"{words}; so an item {below} the {largest(request.k)} count would not be released"
 
 
 def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:

@@ -72,7 +72,8 @@ Delta = Annotated[
     float | None,
     typer.Option(
         help="Where no candidates are given: the probability, at most, that an item of one user alone comes out. "
-        "With plan --compare and --candidates: the delta of the target (epsilon, delta).",
+        "With --candidates and --epsilon: the delta of the target (epsilon, delta), measured by the whole privacy "
+        "curve. It allows less noise for many items, or for many releases.",
         metavar="D",
         show_default=False,
     ),

@@ -29,7 +29,8 @@ from .options import (
 )
 from .planning import Request
 from .public_counts import Counts, read_proxy
-from .unlisted import require_no_delta, unlisted
+from .several import show_several
+from .unlisted import require_unlisted, unlisted
 from .unlisted import show_plan as show_unlisted
 
 
@@ -57,6 +58,16 @@ def plan(
     ] = 0.05,
     mechanism: MechanismOption = None,
     counts: CountsOption = False,
+    releases: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many equal releases share the target, 52 weekly ones, say: what each may cost under pure, "
+            "zero-concentrated and (epsilon, delta) privacy, side by side. Without --delta it takes 1e-6.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
@@ -88,26 +99,30 @@ def plan(
     Example:
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
+      opendp-topk plan --k 10 --candidates 5000 --epsilon 3 --delta 1e-6 --releases 52
       opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
     """
     goal = target(epsilon, rho)
     require_plot(plot, compare)
     if candidates is None:
-        if compare or proxy is not None:
-            raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
+        if compare or proxy is not None or releases is not None:
+            raise ParameterError("--compare, --proxy and --releases need a list of candidates: give --candidates")
         asked = unlisted(k, goal, delta, users, neighbors, limit, max_items, (release, mechanism, counts))
         show_unlisted(asked, alpha)
         return
-    if compare and delta is not None:
-        goal = goal.relaxed(delta)
-    require_no_delta(None if compare else delta, limit, max_items)
+    goal = goal if delta is None else goal.relaxed(delta)
+    require_unlisted(limit, max_items)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
     request = Request(k, number, goal, users, neighbors, release, mechanism, counts)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (counts or mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
-    if compare:
+    if releases is not None:
+        if compare or proxy is not None:
+            raise ParameterError("--releases plans one mechanism: leave --compare and --proxy out")
+        show_several(request, releases, delta, alpha)
+    elif compare:
         show_comparison(request, alpha, scores, plot)
     else:
         show_plan(request, alpha, scores)
@@ -121,7 +136,7 @@ def show_plan(request: Request, alpha: float = 0.05, proxy: Counts | None = None
         ("mechanism", show.mechanism(measurement, request)),
         ("scale", show.scale(measurement)),
         ("cost", show.cost(measurement, request)),
-        ("accuracy", guarantees.guarantee(measurement, request, alpha)),
+        ("accuracy", guarantees.accuracy(measurement, request, alpha)),
     ]
     if request.counts:
         fields.append(("counts", guarantees.count_guarantee(measurement, request, alpha)))

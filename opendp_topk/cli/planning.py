@@ -18,7 +18,7 @@ from ..measurements._catalogue import RELEASES, Mechanism
 from ..measurements._least_scale import least_scale
 from ..numerics.arithmetic import exact
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
-from ..spaces.measures import ZeroConcentratedDivergence
+from ..spaces.measures import is_pure
 from ..spaces.metrics import LInfDistance, UserDistance
 from ..transformations.count_by_item import nameless_count
 from .mechanisms import chosen, default
@@ -62,13 +62,15 @@ class Request:
         )
         return measurement
 
-    def planned(self) -> Measurement:
-        """The measurement with the smallest scale that meets the target; it counts no table.
+    def planned(self, releases: int = 1) -> Measurement:
+        """The measurement with the smallest scale at which so many releases meet the target; it counts no table.
 
         Raises:
             ParameterError: The release would be the same for every table, or no scale meets the target.
         """
-        return self._met(lambda count: least_scale(lambda scale: self.on(count, scale), self.users, self.target.budget))
+        return self._met(
+            lambda count: least_scale(lambda scale: self.on(count, scale), self.users, self.target.budget, releases)
+        )
 
     def answered(self, alpha: Fraction, known: dict[Any, float]) -> Compared:
         """The same as a row of a comparison, with its accuracy for this probability of failure, and what decided.
@@ -120,4 +122,4 @@ class Request:
     def deviation(self, measurement: Measurement, alpha: Fraction) -> float:
         """By how many users any of the k noisy counts may be off with probability at least 1 - alpha."""
         scale = exact(measurement.parameters["count_scale"])
-        return largest_noise(scale, self.k, alpha, gaussian=isinstance(self.target.measure, ZeroConcentratedDivergence))
+        return largest_noise(scale, self.k, alpha, gaussian=not is_pure(self.target.measure))

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import metadata
 from typing import Any, Protocol
 
 from ..core.measurement import Measurement
+from ..core.version import version
+from ..errors import ProofError
+from ..ledger.journal import now
+from ..numerics.arithmetic import exact, round_up
 from ..proof import Proof
-from ..spaces.measures import Measure, without_delta
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.measures import Measure, PrivacyProfile, without_delta
 
-FORMAT = "opendp_topk.release.v1"
-
-
-def version() -> str:
-    """The version of the installed library."""
-    try:
-        return metadata.version("opendp_topk")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+FORMAT = "opendp_topk.release.v2"
 
 
 @dataclass(frozen=True)
@@ -36,16 +34,19 @@ class Winners:
     def of(cls, released: Any) -> Winners:
         """What a measurement released: one item, a list of items, or a tuple of items and what comes with them."""
         if hasattr(released, "counts"):
-            return cls(released.indices, counts=[int(count) for count in released.counts])
+            return cls(list(released.items), counts=[int(count) for count in released.counts])
         if hasattr(released, "gaps"):
-            return cls(released.indices, gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
+            return cls(list(released.items), gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
         if hasattr(released, "stopped"):
             return cls(list(released.items))
-        return cls(released if isinstance(released, list) else [released])
+        return cls(list(released) if isinstance(released, list) else [released])
 
 
 class Asked(Protocol):
     """What a record tells of a request."""
+
+    @property
+    def k(self) -> int: ...
 
     @property
     def release(self) -> str: ...
@@ -56,41 +57,105 @@ class Asked(Protocol):
     @property
     def users(self) -> int: ...
 
+    @property
+    def target(self) -> Any: ...
 
-def record(winners: Winners, measurement: Measurement, request: Asked) -> dict[str, Any]:
-    """What was released, what it cost, how, and why that is so.
+
+@dataclass(frozen=True)
+class Promise:
+    """What a theorem promises with probability at least ``1 - alpha``: in words, and within how many users.
+
+    ``within`` is None where there is no finite bound, or none was computed.
+    """
+
+    words: str
+    within: int | None
+    alpha: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the record."""
+        return {"alpha": self.alpha, "within_users": self.within, "words": self.words}
+
+
+def record(
+    winners: Winners,
+    measurement: Measurement,
+    request: Asked,
+    promises: Mapping[str, Promise],
+    entry: Mapping[str, Any] | None = None,
+    engine: str = "polars",
+) -> dict[str, Any]:
+    """What was released, what it cost, how, and why that is so; docs/release.schema.json describes it.
 
     Args:
         winners: What ``measurement`` released.
         measurement: The whole chain, from the table to the items.
         request: What was asked for.
+        promises: The accuracy theorems, by the name of their field.
+        entry: The entry of the ledger that paid for it, if one did.
+        engine: What counted the table.
     """
     parameters = {name: plain(value) for name, value in measurement.parameters.items()}
-    users = request.users
     return {
         "format": FORMAT,
+        "time": now(),
         "items": winners.items,
         **({} if winners.counts is None else {"counts": winners.counts}),
         **({} if winners.gaps is None else {"gaps": winners.gaps}),
+        "k": request.k,
         "release": request.release,
         "measure": _measure(measurement.output_measure),
-        "symbol": measurement.output_measure.symbol,
+        "symbol": _symbol(measurement.output_measure),
         "neighbors": request.neighbors,
-        "d_in": users,
-        "d_out": measurement.map(users),
+        "d_in": request.users,
+        "d_out": lost(measurement, request),
         "mechanism": {name: value for name, value in parameters.items() if name != "scale"},
         "scale": parameters["scale"],
+        **{name: promise.as_dict() for name, promise in promises.items()},
+        "ledger": None if entry is None else dict(entry),
         "proof": {
             "status": measurement.proof.status,
             "documents": [_document(proof) for proof in links(measurement.proof)],
         },
+        "engine": {"name": engine, "version": _installed(engine)},
         "library": {"name": "opendp_topk", "version": version()},
     }
+
+
+def lost(measurement: Measurement, request: Asked) -> Any:
+    """The privacy loss: a number, or a pair with a delta; of a curve the delta at the epsilon that was asked for."""
+    loss = measurement.map(request.users)
+    if not isinstance(loss, PrivacyCurve):
+        return loss
+    epsilon = request.target.budget[0]
+    return _written(epsilon), loss.delta(epsilon)
+
+
+def _written(stated: Any) -> float:
+    """A float64 whose shortest decimal, as which a record is read, is at least what was stated."""
+    near = float(stated)
+    return near if Fraction(repr(near)) >= exact(stated) else round_up(exact(stated))
+
+
+def engine_of(rows: Any) -> str:
+    """The name of the package that counts this table."""
+    return type(rows).__module__.partition(".")[0]
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def _measure(measure: Measure) -> str:
     inner = without_delta(measure)
     return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
+
+
+def _symbol(measure: Measure) -> str:
+    return "(epsilon, delta)" if measure == PrivacyProfile() else measure.symbol
 
 
 def links(proof: Proof) -> list[Proof]:
@@ -108,4 +173,14 @@ def plain(value: Any) -> Any:
 def _document(proof: Proof) -> dict[str, Any]:
     path = proof.path
     digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    return {"document": proof.name, "status": proof.status, "digest": digest}
+    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": _claim(proof.name)}
+
+
+def _claim(name: str | None) -> str | None:
+    """The digest that a reader of this claim signs; None where there is none."""
+    from ..audit.registry import claim_digest  # a plan needs no audit
+
+    try:
+        return None if name is None else claim_digest(name)
+    except ProofError:
+        return None

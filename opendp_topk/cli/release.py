@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -11,11 +12,9 @@ import typer
 
 from ..core.candidates import index_candidates
 from ..core.measurement import Measurement
-from ..errors import ParameterError, TableError
-from ..ledger import Ledger
+from ..errors import TableError
 from ..measurements._catalogue import RELEASES
 from ..spaces.domains import FrameDomain
-from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
 from ..tables.files import read_table
 from ..transformations.count_by_item import then_count_by_item
@@ -38,10 +37,14 @@ from .options import (
     target,
 )
 from .output import STDOUT, Destination, flush, unprinted
+from .payment import budget, drawn
 from .planning import Request
-from .record import Winners, record
-from .unlisted import Unlisted, require_no_delta, unlisted
+from .record import Promise, Winners, engine_of, record
+from .unlisted import Unlisted, require_unlisted, unlisted
+from .unlisted import promise as unlisted_promise
 from .unlisted import show_release as show_unlisted
+
+_LOG = logging.getLogger(__name__)  # how far a release is, never data
 
 MORE = "Every further release from this table adds its cost."
 PUBLIC = (
@@ -116,27 +119,35 @@ def release(
     if candidates is None:
         listed = None
         request = unlisted(k, goal, delta, users, neighbors, limit, max_items, (kind, mechanism, counts))
-        planned = request.planned(domain)
+        with show.working("planning"):
+            planned = request.planned(domain)
     else:
-        require_no_delta(delta, limit, max_items)
+        require_unlisted(limit, max_items)
+        goal = goal if delta is None else goal.relaxed(delta)
         listed = read_candidates(candidates)
         request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts)
-        planned = request.planned()
+        with show.working("planning"):
+            planned = request.planned()
+    _LOG.info("planned: scale %s", planned.parameters["scale"])
     read = tuple(file for file in (table, candidates, ledger) if file is not None)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
         with show.working("reading and counting"):
             rows = read_table(table)
             domain.validate(rows)
+            _LOG.info("the table has both columns")
             if listed is None or isinstance(request, Unlisted):
                 measurement = planned
             else:
                 items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
                 measurement = chained(domain, items, request, planned.parameters["scale"])
-            winners = Winners.of(drawn(measurement, rows, users, account, label))
+            released, entry = drawn(measurement, rows, request, account, label)
+            winners = Winners.of(released)
+            _LOG.info("%d items were released", len(winners.items))
+        promised = promises(measurement, request)
         failure: Exception | None = None
         try:
             with _uninterrupted():
-                destination.write(record(winners, measurement, request))
+                destination.write(record(winners, measurement, request, promised, entry, engine_of(rows)))
         except TableError as error:
             failure = error
         try:
@@ -153,35 +164,11 @@ def release(
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
 
 
-@contextlib.contextmanager
-def budget(ledger: str | None, request: Request | Unlisted) -> Iterator[Ledger | None]:
-    """The ledger from which the release is paid, if one is named."""
-    if ledger is None:
-        yield None
-        return
-    with Ledger(ledger) as account:
-        if account.metric != repr(UserDistance(request.neighbors)):
-            raise ParameterError(
-                f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly"
-            )
-        if account.measure not in (request.target.measure, PrivacyProfile()):
-            symbol = account.measure.symbol
-            advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
-            raise ParameterError(f"the ledger counts {symbol}: {advice}")
-        yield account
-
-
-def drawn(measurement: Measurement, rows: Any, users: int, account: Ledger | None, label: str = "") -> Any:
-    """The release, which the ledger has paid for before the table is counted."""
-    if account is None:
-        return measurement(rows)
-    before = account.spent()
-    try:
-        return account.release(measurement, rows, d_in=users, label=label)
-    except KeyboardInterrupt:
-        if account.spent() == before:
-            raise
-    raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
+def promises(measurement: Measurement, request: Request | Unlisted) -> dict[str, Promise]:
+    """What theorems promise of the release."""
+    if isinstance(request, Unlisted):
+        return {"accuracy": unlisted_promise(measurement, request)}
+    return guarantees.promises(measurement, request)
 
 
 def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
@@ -212,6 +199,7 @@ def show_release(winners: Winners, measurement: Measurement, request: Request | 
     show.say("")
     show.rows(
         [
+            ("accuracy", guarantees.accuracy(measurement, request)),
             *([("counts", guarantees.count_guarantee(measurement, request))] if counts is not None else []),
             ("cost", show.cost(measurement, request)),
             ("proof", show.proofs(measurement)),

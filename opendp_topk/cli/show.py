@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
@@ -15,12 +15,16 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.measurement import Measurement
+from ..spaces.measures import is_pure
 from .planning import Request
-from .record import Asked, links, plain
+from .record import Asked, links, lost, plain
 
 _WIDEST, _USUAL, _NARROWEST = 100, 80, 8
-_MEASURES = {"epsilon": "pure differential privacy", "rho": "zero-concentrated differential privacy"}
-_COUNT_NOISE = {"epsilon": "Laplace", "rho": "Gaussian"}
+_MEASURES = {
+    "epsilon": "pure differential privacy",
+    "rho": "zero-concentrated differential privacy",
+    "delta(epsilon)": "(epsilon, delta)-differential privacy, from the whole privacy curve",
+}
 _NAMES = {
     "Exponential": "exponential",
     "HalfLogistic": "half-logistic",
@@ -84,16 +88,19 @@ def item(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def working(what: str) -> Iterator[None]:
-    """A spinner with the time that has passed, on standard error and only where that is a terminal."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with the time that has passed, on standard error and only where that is a terminal.
+
+    It gives a function that says how far the work is.
+    """
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield
+        yield lambda _: None
         return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=screen, transient=True) as progress:
-        progress.add_task(what)
-        yield
+        task = progress.add_task(what)
+        yield lambda far: progress.update(task, description=f"{what}: {far}")
 
 
 def rounded_up(loss: float) -> str:
@@ -105,9 +112,17 @@ def cost(measurement: Measurement, request: Request) -> str:
     """The privacy loss, with the neighbours to whom it applies."""
     measure = measurement.output_measure
     return (
-        f"{measure.symbol} = {rounded_up(measurement.map(request.users))} {neighbours(request)} "
+        f"{loss_words(measurement, request)} {neighbours(request)} "
         f"({type(measure).__name__}: {_MEASURES[measure.symbol]})"
     )
+
+
+def loss_words(measurement: Measurement, request: Request) -> str:
+    """The privacy loss alone."""
+    loss = lost(measurement, request)
+    if isinstance(loss, tuple):
+        return f"epsilon = {loss[0]!r} at delta = {rounded_up(loss[1])}"
+    return f"{measurement.output_measure.symbol} = {rounded_up(loss)}"
 
 
 def neighbours(request: Asked) -> str:
@@ -120,7 +135,8 @@ def mechanism(measurement: Measurement, request: Request) -> str:
     """The mechanism in words."""
     named = {name: _NAMES.get(value, value) for name, value in measurement.parameters.items()}
     what = "ranking, best first" if request.release == "ranking" else "set, without order"
-    then = f"; then discrete {_COUNT_NOISE[request.target.measure.symbol]} noise on each winner's count"
+    noise = "Laplace" if is_pure(request.target.measure) else "Gaussian"
+    then = f"; then discrete {noise} noise on each winner's count"
     words = request.row.words.format_map(named)
     return f"{request.row.name} ({what}): {words}{then if request.counts else ''}"
 

@@ -17,7 +17,7 @@ from ..spaces.metrics import UserDistance
 from ..transformations.count_by_item import then_count_by_item
 from . import guarantees, show
 from .options import NEIGHBORS, Target
-from .record import Winners
+from .record import Promise, Winners
 
 _LIMIT = 10  # times k: enough that the base is a small count, and few enough that the logarithm of it costs little
 _FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
@@ -106,13 +106,10 @@ def unlisted(
     return Unlisted(k, goal, delta, users, neighbors, limit, max_items)
 
 
-def require_no_delta(delta: float | None, limit: int | None, max_items: int | None) -> None:
+def require_unlisted(limit: int | None, max_items: int | None) -> None:
     """Raise where an option is given that is of no use beside a list of candidates."""
-    if (delta, limit, max_items) != (None, None, None):
-        raise ParameterError(
-            "--delta, --limit and --max-items are for releases without --candidates: leave them out (--delta goes with "
-            "plan --compare, too)"
-        )
+    if (limit, max_items) != (None, None):
+        raise ParameterError("--limit and --max-items are for releases without --candidates: leave them out")
 
 
 def show_plan(asked: Unlisted, alpha: float) -> None:
@@ -137,7 +134,8 @@ def show_release(winners: Winners, measurement: Measurement, asked: Unlisted) ->
     short = asked.k - len(winners.items)
     end = f"stopped {short} short of {asked.k}: no further item surely had enough users" if short else "complete"
     show.say("")
-    show.rows([("end", end), ("cost", cost(measurement, asked)), ("proof", show.proofs(measurement))])
+    accuracy = ("accuracy", promise(measurement, asked).words)
+    show.rows([("end", end), accuracy, ("cost", cost(measurement, asked)), ("proof", show.proofs(measurement))])
 
 
 def cost(measurement: Measurement, asked: Unlisted) -> str:
@@ -153,6 +151,12 @@ def _mechanism(asked: Unlisted) -> str:
         f"{guarantees.largest(asked.taking_part + 1)} count of distinct users{own}; items come, best first, until a "
         "stop symbol with the score of the threshold"
     )
+
+
+def promise(measurement: Measurement, asked: Unlisted, alpha: float = 0.05) -> Promise:
+    """The accuracy theorem."""
+    near: Any = measurement.accuracy(1, guarantees.sure(alpha)[0])
+    return Promise(_guarantee(measurement, asked, alpha), math.floor(near) if near < math.inf else None, alpha)
 
 
 def _guarantee(measurement: Measurement, asked: Unlisted, alpha: float) -> str:

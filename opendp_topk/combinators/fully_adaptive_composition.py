@@ -9,8 +9,8 @@ from typing import Any
 from ..core.claims import Claimed, proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..core.rendering import describe
-from ..core.spaces import enter, require_space
+from ..core.rendering import describe, describe_html
+from ..core.spaces import Space, enter, require_space
 from ..core.transformation import Transformation
 from ..errors import SpaceError
 from ..spaces.domains import Domain
@@ -44,7 +44,7 @@ class Odometer(Claimed):
     def __call__(self, value: Any) -> Queryable:
         return self.invoke(value)
 
-    def __rrshift__(self, left: Any) -> Odometer:
+    def __rrshift__(self, left: Space) -> Odometer:
         if isinstance(left, Transformation):
             raise SpaceError(
                 "an odometer cannot follow a transformation, whose distances its account does not know: "
@@ -73,6 +73,9 @@ class Odometer(Claimed):
 
     def __repr__(self) -> str:
         return describe(self, {"output_measure": self.output_measure})
+
+    def _repr_html_(self) -> str:
+        return describe_html(self, {"output_measure": self.output_measure})
 
 
 # end-proof-region: odometer

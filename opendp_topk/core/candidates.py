@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CandidatesError
+from .releases import Items
 
 
 def is_iterable(value: Any) -> bool:
@@ -59,18 +60,21 @@ def _require_apart(listed: tuple[Any, ...], name: str) -> None:
 class IndexCandidates:
     """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates(items)``.
 
-    Called with an array of indices it gives a list of items in the same order, with one index one item. In a named
-    tuple it replaces the field ``indices`` and leaves the others. After it a measurement accepts only inputs with one
+    Called with an array of indices it gives a list of items in the same order, with one index one item. A named tuple
+    with a field ``indices`` says by ``with_items`` what it becomes with these items, or gets them in this field; its
+    other fields stay. After it a measurement accepts only inputs with one
     score an item, so that no index can be out of range.
     """
 
     items: tuple[Any, ...]
 
     def __call__(self, release: Any) -> Any:
+        if hasattr(release, "with_items"):
+            return release.with_items(self(release.indices))  # [named]
         if hasattr(release, "_replace"):
             return release._replace(indices=self(release.indices))  # [field]
         if isinstance(release, np.ndarray | list | tuple):
-            return [self.items[index] for index in release]  # [items]
+            return Items(self.items[index] for index in release)  # [items]
         return self.items[release]  # [item]
 
     def __repr__(self) -> str:

@@ -35,6 +35,7 @@ _NOTHING = _Claim(UNPROVEN, None)
 class Claimed:
     """A frozen value of which something may be claimed: a measurement, a transformation or an odometer.
 
+    Two are equal where one constructor was given equal arguments; what no constructor made is equal to itself alone.
     A pickle of it holds the name and the arguments of the constructor, by which it is built again.
     """
 
@@ -44,6 +45,14 @@ class Claimed:
     def proof(self) -> Proof:
         """Where it is proved; ``dataclasses.replace`` makes a copy that is unproven, whatever is replaced."""
         return self._claim.proof
+
+    def __eq__(self, other: Any) -> bool:
+        mine, its = self._claim.recipe, getattr(other, "_claim", _NOTHING).recipe
+        return self is other or (mine is not None and its is not None and mine.value == its.value)  # [equal]
+
+    def __hash__(self) -> int:
+        recipe = self._claim.recipe
+        return object.__hash__(self) if recipe is None else hash(recipe.value)
 
     def __copy__(self: Built) -> Built:
         return self

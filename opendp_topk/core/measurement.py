@@ -19,8 +19,8 @@ from .claims import Claimed, claimed
 from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
-from .rendering import as_outcome, describe
-from .spaces import enter, mapped, require_fitting
+from .rendering import as_outcome, describe, describe_html
+from .spaces import Space, enter, mapped, require_fitting
 
 CHAINING = "core/chaining"
 _DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose
@@ -152,18 +152,21 @@ class Measurement(Claimed):
         event = checks.choice("event", event, EVENTS)
         return Enclosure(*self.declared.success(self.input_domain.validate(scores), event))
 
-    def __rshift__(self, other: Any) -> Measurement:
+    def __rshift__(self, other: Callable[[Any], Any]) -> Measurement:
         if isinstance(other, Measurement | Partial):
             raise SpaceError(
                 "a measurement ends a chain: what follows it must be a function of its release (post-processing)"
             )
         return post_process(self, other) if callable(other) else NotImplemented
 
-    def __rrshift__(self, space: Any) -> Measurement:
+    def __rrshift__(self, space: Space) -> Measurement:
         return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_measure": self.output_measure})
+
+    def _repr_html_(self) -> str:
+        return describe_html(self, {"output_measure": self.output_measure})
 
 
 # proof-region: post_process

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, Generic, Never, ParamSpec, TypeVar
 
 from ..errors import ParameterTypeError, SpaceError
 from ..errors.by_name import require_names
@@ -13,16 +14,24 @@ from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
 from .spaces import as_space
 
+P = ParamSpec("P")
+Built = TypeVar("Built", covariant=True)
+Domains = TypeVar("Domains", bound=Domain, contravariant=True)
+Metrics = TypeVar("Metrics", bound=Metric, contravariant=True)
+
 
 @dataclass(frozen=True, repr=False)
-class Partial:
-    """A constructor that still lacks its input space; ``(domain, metric) >> partial`` completes it."""
+class Partial(Generic[Domains, Metrics, Built]):
+    """A constructor that still lacks its input space; ``(domain, metric) >> partial`` completes it.
 
-    constructor: Callable[..., Any]
+    To those who check types it says which domains and metrics it takes, and what it builds.
+    """
+
+    constructor: Callable[..., Built]
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
 
-    def build(self, input_domain: Domain, input_metric: Metric) -> Any:
+    def build(self, input_domain: Domains, input_metric: Metrics) -> Built:
         """The transformation or measurement on this input space."""
         return self.constructor(input_domain, input_metric, *self.arguments, **self.options)
 
@@ -33,13 +42,13 @@ class Partial:
         require_names((self.arguments, self.options))
         return Partial, (self.constructor, self.arguments, dict(self.options))
 
-    def __rrshift__(self, space: Any) -> Any:
-        return self.build(*as_space(space, repr(self)))
+    def __rrshift__(self, space: tuple[Domains, Metrics]) -> Built:
+        return self.build(*as_space(space, repr(self)))  # type: ignore[arg-type]
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Never) -> None:
         raise SpaceError(f"{self!r} has no input space yet: write (domain, metric) >> ... first")
 
-    def __call__(self, *_: Any) -> Any:
+    def __call__(self, *_: Never) -> None:
         raise SpaceError(f"{self!r} has no input space yet: call the result of (domain, metric) >> {self!r}")
 
     def __repr__(self) -> str:
@@ -48,17 +57,20 @@ class Partial:
         return f"{self.constructor.__name__.replace('make_', 'then_', 1)}({', '.join(shown)})"
 
 
-def partial(constructor: Callable[..., Any]) -> Callable[..., Partial]:
+def partial(
+    constructor: Callable[Concatenate[Domains, Metrics, P], Built],
+) -> Callable[P, Partial[Domains, Metrics, Built]]:
     """The ``then_*`` form of a ``make_*`` constructor: the same arguments without the input space."""
     signature = inspect.signature(constructor)
     own = list(signature.parameters.values())[2:]
     shorter = signature.replace(parameters=own, return_annotation=Partial)
 
-    def then(*args: Any, **kwargs: Any) -> Partial:
+    def then(*args: P.args, **kwargs: P.kwargs) -> Partial[Domains, Metrics, Built]:
+        mistake = _unknown(kwargs, shorter.parameters)
         try:
             shorter.bind(*args, **kwargs)
         except TypeError as error:
-            mistake = str(error)
+            mistake = mistake or str(error)
         else:
             return Partial(constructor, args, kwargs)
         raise ParameterTypeError(f"{then.__name__}: {mistake}; its signature is {then.__name__}{shorter}")
@@ -71,6 +83,16 @@ def partial(constructor: Callable[..., Any]) -> Callable[..., Partial]:
     )
     then.__signature__ = shorter  # type: ignore[attr-defined]
     return then
+
+
+def _unknown(given: Iterable[str], accepted: Iterable[str]) -> str:
+    """The first keyword that is not accepted, in words; empty if there is none."""
+    known = list(accepted)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            return f"there is no argument {name!r}" + "".join(f" (did you mean {one!r}?)" for one in near)
+    return ""
 
 
 def _word(value: Any) -> str:

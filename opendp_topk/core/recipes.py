@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,13 @@ class Recipe:
         """The recipe of a call; what could change or run out afterwards is copied first."""
         kept = {name: _kept(value) for name, value in options.items()}
         return Recipe(constructor, tuple(map(_kept, arguments)), kept)
+
+    @functools.cached_property
+    def value(self) -> Hashable:
+        """What is equal for two recipes that build the same: the constructor and what its parameters are bound to."""
+        bound = inspect.signature(self.constructor).bind(*self.arguments, **self.options)
+        bound.apply_defaults()
+        return self.constructor, _comparable(dict(bound.arguments))
 
     def pickled(self) -> tuple[Any, ...]:
         """What ``__reduce_ex__`` returns.
@@ -67,6 +75,17 @@ def claims_digest() -> str:
             content = path.read_bytes()
             total.update(f"{name} {len(content)}\n".encode() + content)
     return total.hexdigest()
+
+
+def _comparable(value: Any) -> Hashable:
+    """A hashable value that is equal for equal arguments; what cannot be compared is equal to itself alone."""
+    if isinstance(value, Mapping):
+        return frozenset((name, _comparable(one)) for name, one in value.items())
+    if isinstance(value, np.ndarray):
+        return value.shape, _comparable(value.ravel().tolist())
+    if isinstance(value, list | tuple):
+        return tuple(map(_comparable, value))
+    return value if isinstance(value, Hashable) else ("at", id(value))
 
 
 def _kept(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CapacityError
+from ..markup import notebook
 
 
 def as_outcome(value: Any) -> Hashable:
@@ -23,15 +24,20 @@ def as_outcome(value: Any) -> Hashable:
     return value
 
 
+def _fields(shown: Any, ends: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown of a transformation or measurement; ``ends`` is what it has on its output side."""
+    space = {"input_domain": shown.input_domain, "input_metric": shown.input_metric}
+    return {**shown.parameters, **space, **ends, "proof": shown.proof}
+
+
+def describe_html(shown: Any, ends: Mapping[str, Any]) -> str:
+    """The same as a table for a notebook."""
+    return notebook.facts(type(shown).__name__, _fields(shown, ends).items())
+
+
 def describe(shown: Any, ends: Mapping[str, Any]) -> str:
-    """The repr of a transformation or measurement, one field a line; ``ends`` is what it has on its output side."""
-    fields = {
-        **shown.parameters,
-        "input_domain": shown.input_domain,
-        "input_metric": shown.input_metric,
-        **ends,
-        "proof": shown.proof,
-    }
+    """The repr of a transformation or measurement, one field a line."""
+    fields = _fields(shown, ends)
     width = max(map(len, fields))
     rows = [f"    {name:<{width}} = {value}" for name, value in fields.items()]
     return "\n".join([f"{type(shown).__name__}(", *rows, ")"])

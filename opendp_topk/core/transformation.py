@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import SpaceError
 from ..spaces.domains import Domain
@@ -14,8 +14,10 @@ from .measurement import Measurement, chained
 from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
-from .rendering import describe
-from .spaces import enter, mapped, require_fitting
+from .rendering import describe, describe_html
+from .spaces import Space, enter, mapped, require_fitting
+
+Next = TypeVar("Next", bound="Transformation | Measurement")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,25 +61,28 @@ class Transformation(Claimed):
     def __call__(self, value: Any) -> Any:
         return self.invoke(value)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Partial[Any, Any, Next] | Next) -> Next:
         if isinstance(other, Partial):
             return self >> other.build(self.output_domain, self.output_metric)
         if isinstance(other, Transformation):
-            return chain_transformations(self, other)
+            return chain_transformations(self, other)  # type: ignore[return-value]
         if isinstance(other, Measurement):
-            return chain_measurement(self, other)
-        if callable(other) and not hasattr(type(other), "__rrshift__"):
+            return chain_measurement(self, other)  # type: ignore[return-value]
+        if callable(other) and not hasattr(type(other), "__rrshift__"):  # type: ignore[unreachable]
             raise SpaceError(
                 "a transformation cannot be chained with a plain function, whose stability is unknown: "
                 "wrap it with make_user_transformation and its stability map"
             )
         return NotImplemented
 
-    def __rrshift__(self, space: Any) -> Any:
+    def __rrshift__(self, space: Space) -> Transformation:
         return enter(space, self)
 
     def __repr__(self) -> str:
         return describe(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
+
+    def _repr_html_(self) -> str:
+        return describe_html(self, {"output_domain": self.output_domain, "output_metric": self.output_metric})
 
 
 # proof-region: chaining

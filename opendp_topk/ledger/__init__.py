@@ -1,6 +1,6 @@
 """A privacy budget for one data set, which no crash and no second process can overspend.
 
-It may import errors, numerics, spaces, spaces.curves and core.
+It may import errors, markup, numerics, spaces, spaces.curves and core.
 """
 
 from .conversation import Conversation

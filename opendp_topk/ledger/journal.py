@@ -6,6 +6,7 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import getpass
+import logging
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from .failures import damaged, failure
 from .logs import Log
 from .records import FORMAT, VERSION, Record, follow, seal
 from .units import Unit, name_of
+
+_LOG = logging.getLogger(__name__)  # what was debited, refused and settled: numbers of entries and costs, never data
 
 
 def header(unit: Unit, account: Account) -> str:
@@ -61,7 +64,9 @@ class Journal:
             count = int(last.fields["entries"]) + 1
             return follow(last, self.header.digest, entries=count, cost=to_texts(cost), spent=to_texts(after), **entry)
 
-        return self._append(make)  # [debit]
+        made = self._append(make)  # [debit]
+        _LOG.info("%s: entry %s is debited, and %s is left", self.log.place, made.fields["entries"], self._rest(made))
+        return made
 
     def settle(self, number: int, state: str) -> None:
         """Say what became of an entry that is reserved. Nothing is given back."""
@@ -72,6 +77,7 @@ class Journal:
             )
 
         self._append(make, durable=False)
+        _LOG.info("%s: entry %s is %s", self.log.place, number, state)
 
     def _append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         self._require_open()
@@ -148,9 +154,13 @@ class Journal:
         """What of the limit is left, rounded down."""
         return left(self.account.counted, self.account.limit, spent)
 
+    def _rest(self, record: Record) -> Any:
+        return self.left(self.amounts(record))
+
     def refusal(self, cost: Any, remaining: Any) -> BudgetError:
         """The error for a release that does not fit."""
         symbol = self.account.counted.symbol
+        _LOG.info("%s: a release is refused: it would cost %s, and %s is left", self.log.place, cost, remaining)
         return BudgetError(
             f"the release would cost {cost} of {symbol}, and {remaining} is left: nothing was debited or released"
         )

@@ -15,7 +15,7 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import round_up
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from . import checking, copies
+from . import checking, copies, notebooks
 from .amounts import distance_up, written
 from .charges import charge_in, stated_amount, stated_charge
 from .conversation import WHAT, Conversation
@@ -30,12 +30,12 @@ from .reservation import Reservation
 class Ledger:
     """A privacy budget for one data set, in a file or on a PostgreSQL server, which several processes may share.
 
-    A ledger is created for a unit: a data set's name, the metric of its neighbours, and the distance of what is
-    protected. Every release through :meth:`release` is debited, and the debit is on the disk before the data are
-    looked at or any noise is drawn: a crash can only count too much. What does not fit with what is left is refused.
+    A ledger is for one unit: a data set's name, the metric of its neighbours, and the distance of what is protected.
+    Every release through :meth:`release` is debited, and the debit is on the disk before the data are looked at or any
+    noise is drawn: a crash can only count too much. What does not fit with what is left is refused.
 
-    The promise does not cover a file that was deleted, or replaced by an older copy while nobody used it: keep
-    :meth:`head` elsewhere, and :meth:`verify` tells. The file must lie on a file system of this machine.
+    A file that was deleted, or replaced by an older copy while nobody used it, is not covered: :meth:`verify` tells
+    with a :meth:`head` that was kept elsewhere. The file must lie on a file system of this machine.
 
     Args:
         connect: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``); created if a budget is given.
@@ -54,9 +54,7 @@ class Ledger:
         ParameterError: Some of budget, measure, dataset and metric are missing or out of range, or others than its own.
         LedgerError: The log is damaged, is no ledger, has another format, or cannot be read or written.
 
-    Thread safety: one object serves several threads, and after a fork both processes.
-
-    Proof: proofs/ledger/ledger.tex
+    One object serves several threads, and after a fork both processes. Proof: proofs/ledger/ledger.tex
 
     Example:
         >>> import tempfile, pathlib, opendp_topk as tk
@@ -244,6 +242,8 @@ class Ledger:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PickleError("a ledger cannot be copied or pickled: open it in the other process, with Ledger(connect)")
+
+    _repr_html_ = notebooks.shown
 
     def __repr__(self) -> str:
         named = f"budget={self.budget}, measure={self.measure!r}, dataset={self.dataset!r}"

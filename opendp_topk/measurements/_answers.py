@@ -67,8 +67,7 @@ class Question:
         """
 
         def make(scale: float) -> Measurement:
-            built = mechanism.build(self.measure, self.k, scale, self.release, counts=False)
-            return space >> built  # type: ignore[no-any-return]
+            return space >> mechanism.build(self.measure, self.k, scale, self.release, counts=False)
 
         measurement = least_scale(make, self.d_in, self.d_out, self.releases, known)
         scale = measurement.parameters["scale"]

@@ -29,7 +29,8 @@ from .select_then_count import then_select_then_count
 
 RELEASES = ("ranking", "set")
 
-Then = Callable[..., Partial]
+Chosen = Partial[Any, Any, Measurement]
+Then = Callable[..., Chosen]
 _MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
 
 
@@ -67,17 +68,17 @@ class Mechanism:
             return "release"
         return "counts" if counts and self.counted is None else None
 
-    def build(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Partial:
+    def build(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
         """Its measurement, which still lacks the space."""
         then = self.counted if counts and self.counted is not None else self.then
         return self._made(then, measure, k, scale, release)
 
-    def profiled(self, measure: Measure, k: int, scale: float, release: str) -> Partial:
+    def profiled(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
         """What :meth:`build` makes under ``measure``, under ``PrivacyProfile()``."""
         then = self.pure if self.pure is not None and is_pure(measure) else self.then
         return self._made(then, PrivacyProfile(), k, scale, release)
 
-    def _made(self, then: Then, measure: Measure, k: int, scale: float, release: str) -> Partial:
+    def _made(self, then: Then, measure: Measure, k: int, scale: float, release: str) -> Chosen:
         accepted = inspect.signature(then).parameters
         asked = {"k": k, "scale": scale, "release": release, **self.options}
         return then(measure, **{name: value for name, value in asked.items() if name in accepted})

@@ -18,21 +18,21 @@ from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric
-from . import _comparison_plots as plots
 from ._answers import Compared, Question, Space
 from ._catalogue import RELEASES, able
 from ._deciding import WORDS
+from ._plotted import Plotted
 from ._selection import SELECTABLE
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Plotted):
     """Mechanisms side by side, the smallest bound on the error first; what :func:`compare` returns.
 
     Iterate over it, or take a row by its name: each has ``name``, ``measurement``, ``scale``, ``loss``, ``accuracy``,
-    ``bound`` and ``curve``. It prints as a table.
+    ``bound`` and ``curve``. It prints as a table, and draws plots (extra ``plot``).
     """
 
     question: Question
@@ -50,60 +50,6 @@ class Comparison:
             raise ParameterError(f"no such row: the comparison has {', '.join(found)}")
         return found[name]
 
-    def plot_curves(self, *, axes: Any = None) -> Any:
-        """Draw delta against epsilon for all releases together, a line a mechanism.
-
-        Args:
-            axes: The matplotlib axes to draw on; by default new ones.
-
-        Returns:
-            The axes.
-
-        Raises:
-            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-        """
-        return plots.curves(self.rows, self.question, plots.new_axes() if axes is None else axes)
-
-    def plot_releases(
-        self, counts: Iterable[int] = plots.COUNTS, *, delta: Number | None = None, axes: Any = None
-    ) -> Any:
-        """Draw epsilon at one delta against the number of releases, a line a mechanism, at the scale of its row.
-
-        Args:
-            counts: The numbers of releases, ascending.
-            delta: By default that of the budget, or 1e-6 where it has none.
-            axes: The matplotlib axes to draw on; by default new ones.
-
-        Returns:
-            The axes.
-
-        Raises:
-            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
-            ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
-        """
-        asked = [checks.count("counts", count) for count in counts]
-        own = self.question.d_out[1] if isinstance(self.question.d_out, tuple) else 0
-        at = checks.probability(delta if delta is not None else own or plots.DELTA, "delta")
-        return plots.releases(self.rows, self.question, asked, at, plots.new_axes() if axes is None else axes)
-
-    def plot(self, figure: Any = None) -> Any:
-        """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
-
-        Args:
-            figure: The matplotlib figure to draw on; by default a new one.
-
-        Returns:
-            The figure.
-
-        Raises:
-            MissingExtraError: No figure is given and matplotlib is not installed (extra ``plot``).
-        """
-        drawn = plots.new_figure() if figure is None else figure
-        left, right = plots.panels(drawn)
-        self.plot_curves(axes=left)
-        self.plot_releases(axes=right)
-        return drawn
-
     def __repr__(self) -> str:
         asked = self.question
         head = (
@@ -113,8 +59,11 @@ class Comparison:
         lines = [("mechanism", "scale", asked.measure.symbol, "accuracy", "decided by"), *map(_cells, self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+        worst = (
+            "accuracy: a bound for the worst scores; where the k best stand out, canonical and joint may be best by far"
+        )
         used = {row.bound for row in self.rows}
-        legend = [f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used]
+        legend = [worst, *(f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used)]
         return "\n".join(line.rstrip() for line in (head, "", *aligned, "", *legend))
 
 

@@ -54,9 +54,15 @@ def curves(rows: Sequence[Compared], question: Question, axes: Any) -> Any:
     epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
     lines = [(label, [(at, curve.delta(at)) for at in epsilons]) for label, curve in groups]
     shown = [(label, [point for point in points if point[1] >= _SMALLEST]) for label, points in lines]
-    axes.set(xlabel="epsilon", ylabel="delta", yscale="log", xlim=(0, 1.02 * last), ylim=(_SMALLEST, 2))
+    axes.set(
+        xlabel="epsilon (privacy loss)",
+        ylabel="delta (probability)",
+        yscale="log",
+        xlim=(0, 1.02 * last),
+        ylim=(_SMALLEST, 2),
+    )
     axes.set_title(f"Privacy of {_how_often(question.releases)}, each line a mechanism at its scale")
-    return _drawn(axes, shown)
+    return drawn(axes, shown)
 
 
 def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int], delta: Number, axes: Any) -> Any:
@@ -70,7 +76,7 @@ def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int]
     axes.set_title("What several releases cost together")
     axes.set_xticks(list(counts), labels=[str(n) for n in counts])
     axes.set_xticks([], minor=True)
-    return _drawn(axes, finite)
+    return drawn(axes, finite)
 
 
 def _groups(rows: Sequence[Compared]) -> list[tuple[str, PrivacyCurve]]:
@@ -83,7 +89,12 @@ def _groups(rows: Sequence[Compared]) -> list[tuple[str, PrivacyCurve]]:
 
 
 def _label(rows: Sequence[Compared]) -> str:
-    return "\n".join(textwrap.wrap(", ".join(row.name for row in rows), _LETTERS))
+    return joined([row.name for row in rows])
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names of mechanisms as one label."""
+    return "\n".join(textwrap.wrap(", ".join(names), _LETTERS))
 
 
 def _end(curve: PrivacyCurve) -> float:
@@ -91,27 +102,27 @@ def _end(curve: PrivacyCurve) -> float:
     return curve.epsilon(1e-9)
 
 
-def _drawn(axes: Any, lines: Sequence[Line]) -> Any:
-    """Lines with their names at the right edge, in the order of their ends and none upon another."""
+def drawn(axes: Any, lines: Sequence[Line], at: float = math.inf) -> Any:
+    """Lines with their names at the right edge, in the order of their heights at ``at`` and none upon another."""
     for place, (_, points) in enumerate(lines):
         style = _STYLES[place // _COLOURS % len(_STYLES)]
         axes.plot(*zip(*points, strict=True), color=f"C{place % _COLOURS}", linestyle=style, linewidth=1.6)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    _named(axes, lines)
+    _named(axes, lines, at)
     return axes
 
 
-def _named(axes: Any, lines: Sequence[Line]) -> None:
-    """The names beside the axes, spread evenly over their height, each joined to the end of its line."""
-    order = sorted(range(len(lines)), key=lambda place: _last(lines[place][1]))
+def _named(axes: Any, lines: Sequence[Line], at: float) -> None:
+    """The names beside the axes, spread evenly over their height, each joined to its line at ``at``."""
+    order = sorted(range(len(lines)), key=lambda place: _anchor(lines[place][1], at)[::-1])
     heights = [lines[place][0].count("\n") + 1.4 for place in order]
     filled = 0.0
     for place, height in zip(order, heights, strict=True):
         label, points = lines[place]
         axes.annotate(
             label,
-            xy=points[-1],
+            xy=_anchor(points, at),
             xytext=(1.06, (filled + height / 2) / sum(heights)),
             textcoords="axes fraction",
             color=f"C{place % _COLOURS}",
@@ -123,9 +134,9 @@ def _named(axes: Any, lines: Sequence[Line]) -> None:
         filled += height
 
 
-def _last(points: Points) -> tuple[float, float]:
-    """Where a line ends: what ends higher comes higher, and of equal heights what ends further to the right."""
-    return points[-1][1], points[-1][0]
+def _anchor(points: Points, at: float) -> tuple[float, float]:
+    """The point of a line that is nearest to ``at`` from the left; by default its end."""
+    return max((point for point in points if point[0] <= at), default=points[0])
 
 
 def _how_often(times: int) -> str:

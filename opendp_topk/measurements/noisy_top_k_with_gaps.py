@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.releases import RankingWithGaps
 from ..errors import DataLengthError, ParameterError
 from ..errors.checks import Number
 from ..noises.noise import Noise
@@ -25,16 +25,6 @@ from ..spaces.metrics import ScoreMetric, attainable
 from ._choice import Choice
 from ._selection import SELECTABLE
 from .lipschitz_top_k import make_lipschitz_top_k
-
-
-class RankingWithGaps(NamedTuple):
-    """The winners, best first, and how far each one's noisy score is ahead of the next one's.
-
-    The last gap is the distance from the last winner to the best of those that did not win.
-    """
-
-    indices: NDArray[np.int64]
-    gaps: NDArray[np.float64]
 
 
 @proven("measurements/noisy_top_k_with_gaps")

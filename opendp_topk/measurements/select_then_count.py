@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.releases import SelectedCounts
 from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
@@ -28,13 +26,6 @@ from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcen
 from ..spaces.metrics import LInfDistance, attainable
 from ._grid import Array, grid_of
 from .report_noisy_top_k import make_report_noisy_top_k
-
-
-class SelectedCounts(NamedTuple):
-    """The winners of a selection and a noisy score of each, in the same order."""
-
-    indices: NDArray[np.int64]
-    counts: Array
 
 
 @proven("measurements/select_then_count")

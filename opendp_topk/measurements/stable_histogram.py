@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.releases import FoundCounts
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
@@ -21,13 +22,6 @@ from ..spaces.measures import Measure
 from ._any_of import any_of, laplace_beyond
 from ._grid import Grid
 from ._with_delta import STRICT, require_with_delta, with_delta
-
-
-class FoundCounts(NamedTuple):
-    """The items that were found, the largest noisy count first, and these counts in the same order."""
-
-    items: tuple[Any, ...]
-    counts: tuple[int, ...]
 
 
 @proven("measurements/stable_histogram")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.claims import proven
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
+from ..core.releases import FoundItems
 from ..core.spaces import require_space
 from ..distributions import one_shot as laws
 from ..distributions import unlisted as exact_law
@@ -25,13 +26,6 @@ from ._choice import Choice
 from ._one_shot import one_shot_cost
 from ._stop import keeps, least_lead, released_before_stop
 from ._with_delta import NOT_STRICT, STRICT, require_with_delta, with_delta
-
-
-class FoundItems(NamedTuple):
-    """The items that were found, best first, and whether the release stopped before there were k."""
-
-    items: tuple[Any, ...]
-    stopped: bool
 
 
 @proven("measurements/unknown_domain_top_k")

@@ -1,6 +1,6 @@
 """Proof documents: what they state, which code they pin, and whether both still are what was proved.
 
-It may import errors.
+It may import errors and markup.
 """
 
 from .closures import Pin, answered, digest, pinned, pins, reaches

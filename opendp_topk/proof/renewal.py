@@ -78,7 +78,8 @@ def _commit(name: str) -> str | None:
     if library.folder() != root / "proofs" or not (root / ".git").exists():
         return None
     search = ["log", "-m", "-1", "--format=%H", r"-G^\\pin\{", "--", f"proofs/{name}.tex"]
-    return _git(root, *search).decode().strip() or None
+    found = _git(root, *search).decode().split()  # a merge is named once for each parent from which it differs
+    return found[0] if found else None
 
 
 def _git(root: Path, *arguments: str) -> bytes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ProofError
+from ..markup import notebook
 from .closures import forget_pins, pins
 from .library import document, foundations, relied_now, relied_then
 from .machine import forget_sources
@@ -51,6 +52,15 @@ class Proof:
         if not self.parts:
             return f"proofs/{self.name}.tex ({self.status})"
         return "; ".join(str(part) for part in self.parts) + f"; chained by proofs/{self.name}.tex"
+
+    def _repr_html_(self) -> str:
+        links = [Proof(self.name, assumption=self.assumption), *self.parts]
+        return notebook.facts(f"Proof: {self.status}", ((one.status, one._words()) for one in links))
+
+    def _words(self) -> str:
+        """The document of this link, and the assumption under which it proves the claim."""
+        document = "the caller supplied the map" if self.name is None else f"proofs/{self.name}.tex"
+        return f"{document}, if {self.assumption}" if self.assumption else document
 
 
 UNPROVEN = Proof(None)

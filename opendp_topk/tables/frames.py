@@ -60,7 +60,7 @@ def identifier_columns(frame: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any
         raise ColumnError(f"the back end reads the name of the {' or '.join(roles)} column as a pattern: rename it")
     for name, dtype in schema.items():
         _require_identifiers(chosen, name, type(dtype).__name__)
-    return chosen
+    return guarded(lambda: _in_polars(chosen)) if chosen.implementation.is_pyarrow() else chosen
 
 
 # proof-region: count_distinct_users
@@ -169,6 +169,16 @@ def _table(frame: Any) -> Any:
         "the table must be a data frame (polars, pandas, pyarrow, DuckDB) whose column names are distinct; this is "
         f"of type {kind}. read_table(path) makes one of a file"
     )
+
+
+def _in_polars(table: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """The same rows in polars, which shares most of Arrow's memory and groups strings several times faster."""
+    import narwhals as nw
+    import polars as pl
+
+    rows: Any = pl.from_arrow(table.to_native())
+    same: nw.LazyFrame[Any] = nw.from_native(rows.lazy())
+    return same
 
 
 def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:

@@ -12,7 +12,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.cli.exit_codes import Interrupted
-from opendp_topk.cli.release import drawn
+from opendp_topk.cli.options import target
+from opendp_topk.cli.payment import drawn
+from opendp_topk.cli.planning import Request
 
 from .command import COMMAND, spawn
 from .conftest import Command, Library
@@ -173,13 +175,14 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     import polars as pl
 
     rows = pl.DataFrame({"u": [1], "i": [1]})
+    request = Request(1, 9, target(0.5, None))
     with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
-        drawn(stopping(0.5), rows, 1, account)
+        drawn(stopping(0.5), rows, request, account)
     with tk.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
         monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
-            drawn(stopping(0.5), rows, 1, account)
+            drawn(stopping(0.5), rows, request, account)
         assert account.spent() == 0.5
 
 

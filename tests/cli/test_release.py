@@ -40,11 +40,11 @@ def test_programs_read_a_record(command: Command, library: Library) -> None:
     assert f"written to {out}" in " ".join(result.err.split()).replace(" ", "").replace("writtento", "written to ")
     record = record_of(out.read_text(encoding="utf-8"))
     assert list(record) == [
-        *("format", "items", "release", "measure", "symbol", "neighbors", "d_in", "d_out"),
-        *("mechanism", "scale", "proof", "library"),
+        *("format", "time", "items", "k", "release", "measure", "symbol", "neighbors", "d_in", "d_out"),
+        *("mechanism", "scale", "accuracy", "ledger", "proof", "engine", "library"),
     ]
     assert record["items"] == BEST[:3]
-    assert record["format"] == "opendp_topk.release.v1"
+    assert record["format"] == "opendp_topk.release.v2"
     assert (record["release"], record["neighbors"]) == ("ranking", "replace")
     assert (record["measure"], record["symbol"]) == ("ZeroConcentratedDivergence", "rho")
     assert record["mechanism"] == {
@@ -131,10 +131,11 @@ def _numbers(value: Any) -> set[float]:
 
 def test_no_count_and_no_score_is_shown_or_recorded(command: Command, library: Library) -> None:
     shown = command(*library.release(*EXACT))
-    assert numbers(shown.out) <= {"1", "2", "3", "1000000.0"}
+    assert numbers(shown.out) <= {"1", "2", "3", "1000000.0", "95"}
     assert numbers(shown.err) == set()
     record = record_of(command(*library.release(*EXACT, "--out", "-")).out)
-    assert _numbers(record) == {1, 3, 6, 1e6, record["scale"]}
+    assert _numbers(record) == {0, 0.05, 1, 3, 6, 1e6, record["scale"]}
+    assert numbers(record["accuracy"]["words"]) == {"95", "1", "3"}
     assert record["scale"] == pytest.approx(3e-6)
 
 

@@ -108,9 +108,10 @@ WRONG: list[tuple[str, str]] = [
     ("--k 3 --epsilon 1 --delta 0.1 --mechanism joint", "need a list of candidates"),
     ("--k 3 --epsilon 1 --delta 1e-400", "--delta"),
     ("--k 3 --delta 0.1", "--epsilon E or --rho R"),
-    ("--k 3 --epsilon 1 --candidates 9 --delta 0.1", "without --candidates"),
+    ("--k 3 --epsilon 1 --candidates 9 --limit 2", "without --candidates"),
     ("--k 3 --epsilon 1 --candidates 9 --max-items 2", "without --candidates"),
     ("--k 3 --epsilon 1 --delta 0.1 --compare", "need a list of candidates"),
+    ("--k 3 --epsilon 1 --delta 0.1 --releases 4", "need a list of candidates"),
 ]
 
 
@@ -120,8 +121,8 @@ def test_options_that_do_not_fit_are_one_line(command: Command, options: str, wo
     command("plan", *options.split()).complains(2, words)
 
 
-def test_a_list_of_candidates_takes_no_delta(command: Command, library: Library) -> None:
-    command(*library.release("--epsilon", 1, "--delta", 0.1)).complains(2, "without --candidates")
+def test_a_list_of_candidates_takes_no_limit(command: Command, library: Library) -> None:
+    command(*library.release("--epsilon", 1, "--limit", 9)).complains(2, "without --candidates")
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -130,3 +130,14 @@ def test_texts_that_look_the_same_are_named_by_position(items: list[object]) -> 
 
 def test_texts_that_differ_are_kept() -> None:
     assert index_candidates(["a", "A", "\u00e9", "e", "\uff41", ""]).items[4] == "\uff41"
+
+
+class Scored(NamedTuple):
+    """A release of somebody's own."""
+
+    indices: list[int]
+    score: float
+
+
+def test_a_named_tuple_of_a_caller_gets_items_in_its_field() -> None:
+    assert index_candidates(TREES)(Scored([2, 0], 1.5)) == Scored(["cedar", "ash"], 1.5)  # type: ignore[list-item]

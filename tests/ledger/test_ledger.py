@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from decimal import Decimal
 from fractions import Fraction
@@ -77,6 +78,31 @@ def test_what_is_refused_costs_nothing_and_draws_nothing(ledger: tk.Ledger) -> N
     assert ledger.spent() == 0.0
     assert ledger.history() == []
     ledger.release(costing(1.0), [1])
+
+
+def test_deeds_are_logged_without_data(ledger: tk.Ledger, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="opendp_topk")
+    ledger.release(SPACE >> tk.then_report_noisy_top_k(PURE, k=2, scale=8.0), [48_151_623, 7, 42])
+    with pytest.raises(tk.BudgetError):
+        ledger.release(costing(1.5), [48_151_623])
+    with pytest.raises(tk.DataError):
+        ledger.release(costing(0.25), ["48151623"])
+    said = [record.getMessage().rpartition(": ")[2] for record in caplog.records if record.name.startswith("opendp")]
+    assert said[:2] == ["entry 1 is debited, and 0.75 is left", "entry 1 is released"]
+    assert said[2:] == [
+        "it would cost 1.5, and 0.75 is left",
+        "entry 2 is debited, and 0.5 is left",
+        "entry 2 is failed",
+    ]
+    assert {record.levelname for record in caplog.records} == {"INFO"}
+    assert "48151623" not in caplog.text
+
+
+def test_a_notebook_shows_what_is_left(ledger: tk.Ledger) -> None:
+    ledger.reserve(cost="0.25", label="<b>")
+    shown = ledger._repr_html_()
+    rows = dict(re.findall(r'<th scope="row"[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td>', shown))
+    assert (rows["left"], rows["spent"], rows["budget"], rows["entries"]) == ("0.75", "0.25", "1", "1")
 
 
 def test_history_tells_what_when_by_whom_and_at_what_cost_but_no_data(connect: str) -> None:

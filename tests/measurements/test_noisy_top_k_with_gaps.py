@@ -363,10 +363,10 @@ def test_winners_become_items_and_gaps_stay() -> None:
     trees = ["ash", "birch", "cedar"]
     chain = build(None, MAX, k=2, scale=0) >> tk.index_candidates(trees)
     release = chain([4, 9, 6])
-    assert release.indices == ["birch", "cedar"]
+    assert release.items == ["birch", "cedar"]
     assert release.gaps.tolist() == [3.0, 2.0]
     noisy = build(None, MAX, k=2, scale=1e-6) >> tk.index_candidates(trees)
-    assert noisy([4, 9, 6]).indices == ["birch", "cedar"]
+    assert noisy([4, 9, 6]).items == ["birch", "cedar"]
     assert noisy.map(1) == build(None, MAX, k=2, scale=1e-6).map(1)
     assert noisy.accuracy(3, 0.1) == build(None, MAX, k=2, scale=1e-6).accuracy(3, 0.1)
     raises_exactly(tk.DataLengthError, lambda: chain([1, 2, 3, 4]), "exactly 3")

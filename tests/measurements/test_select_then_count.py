@@ -308,7 +308,7 @@ def test_winners_and_errors_follow_the_joint_law(measure: tk.Measure, release: s
 def test_winners_become_items() -> None:
     release = build(k=2, scale=0, count_scale=0) >> tk.index_candidates(["ash", "birch", "cedar"])
     named = release([3, 9, 5])
-    assert named.indices == ["birch", "cedar"]
+    assert named.items == ["birch", "cedar"]
     assert named.counts.tolist() == [9, 5]
     assert release.map(0) == 0
     assert release.declared.n_candidates == 3

@@ -60,7 +60,7 @@ def stub(_: str) -> str:
     homes = sorted((home, name) for name, home in public_names.HOMES.items())
     lines = ["from . import audit as audit", *(f"from {home} import {name} as {name}" for home, name in homes)]
     listed = [f'    "{name}",' for name in sorted(public_names.HOMES)]
-    return "\n".join([*lines, "", "__all__ = [", *listed, "]"]) + "\n"
+    return "\n".join([*lines, "", "__version__: str", "", "__all__ = [", *listed, "]"]) + "\n"
 
 
 def tightness(text: str) -> str:

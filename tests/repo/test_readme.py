@@ -39,6 +39,7 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
 PAGES = [
     pytest.param("guide", marks=pytest.mark.slow),
     "architecture",
+    pytest.param("testing", marks=pytest.mark.slow),
     *sorted(f"tutorials/{path.stem}" for path in (ROOT / "docs" / "tutorials").glob("*.md")),
 ]
 STEP = re.compile(r"```python\n(?P<code>.*?)```(?:\n+```text(?P<once> one run)?\n(?P<shown>.*?)```)?", re.DOTALL)

@@ -9,7 +9,11 @@ ELSEWHERE = {
     "ledger/copies.py": "it copies records, and what it wrote is verified as every ledger is",
     "measurements/_catalogue.py": "it lists constructors for people, each of which makes its own claim",
     "measurements/_comparison.py": "it checks what is asked, and shows rows that are pinned where they are made",
+    "measurements/_cost_plots.py": "it draws what other budgets buy, by rows that are pinned where they are made",
+    "measurements/_plotted.py": "it draws what a comparison holds",
     "measurements/_comparison_plots.py": "it draws what curves say",
+    "markup/elements.py": "it writes pages, and no release depends on them",
+    "measurements/_recommendation.py": "it orders rows that are pinned where they are made, for people",
     "proof": "what says whether pins are current cannot pin itself: tests/proof holds it",
 }
 UNREACHED = {
@@ -24,6 +28,8 @@ UNREACHED = {
     "ledger:__all__": "the list of names that this folder hands on",
     "core.candidates:index_candidates": "it makes the class that core/chaining pins, of items that are public",
     "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",
+    "core.partials:_unknown": "it words the error for a keyword that a constructor does not have",
+    "core.version:version": "it reads what was installed",
     "errors:PrivacyViolationError": "the audit raises it when a claim was refuted",
     "errors:ProofError": "it is about documents, and raised by proof only",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",

@@ -1,6 +1,6 @@
 """The claims, their proofs and the verifier's findings as pages for a browser.
 
-It may import errors, numerics, proof, spaces, core and audit.
+It may import errors, markup, numerics, proof, spaces, core and audit.
 """
 
 from .page import Material

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 
+from ...markup.elements import Markup, el, join, table
 from ..registry import Claim, tests_are_here
 from .code import listing
 from .document import checked
 from .graph import graph
-from .markup import Markup, el, join, table
 from .page import Address, Material, count, page, section, signatures, status
 from .prose import blocks, formulas, sections, text
 from .state import Document, faults

@@ -6,8 +6,8 @@ import keyword
 import re
 from collections.abc import Callable
 
+from ...markup.elements import Markup, el, join
 from ...proof.latex import TAGS
-from .markup import Markup, el, join
 
 _QUOTES = '"""'
 _TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")

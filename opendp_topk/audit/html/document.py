@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ... import proof
+from ...markup.elements import Markup, el, join
 from .code import latex, listing
-from .markup import Markup, el, join
 from .page import Address, Material, page, section, status
 from .state import Document
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from ...markup.elements import Markup, el
 from .layout import columns
-from .markup import Markup, el
 from .state import Document
 
 # In pixels: the heights of a row and of a title, the width of a letter, the gaps between boxes, and an edge.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from ...markup.elements import Markup, breakable, el, join, table
 from ..registry import Claim, tests_are_here
 from ..report import NOT_TESTED, REFUTED
 from . import plots
 from .graph import graph
-from .markup import Markup, breakable, el, join, table
 from .page import Address, Material, count, page, section, signatures, status
 from .prose import sections, text
 from .state import faults

@@ -6,9 +6,9 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...markup.elements import Markup, breakable, el, join
 from ..registry import Claim
 from .findings import Finding
-from .markup import Markup, breakable, el, join
 from .state import Document
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from ...markup.elements import Markup, el
 from ..report import REFUTED
 from .findings import Finding, Point
-from .markup import Markup, el
 
 # In pixels: small enough for several plots side by side, with room for numbers on the left and below.
 _WIDTH, _HEIGHT = 250, 190

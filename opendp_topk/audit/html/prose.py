@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from .markup import Markup, el, join
+from ...markup.elements import Markup, el, join
 
 _HEADING = re.compile(r"^([A-Z][a-z]+):(?: (.*))?$")
 _RULE = re.compile(r"^=+(?:  +=+)+$")

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from ...markup.elements import Markup, breakable, el, join, table
 from ...spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
 from . import plots
 from .findings import Finding, rescaled
-from .markup import Markup, breakable, el, join, table
 from .page import Address, status
 
 SYMBOLS: dict[type[Measure], str] = {

@@ -14,9 +14,11 @@ from typing import Any
 
 from ...errors import DistanceError, MapError, MissingExtraError, ParameterTypeError, checks
 from ...errors.checks import Number
+from ...markup import notebook
 from ...numerics.arithmetic import round_up
 
 Bound = Callable[[Number], Any]
+_SHOWN = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons that people state as budgets
 
 
 class PrivacyCurve:
@@ -89,12 +91,13 @@ class PrivacyCurve:
 
     # end-proof-region: curve
 
-    def plot(self, epsilons: Iterable[Number] | None = None, *, axes: Any = None) -> Any:
+    def plot(self, epsilons: Iterable[Number] | None = None, *, axes: Any = None, label: str = "") -> Any:
         """Draw delta against epsilon, delta on a logarithmic scale.
 
         Args:
             epsilons: Where to evaluate, ascending; by default 200 points up to the epsilon at delta = 1e-12.
             axes: The matplotlib axes to draw on; by default new ones.
+            label: The name of the curve, which is written beside its middle.
 
         Returns:
             The axes.
@@ -110,8 +113,12 @@ class PrivacyCurve:
             epsilons = [last * i / 199 for i in range(200)]
         points = [(float(epsilon), self.delta(epsilon)) for epsilon in epsilons]
         drawn = [point for point in points if point[1] > 0]
-        axes.plot([point[0] for point in drawn], [point[1] for point in drawn])
-        axes.set(xlabel="epsilon", ylabel="delta", yscale="log")
+        (line,) = axes.plot([point[0] for point in drawn], [point[1] for point in drawn])
+        axes.set(xlabel="epsilon (privacy loss)", ylabel="delta (probability)", yscale="log")
+        axes.set_title(axes.get_title() or "Privacy curve: every point of it holds")
+        if label and drawn:
+            place = {"xytext": (5, 3), "textcoords": "offset points", "color": line.get_color()}
+            axes.annotate(label, drawn[len(drawn) // 2], **place)
         return axes
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -125,6 +132,10 @@ class PrivacyCurve:
 
     def __reduce__(self) -> Any:
         return PrivacyCurve, self.bounds
+
+    def _repr_html_(self) -> str:
+        pairs = {"epsilon": _SHOWN, "delta, at most": map(self.delta, _SHOWN)}
+        return notebook.grid("Privacy curve: every line of it holds", pairs)
 
     def __repr__(self) -> str:
         return f"PrivacyCurve({', '.join(map(repr, self.bounds))})"

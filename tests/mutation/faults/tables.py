@@ -41,6 +41,13 @@ FAULTS = (
         'if kind.startswith("List"):',
     ),
     Fault(
+        "arrow-cut-short",
+        "an Arrow table loses its last row on the way to polars",
+        "tables/frames.py",
+        "nw.from_native(rows.lazy())",
+        "nw.from_native(rows[:-1].lazy())",
+    ),
+    Fault(
         "last-group",
         "a user belongs to the last of its groups",
         "tables/grouping.py",

@@ -117,9 +117,14 @@ def test_plots() -> None:
     assert len(x) == 200
     assert y[0] == CURVES[2].delta(0)
     assert y[-1] == CURVES[2].delta(float(x[-1])) <= 1e-12
-    assert CURVES[3].plot([0, 0.25, 0.5], axes=axes) is axes
+    assert CURVES[3].plot([0, 0.25, 0.5], axes=axes, label="the third") is axes
+    (label,) = axes.texts
+    assert (label.get_text(), label.xy[0]) == ("the third", 0.25)
+    assert label.get_color() == axes.lines[1].get_color() != line.get_color()
     assert list(axes.lines[1].get_xdata()) == [0, 0.25]
-    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()) == ("epsilon", "delta", "log")
+    names = axes.get_xlabel(), axes.get_ylabel(), axes.get_yscale()
+    assert names == ("epsilon (privacy loss)", "delta (probability)", "log")
+    assert axes.get_title() == "Privacy curve: every point of it holds"
 
 
 def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,128 @@
+"""The record of a release as one page: in words first, readable on a telephone and on paper. It needs no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..markup.elements import Markup, el, join
+from . import record_words as words
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def page(record: dict[str, Any]) -> str:
+    """The whole page."""
+    title = words.question(record)
+    body = el(
+        "main",
+        el("h1", title),
+        el("p", f"Released {words.moment(record['time'])}", class_="soft"),
+        el("p", words.how(record)),
+        *_listed(record),
+        el("h2", "How sure is it?"),
+        *(el("p", _sentence(promise["words"])) for promise in _promises(record)),
+        el("h2", "What could one person lose?"),
+        el("p", words.at_stake(record), class_="stake"),
+        el("p", f"This is what {words.cost(record)} means. Every further release from the table adds its own."),
+        el("h2", "What did it cost, and who paid?"),
+        _facts(
+            (("privacy loss", words.loss(record)), ("protects", words.whom(record)), ("paid by", words.paid(record)))
+        ),
+        el("h2", "Why is this so?"),
+        el("p", _state(record)),
+        _facts([*map(_document, record["proof"]["documents"]), *_made(record)]),
+    )
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    )
+    style = Path(__file__).with_name("release_page.css").read_text(encoding="utf-8")
+    tops = join((Markup(head), el("title", title), el("style", Markup(style))))
+    return f'<!doctype html>\n<html lang="en">{el("head", tops)}{el("body", body)}</html>\n'
+
+
+def _bill(record: dict[str, Any]) -> list[tuple[str, str]]:
+    return [("privacy loss", words.loss(record)), ("protects", words.whom(record)), ("paid by", words.paid(record))]
+
+
+def _promises(record: dict[str, Any]) -> list[dict[str, Any]]:
+    return [record[name] for name in ("accuracy", "count_accuracy") if name in record]
+
+
+def _listed(record: dict[str, Any]) -> list[Markup]:
+    """The items, with bars and their uncertainty where counts were released, or leads."""
+    ranked = record["release"] == "ranking"
+    if not record["items"]:
+        return [el("p", "Nothing was released: no item surely had enough users.", class_="stake")]
+    counts, near = record.get("counts"), record.get("count_accuracy", {}).get("within_users")
+    top = max([*(counts or ()), 0]) + (near or 0) or 1
+    rows = []
+    for place, item in enumerate(record["items"]):
+        parts = [el("span", place + 1, class_="rank") if ranked else el("span", class_="rank")]
+        parts.append(el("span", item, class_="item", dir="auto"))
+        if counts is not None:
+            parts += [_count(counts[place], near), _bar(counts[place], near, top)]
+        if "gaps" in record:
+            parts.append(el("span", f"ahead of the next by {record['gaps'][place]:.6g}", class_="lead"))
+        rows.append(el("li", *parts))
+    short = record["k"] - len(record["items"])
+    end = (
+        [el("p", f"It ends {short} short of {record['k']}: no further item surely had enough users.")] if short else []
+    )
+    return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near)]
+
+
+def _key(counts: Sequence[int] | None, near: int | None) -> list[Markup]:
+    if counts is None or near is None:
+        return []
+    return [el("p", f"Bars are noisy counts; the lines on them reach {near} users to both sides.", class_="soft")]
+
+
+def _count(count: int, near: int | None) -> Markup:
+    return el("span", count, *([] if near is None else [el("small", f" \u00b1 {near}")]), class_="number")
+
+
+def _bar(count: int, near: int | None, top: int) -> Markup:
+    bar = el("span", class_="bar", style=f"width: {_percent(count, top)}")
+    marks = [bar]
+    if near is not None:
+        low, high = _percent(count - near, top), _percent(top - count - near, top)
+        marks.append(el("span", class_="range", style=f"left: {low}; right: {high}"))
+    return el("span", *marks, class_="track", aria_hidden="true")
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * min(max(part, 0), whole) / whole:.2f}%"
+
+
+def _state(record: dict[str, Any]) -> Markup:
+    status = record["proof"]["status"]
+    said = {
+        "current": "Each of these documents proves a part of the claim, and was up to date with the code that ran.",
+        "unproven": "Part of the claim rests on what its author vouched for, and is not proved.",
+    }.get(status, "A document was not up to date with the code that ran, so that the claim is not proved as it stands.")
+    return join((el("span", f"Proofs: {status}.", class_=status), f" {said}"))
+
+
+def _document(proof: dict[str, Any]) -> tuple[Any, Any]:
+    name = "no document" if proof["document"] is None else proof["document"]
+    claim = [] if proof["claim"] is None else [", claim ", el("code", proof["claim"])]
+    return el("span", proof["status"], class_=proof["status"]), join((el("code", name), *claim))
+
+
+def _made(record: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        ("mechanism", words.mechanism(record)),
+        ("scale of noise", f"{record['scale']!r} users"),
+        ("software", words.made_by(record)),
+    ]
+
+
+def _facts(rows: Sequence[tuple[Any, Any]]) -> Markup:
+    return el("dl", *(el("div", el("dt", name), el("dd", value)) for name, value in rows))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,32 @@
+"""What a notebook shows of a value: a small table with a caption, without styles of a page and without scripts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .elements import Markup, el
+
+_LEFT = "text-align: left"
+_TOP = "text-align: left; vertical-align: top; white-space: nowrap"
+_MOST = 100  # rows: what one reads in a notebook; to_frame() has all
+
+
+def facts(title: str, rows: Iterable[tuple[str, Any]]) -> str:
+    """Names and what they are, one a line, under a title."""
+    body = (el("tr", el("th", name, scope="row", style=_TOP), el("td", value, style=_LEFT)) for name, value in rows)
+    return el("table", _caption(title), el("tbody", *body))
+
+
+def grid(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
+    """Columns of equal length under their names; of a long one the first rows, and how many there are."""
+    lines = list(zip(*columns.values(), strict=True))
+    head = el("tr", *(el("th", name, scope="col", style=_LEFT) for name in columns))
+    body = (el("tr", *(el("td", value, style=_LEFT) for value in line)) for line in itertools.islice(lines, _MOST))
+    more = f" (the first {_MOST} of {len(lines)})" if len(lines) > _MOST else ""
+    return el("table", _caption(title + more), el("thead", head), el("tbody", *body))
+
+
+def _caption(title: str) -> Markup:
+    return el("caption", title, style="text-align: left; font-weight: bold; caption-side: top")

@@ -1,0 +1,249 @@
+"""Which mechanism to take for a release, why, and what the next best would have cost.
+
+Nothing is released here: the rows are those of a comparison, whose losses proofs/measurements/comparison.tex proves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.measurement import Measurement
+from ..distributions.events import EVENTS, Enclosure
+from ..errors import CapacityError, NotDeclaredError, ParameterError, checks
+from ..errors.checks import Number
+from ..markup import notebook
+from ..numerics.arithmetic import exact, round_up
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile
+from ..spaces.metrics import LInfDistance
+from ._answers import Compared, Question
+from ._catalogue import TABLE
+from ._comparison import Comparison, compare, six_up
+
+NEAR = "near"
+_ORDER = {mechanism.name: place for place, mechanism in enumerate(TABLE)}  # of equal ones the first is the plainest
+_DIGITS = 6  # of a bound or a probability: what agrees in them is equally good
+_CERTAIN = 1e-9  # a probability of failure that does not matter, far above the width of an enclosure
+_HALVINGS, _STEPS = 40, 12  # of a scale, from which 12 bisections leave one part in 4096
+
+
+@dataclass(frozen=True)
+class Option:
+    """A mechanism at the least scale that meets the budget, and how likely it succeeds on the proxy, if known."""
+
+    row: Compared
+    success: Enclosure | None
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return self.row.name
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation:
+    """What :func:`recommend` returns: the mechanism to take, why, and the others, the best first.
+
+    ``measurement`` is ready to release. ``as_good`` is the loss at which the ``next_best`` would reach the same goal, a
+    number or an (epsilon, delta), rounded up; None where there is no other or no such scale was found.
+    """
+
+    question: Question
+    goal: str
+    options: tuple[Option, ...]
+    next_best: Option | None
+    as_good: Any
+
+    @property
+    def name(self) -> str:
+        """The mechanism to take."""
+        return self.options[0].name
+
+    @property
+    def measurement(self) -> Measurement:
+        """Its measurement at the least scale that meets the budget."""
+        return self.options[0].row.measurement
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        asked, best = self.question, self.options[0]
+        said = f"{best.name} with scale {six_up(best.row.scale)}: {_reach(best, self.goal, asked)}."
+        alike = [one.name for one in self.options[1:] if _key(self.goal)(one)[0] == _key(self.goal)(best)[0]]
+        said += f" As good: {', '.join(alike)}." if alike else ""
+        if self.next_best is None:
+            return said
+        need = "" if self.as_good is None else f", and would need {_loss(asked.measure, self.as_good)} to do as well"
+        return f"{said} Next comes {self.next_best.name}: {_reach(self.next_best, self.goal, asked)}{need}."
+
+    @property
+    def caution(self) -> str:
+        """What the reason leaves open."""
+        if self.goal == NEAR:
+            return (
+                "These are bounds for the worst scores. Where the k best stand out from the rest, canonical and joint "
+                "find them with far less noise than their bounds say: a proxy shows whether they would."
+            )
+        return "This holds on the proxy. It must be public or made up: private scores would reveal something of them."
+
+    def _repr_html_(self) -> str:
+        columns = zip(*(_cells(one, self.goal) for one in self.options), strict=True)
+        names = ("mechanism", "scale", "within", *([] if self.goal == NEAR else [f"P({self.goal})"]))
+        return notebook.grid(f"Take {self.why} {self.caution}", dict(zip(names, columns, strict=True)))
+
+    def __repr__(self) -> str:
+        return f"Take {self.why}\n{self.caution}"
+
+
+def recommend(
+    k: int,
+    candidates: int | Sized,
+    budget: Any,
+    proxy: Any = None,
+    *,
+    goal: str | None = None,
+    measure: Measure | None = None,
+    release: str = "ranking",
+    d_in: int = 1,
+    alpha: Number = 0.05,
+) -> Recommendation:
+    """The mechanism to take for the k best of counts, why, and what the next best would have cost.
+
+    Args:
+        k: How many to release.
+        candidates: How many candidates there are, or the list of them.
+        budget: A number > 0, of epsilon unless ``measure`` says otherwise, or a pair (epsilon, delta).
+        proxy: Counts like the private ones that are public, or made up; one for each candidate. Never the private
+            counts: the choice of a mechanism would reveal something of them.
+        goal: ``"near"``: the smallest bound, for all scores, on how many users a winner falls short. ``"exact"``,
+            ``"great"`` or ``"good"``: the likeliest such release on the proxy, as
+            :meth:`Measurement.success_probability` defines it. By default ``"exact"`` with a proxy, else ``"near"``.
+        measure: That of the budget: ``MaxDivergence()`` for a number and ``PrivacyProfile()`` for a pair if not given.
+        release: ``"ranking"``, best first, or ``"set"``.
+        d_in: By how many users neighbouring tables differ, who are added or removed.
+        alpha: The bounds of ``"near"`` may fail with this probability.
+
+    Returns:
+        A :class:`Recommendation` with a measurement on vectors of counts. It prints as its reason.
+
+    Raises:
+        ParameterError: An argument is out of range, or a goal needs a proxy.
+        DataError: The proxy is no vector of integers, one a candidate.
+
+    Runtime:
+        That of :func:`compare`; with a proxy some seconds, or minutes for more than 10^5 candidates.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> advice = tk.recommend(3, 50, 1.0, proxy=[900, 800, 700] + 47 * [10], release="set")
+        >>> advice.measurement.check(1, 1.0)
+        True
+        >>> len(advice.measurement(list(range(50))))
+        3
+    """
+    number = len(candidates) if isinstance(candidates, Sized) else candidates
+    chosen = (NEAR if proxy is None else EVENTS[0]) if goal is None else checks.choice("goal", goal, (NEAR, *EVENTS))
+    if chosen != NEAR and proxy is None:
+        raise ParameterError(f"goal={chosen!r} needs a proxy: counts that are public or made up")
+    asked = measure if measure is not None else PrivacyProfile() if isinstance(budget, tuple) else MaxDivergence()
+    space = VectorDomain(AtomDomain(int), size=checks.count("candidates", number)), LInfDistance(monotonic=True)
+    scores = None if proxy is None else space[0].validate(proxy)
+    found = compare(*space, asked, k=k, d_in=d_in, d_out=budget, release=release, alpha=alpha)
+    options = sorted((Option(row, _success(row.measurement, scores, chosen)) for row in found), key=_key(chosen))
+    best = _key(chosen)(options[0])[0]
+    rest = [one for one in options if _key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)]
+    other = rest[0] if rest else None
+    needed = None if other is None else _as_good(other, options[0], found, space, scores, chosen)
+    return Recommendation(found.question, chosen, tuple(options), other, needed)
+
+
+def _success(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:
+    """How likely the goal is on the proxy; None where it is not known, or takes too long."""
+    if scores is None or goal == NEAR:
+        return None
+    try:
+        return measurement.success_probability(scores, goal)
+    except (NotDeclaredError, CapacityError):
+        return None
+
+
+def _key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
+    """What sorts options: the goal first, then the bound for all scores, then the order of the catalogue."""
+
+    def key(option: Option) -> tuple[float, float, int]:
+        near = math.inf if option.row.accuracy is None else float(f"{option.row.accuracy:.{_DIGITS}g}")
+        misses = 2.0 if option.success is None else float(f"{_misses(option.success):.{_DIGITS}g}")
+        return (near if goal == NEAR else misses), near, _ORDER[option.name]
+
+    return key
+
+
+def _as_good(option: Option, best: Option, found: Comparison, space: Any, scores: Any, goal: str) -> Any:
+    """The loss of ``option`` at a scale at which it reaches the goal as well as ``best``; None if there is none."""
+    asked = found.question
+    mechanism = TABLE[_ORDER[option.name]]
+
+    def at(scale: float) -> Measurement:
+        built: Measurement = space >> mechanism.build(asked.measure, asked.k, scale, asked.release, counts=False)
+        return built
+
+    def reaches(scale: float) -> bool:
+        measurement = at(scale)
+        near = mechanism.accuracy(measurement, asked.k, asked.n_candidates, asked.release, asked.alpha)
+        row = Compared(option.name, measurement, None, near, "", option.row.curve)
+        return _key(goal)(Option(row, _success(measurement, scores, goal)))[0] <= _key(goal)(best)[0]
+
+    scale = _largest(reaches, option.row.scale)
+    return None if scale is None else _paid(at(scale), asked)
+
+
+def _largest(reaches: Callable[[float], bool], above: float) -> float | None:
+    """A scale below ``above`` that passes, close to the largest one; None if none is found."""
+    low = above
+    for _ in range(_HALVINGS):
+        low, high = low / 2, low
+        if reaches(low):
+            break
+    else:
+        return None
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+    return low
+
+
+def _paid(measurement: Measurement, asked: Question) -> Any:
+    loss = measurement.map(asked.d_in)
+    return (loss.epsilon(asked.d_out[1]), asked.d_out[1]) if isinstance(loss, PrivacyCurve) else loss
+
+
+def _reach(option: Option, goal: str, asked: Question) -> str:
+    """How far an option reaches the goal, in words."""
+    if goal != NEAR:
+        if option.success is None:
+            return f"how likely it is {goal} on the proxy is not known"
+        return f"{goal} on the proxy but for a probability of {six_up(_misses(option.success))}"
+    if option.row.accuracy is None:
+        return "the number of possible releases is too large for its bound"
+    return f"no winner falls short by more than {six_up(option.row.accuracy)}, but for a probability of {asked.alpha}"
+
+
+def _loss(measure: Measure, loss: Any) -> str:
+    if isinstance(loss, tuple):
+        return f"epsilon = {six_up(loss[0])} at delta = {float(loss[1]):g}"
+    return f"{measure.symbol} = {six_up(loss)}"
+
+
+def _misses(success: Enclosure) -> float:
+    """The probability, at most, that the goal is missed; of what is as good as certain, one and the same."""
+    return max(round_up(1 - exact(success.lower)), _CERTAIN)
+
+
+def _cells(option: Option, goal: str) -> list[str]:
+    near = "-" if option.row.accuracy is None else six_up(option.row.accuracy)
+    likely = "-" if option.success is None else f"{option.success.lower:.3f}"
+    return [option.name, six_up(option.row.scale), near, *([] if goal == NEAR else [likely])]

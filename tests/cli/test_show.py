@@ -1,0 +1,259 @@
+"""``show``: a record is valid by its schema, and a page says what it holds, in words, without a network."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import pytest
+
+from opendp_topk.cli.record_words import distance, right_guesses
+
+from ..audit.browser import run
+from ..audit.pages import Element, read
+from .command import Result, record_of
+from .conftest import Command, Library
+
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "release.schema.json"
+KINDS: dict[str, tuple[object, ...]] = {
+    "ranking": ("--epsilon", 1),
+    "set": ("--epsilon", 1, "--delta", 1e-6, "--release", "set"),
+    "counts": ("--rho", 0.5, "--counts", "--users", 2, "--neighbors", "replace"),
+    "gaps": ("--epsilon", 2, "--mechanism", "noisy_top_k_with_gaps"),
+}
+
+
+RECORD: dict[str, Any] = {
+    "format": "opendp_topk.release.v2",
+    "time": "2026-01-02T03:04:05+00:00",
+    "items": ["a"],
+    "k": 1,
+    "release": "ranking",
+    "measure": "MaxDivergence",
+    "symbol": "epsilon",
+    "neighbors": "add_remove",
+    "d_in": 1,
+    "d_out": 0.5,
+    "mechanism": {"mechanism": "report_noisy_top_k", "user": "u", "item": "i", "candidates": 9, "k": 1},
+    "scale": 2.0,
+    "accuracy": {"alpha": 0.05, "within_users": 4, "words": "surely"},
+    "ledger": None,
+    "proof": {"status": "current", "documents": []},
+    "engine": {"name": "polars", "version": "1"},
+    "library": {"name": "opendp_topk", "version": "1"},
+}
+SHOWN = RECORD | {
+    "items": ["a", "b", "c"],
+    "k": 3,
+    "d_in": 2,
+    "neighbors": "replace",
+    "counts": [300, 100, -20],
+    "count_accuracy": {"alpha": 0.05, "within_users": 100, "words": "nearly"},
+}
+
+
+def released(command: Command, library: Library, *more: object) -> dict[str, Any]:
+    return record_of(command(*library.release(*more, "--out", "-")).out)
+
+
+def saved(folder: Path, record: dict[str, Any]) -> Path:
+    file = folder / "top.json"
+    file.write_text(json.dumps(record), encoding="utf-8")
+    return file
+
+
+def page_of(command: Command, folder: Path, record: dict[str, Any]) -> Element:
+    result = command("show", saved(folder, record), "--html", "--to", "-")
+    assert result.code == 0, result
+    return read(result.out.partition("\n")[2])
+
+
+@pytest.fixture
+def schema() -> Any:
+    jsonschema = pytest.importorskip("jsonschema", reason="records are validated with jsonschema, of the extra test")
+    described = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(described)
+    return jsonschema.Draft202012Validator(described)
+
+
+@pytest.mark.quick(kind="counts")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_record_is_valid(command: Command, library: Library, schema: Any, kind: str) -> None:
+    record = released(command, library, *KINDS[kind])
+    assert [error.message for error in schema.iter_errors(record)] == []
+    for name in record:
+        assert list(schema.iter_errors({key: value for key, value in record.items() if key != name})) or name in (
+            *("counts", "gaps", "count_accuracy"),
+        )
+    assert list(schema.iter_errors({**record, "true_counts": [1]}))
+    assert list(schema.iter_errors({**record, "items": [1.5]}))
+
+
+@pytest.mark.slow
+def test_a_record_of_a_release_without_a_list_is_valid(command: Command, library: Library, schema: Any) -> None:
+    asked = ("release", library.table, "--user", "reader", "--item", "book", "--k", 3, "--out", "-")
+    record = record_of(command(*asked, "--rho", 9, "--delta", 1e-6).out)
+    assert [error.message for error in schema.iter_errors(record)] == []
+    assert record["accuracy"]["within_users"] >= 0
+
+
+def test_a_record_tells_its_theorem_its_time_and_who_paid(command: Command, library: Library, schema: Any) -> None:
+    ledger = library.folder / "budget.ledger"
+    command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3)
+    record = released(command, library, "--epsilon", 0.5, "--ledger", ledger)
+    assert list(schema.iter_errors(record)) == []
+    entry = json.loads(command("ledger", "show", ledger, "--history", "--json").out)["entries"][0]
+    expected = {"dataset": "loans", "entry": 1, "time": entry["time"], "claim": entry["claim"]}
+    assert record["ledger"] == expected
+    bound = int(mpmath.floor(mpmath.mpf(record["scale"]) * mpmath.log(6 / mpmath.mpf("0.05"))))
+    assert (record["accuracy"]["within_users"], record["accuracy"]["alpha"]) == (bound, 0.05)
+    assert f"within {bound} users" in record["accuracy"]["words"]
+    assert record["engine"]["name"] == "polars"
+
+
+@pytest.mark.slow
+def test_a_pair_is_charged_and_recorded(command: Command, library: Library) -> None:
+    ledger = library.folder / "budget.ledger"
+    command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3, "--delta", 1e-6)
+    record = released(command, library, "--epsilon", 0.3, "--delta", "1e-8", "--ledger", ledger)
+    assert (record["measure"], record["symbol"]) == ("PrivacyProfile", "(epsilon, delta)")
+    assert record["d_out"][0] == 0.3
+    assert 0 < record["d_out"][1] <= 1e-8
+    pure = released(command, library, "--epsilon", 0.3)
+    assert record["scale"] < pure["scale"]
+    assert json.loads(command("ledger", "show", ledger, "--json").out)["spent"] != [0.0, 0.0]
+
+
+# The page.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_holds_the_list_and_the_words(command: Command, library: Library, kind: str) -> None:
+    record = released(command, library, *KINDS[kind])
+    page = page_of(command, library.folder, record)
+    assert [one.text for one in page if one.attributes.get("class") == "item"] == record["items"]
+    ranks = [one.text for one in page if one.attributes.get("class") == "rank"]
+    assert ranks == (["1", "2", "3"] if record["release"] == "ranking" else ["", "", ""])
+    text = page.text
+    assert record["accuracy"]["words"][1:] in text
+    share = float(re.search(r"With it, at most ([\d.]+) %", text)[1])  # type: ignore[index]
+    assert 0 <= share / 100 - right_guesses(record) <= 0.0011
+    for document in record["proof"]["documents"]:
+        assert document["document"] in text
+        assert document["claim"] in text
+    assert [one.name for one in page.all("script", "link", "img")] == []
+
+
+def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path) -> None:
+    page = page_of(command, tmp_path, SHOWN)
+    bars = [one.attributes["style"] for one in page if one.attributes.get("class") == "bar"]
+    assert bars == ["width: 75.00%", "width: 25.00%", "width: 0.00%"]
+    marks = [one.attributes["style"] for one in page if one.attributes.get("class") == "range"]
+    assert marks[:2] == ["left: 50.00%; right: 0.00%", "left: 0.00%; right: 50.00%"]
+    numbers = [one.text for one in page if one.attributes.get("class") == "number"]
+    assert numbers == ["300 \u00b1 100", "100 \u00b1 100", "-20 \u00b1 100"]
+
+
+def test_items_are_escaped(command: Command, tmp_path: Path) -> None:
+    record = SHOWN | {"items": ["<script>alert(1)</script>", "a & b", "c"]}
+    page = page_of(command, tmp_path, record)
+    assert page.all("script") == []
+    assert [one.text for one in page if one.attributes.get("class") == "item"] == record["items"]
+
+
+def test_the_page_lies_beside_the_record_and_replaces_nothing(command: Command, tmp_path: Path) -> None:
+    file = saved(tmp_path, RECORD)
+    assert command("show", file, "--html").code == 0
+    page = file.with_suffix(".html")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    again = command("show", file, "--html")
+    assert (again.code, again.out) == (1, "")
+    command("show", file, "--to", "x.html").complains(2, "add --html")
+    command("show", file, "--html", "--to", "x.txt").complains(2, ".html")
+
+
+def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> None:
+    record = SHOWN
+    result: Result = command("show", saved(tmp_path, record))
+    assert result.field("accuracy") == record["accuracy"]["words"]
+    assert result.field("count accuracy") == record["count_accuracy"]["words"]
+    assert "one particular group of 2 users has this or that in the table" in result.field("at stake")
+    for item, count in zip(record["items"], record["counts"], strict=True):
+        assert re.search(rf"^ +\d +{count} +{re.escape(item)} *$", result.out, re.MULTILINE)
+
+
+DAMAGES: list[tuple[dict[str, Any], str]] = [
+    ({"format": "opendp_topk.release.v1"}, "has the format opendp_topk.release.v1"),
+    ({"format": "another"}, "no record of a release"),
+    ({"items": None}, "not whole"),
+    ({"counts": [1, 2]}, "not whole"),
+    ({"accuracy": {}}, "not whole"),
+    ({"d_out": [1, 2, 3]}, "not whole"),
+    ({"proof": {"status": "current", "documents": [7]}}, "not whole"),
+]
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGES)
+def test_what_is_no_record_is_one_line(command: Command, tmp_path: Path, damage: dict[str, Any], words: str) -> None:
+    record = {**RECORD, **damage}
+    command("show", saved(tmp_path, record)).complains(1, words)
+
+
+def test_files_that_cannot_be_read_are_one_line(command: Command, library: Library) -> None:
+    command("show", library.folder / "none.json").complains(1, "No such file")
+    command("show", library.table).complains(1, "no JSON")
+
+
+# What one person could lose.
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_of_pure_privacy_the_share_of_right_guesses_is_exact(epsilon: float) -> None:
+    record = {"d_out": epsilon, "symbol": "epsilon"}
+    assert right_guesses(record) == pytest.approx(float(1 / (1 + mpmath.exp(-epsilon))), rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (0.0, 0.3), (3.0, 1e-6)])
+def test_of_a_pair_it_is_that_of_the_worst_pair_of_laws(epsilon: float, delta: float) -> None:
+    """The worst laws: with probability delta they differ for sure, else they are those of randomised response."""
+    kept = 1 - delta
+    likely = kept * math.exp(epsilon) / (1 + math.exp(epsilon))
+    laws = [delta, likely, kept - likely, 0.0], [0.0, kept - likely, likely, delta]
+    apart = sum(abs(p - q) for p, q in zip(*laws, strict=True)) / 2
+    record = {"d_out": [epsilon, delta], "symbol": "(epsilon, delta)"}
+    assert distance(record) == pytest.approx(apart, rel=1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.001, 0.1, 1.0, 20.0])
+def test_of_rho_it_is_above_that_of_a_gaussian(rho: float) -> None:
+    """Gaussian laws at distance sqrt(2 rho) have this rho, and total variation erf(sqrt(rho) / 2)."""
+    apart = float(mpmath.erf(mpmath.sqrt(rho) / 2))
+    found = distance({"d_out": rho, "symbol": "rho"})
+    assert apart <= found <= min(1.0, 1.45 * apart)
+    assert distance({"d_out": [rho, 0.0], "symbol": "(rho, delta)"}) == found
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_browser_shows_it_without_scrolling_sideways(
+    command: Command, library: Library, tmp_path: Path, width: int
+) -> None:
+    record = released(command, library, *KINDS["counts"])
+    record["items"][0] = "a-name-without-a-blank-" * 12
+    saved(library.folder, record)
+    command("show", library.folder / "top.json", "--html")
+    page = library.folder / "top.html"
+    probe = "<script>document.title = document.documentElement.scrollWidth - innerWidth</script></body>"
+    text = page.read_text(encoding="utf-8").replace("default-src 'none'", "default-src 'unsafe-inline'")
+    page.write_text(text.replace("</body>", probe), encoding="utf-8")
+    shown = run(page, tmp_path / "profile", "--dump-dom", width=width)
+    assert re.search(r"<title>(-?\d+)</title>", shown)[1] == "0"  # type: ignore[index]
+
+
+def test_the_record_that_is_damaged_above_is_a_record(command: Command, tmp_path: Path) -> None:
+    assert command("show", saved(tmp_path, RECORD)).code == 0

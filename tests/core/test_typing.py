@@ -1,0 +1,43 @@
+"""Chains keep their types: mypy accepts right user code, and names what is wrong on the wrong lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from tests.concepts.sentinels import raises_exactly
+
+USER_CODE = Path(__file__).with_name("typed_user_code.py")
+ROOT = Path(__file__).resolve().parents[2]
+WRONG = re.compile(r"# wrong: ([a-z-]+)$")
+
+
+@pytest.mark.slow
+def test_mypy_accepts_right_lines_and_no_wrong_one() -> None:
+    api = pytest.importorskip("mypy.api", reason="mypy is not installed (extra dev)")
+    lines = USER_CODE.read_text(encoding="utf-8").splitlines()
+    wrong = {(at, mark[1]) for at, line in enumerate(lines, 1) if (mark := WRONG.search(line))}
+    options = ["--strict", "--config-file", str(ROOT / "pyproject.toml"), "--no-error-summary", "--hide-error-context"]
+    said, broken, _ = api.run([*options, "--show-error-codes", str(USER_CODE)])
+    assert broken == ""
+    errors = re.findall(r"^[^\n:]*typed_user_code\.py:(\d+): error: .*\[([a-z-]+)\]$", said, re.MULTILINE)
+    assert {(int(at), kind) for at, kind in errors} == wrong, said
+    assert len(wrong) == 14
+    assert 'Unexpected keyword argument "kk"' in said
+
+
+def test_an_unknown_keyword_is_named_before_what_is_missing() -> None:
+    measure = tk.MaxDivergence()
+    then = tk.then_report_noisy_top_k
+    raises_exactly(
+        tk.ParameterTypeError,
+        lambda: then(measure, kk=2, scale=1.0),
+        "there is no argument 'kk' (did you mean 'k'?); its signature is then_report_noisy_top_k(",
+    )
+    raises_exactly(
+        tk.ParameterTypeError, lambda: then(measure, k=2, scale=1.0, zzz=0), "there is no argument 'zzz'; its signature"
+    )
+    raises_exactly(tk.ParameterTypeError, lambda: then(measure, scale=1.0), "missing a required argument: 'k'")

@@ -1,0 +1,118 @@
+"""Which mechanism is recommended: the best by theorems of its own, or on a proxy, and what the next best would cost."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+
+from ..concepts.sentinels import raises_exactly
+
+PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+STEEP = [90, 80, 70, *[60] * 17]  # a set of three stands out by ten
+CLIFF = [90, 90, 90, *[60] * 17]
+SPACE = tk.VectorDomain(tk.AtomDomain(int), size=20), tk.LInfDistance(monotonic=True)
+
+
+def test_by_theorems_the_smallest_bound_is_taken() -> None:
+    """Exponential noise of scale k / epsilon has the bound scale ln(d / alpha)."""
+    advice = tk.recommend(3, 20, 1.0)
+    assert advice.goal == "near"
+    assert advice.name == "report_noisy_top_k"
+    assert advice.measurement.parameters["scale"] == 3.0
+    assert advice.options[0].row.accuracy == pytest.approx(3 * math.log(20 / 0.05))
+    assert "no winner falls short by more than 17.9744, but for a probability of 0.05" in advice.why
+    assert "canonical and joint" in advice.caution
+    assert advice.measurement.check(1, 1.0)
+
+
+def test_what_the_next_best_would_cost_by_theorems() -> None:
+    """Half-logistic noise of scale s has its own bound a s: to have that of the best, s falls by their ratio."""
+    advice = tk.recommend(3, 20, 1.0)
+    assert advice.next_best is not None
+    assert advice.next_best.name == "lipschitz_half_logistic"
+    ratio = advice.next_best.row.accuracy / advice.options[0].row.accuracy  # type: ignore[operator]
+    assert ratio <= advice.as_good <= ratio * 1.001
+    assert f"would need epsilon = {advice.as_good:.4f}"[:-1] in advice.why
+
+
+@pytest.mark.quick(release="set")
+@pytest.mark.parametrize("release", ["set", "ranking"])
+def test_on_a_proxy_the_likeliest_is_taken(release: str) -> None:
+    advice = tk.recommend(3, 20, 0.6, proxy=CLIFF, release=release)
+    likely: dict[str, float] = {}
+    for row in tk.compare(*SPACE, PURE, k=3, d_out=0.6, release=release):
+        try:
+            likely[row.name] = row.measurement.success_probability(CLIFF).lower
+        except tk.NotDeclaredError:
+            continue
+    best = max(likely.values())
+    assert likely[advice.name] == pytest.approx(best)
+    assert advice.goal == "exact"
+    assert advice.next_best is not None
+    assert likely[advice.next_best.name] < best - 1e-9
+    if release == "set":
+        assert advice.name.startswith("canonical")
+
+
+@pytest.mark.slow
+def test_the_next_best_reaches_the_goal_at_its_price() -> None:
+    advice = tk.recommend(3, range(20), 0.3, proxy=STEEP, release="set")
+    other = advice.next_best
+    assert other is not None
+    target = advice.options[0].success.lower  # type: ignore[union-attr]
+
+    def likely(budget: float) -> float:
+        row = tk.compare(*SPACE, PURE, k=3, d_out=budget, release="set")[other.name]
+        return row.measurement.success_probability(STEEP).lower
+
+    assert advice.as_good > 0.3
+    assert likely(advice.as_good * 1.0001) >= target - 1e-5
+    assert likely(advice.as_good * 0.995) < target
+
+
+def test_goals_that_all_reach_leave_the_plainest() -> None:
+    advice = tk.recommend(3, 20, 1000, proxy=STEEP)
+    assert advice.name == "report_noisy_top_k"
+    assert (advice.next_best, advice.as_good) == (None, None)
+    assert "As good: " in advice.why
+
+
+@pytest.mark.slow
+def test_pairs_and_rhos_are_budgets() -> None:
+    pair = tk.recommend(1, 20, (1.0, 1e-6))
+    assert pair.measurement.check(1, (1.0, 1e-6))
+    assert pair.as_good is None or len(pair.as_good) == 2
+    rho = tk.recommend(2, 20, 0.1, measure=ZCDP, proxy=np.array(STEEP), goal="near", d_in=2)
+    assert rho.goal == "near"
+    assert rho.measurement.check(2, 0.1)
+
+
+@pytest.mark.slow
+def test_it_shows_itself() -> None:
+    advice = tk.recommend(3, 20, 0.6, proxy=CLIFF, release="set")
+    assert repr(advice) == f"Take {advice.why}\n{advice.caution}"
+    shown = advice._repr_html_()
+    assert all(option.name in shown for option in advice.options)
+    assert "P(exact)" in shown
+    assert "P(" not in tk.recommend(3, 20, 0.6)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"goal": "exact"}, tk.ParameterError, "needs a proxy"),
+        ({"goal": "best"}, tk.ParameterError, "goal must be"),
+        ({"proxy": [1, 2]}, tk.DataLengthError, "exactly 20"),
+        ({"proxy": [0.5] * 20}, tk.DataTypeError, "int"),
+        ({"candidates": 0}, tk.ParameterError, "candidates"),
+        ({"k": 21}, tk.ParameterError, "k must"),
+        ({"budget": 0.0}, tk.DistanceError, "d_out"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], error: type[BaseException], words: str) -> None:
+    raises_exactly(error, lambda: tk.recommend(**{"k": 3, "candidates": 20, "budget": 1.0, **options}), words)

@@ -1,0 +1,29 @@
+"""Faults of what people are told: whether two measurements are the same, and what one person could lose."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+FAULTS = (
+    Fault(
+        "equal-constructors",
+        "measurements of one constructor are equal whatever its arguments",
+        "core/claims.py",
+        "mine.value == its.value",
+        "mine.constructor == its.constructor",
+    ),
+    Fault(
+        "delta-for-nothing",
+        "a delta does not help who guesses",
+        "cli/record_words.py",
+        "delta * (1 - math.tanh(epsilon / 2))",
+        "0 * (1 - math.tanh(epsilon / 2))",
+    ),
+    Fault(
+        "rho-beyond-the-pair",
+        "the rho of several releases implies twice the delta",
+        "cli/several.py",
+        "delta(epsilon) <= delta",
+        "delta(epsilon) <= 2 * delta",
+    ),
+)
