@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DataTypeError, DistanceError, OutOfBoundsError, ParameterError, checks
+from ..tables.held import HeldCounts
 from .domains import Domain
 from .metrics import Metric
 
@@ -25,7 +26,9 @@ class KeyedCountsDomain(Domain):
     An empty mapping is a member.
     """
 
-    def validate(self, value: Any) -> dict[Any, int]:
+    def validate(self, value: Any) -> Mapping[Any, int]:
+        if isinstance(value, HeldCounts):
+            return value  # [held]
         if not isinstance(value, Mapping):
             raise DataTypeError(f"counts by key must be a mapping from keys to counts, not {type(value).__name__}")
         kinds = set(map(type, value))
@@ -40,6 +43,11 @@ class KeyedCountsDomain(Domain):
                 "counts must lie between 1 and 2^63 - 1: leave out keys that nobody has"
             )  # [positive]
         return value if type(value) is dict else dict(value)
+
+
+def largest(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
+    """Counts whose n largest, ties in the public order of keys, are those of ``counts``: no more, where an engine sorts."""
+    return counts.largest(n) if isinstance(counts, HeldCounts) else counts  # [held-largest]
 
 
 @dataclass(frozen=True)
