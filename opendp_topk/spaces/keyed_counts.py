@@ -46,7 +46,7 @@ class KeyedCountsDomain(Domain):
 
 
 def largest(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
-    """Counts whose n largest, ties in the public order of keys, are those of ``counts``: no more, where an engine sorts."""
+    """Counts with the same n largest, ties in the public order of keys: these alone, where an engine holds the rest."""
     return counts.largest(n) if isinstance(counts, HeldCounts) else counts  # [held-largest]
 
 

@@ -1,18 +1,18 @@
 """The one adapter to data frames: two columns of identifiers in, distinct users per item out.
 
-narwhals, and the back end behind it, are imported on first use. No message repeats anything that a table
-holds, and no exception of a back end stays attached to ours: some quote the value that they could not read.
+narwhals, and the back end behind it, are imported on first use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, DataTypeError, MissingExtraError, TableError
+from ..errors import ColumnError, DataTypeError, MissingExtraError
+from .guard import guarded
 from .labels import all_strings
 from .packed import count_packed
 from .parts import in_parts
@@ -22,7 +22,6 @@ from .spark_plans import require_determinate
 if TYPE_CHECKING:
     import narwhals as nw
 
-T = TypeVar("T")
 _CATEGORIES = ("Categorical", "Enum")
 _STRINGS = ("String", *_CATEGORIES)
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
@@ -33,7 +32,8 @@ def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
     """The columns ``user`` and ``item`` of ``frame``, and nothing else.
 
     Args:
-        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB, Spark).
+        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB, Spark), or a pyarrow
+            dataset.
         user: The name of the column that identifies users, by integers, strings or categories.
         item: The name of the column that identifies items, by integers, strings or categories.
 
@@ -55,7 +55,7 @@ def identifier_columns(frame: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any
     table = _table(frame)
     if table.implementation.is_pyspark():
         require_determinate(table.to_native())
-    names = guarded(lambda: table.collect_schema().names())
+    names = guarded(lambda: _names(table))
     for role, name in roles.items():
         if name not in names:
             raise ColumnError(f"the table must have the column {name!r}, which the input domain declares as {role}")
@@ -153,29 +153,6 @@ def _joined(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> n
 # end-proof-region: count_distinct_users
 
 
-def guarded(step: Callable[[], T]) -> T:
-    """The value of ``step``; whatever a back end raises becomes an exception that holds no data.
-
-    Raises:
-        MissingExtraError: The back end needs a package that is not installed.
-        TableError: Anything else went wrong.
-    """
-    try:
-        return step()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except ImportError as error:
-        missing, failure = error.name or "a package of its own", ""
-    except BaseException as error:  # a panic inside polars is no Exception
-        missing, failure = "", type(error).__name__
-    if missing:
-        raise MissingExtraError(f"the table's back end needs {missing}: pip install it beside opendp_topk[tables]")
-    raise TableError(
-        f"the table could not be read: its back end failed with {failure}. Check that the file is complete and "
-        "well formed, and that every step of a lazy frame succeeds on all rows"
-    )
-
-
 def _table(frame: Any) -> Any:
     try:
         import narwhals as nw
@@ -183,14 +160,28 @@ def _table(frame: Any) -> Any:
         nw = None  # type: ignore[assignment]
     if nw is None:
         raise MissingExtraError('tables need narwhals: pip install "opendp_topk[tables]"')
+    if type(frame).__module__ == "pyarrow._dataset":
+        frame = guarded(lambda: _scanned(frame))
     try:
         return nw.from_native(frame)
     except Exception:
         kind = type(frame).__name__
     raise DataTypeError(
-        "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) whose column names are distinct; this is "
-        f"of type {kind}. read_table(path) makes one of a file"
+        "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) whose column names are distinct; this "
+        f"is of type {kind}. read_table(path) makes one of a file"
     )
+
+
+def _scanned(dataset: Any) -> Any:
+    """A lazy frame of a pyarrow dataset."""
+    import polars as pl
+
+    return pl.scan_pyarrow_dataset(dataset)
+
+
+def _names(table: Any) -> list[str]:
+    names: list[str] = table.collect_schema().names()
+    return list(table.to_native().columns) if table.implementation.is_pyspark() else names
 
 
 def _chosen(table: Any, names: list[str], columns: list[str]) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ColumnError
-from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect, guarded
+from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect
+from .guard import guarded
 from .spark import split
 
 if TYPE_CHECKING:

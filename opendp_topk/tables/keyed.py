@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .frames import _CATEGORIES, _collect, guarded
+from .frames import _CATEGORIES, _collect
+from .guard import guarded
 from .parts import in_parts
 from .spark import count_keys
 

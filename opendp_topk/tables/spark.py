@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .guard import guarded
 from .held import HeldCounts
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def count_keys(frame: DataFrame, most: int | None) -> HeldCounts:
     counted = pairs.groupBy("item").count()  # [spark-users]
 
     def best(n: int | None) -> dict[Any, int]:
-        from .frames import guarded
-
         chosen = counted if n is None else counted.orderBy(F.desc("count"), F.asc("item")).limit(n)  # [spark-best]
         return {key: int(count) for key, count in guarded(chosen.collect)}
 

@@ -1,4 +1,4 @@
-"""Plans of Spark that need not give the same rows twice, so that a task which is tried again would read another table."""
+"""Plans of Spark that need not give the same rows twice, so that a task which is tried again may read another table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError
+from .guard import guarded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,15 +21,16 @@ def require_determinate(frame: DataFrame) -> None:
     """Raise where the plan shows that reading the table twice may give different rows.
 
     Seen are random expressions, samples, limits without an order right below them, ``dropDuplicates`` on some of the
-    columns, and ``first``, ``last`` and ``any_value``. Not seen is what functions of Python do, what lies in an RDD, and
-    ties in the order of a limit. Spark Connect shows no plan.
+    columns, and ``first``, ``last`` and ``any_value``. Not seen is what functions of Python do, what lies in an RDD,
+    and ties in the order of a limit. Spark Connect shows no plan.
 
     Raises:
         DataTypeError: It does.
+        TableError: Spark cannot make sense of the plan.
     """
     if not hasattr(frame, "_jdf"):
         return
-    found = _undetermined(frame._jdf.queryExecution().analyzed())  # [analyzed]
+    found = guarded(lambda: _undetermined(frame._jdf.queryExecution().analyzed()))  # [analyzed]
     if found:
         raise DataTypeError(
             f"the table must be the same whenever Spark reads it, and its plan holds {found}, which a task that is "
