@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 _NUMBERS = "bigint"  # holds every integer of Spark
 
 
-# proof-region: spark_counts
+# proof-region: spark_columns
 def positional(frame: DataFrame, places: Sequence[int], names: Sequence[str]) -> DataFrame:
     """The columns at these places under these names, which Spark would compare without regard to case."""
     unique = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
     return unique.select(*(f"c{at}" for at in places)).toDF(*names)  # [columns]
+
+
+# end-proof-region: spark_columns
+
+
+# proof-region: spark_counts
 
 
 def count_listed(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
@@ -64,18 +70,6 @@ def with_places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -
     return table.join(table.sparkSession.createDataFrame(pa.table(columns)), on=name)  # [spark-places]
 
 
-def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]:
-    """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""
-    from pyspark.sql import functions as F
-
-    known = _exact(frame.toDF("user", "item", "group"), "user", "item", "group")
-    placed = with_places(known.filter(F.col("user").isNotNull()), "group", kind, groups)
-    first = placed.groupBy("user").agg(F.min("place").alias("place"))  # [spark-first-group]
-    kept = placed.join(first, on=["user", "place"])
-    names = frame.columns[:2]
-    return [kept.filter(F.col("place") == at).select("user", "item").toDF(*names) for at in range(len(groups))]
-
-
 def _pairs(frame: DataFrame) -> DataFrame:
     """The columns ``user`` and ``item``, without nulls, as wide integers, or strings that are compared by bytes."""
     return _exact(frame.toDF("user", "item"), "user", "item").dropna()  # [spark-known]
@@ -91,3 +85,20 @@ def _exact(table: DataFrame, *names: str) -> DataFrame:
 
 
 # end-proof-region: spark_counts
+
+
+# proof-region: spark_groups
+def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]:
+    """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""
+    from pyspark.sql import functions as F
+
+    known = _exact(frame.toDF("user", "item", "group"), "user", "item", "group").filter(F.col("user").isNotNull())
+    placed = with_places(known, "group", kind, groups)  # [spark-groups]
+    first = placed.groupBy("user").agg(F.min("place").alias("place"))  # [spark-first-group]
+    kept = placed.join(first, on=["user", "place"])  # [spark-one-group]
+    names = frame.columns[:2]
+    parts = (kept.filter(F.col("place") == at) for at in range(len(groups)))
+    return [part.select("user", "item").toDF(*names) for part in parts]  # [spark-split]
+
+
+# end-proof-region: spark_groups
