@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -84,16 +84,19 @@ def item(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def working(what: str) -> Iterator[None]:
-    """A spinner with the time that has passed, on standard error and only where that is a terminal."""
+def working(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time that has passed, on standard error and only where that is a terminal.
+
+    It moves as it is told: so many parts of so many were read. Until then, only the time does.
+    """
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield
+        yield lambda done, of: None
         return
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=screen, transient=True) as progress:
-        progress.add_task(what)
-        yield
+        task = progress.add_task(what, total=None)
+        yield lambda done, of: progress.update(task, completed=done, total=of)
 
 
 def rounded_up(loss: float) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DataTypeError, DistanceError, OutOfBoundsError, ParameterError, checks
-from ..tables.held import HeldCounts
 from .domains import Domain
 from .metrics import Metric
 
@@ -27,6 +26,8 @@ class KeyedCountsDomain(Domain):
     """
 
     def validate(self, value: Any) -> Mapping[Any, int]:
+        from ..tables.held import HeldCounts
+
         if isinstance(value, HeldCounts):
             return value  # [held]
         if not isinstance(value, Mapping):
@@ -47,6 +48,8 @@ class KeyedCountsDomain(Domain):
 
 def largest(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
     """Counts with the same n largest, ties in the public order of keys: these alone, where an engine holds the rest."""
+    from ..tables.held import HeldCounts
+
     return counts.largest(n) if isinstance(counts, HeldCounts) else counts  # [held-largest]
 
 

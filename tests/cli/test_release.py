@@ -41,7 +41,7 @@ def test_programs_read_a_record(command: Command, library: Library) -> None:
     record = record_of(out.read_text(encoding="utf-8"))
     assert list(record) == [
         *("format", "items", "release", "measure", "symbol", "neighbors", "d_in", "d_out"),
-        *("mechanism", "scale", "proof", "library"),
+        *("mechanism", "scale", "proof", "library", "engine"),
     ]
     assert record["items"] == BEST[:3]
     assert record["format"] == "opendp_topk.release.v1"

@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "talkative-backend",
         "an error of a back end is passed on with its text",
-        "tables/frames.py",
+        "tables/guard.py",
         'missing, failure = "", type(error).__name__',
         'missing, failure = "", str(error)',
     ),
