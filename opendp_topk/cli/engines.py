@@ -92,6 +92,7 @@ def _in_spark(path: str, master: str | None) -> Iterator[Any]:
 
     if path == "-" or ".csv" in os.path.basename(path).lower():
         raise ParameterError("--engine spark reads .parquet files: leave it out for others")
+    require_spark()
     session = guarded(lambda: _session(master))
     try:
         files = session.read.option("recursiveFileLookup", True).option("pathGlobFilter", "*.parquet")
@@ -101,12 +102,7 @@ def _in_spark(path: str, master: str | None) -> Iterator[Any]:
 
 
 def _session(master: str | None) -> Any:
-    """A session of Spark, whose messages stay away: some repeat rows.
-
-    Raises:
-        MissingExtraError: pyspark or Java is missing.
-    """
-    require_spark()
+    """A session of Spark, whose messages stay away: some repeat rows."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("opendp-topk").config("spark.ui.enabled", "false")

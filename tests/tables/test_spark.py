@@ -6,6 +6,7 @@ Tries proofs/transformations/count_by_item.tex.
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -227,6 +228,15 @@ def test_counts_after_a_retry_are_those_of_the_table(spark: Any, tmp_path: Path)
 def always_killed(batches: Any) -> Any:
     os.kill(os.getpid(), signal.SIGKILL)
     yield from batches
+
+
+def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "tutorials" / "cluster.md").read_text(encoding="utf-8")
+    steps = re.findall(r"```python( spark)?\n(.*?)```", text, re.DOTALL)
+    assert [bool(on_spark) for on_spark, _ in steps] == [False, False, True, True, True]
+    names: dict[str, Any] = {"spark": spark}
+    for _, step in steps:
+        exec(compile(step, "cluster.md", "exec"), names)
 
 
 def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_path: Path) -> None:
