@@ -13,6 +13,7 @@ from tests.tables.spark_session import require_spark
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library
+from .test_loading import loaded
 
 EXACT = "--epsilon", 10**6
 BEST = sorted(CANDIDATES, key=lambda book: -LOANS.get(book, 0))[:3]
@@ -54,6 +55,13 @@ def test_spark_releases_the_same(command: Command, library: Library, monkeypatch
     missing = command(*library.release(*EXACT, *on_spark, table=library.folder / "none.parquet"))
     assert missing.code != 0
     assert "could not be read" in missing.err
+
+
+@pytest.mark.slow
+def test_only_the_engine_that_is_asked_for_is_loaded(library: Library) -> None:
+    modules = loaded(*map(str, library.release(*EXACT, "--out", library.folder / "top.json")))
+    assert "polars" in modules
+    assert not {"pyspark", "py4j", "duckdb", "pyarrow"} & modules
 
 
 def test_what_engines_do_not_read(command: Command, library: Library) -> None:
