@@ -53,7 +53,7 @@ def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
 def identifier_columns(frame: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
     """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`two_columns`."""
     table = _table(frame)
-    if table.implementation.is_pyspark():
+    if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
         require_determinate(table.to_native())
     names = guarded(lambda: _names(table))
     for role, name in roles.items():

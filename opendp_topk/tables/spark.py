@@ -28,8 +28,6 @@ def positional(frame: DataFrame, places: Sequence[int], names: Sequence[str]) ->
 
 
 # proof-region: spark_counts
-
-
 def count_listed(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
     """The candidates' places and counts, where they are not 0: a pyarrow table of the columns ``place`` and ``count``.
 

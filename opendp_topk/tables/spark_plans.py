@@ -22,14 +22,17 @@ def require_determinate(frame: DataFrame) -> None:
 
     Seen are random expressions, samples, limits without an order right below them, ``dropDuplicates`` on some of the
     columns, and ``first``, ``last`` and ``any_value``. Not seen is what functions of Python do, what lies in an RDD,
-    and ties in the order of a limit. Spark Connect shows no plan.
+    and ties in the order of a limit. Spark Connect shows no plan, and is refused.
 
     Raises:
-        DataTypeError: It does.
+        DataTypeError: It does, or it shows nothing.
         TableError: Spark cannot make sense of the plan.
     """
     if not hasattr(frame, "_jdf"):
-        return
+        raise DataTypeError(
+            "the table must not be a frame of Spark Connect, whose plan cannot be looked at: use a session in the "
+            "driver, or write the table to files"
+        )  # [connect]
     found = guarded(lambda: _undetermined(frame._jdf.queryExecution().analyzed()))  # [analyzed]
     if found:
         raise DataTypeError(

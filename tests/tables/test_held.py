@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import opendp_topk as tk
+from opendp_topk.errors import DataTypeError
 from opendp_topk.spaces.keyed_counts import largest
 from opendp_topk.tables.held import HeldCounts
+from opendp_topk.tables.spark_plans import require_determinate
+from tests.concepts.sentinels import raises_exactly
 
 COUNTS = {"b": 90, "a": 91, "c": 500, "A": 3, "d": 1}
 RANKED = ["c", "a", "b", "A", "d"]
@@ -40,6 +43,11 @@ def test_the_largest_are_asked_for_alone() -> None:
     assert list(largest(HeldCounts(engine.best), 2)) == ["c", "a"]
     assert engine.asked == [2]
     assert largest(COUNTS, 2) is COUNTS
+
+
+def test_a_frame_that_shows_no_plan_is_refused() -> None:
+    frame: Any = object()
+    raises_exactly(DataTypeError, lambda: require_determinate(frame), "Spark Connect", "write the table to files")
 
 
 def test_a_release_asks_for_one_key_more_than_take_part() -> None:
