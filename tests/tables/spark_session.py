@@ -24,7 +24,7 @@ def require_spark() -> None:
     pytest.skip(reason)
 
 
-def session(folder: Path) -> Iterator[Any]:
+def session(folder: Path, master: str = _TASKS) -> Iterator[Any]:
     """The session, and its end."""
     require_spark()
     from pyspark.sql import SparkSession
@@ -36,11 +36,12 @@ def session(folder: Path) -> Iterator[Any]:
         "spark.driver.host": here,
         "spark.driver.bindAddress": here,
         "spark.driver.memory": "1g",
+        "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
     }
-    builder = SparkSession.builder.master(_TASKS).appName("tests")
+    builder = SparkSession.builder.master(master).appName("tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
