@@ -87,7 +87,7 @@ def _json(file: Path, text: str) -> list[Any]:
 
 def _column(file: Path) -> list[Any]:
     from ..tables.files import read_table
-    from ..tables.frames import guarded
+    from ..tables.guard import guarded
 
     frame = read_table(file)
     table = guarded(frame.collect)

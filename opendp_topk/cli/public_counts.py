@@ -27,7 +27,7 @@ def read_proxy(path: str | Path, n_candidates: int) -> Counts:
         ParameterError: There are too many candidates to count them one by one.
     """
     from ..tables.files import read_table
-    from ..tables.frames import guarded
+    from ..tables.guard import guarded
 
     if n_candidates > _MOST_CANDIDATES:
         raise ParameterError(f"--proxy works for at most {_MOST_CANDIDATES} candidates: leave it out")

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import metadata
 from typing import Any, Protocol
 
 from ..core.measurement import Measurement
@@ -82,8 +81,8 @@ def record(
     measurement: Measurement,
     request: Asked,
     promises: Mapping[str, Promise],
-    entry: Mapping[str, Any] | None = None,
-    engine: str = "polars",
+    entry: Mapping[str, Any] | None,
+    engine: Mapping[str, str],
 ) -> dict[str, Any]:
     """What was released, what it cost, how, and why that is so; docs/release.schema.json describes it.
 
@@ -93,7 +92,7 @@ def record(
         request: What was asked for.
         promises: The accuracy theorems, by the name of their field.
         entry: The entry of the ledger that paid for it, if one did.
-        engine: What counted the table.
+        engine: The name and the version of what counted the table.
     """
     parameters = {name: plain(value) for name, value in measurement.parameters.items()}
     return {
@@ -117,7 +116,7 @@ def record(
             "status": measurement.proof.status,
             "documents": [_document(proof) for proof in links(measurement.proof)],
         },
-        "engine": {"name": engine, "version": _installed(engine)},
+        "engine": dict(engine),
         "library": {"name": "opendp_topk", "version": version()},
     }
 
@@ -135,18 +134,6 @@ def _written(stated: Any) -> float:
     """A float64 whose shortest decimal, as which a record is read, is at least what was stated."""
     near = float(stated)
     return near if Fraction(repr(near)) >= exact(stated) else round_up(exact(stated))
-
-
-def engine_of(rows: Any) -> str:
-    """The name of the package that counts this table."""
-    return type(rows).__module__.partition(".")[0]
-
-
-def _installed(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _measure(measure: Measure) -> str:

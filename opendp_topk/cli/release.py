@@ -16,10 +16,11 @@ from ..errors import TableError
 from ..measurements._catalogue import RELEASES
 from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
-from ..tables.files import read_table
+from ..tables import parts
 from ..transformations.count_by_item import then_count_by_item
 from . import guarantees, show
 from .candidates import as_integers, read_candidates
+from .engines import ENGINES, Engine, EngineOption, MasterOption
 from .exit_codes import Interrupted
 from .options import (
     NEIGHBORS,
@@ -39,7 +40,7 @@ from .options import (
 from .output import STDOUT, Destination, flush, unprinted
 from .payment import budget, drawn
 from .planning import Request
-from .record import Promise, Winners, engine_of, record
+from .record import Promise, Winners, record
 from .unlisted import Unlisted, require_unlisted, unlisted
 from .unlisted import promise as unlisted_promise
 from .unlisted import show_release as show_unlisted
@@ -57,8 +58,8 @@ def release(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="A .parquet or .csv file (or .csv.gz, .csv.zst) with a row for each (user, item); - reads CSV from "
-            "standard input.",
+            help="A .parquet or .csv file (or .csv.gz, .csv.zst) with a row for each (user, item), or a folder or a "
+            "pattern of .parquet files; - reads CSV from standard input.",
         ),
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
@@ -100,6 +101,8 @@ def release(
         ),
     ] = None,
     label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release for the ledger.")] = "",
+    engine: EngineOption = ENGINES[0],
+    master: MasterOption = None,
 ) -> None:
     """Release the k items that most users have.
 
@@ -113,7 +116,7 @@ def release(
         --candidates catalogue.txt --k 10 --epsilon 1 --out top10.json
       opendp-topk release searches.parquet --user visitor --item term --k 10 --epsilon 1 --delta 1e-8
     """
-    goal = target(epsilon, rho)
+    goal, chosen = target(epsilon, rho), Engine(engine, master)
     domain = FrameDomain(user=user, item=item)
     request: Request | Unlisted
     if candidates is None:
@@ -131,14 +134,14 @@ def release(
     _LOG.info("planned: scale %s", planned.parameters["scale"])
     read = tuple(file for file in (table, candidates, ledger) if file is not None)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
-        with show.working("reading and counting"):
-            rows = read_table(table)
-            domain.validate(rows)
+        with show.working("reading and counting") as told, chosen.table(table) as rows:
+            parts.watcher.set(told.parts)
+            kinds = domain.validate(rows).collect_schema()
             _LOG.info("the table has both columns")
             if listed is None or isinstance(request, Unlisted):
                 measurement = planned
             else:
-                items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
+                items = as_integers(listed, item) if kinds[item].is_integer() else listed
                 measurement = chained(domain, items, request, planned.parameters["scale"])
             released, entry = drawn(measurement, rows, request, account, label)
             winners = Winners.of(released)
@@ -147,7 +150,7 @@ def release(
         failure: Exception | None = None
         try:
             with _uninterrupted():
-                destination.write(record(winners, measurement, request, promised, entry, engine_of(rows)))
+                destination.write(record(winners, measurement, request, promised, entry, chosen.recorded()))
         except TableError as error:
             failure = error
         try:

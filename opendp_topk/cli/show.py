@@ -10,7 +10,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -87,20 +87,40 @@ def item(value: Any) -> str:
     return text if text.isprintable() and text.strip() == text else json.dumps(text)
 
 
-@contextlib.contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A spinner with the time that has passed, on standard error and only where that is a terminal.
+class Working:
+    """Says how far some work is; by itself it says nothing, as where nobody looks."""
 
-    It gives a function that says how far the work is.
+    def __call__(self, far: str) -> None:
+        """In words."""
+
+    def parts(self, done: int, of: int) -> None:
+        """In parts that are read, so many of so many."""
+
+
+class _Shown(Working):
+    def __init__(self, progress: Progress, what: str) -> None:
+        self.progress, self.what, self.task = progress, what, progress.add_task(what, total=None)
+
+    def __call__(self, far: str) -> None:
+        self.progress.update(self.task, description=f"{self.what}: {far}")
+
+    def parts(self, done: int, of: int) -> None:
+        self.progress.update(self.task, completed=done, total=of)
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[Working]:
+    """A bar with the time that has passed, on standard error and only where that is a terminal.
+
+    It moves as it is told. Until then, only the time does.
     """
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield lambda _: None
+        yield Working()
         return
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task(what)
-        yield lambda far: progress.update(task, description=f"{what}: {far}")
+        yield _Shown(progress, what)
 
 
 def rounded_up(loss: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..noises.standard import Gumbel, is_standard
 from ..numerics.arithmetic import exact, round_up
 from ..samplers import unlisted
 from ..spaces.costs import FREE
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, largest
 from ..spaces.measures import Measure
 from ._choice import Choice
 from ._one_shot import one_shot_cost
@@ -123,8 +124,9 @@ def make_unknown_domain_top_k(
     level = _threshold(noise, limit, input_metric, tau, delta, threshold)  # [level]
     choice = Choice(k, limit + 1, tau, 1, True)  # [choice]
 
-    def function(counts: dict[Any, int]) -> FoundItems:
-        return _found(unlisted.top_k(counts, limit, level, tau, noise, k))  # [release]
+    def function(counts: Mapping[Any, int]) -> FoundItems:
+        best = largest(counts, limit + 1)  # [largest]
+        return _found(unlisted.top_k(best, limit, level, tau, noise, k))  # [release]
 
     def _found(items: Any) -> FoundItems:
         return FoundItems(items, len(items) < k)  # [stopped]

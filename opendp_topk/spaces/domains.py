@@ -128,7 +128,7 @@ class VectorDomain(Domain):
 class FrameDomain(Domain):
     """Tables with a column of user identifiers and a column of items.
 
-    Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB). Other columns are ignored.
+    Any frame that narwhals reads (polars, pandas, pyarrow, DuckDB, Spark), or a dataset. Other columns are ignored.
     """
 
     user: str

@@ -25,7 +25,11 @@ class KeyedCountsDomain(Domain):
     An empty mapping is a member.
     """
 
-    def validate(self, value: Any) -> dict[Any, int]:
+    def validate(self, value: Any) -> Mapping[Any, int]:
+        from ..tables.held import HeldCounts
+
+        if isinstance(value, HeldCounts):
+            return value  # [held]
         if not isinstance(value, Mapping):
             raise DataTypeError(f"counts by key must be a mapping from keys to counts, not {type(value).__name__}")
         kinds = set(map(type, value))
@@ -40,6 +44,13 @@ class KeyedCountsDomain(Domain):
                 "counts must lie between 1 and 2^63 - 1: leave out keys that nobody has"
             )  # [positive]
         return value if type(value) is dict else dict(value)
+
+
+def largest(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
+    """Counts with the same n largest, ties in the public order of keys: these alone, where an engine holds the rest."""
+    from ..tables.held import HeldCounts
+
+    return counts.largest(n) if isinstance(counts, HeldCounts) else counts  # [held-largest]
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,26 @@
-"""Tables from files, read lazily by polars."""
+"""Tables from files and folders, read lazily by polars."""
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError, ParameterTypeError, TableError
-from .frames import guarded
+from .guard import guarded
 
 if TYPE_CHECKING:
     import polars as pl
 
 _SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst")
+_PARQUET = ".parquet"
 _STDIN = "-"
 
 
 def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
-    """A table from a .parquet or .csv file, or as CSV from standard input, to be read when it is used.
+    """A table from .parquet files or a .csv file, or as CSV from standard input, to be read when it is used.
 
     A parquet file has its own types. Every column of a .csv file is read as strings, whatever its rows look
     like, so that ``007`` and ``7`` stay two users and no late row can change a type: give the candidates as
@@ -26,7 +28,10 @@ def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
     encoding is UTF-8.
 
     Args:
-        path: A file whose name ends in .parquet, .csv, .csv.gz or .csv.zst, in any case; ``-`` is standard input.
+        path: A file whose name ends in .parquet, .csv, .csv.gz or .csv.zst, in any case; ``-`` is standard input. Or a
+            folder, whose .parquet files are read, those in folders below too, but for names that begin with ``_`` or
+            ``.``; a column that is in names of folders alone is not read. Or, where nothing has this very name, a
+            pattern of .parquet files: ``*``, ``?``, ``[...]``, and ``**`` for folders of any depth.
 
     Returns:
         A polars LazyFrame. Rows are read only when the frame is used, so the file must stay where it is, and a
@@ -49,7 +54,7 @@ def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
         ...     count(tk.read_table(path))
         array([2, 0, 1])
     """
-    source = _stdin() if isinstance(path, str) and path == _STDIN else _file(path)
+    source = _stdin() if isinstance(path, str) and path == _STDIN else _files(path)
     try:
         import polars as pl
     except ImportError:
@@ -58,7 +63,7 @@ def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
         raise MissingExtraError('read_table needs polars: pip install "opendp_topk[tables]"')
 
     def scan() -> pl.LazyFrame:
-        if isinstance(source, Path) and source.suffix.lower() == ".parquet":
+        if isinstance(source, list):
             table = pl.scan_parquet(source, glob=False, hive_partitioning=False)
         else:
             header = pl.scan_csv(source, glob=False, infer_schema=False, has_header=False, n_rows=1)
@@ -82,23 +87,63 @@ def _stdin() -> bytes:
     return content
 
 
-def _file(path: Any) -> Path:
+def parquet_files(path: Any) -> list[Path] | None:
+    """The .parquet files that ``path`` stands for: one, or those of a folder or pattern; None for another file.
+
+    Raises:
+        TableError: It is a folder or a pattern, and there are none.
+    """
+    named = Path(_text(path))
+    if named.is_dir():
+        found = [file for file in named.rglob("*") if not _hidden(file.relative_to(named))]
+    elif _is_pattern(named):
+        found = [Path(one) for one in glob.glob(str(named), recursive=True)]
+    else:
+        return [_file(named)] if named.name.lower().endswith(_PARQUET) else None
+    files = sorted(_file(file) for file in found if file.name.lower().endswith(_PARQUET) and file.is_file())
+    if not files:
+        raise TableError(f"path must name .parquet files, and there are none in {os.fspath(path)!r}")
+    return files
+
+
+def _files(path: Any) -> list[Path] | Path:
+    """Parquet files, or one of another kind."""
+    files = parquet_files(path)
+    return _file(Path(path)) if files is None else files
+
+
+def _is_pattern(path: Path) -> bool:
+    try:
+        return glob.has_magic(str(path)) and not path.exists()
+    except ValueError:
+        return False
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.parts)
+
+
+def _text(path: Any) -> str:
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise ParameterTypeError(f"path must be a string or a pathlib.Path, not {type(path).__name__}")
-    file = Path(path)
+    return os.fspath(path)
+
+
+def _file(file: Path) -> Path:
+    """The file, if it can be read."""
     if not any(file.name.lower()[1:].endswith(suffix) for suffix in _SUFFIXES):
-        raise TableError("path must name a file that ends in .parquet or .csv (or .csv.gz or .csv.zst)")
+        raise TableError(
+            "path must name a file that ends in .parquet or .csv (or .csv.gz or .csv.zst), or a folder of .parquet"
+        )
     try:
         with file.open("rb") as stream:
             reason = "" if stream.read(1) else "is empty"
     except FileNotFoundError:
         reason = "does not exist"
-    except IsADirectoryError:
-        reason = "is a folder"
     except PermissionError:
         reason = "may not be read by this account"
     except (OSError, ValueError):
         reason = "cannot be opened"
     if reason:
-        raise TableError(f"path must name a readable file, but {os.fspath(path)!r} {reason}")
+        raise TableError(f"path must name a readable file, but {os.fspath(file)!r} {reason}")
     return file

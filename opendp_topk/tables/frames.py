@@ -1,36 +1,39 @@
 """The one adapter to data frames: two columns of identifiers in, distinct users per item out.
 
-narwhals, and the back end behind it, are imported on first use. No message repeats anything that a table
-holds, and no exception of a back end stays attached to ours: some quote the value that they could not read.
+narwhals, and the back end behind it, are imported on first use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, DataTypeError, MissingExtraError, TableError
+from ..errors import ColumnError, DataTypeError, MissingExtraError
+from .guard import guarded
+from .labels import all_strings
 from .packed import count_packed
+from .parts import in_parts
+from .spark import count_listed, positional
+from .spark_plans import require_determinate
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-T = TypeVar("T")
 _CATEGORIES = ("Categorical", "Enum")
 _STRINGS = ("String", *_CATEGORIES)
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
-_ARROW_STRINGS = ("string", "large_string")
 
 
 def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
     """The columns ``user`` and ``item`` of ``frame``, and nothing else.
 
     Args:
-        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB).
+        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB, Spark), or a pyarrow
+            dataset.
         user: The name of the column that identifies users, by integers, strings or categories.
         item: The name of the column that identifies items, by integers, strings or categories.
 
@@ -50,11 +53,15 @@ def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
 def identifier_columns(frame: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
     """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`two_columns`."""
     table = _table(frame)
-    names = guarded(lambda: table.collect_schema().names())
+    if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
+        require_determinate(table.to_native())
+    names = guarded(lambda: _names(table))
     for role, name in roles.items():
         if name not in names:
             raise ColumnError(f"the table must have the column {name!r}, which the input domain declares as {role}")
-    chosen: nw.LazyFrame[Any] = guarded(lambda: table.lazy().select(*roles.values()))
+        if names.count(name) > 1:
+            raise ColumnError(f"the table must have one column {name!r}, the {role}, and it has several of this name")
+    chosen: nw.LazyFrame[Any] = guarded(lambda: _chosen(table, names, list(roles.values())))
     schema = guarded(chosen.collect_schema)
     if schema.names() != list(roles.values()):
         raise ColumnError(f"the back end reads the name of the {' or '.join(roles)} column as a pattern: rename it")
@@ -87,18 +94,33 @@ def count_distinct_users(rows: nw.LazyFrame[Any], candidates: Sequence[int] | Se
 def _count(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[Any]) -> NDArray[Any]:
     import narwhals as nw
 
+    kind = "String" if types[1] in _STRINGS else "UInt64" if types[1] == "UInt64" else "Int64"  # [exact-type]
+    if rows.implementation.is_pyspark():
+        return _placed(count_listed(rows.to_native(), kind, candidates), len(candidates))  # [spark]
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [drop-nulls]
-    if not set(types) & set(_STRINGS) and not rows.implementation.is_duckdb():
-        counts = _packed(_collect(pairs), candidates)
-        if counts is not None:
-            return counts  # [packed]
     labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
     if labels:
         pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [categories]
-    kind = "String" if types[1] in _STRINGS else "UInt64" if types[1] == "UInt64" else "Int64"  # [exact-type]
-    found = _joined(pairs, kind, candidates)
-    scores = np.zeros(len(candidates), dtype=np.int64)  # [absent-zero]
+    integers = not set(types) & set(_STRINGS) and not rows.implementation.is_duckdb()
+    scores = np.zeros(len(candidates), dtype=np.int64)
+    for part in in_parts(pairs, rows):
+        scores += _counted(part, kind, candidates, integers)  # [parts]
+    return scores
+
+
+def _counted(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], integers: bool) -> NDArray[Any]:
+    """The counts of one part."""
+    if integers:
+        counts = _packed(_collect(pairs), candidates)
+        if counts is not None:
+            return counts  # [packed]
+    return _placed(_joined(pairs, kind, candidates), len(candidates))
+
+
+def _placed(found: nw.DataFrame[Any], size: int) -> NDArray[Any]:
+    """The counts of found places, and 0 elsewhere."""
+    scores = np.zeros(size, dtype=np.int64)  # [absent-zero]
     scores[found["place"].to_numpy()] = found["count"].to_numpy()  # [candidate-order]
     return scores
 
@@ -131,29 +153,6 @@ def _joined(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> n
 # end-proof-region: count_distinct_users
 
 
-def guarded(step: Callable[[], T]) -> T:
-    """The value of ``step``; whatever a back end raises becomes an exception that holds no data.
-
-    Raises:
-        MissingExtraError: The back end needs a package that is not installed.
-        TableError: Anything else went wrong.
-    """
-    try:
-        return step()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except ImportError as error:
-        missing, failure = error.name or "a package of its own", ""
-    except BaseException as error:  # a panic inside polars is no Exception
-        missing, failure = "", type(error).__name__
-    if missing:
-        raise MissingExtraError(f"the table's back end needs {missing}: pip install it beside opendp_topk[tables]")
-    raise TableError(
-        f"the table could not be read: its back end failed with {failure}. Check that the file is complete and "
-        "well formed, and that every step of a lazy frame succeeds on all rows"
-    )
-
-
 def _table(frame: Any) -> Any:
     try:
         import narwhals as nw
@@ -161,13 +160,15 @@ def _table(frame: Any) -> Any:
         nw = None  # type: ignore[assignment]
     if nw is None:
         raise MissingExtraError('tables need narwhals: pip install "opendp_topk[tables]"')
+    if type(frame).__module__ == "pyarrow._dataset":
+        frame = guarded(lambda: _scanned(frame))
     try:
         return nw.from_native(frame)
     except Exception:
         kind = type(frame).__name__
     raise DataTypeError(
-        "the table must be a data frame (polars, pandas, pyarrow, DuckDB) whose column names are distinct; this is "
-        f"of type {kind}. read_table(path) makes one of a file"
+        "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) whose column names are distinct; this "
+        f"is of type {kind}. read_table(path) makes one of a file"
     )
 
 
@@ -179,6 +180,27 @@ def _in_polars(table: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     rows: Any = pl.from_arrow(table.to_native())
     same: nw.LazyFrame[Any] = nw.from_native(rows.lazy())
     return same
+
+
+def _scanned(dataset: Any) -> Any:
+    """A lazy frame of a pyarrow dataset."""
+    import polars as pl
+
+    return pl.scan_pyarrow_dataset(dataset)
+
+
+def _names(table: Any) -> list[str]:
+    names: list[str] = table.collect_schema().names()
+    return list(table.to_native().columns) if table.implementation.is_pyspark() else names
+
+
+def _chosen(table: Any, names: list[str], columns: list[str]) -> Any:
+    """These columns, in this order."""
+    if not table.implementation.is_pyspark():
+        return table.lazy().select(*columns)
+    import narwhals as nw
+
+    return nw.from_native(positional(table.to_native(), [names.index(name) for name in columns], columns))
 
 
 def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
@@ -194,34 +216,11 @@ def _require_identifiers(chosen: nw.LazyFrame[Any], name: str, kind: str) -> Non
         )
     if kind not in _INTEGERS and kind not in _STRINGS:
         raise ColumnError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
-    if kind in _STRINGS and not guarded(lambda: _all_strings(chosen, name)):
+    if kind in _STRINGS and not guarded(lambda: all_strings(chosen, name)):
         raise ColumnError(
             f"{required}, and this one claims strings but holds something else (objects, categories that are no "
             "strings, string_view, lone surrogates): cast it to plain strings"
         )
-
-
-def _all_strings(chosen: nw.LazyFrame[Any], name: str) -> bool:
-    """Whether a column that narwhals takes for strings holds strings: pandas and pyarrow do not promise it."""
-    if chosen.implementation.is_pyarrow():
-        return _arrow_strings(chosen.to_native().schema.field(name).type)
-    if not chosen.implementation.is_pandas_like():
-        return True
-    column = chosen.to_native()[name]
-    if hasattr(column.dtype, "pyarrow_dtype"):
-        return _arrow_strings(column.dtype.pyarrow_dtype)
-    if getattr(column.dtype, "storage", "") == "pyarrow":
-        return True
-    values = getattr(column.dtype, "categories", column)
-    try:
-        "".join(values.dropna()).encode()
-    except (TypeError, UnicodeEncodeError):
-        return False
-    return True
-
-
-def _arrow_strings(arrow_type: Any) -> bool:
-    return str(getattr(arrow_type, "value_type", arrow_type)) in _ARROW_STRINGS
 
 
 def _mismatch(item: str, candidate: object) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ColumnError
-from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect, guarded
+from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect
+from .guard import guarded
+from .spark import split
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -38,6 +40,9 @@ def split_by_group(rows: nw.LazyFrame[Any], groups: Sequence[int] | Sequence[str
 def _split(rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any]) -> list[nw.LazyFrame[Any]]:
     import narwhals as nw
 
+    kind = "String" if types[2] in _STRINGS else "UInt64" if types[2] == "UInt64" else "Int64"  # [group-type]
+    if rows.implementation.is_pyspark():
+        return [nw.from_native(table) for table in split(rows.to_native(), kind, groups)]  # [spark]
     roles = ("user", "item", "group")
     names = rows.collect_schema().names()
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
@@ -45,8 +50,6 @@ def _split(rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any])
     if labels:
         table = table.with_columns(nw.col(labels).cast(nw.String()))  # [labels]
     known = _collect(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
-
-    kind = "String" if types[2] in _STRINGS else "UInt64" if types[2] == "UInt64" else "Int64"  # [group-type]
     places = [at for at, one in enumerate(groups) if kind == "String" or one in _RANGES[kind]]
     listed = nw.from_dict(
         {"group": [groups[at] for at in places], "place": places},

@@ -26,7 +26,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> Any:
         raise AssertionError("the table was read")
 
-    monkeypatch.setattr("opendp_topk.cli.release.read_table", never)
+    monkeypatch.setattr("opendp_topk.tables.files.read_table", never)
 
 
 @pytest.mark.usefixtures("unread")

@@ -34,6 +34,12 @@ UNREACHED = {
     "errors:ProofError": "it is about documents, and raised by proof only",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "tables.files:_SUFFIXES": "which file is read by which back end: a table is checked when it is used",
+    "tables.files:_PARQUET": "which file is read by which back end: a table is checked when it is used",
     "tables.files:_file": "it opens a file: a table is checked when it is used",
+    "tables.files:_files": "it lists files: a table is checked when it is used",
+    "tables.files:_hidden": "which files of a folder are read: a table is checked when it is used",
+    "tables.files:_is_pattern": "it tells names from patterns: a table is checked when it is used",
+    "tables.files:_text": "it checks the type of a path",
+    "tables.files:parquet_files": "it lists files: a table is checked when it is used",
     "tables.files:read_table": "it reads a file: a table is checked when it is used",
 }

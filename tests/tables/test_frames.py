@@ -12,7 +12,8 @@ import pytest
 
 from opendp_topk.errors import ColumnError, DataTypeError, MissingExtraError, TableError
 from opendp_topk.spaces.domains import FrameDomain
-from opendp_topk.tables.frames import count_distinct_users, guarded, two_columns
+from opendp_topk.tables.frames import count_distinct_users, two_columns
+from opendp_topk.tables.guard import guarded
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
 

@@ -1,0 +1,37 @@
+"""What back ends raise, replaced by what holds no data.
+
+No message repeats anything that a table holds, and no exception of a back end stays attached to ours: some quote the
+value that they could not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..errors import MissingExtraError, TableError
+
+T = TypeVar("T")
+
+
+def guarded(step: Callable[[], T]) -> T:
+    """The value of ``step``; whatever a back end raises becomes an exception that holds no data.
+
+    Raises:
+        MissingExtraError: The back end needs a package that is not installed.
+        TableError: Anything else went wrong.
+    """
+    try:
+        return step()
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except ImportError as error:
+        missing, failure = error.name or "a package of its own", ""
+    except BaseException as error:  # a panic inside polars is no Exception
+        missing, failure = "", type(error).__name__
+    if missing:
+        raise MissingExtraError(f"the table's back end needs {missing}: pip install it beside opendp_topk[tables]")
+    raise TableError(
+        f"the table could not be read: its back end failed with {failure}. Check that the file is complete and "
+        "well formed, and that every step of a lazy frame succeeds on all rows"
+    )

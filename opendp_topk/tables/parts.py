@@ -1,0 +1,55 @@
+"""Tables in parts, so that counting never holds all of their rows: each user's rows are in one part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+# Rows of a part. Sorting so many pairs of integers takes half a GiB; with fewer, large files are read more often.
+_ROWS = 2**24
+
+# Who is told, after each part, how many of how many were read. What is shown must not be released: it tells the rows.
+watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
+
+
+# proof-region: in_parts
+def in_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
+    """``pairs`` in one or more frames, to be read one after the other: all rows of a user are in the same one.
+
+    Only polars is given parts; the other back ends hold their rows already, or see to their memory themselves.
+
+    Args:
+        pairs: A frame with a column ``user`` of integers or strings (no categories), without nulls.
+        rows: A frame of at least as many rows, whose number is found at less cost.
+    """
+    if not rows.implementation.is_polars():
+        yield pairs
+        return
+    passes = _passes(rows)
+    for at in range(passes):
+        yield pairs if passes == 1 else _part(pairs, passes, at)  # [part]
+        told = watcher.get()
+        if told is not None:
+            told(at + 1, passes)
+
+
+def _passes(rows: nw.LazyFrame[Any]) -> int:
+    import narwhals as nw
+
+    size = int(rows.select(nw.len()).collect(engine="streaming").item())
+    return max(1, -(-size // _ROWS))
+
+
+def _part(pairs: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame[Any]:
+    import narwhals as nw
+    import polars as pl
+
+    chosen: pl.LazyFrame = pairs.to_native()
+    return nw.from_native(chosen.filter(pl.col("user").hash() % passes == at))  # [by-user]
+
+
+# end-proof-region: in_parts

@@ -1,0 +1,102 @@
+"""Tables that Spark holds, counted in its own plan: what leaves it is counts, and never a row.
+
+pyspark is there where somebody made a Spark frame, and is imported by nothing else here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .guard import guarded
+from .held import HeldCounts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NUMBERS = "bigint"  # holds every integer of Spark
+
+
+# proof-region: spark_columns
+def positional(frame: DataFrame, places: Sequence[int], names: Sequence[str]) -> DataFrame:
+    """The columns at these places under these names, which Spark would compare without regard to case."""
+    unique = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
+    return unique.select(*(f"c{at}" for at in places)).toDF(*names)  # [columns]
+
+
+# end-proof-region: spark_columns
+
+
+# proof-region: spark_counts
+def count_listed(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
+    """The candidates' places and counts, where they are not 0: a pyarrow table of the columns ``place`` and ``count``.
+
+    Args:
+        frame: Two columns: users and items.
+        kind: "String" if the items are strings, otherwise they are integers.
+        candidates: Distinct, all of that kind.
+    """
+    placed = with_places(_pairs(frame), "item", kind, candidates)  # [spark-join]
+    return placed.select("user", "place").distinct().groupBy("place").count().toArrow()  # [spark-distinct]
+
+
+def count_keys(frame: DataFrame, most: int | None) -> HeldCounts:
+    """The counts of all items, of the first ``most`` of each user; they stay where they are until asked for."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    pairs = _pairs(frame).distinct()
+    if most is not None:
+        basket = Window.partitionBy("user").orderBy("item")
+        pairs = pairs.withColumn("row", F.row_number().over(basket)).filter(F.col("row") <= most)  # [spark-first]
+    counted = pairs.groupBy("item").count()  # [spark-users]
+
+    def best(n: int | None) -> dict[Any, int]:
+        chosen = counted if n is None else counted.orderBy(F.desc("count"), F.asc("item")).limit(n)  # [spark-best]
+        return {key: int(count) for key, count in guarded(chosen.collect)}
+
+    return HeldCounts(best)
+
+
+def with_places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
+    """The rows whose entry of this column is in the list, each with its ``place`` there."""
+    import pyarrow as pa
+
+    exact = pa.string() if kind == "String" else pa.int64()
+    places = [at for at, one in enumerate(listed) if kind == "String" or -(2**63) <= one < 2**63]  # [spark-range]
+    columns = {name: pa.array([listed[at] for at in places], exact), "place": pa.array(places, pa.int64())}
+    return table.join(table.sparkSession.createDataFrame(pa.table(columns)), on=name)  # [spark-places]
+
+
+def _pairs(frame: DataFrame) -> DataFrame:
+    """The columns ``user`` and ``item``, without nulls, as wide integers, or strings that are compared by bytes."""
+    return _exact(frame.toDF("user", "item"), "user", "item").dropna()  # [spark-known]
+
+
+def _exact(table: DataFrame, *names: str) -> DataFrame:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType
+
+    kinds = {field.name: isinstance(field.dataType, StringType) for field in table.schema.fields}
+    exact = (F.collate(name, "UTF8_BINARY") if kinds[name] else F.col(name).cast(_NUMBERS) for name in names)
+    return table.select(*(column.alias(name) for column, name in zip(exact, names, strict=True)))  # [spark-exact]
+
+
+# end-proof-region: spark_counts
+
+
+# proof-region: spark_groups
+def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]:
+    """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""
+    from pyspark.sql import functions as F
+
+    known = _exact(frame.toDF("user", "item", "group"), "user", "item", "group").filter(F.col("user").isNotNull())
+    placed = with_places(known, "group", kind, groups)  # [spark-groups]
+    first = placed.groupBy("user").agg(F.min("place").alias("place"))  # [spark-first-group]
+    kept = placed.join(first, on=["user", "place"])  # [spark-one-group]
+    names = frame.columns[:2]
+    parts = (kept.filter(F.col("place") == at) for at in range(len(groups)))
+    return [part.select("user", "item").toDF(*names) for part in parts]  # [spark-split]
+
+
+# end-proof-region: spark_groups

@@ -1,0 +1,97 @@
+"""``release --engine``: the same items whatever counts them, the engine in the record, and what an engine lacks."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opendp_topk.cli import engines
+from tests.tables.spark_session import require_spark
+
+from .command import record_of
+from .conftest import CANDIDATES, LOANS, Command, Library
+from .test_loading import loaded
+
+EXACT = "--epsilon", 10**6
+BEST = sorted(CANDIDATES, key=lambda book: -LOANS.get(book, 0))[:3]
+
+
+def folder(library: Library) -> Path:
+    """The table as a folder of two files, one below the other, whose names are patterns to who takes them for such."""
+    import polars as pl
+
+    table = pl.read_parquet(library.table)
+    parts = library.folder / "loans" / "day=1"
+    parts.mkdir(parents=True)
+    table[:50].write_parquet(parts / "part-0.parquet")
+    table[50:].write_parquet(parts.parent / "part-[1].parquet")
+    return parts.parent
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_the_record_names_the_engine(command: Command, library: Library, engine: str) -> None:
+    pytest.importorskip(engine, reason=f"{engine} is not installed")
+    arguments = library.release(*EXACT, "--out", "-", "--engine", engine, table=folder(library))
+    record = record_of(command(*arguments).out)
+    assert record["items"] == BEST
+    assert record["engine"] == {"name": engine, "version": metadata.version(engine)}
+
+
+@pytest.mark.slow
+def test_spark_releases_the_same(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_spark()
+    settings = library.folder / "spark-defaults.conf"
+    settings.write_text(f"spark.sql.shuffle.partitions 2\nspark.local.dir {library.folder}\n", encoding="utf-8")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(library.folder))
+    monkeypatch.setenv("SPARK_LOCAL_IP", ".".join(("127", "0", "0", "1")))
+    on_spark = "--engine", "spark", "--master", "local[2]"
+    table = folder(library)
+    record = record_of(command(*library.release(*EXACT, "--out", "-", *on_spark, table=table)).out)
+    assert record["items"] == BEST
+    assert record["engine"] == {"name": "spark", "version": metadata.version("pyspark")}
+    missing = command(*library.release(*EXACT, *on_spark, table=library.folder / "none.parquet"))
+    assert missing.code != 0
+    assert "could not be read" in missing.err
+
+
+@pytest.mark.slow
+def test_only_the_engine_that_is_asked_for_is_loaded(library: Library) -> None:
+    modules = loaded(*map(str, library.release(*EXACT, "--out", library.folder / "top.json")))
+    assert "polars" in modules
+    assert not {"pyspark", "py4j", "duckdb", "pyarrow"} & modules
+
+
+def test_what_engines_do_not_read(command: Command, library: Library) -> None:
+    csv = library.folder / "loans.csv"
+    csv.write_text("reader,book\n1,Emma\n", encoding="utf-8")
+    for engine in ("duckdb", "spark"):
+        for table in (csv, "-"):
+            result = command(*library.release(*EXACT, "--engine", engine, table=table))
+            assert result.code != 0
+            assert "reads .parquet files" in " ".join(result.err.split())
+    for wrong, message in [(("--engine", "pandas"), "polars"), (("--master", "local[2]"), "--engine spark")]:
+        result = command(*library.release(*EXACT, *wrong))
+        assert result.code != 0
+        assert message in " ".join(result.err.split())
+
+
+@pytest.mark.parametrize(
+    ("package", "java", "advice"),
+    [(False, True, 'pip install "opendp_topk[spark]"'), (True, False, "apt install default-jre-headless")],
+)
+def test_what_spark_lacks_is_named(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch, package: bool, java: bool, advice: str
+) -> None:
+    def found(name: str) -> Any:
+        return object() if package else None
+
+    monkeypatch.setattr(engines, "find_spec", found)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if not java:
+        monkeypatch.setenv("PATH", str(library.folder))
+    result = command(*library.release(*EXACT, "--engine", "spark"))
+    assert result.code != 0
+    assert advice in " ".join(result.err.split())

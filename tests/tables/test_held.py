@@ -1,0 +1,60 @@
+"""Counts that an engine holds: a mapping that is fetched once, and only as far as it is asked for.
+
+Tries proofs/spaces/keyed_counts.tex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opendp_topk as tk
+from opendp_topk.errors import DataTypeError
+from opendp_topk.spaces.keyed_counts import largest
+from opendp_topk.tables.held import HeldCounts
+from opendp_topk.tables.spark_plans import require_determinate
+from tests.concepts.sentinels import raises_exactly
+
+COUNTS = {"b": 90, "a": 91, "c": 500, "A": 3, "d": 1}
+RANKED = ["c", "a", "b", "A", "d"]
+
+
+class Engine:
+    """Hands over what it is asked for, and remembers what that was."""
+
+    def __init__(self) -> None:
+        self.asked: list[int | None] = []
+
+    def best(self, n: int | None) -> dict[Any, int]:
+        self.asked.append(n)
+        return dict(COUNTS) if n is None else {key: COUNTS[key] for key in RANKED[:n]}
+
+
+def test_held_counts_are_the_mapping_fetched_once() -> None:
+    engine = Engine()
+    held = HeldCounts(engine.best)
+    assert tk.KeyedCountsDomain().validate(held) is held
+    assert engine.asked == []
+    assert (dict(held), len(held), held["c"], "z" in held) == (COUNTS, 5, 500, False)
+    assert engine.asked == [None]
+
+
+def test_the_largest_are_asked_for_alone() -> None:
+    engine = Engine()
+    assert list(largest(HeldCounts(engine.best), 2)) == ["c", "a"]
+    assert engine.asked == [2]
+    assert largest(COUNTS, 2) is COUNTS
+
+
+def test_a_frame_that_shows_no_plan_is_refused() -> None:
+    frame: Any = object()
+    raises_exactly(DataTypeError, lambda: require_determinate(frame), "Spark Connect", "write the table to files")
+
+
+def test_a_release_asks_for_one_key_more_than_take_part() -> None:
+    space = tk.KeyedCountsDomain(), tk.KeyedCountDistance()
+    release = space >> tk.then_unknown_domain_top_k(
+        tk.Approximate(tk.MaxDivergence()), k=2, scale=1e-6, limit=3, delta=1e-6
+    )
+    engine = Engine()
+    assert release(HeldCounts(engine.best)) == release(COUNTS) == (("c", "a"), False)
+    assert engine.asked == [4]
