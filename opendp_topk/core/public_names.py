@@ -16,6 +16,7 @@ PUBLIC = {
         "Odometer make_fully_adaptive_composition then_fully_adaptive_composition"
     ),
     "combinators.partition_by": "make_partition_by then_partition_by",
+    "combinators.pay_what_you_get": "make_pay_what_you_get then_pay_what_you_get",
     "combinators.privacy_filter": "make_privacy_filter",
     "combinators.queryable": "Queryable",
     "combinators.repeat": "make_repeat",
