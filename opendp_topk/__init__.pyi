@@ -17,6 +17,8 @@ from .combinators.fully_adaptive_composition import make_fully_adaptive_composit
 from .combinators.fully_adaptive_composition import then_fully_adaptive_composition as then_fully_adaptive_composition
 from .combinators.partition_by import make_partition_by as make_partition_by
 from .combinators.partition_by import then_partition_by as then_partition_by
+from .combinators.pay_what_you_get import make_pay_what_you_get as make_pay_what_you_get
+from .combinators.pay_what_you_get import then_pay_what_you_get as then_pay_what_you_get
 from .combinators.privacy_filter import make_privacy_filter as make_privacy_filter
 from .combinators.queryable import Queryable as Queryable
 from .combinators.repeat import make_repeat as make_repeat
@@ -215,6 +217,7 @@ __all__ = [
     "make_noisy_top_k_with_gaps",
     "make_partition_by",
     "make_partition_selection",
+    "make_pay_what_you_get",
     "make_peeled_top_k",
     "make_permute_and_flip",
     "make_privacy_filter",
@@ -244,6 +247,7 @@ __all__ = [
     "then_noisy_top_k_with_gaps",
     "then_partition_by",
     "then_partition_selection",
+    "then_pay_what_you_get",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",

@@ -6,6 +6,7 @@ from tests.mutation.fault import Fault
 
 _MAP = "measurements/unknown_domain_top_k.py"
 _SLOTS = "samplers/unlisted.py"
+_PAID = "combinators/pay_what_you_get.py"
 
 FAULTS = (
     Fault(
@@ -133,5 +134,50 @@ FAULTS = (
         "measurements/partition_selection.py",
         "[_grown(loss * i) for i in range(steps)]",
         "[Fraction(1) for i in range(steps)]",
+    ),
+    Fault(
+        "stop-for-nothing",
+        "a release that stops early is counted with its keys alone, and not with the stop symbol",
+        _MAP,
+        "min(len(found.items) + 1, k)",
+        "max(len(found.items), 1)",
+    ),
+    Fault(
+        "delta-once-in-all",
+        "a conversation that is paid by steps pays the delta of one query for all",
+        _PAID,
+        "most * each",
+        "each",
+    ),
+    Fault(
+        "failures-for-nothing",
+        "a query that failed gives back all its steps but one",
+        _PAID,
+        "                release = query.function(data)  # [ask]\n"
+        "                left.steps += reserved - (drawn_in(query, release) or reserved)  # [give-back]",
+        "                left.steps += reserved - 1\n"
+        "                release = query.function(data)  # [ask]\n"
+        "                left.steps += 1 - (drawn_in(query, release) or 1)  # [give-back]",
+    ),
+    Fault(
+        "wider-steps",
+        "queries with steps of a larger range than agreed are answered",
+        _PAID,
+        "if found.width(d_in) > r or found.delta(d_in) > each:",
+        "if found.delta(d_in) > each:",
+    ),
+    Fault(
+        "steps-of-the-counts",
+        "after a transformation the range of a step is that at the distance of its inputs",
+        "core/transformation.py",
+        "steps and steps.after(first.map)",
+        "steps",
+    ),
+    Fault(
+        "two-bounds-at-once",
+        "of a map and of what steps cost, the account takes what is smaller once the answer is known",
+        "combinators/_steps.py",
+        "if not measure.at_most(loss_of_steps(measure, steps.most, width, delta), whole):  # [agreed-before]",
+        "if False:",
     ),
 )
