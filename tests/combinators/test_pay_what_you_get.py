@@ -288,14 +288,3 @@ def test_a_query_under_another_measure_is_counted_whole() -> None:
     assert query.map(1)[0] < 2
     assert queryable(query).stopped
     assert queryable.privacy_loss(1) == query.map(1)
-
-
-def test_steps_after_a_transformation_have_the_range_at_its_outputs() -> None:
-    twice = tk.make_user_transformation(*SPACE, *SPACE, function=dict, stability_map=lambda d_in: 2 * d_in)
-    query = twice >> best(3)
-    queryable = tk.make_privacy_filter(ODOMETER, d_in=1, d_out=(9.0, 0.1))(TABLE)
-    raises_exactly(tk.BudgetError, lambda: talk()(TABLE)(query), "larger range")
-    assert len(queryable(query).items) == 3
-    assert queryable.privacy_loss(1) == best(3).map(2)
-    assert query.declared.steps is not None
-    assert query.declared.steps.delta(1) == best(3).declared.steps.delta(2)  # type: ignore[union-attr]
