@@ -73,12 +73,13 @@ def counted_winners(measurement: Measurement, reach: int = 6) -> Callable[[Seque
 def found_items(measurement: Measurement) -> Callable[[Mapping[Any, int]], Law]:
     """The law of the items, without their counts, that ``make_stable_histogram`` releases, in the order of the keys."""
     scale, level = exact(measurement.parameters["scale"]), measurement.parameters["threshold"]
+    kind = "gaussian" if measurement.parameters["gaussian"] else "laplace"
 
     def law(counts: Mapping[Any, int]) -> Law:
         found: Law = {(): mpmath.mpf(1)}
         with mpmath.workdps(_DIGITS):
             for key in sorted(counts):
-                reached = _tail("laplace", scale, level - counts[key])  # [reached]
+                reached = _tail(kind, scale, level - counts[key])  # [reached]
                 with_key = {(*keys, key): mass * reached for keys, mass in found.items()}  # type: ignore[misc]
                 found = {keys: mass * (1 - reached) for keys, mass in found.items()} | with_key
         return found

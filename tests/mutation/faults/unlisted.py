@@ -111,8 +111,8 @@ FAULTS = (
         "one-key-of-many",
         "the delta of a histogram is that of one key, however many a user may have",
         "measurements/stable_histogram.py",
-        "any_of(laplace_beyond(b, level - d_in), d_in * most)",
-        "any_of(laplace_beyond(b, level - d_in), d_in)",
+        "any_of(beyond(b, level - 1), d_in * most)",
+        "any_of(beyond(b, level - 1), d_in)",
     ),
     Fault(
         "delta-for-each-key",
