@@ -115,12 +115,12 @@ def test_the_delta_is_that_of_one_to_max_items_keys_and_no_union_bound() -> None
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("scale", "level"), [(Fraction(2), 4), (Fraction(6), 3), (Fraction(1, 2), 3)])
 def test_groups_of_users_attain_the_delta_and_exceed_no_curve(noise: str, scale: Fraction, level: int) -> None:
-    """Two users with at most one key each, in all ways: of a wide noise two keys are worse, of a narrow one a count of 2."""
+    """Two users with at most one key each: of a wide noise two keys are worse, of a narrow one one key of both."""
     options = {"scale": scale, "threshold": level, "gaussian": noise == "gaussian"}
     curve, (_, delta) = build(PROFILE, 1, **options).map(2), build(ZCDP, 1, **options).map(2)
     with mpmath.workdps(45):
         laws = {h: law(h, scale, level, noise) for h in itertools.product(range(4), repeat=2)}
-    steps = [move for move in unlisted.moves(1, "add_remove", 2)]
+    steps = list(unlisted.moves(1, "add_remove", 2))
     met = 0.0
     for one, other, sign, h in itertools.product(steps, steps, (1, -1), laws):
         reached = tuple(n + a + sign * b for n, a, b in zip(h, one, other, strict=True))
@@ -146,13 +146,13 @@ def test_gaussian_noise_exceeds_no_map_and_attains_delta(scale: Fraction, level:
             other = tuple(a + b for a, b in zip(h, move, strict=True))
             if other in laws and any(move):
                 met = max(met, float(hockey_stick(laws[h], laws[other], 5)))
-                for epsilon in (0.0, 0.5, 1.0):
+                for epsilon in (0.0, 0.7):
                     assert hockey_stick(laws[h], laws[other], epsilon) <= curve.delta(epsilon) + 1e-20
                 if [a > 0 for a in h] == [a > 0 for a in other]:
                     largest = max(largest, float(realised(tk.ZeroConcentratedDivergence(), laws[h], laws[other])))
         assert met == pytest.approx(delta, rel=1e-4)
         assert met <= delta
-        assert 0.5 * rho < largest <= rho * (1 + 1e-12)
+        assert rho * (0.45 if kind == "replace" else 0.9) < largest <= rho * (1 + 1e-12)
 
 
 @pytest.mark.quick(scale=Fraction(7, 3))
@@ -188,7 +188,7 @@ def test_gaussian_noise_needs_less_where_users_have_many_keys() -> None:
 def test_the_gaussian_curve_is_below_that_of_its_rho() -> None:
     options = {"scale": 5, "threshold": 60, "gaussian": True}
     curve, (rho, delta) = build(PROFILE, 3, **options).map(1), build(ZCDP, 3, **options).map(1)
-    assert rho == 3 / 50
+    assert rho == pytest.approx(3 / 50)
     plain = tk.make_zCDP_to_approxDP(build(ZCDP, 3, **options)).map(1)
     for epsilon in (0.2, 0.5, 1.0):
         assert delta < curve.delta(epsilon) < plain.delta(epsilon)
