@@ -47,6 +47,7 @@ PUBLIC = {
     "measurements.report_noisy_top_k": "make_report_noisy_top_k then_report_noisy_top_k",
     "measurements.select_then_count": "SelectedCounts make_select_then_count then_select_then_count",
     "measurements.stable_histogram": "FoundCounts make_stable_histogram then_stable_histogram",
+    "measurements.unknown_domain_counts": "CountedItems make_unknown_domain_counts then_unknown_domain_counts",
     "measurements.unknown_domain_top_k": "FoundItems make_unknown_domain_top_k then_unknown_domain_top_k",
     "measurements.user": "make_user_measurement then_user_measurement",
     "noises.custom": "CustomNoise",

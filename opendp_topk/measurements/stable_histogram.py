@@ -16,9 +16,6 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
-from ..spaces.curves.closed_forms import Concentrated
-from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.discrete import DiscreteGaussian
 from ..spaces.curves.totals import compose
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile
@@ -26,6 +23,7 @@ from ._any_of import any_of, laplace_beyond
 from ._gaussian_tail import gaussian_beyond
 from ._grid import Grid
 from ._with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
+from .select_then_count import count_curve
 
 
 class FoundCounts(NamedTuple):
@@ -146,7 +144,7 @@ def make_stable_histogram(
             return output_measure.infinite  # [no-noise]
         moved = input_metric.range_distance(d_in) * most  # [moved]
         if gaussian and d_in == 1 and moved <= _MOST and output_measure == PrivacyProfile():
-            curve = compose([_count_curve(b)] * moved)  # [curves]
+            curve = compose([count_curve(1, b)] * moved)  # [curves]
             return curve_with_delta(curve, lost(d_in, level), strict=True)
         cost = Cost(rho=moved * d_in / (2 * b * b)) if gaussian else Cost.bounded(moved / b, 2 * moved / b)  # [cost]
         return with_delta(output_measure, cost, lost(d_in, level), strict=True)  # [map]
@@ -159,11 +157,6 @@ def make_stable_histogram(
         privacy_map=privacy_map,
         parameters={"mechanism": "stable_histogram", "scale": scale, "threshold": level, "gaussian": gaussian},
     )
-
-
-def _count_curve(scale: Fraction) -> PrivacyCurve:
-    """What one count says that moves by one, with Gaussian noise."""
-    return PrivacyCurve(DiscreteGaussian(1, scale), Concentrated(round_up(1 / (2 * scale * scale))))  # [count-curve]
 
 
 def _threshold(lost: Any, b: Fraction, delta: Any, threshold: Any) -> int:

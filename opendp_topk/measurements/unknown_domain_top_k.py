@@ -25,7 +25,7 @@ from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure
 from ._choice import Choice
 from ._one_shot import one_shot_cost
-from ._stop import keeps, least_lead, released_before_stop
+from ._stop import keeps, least_lead, lost_before_stop
 from ._with_delta import NOT_STRICT, STRICT, require_with_delta, with_delta
 
 
@@ -146,8 +146,7 @@ def make_unknown_domain_top_k(
     def lost(d_in: int) -> Fraction:
         if d_in == 0 or tau == 0:
             return Fraction(0)
-        slots = input_metric.moved_one_way(d_in, limit)  # [slots]
-        return released_before_stop(noise, slots, (level - input_metric.range_distance(d_in)) / tau)  # [delta]
+        return lost_before_stop(noise, input_metric, limit, level, tau, d_in)  # [lost]
 
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:

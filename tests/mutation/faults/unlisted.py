@@ -6,15 +6,16 @@ from tests.mutation.fault import Fault
 
 _MAP = "measurements/unknown_domain_top_k.py"
 _SLOTS = "samplers/unlisted.py"
+_COUNTED = "measurements/unknown_domain_counts.py"
 _PAID = "combinators/pay_what_you_get.py"
 
 FAULTS = (
     Fault(
         "delta-without-one",
         "delta forgets that a key of one user has the score 1, and not 0",
-        _MAP,
-        "(level - distance) / tau)",
-        "level / tau)",
+        "measurements/_stop.py",
+        "(threshold - metric.range_distance(d_in)) / tau)",
+        "threshold / tau)",
     ),
     Fault(
         "slots-less-one",
@@ -179,5 +180,54 @@ FAULTS = (
         "combinators/_steps.py",
         "if not measure.at_most(loss_of_steps(measure, steps.most, width, delta), whole):  # [agreed-before]",
         "if False:",
+    ),
+    Fault(
+        "one-count-of-many",
+        "of the winners' counts one moves, however many keys a user may have",
+        _COUNTED,
+        "_counts_cost(input_metric.moved_one_way(each, k), d_in, b)",
+        "_counts_cost(1, d_in, b)",
+    ),
+    Fault(
+        "counts-move-by-one",
+        "the winners' counts move by one, however many users come",
+        _COUNTED,
+        "Cost(pure=touched * d_in / scale, rho=touched * d_in * d_in / (2 * scale * scale))",
+        "Cost(pure=touched / scale, rho=touched / (2 * scale * scale))",
+    ),
+    Fault(
+        "counts-of-added-users",
+        "users who are exchanged move as many counts as users who are added",
+        _COUNTED,
+        "input_metric.moved_one_way(each, k), d_in, b)",
+        "input_metric.moved_one_way(1, k), d_in, b)",
+    ),
+    Fault(
+        "counts-for-nothing",
+        "the curve of winners with counts is that of the winners",
+        _COUNTED,
+        "compose([winners.under(output_measure), *curves], adaptive=True)",
+        "compose([winners.under(output_measure)], adaptive=True)",
+    ),
+    Fault(
+        "users-with-keys-in-common",
+        "the delta of several users is that of users who have the same keys",
+        "measurements/stable_histogram.py",
+        "max(any_of(beyond(b, level - 1), d_in * most), any_of(beyond(b, level - d_in), most))",
+        "any_of(beyond(b, level - d_in), most)",
+    ),
+    Fault(
+        "gaussian-of-one-key",
+        "the rho of Gaussian noise is that of one key, however many a user may have",
+        "measurements/stable_histogram.py",
+        "Cost(rho=moved * d_in / (2 * b * b))",
+        "Cost(rho=Fraction(d_in * d_in) / (2 * b * b))",
+    ),
+    Fault(
+        "tail-without-its-end",
+        "the tail of Gaussian noise is summed without its first weight",
+        "measurements/_gaussian_tail.py",
+        "- Fraction(block - 1, 2)",
+        "- Fraction(block + 1, 2)",
     ),
 )
