@@ -35,7 +35,7 @@ FAULTS = (
         "no-dummies",
         "where there are fewer keys than may take part, no dummies fill up",
         _SLOTS,
-        "[0] * (limit - len(keys))",
+        "[0] * (limit - len(keys) if most is None else most)",
         "[0] * (limit - len(keys) and 1)",
     ),
     Fault(
@@ -229,5 +229,19 @@ FAULTS = (
         "measurements/_gaussian_tail.py",
         "- Fraction(block - 1, 2)",
         "- Fraction(block + 1, 2)",
+    ),
+    Fault(
+        "dummies-of-one",
+        "of many dummies one uniform is drawn, as if there were one",
+        "samplers/dummies.py",
+        "ones = _ones(n, entropy)",
+        "ones = _ones(1, entropy)",
+    ),
+    Fault(
+        "dummies-begin-anew",
+        "the best of many dummies races with fresh digits",
+        "samplers/unlisted.py",
+        "entropy = dummies.Led(entropy, range(len(counts), len(counts) + most), prefix)",
+        "entropy = dummies.Led(entropy, range(0), prefix)",
     ),
 )
