@@ -89,6 +89,9 @@ from .measurements.select_then_count import then_select_then_count as then_selec
 from .measurements.stable_histogram import FoundCounts as FoundCounts
 from .measurements.stable_histogram import make_stable_histogram as make_stable_histogram
 from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
+from .measurements.unknown_domain_counts import CountedItems as CountedItems
+from .measurements.unknown_domain_counts import make_unknown_domain_counts as make_unknown_domain_counts
+from .measurements.unknown_domain_counts import then_unknown_domain_counts as then_unknown_domain_counts
 from .measurements.unknown_domain_top_k import FoundItems as FoundItems
 from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
 from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
@@ -136,6 +139,7 @@ __all__ = [
     "CapacityError",
     "ColumnError",
     "Comparison",
+    "CountedItems",
     "CustomNoise",
     "DataError",
     "DataLengthError",
@@ -230,6 +234,7 @@ __all__ = [
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_stable_histogram",
+    "make_unknown_domain_counts",
     "make_unknown_domain_top_k",
     "make_user_measurement",
     "make_user_transformation",
@@ -253,6 +258,7 @@ __all__ = [
     "then_report_noisy_top_k",
     "then_select_then_count",
     "then_stable_histogram",
+    "then_unknown_domain_counts",
     "then_unknown_domain_top_k",
     "then_user_measurement",
     "then_user_transformation",

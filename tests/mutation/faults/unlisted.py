@@ -112,8 +112,8 @@ FAULTS = (
         "one-key-of-many",
         "the delta of a histogram is that of one key, however many a user may have",
         "measurements/stable_histogram.py",
-        "any_of(beyond(b, level - 1), d_in * most)",
-        "any_of(beyond(b, level - 1), d_in)",
+        "max(any_of(beyond(b, level - 1), d_in * most), any_of(beyond(b, level - d_in), most))",
+        "max(any_of(beyond(b, level - 1), d_in), beyond(b, level - d_in))",
     ),
     Fault(
         "delta-for-each-key",
