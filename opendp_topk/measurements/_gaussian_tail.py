@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from ..numerics.arithmetic import exact, exp_up, one_minus_exp_up, round_up
 
-_HALF = Fraction(1, 2)
 # Integers to a scale that are summed one by one. Where there are more, equal blocks of them are bounded by their ends,
 # which exceeds the sum by a part of (z / scale)^2 2^-26 / 12 at most, for integers around z.
 _FINE = 4096
@@ -32,10 +31,10 @@ def gaussian_beyond(scale: Fraction, least: int) -> Fraction:
     """
     block = max(1, int(scale / _FINE))
     if block > 1 and least < scale:
-        return _HALF  # [symmetric]
+        return Fraction(1, 2)  # [symmetric]
     first = exp_up(-Fraction(least * least) / (2 * scale * scale))  # [first]
     found = first * _in_proportion(scale, least, block) / _all(scale)  # [quotient]
-    return min(_HALF, exact(round_up(found)))  # [tail-up]
+    return min(Fraction(1, 2), exact(round_up(found)))  # [tail-up]
 
 
 def _in_proportion(scale: Fraction, least: int, block: int) -> Fraction:

@@ -13,6 +13,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.audit.merged_laws import counted_items
 from opendp_topk.measurements.unknown_domain_counts import make_unknown_domain_counts, then_unknown_domain_counts
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.sentinels import raises_exactly
@@ -239,3 +240,17 @@ def test_obligations(measure: tk.Measure) -> None:
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
     raises_exactly(error, lambda: build(**options), words)
+
+
+def test_the_merged_law_is_that_of_the_definition() -> None:
+    setting = Setting("Gumbel", 2, 2, 2.0, 1.0)
+    for measure, name in ((MAX, "laplace"), (ZCDP, "gaussian")):
+        found = counted_items(of(setting, measure, 2, 2, "add_remove"), REACH)({"a": 1, "b": 3})
+        expected = with_counts(unlisted.law(setting, (1, 3, 0)), (1, 3, 0), name, Fraction(2))
+        merged: dict[Any, float] = {}
+        for (items, stopped, cells_), p in found.items():  # type: ignore[misc]
+            cell = tuple(discrete.BELOW if c == "below" or (c != "above" and c < 0) else c for c in cells_)
+            outcome = tuple(KEYS.index(key) for key in items), stopped, cell
+            merged[outcome] = merged.get(outcome, 0.0) + float(p)
+        assert merged.keys() == expected.keys()
+        assert all(abs(merged[y] - p) < 1e-11 for y, p in expected.items())

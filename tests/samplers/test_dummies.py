@@ -97,3 +97,10 @@ def test_with_dummies_left_out_the_names_are_the_same(k: int) -> None:
     for limit, threshold in itertools.product((2000, 100_000), (1000, Fraction(10**9, 3))):
         found = unlisted.top_k(counts, limit, Fraction(threshold), Fraction(2), Gumbel(), k)
         assert found == tuple("abc"[: 3 if threshold == 1000 else 1][:k])
+
+
+@pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
+def test_a_key_that_a_million_dummies_hide_is_not_found(noise: Any) -> None:
+    """Its odds are e^4 to 10^6; with one dummy they would be 50 to 1."""
+    found = [unlisted.top_k({"a": 8}, 10**6, Fraction(1), Fraction(2), noise, 1) for _ in range(8)]
+    assert found == [()] * 8
