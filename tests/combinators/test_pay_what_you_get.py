@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -288,3 +289,18 @@ def test_a_query_under_another_measure_is_counted_whole() -> None:
     assert query.map(1)[0] < 2
     assert queryable(query).stopped
     assert queryable.privacy_loss(1) == query.map(1)
+
+
+def test_a_ledger_pays_for_the_whole_conversation_before_it_begins(tmp_path: Path) -> None:
+    talking = talk()
+    cost = tuple(map(Fraction, talking.map(1)))
+    with tk.Ledger(
+        tmp_path / "budget.ledger", budget=("3/2", "1e-5"), measure=MAX, dataset="terms", metric=SPACE[1]
+    ) as ledger:
+        with ledger.reserve(cost=cost) as paid:
+            queryable = talking(TABLE)
+            assert len(queryable(best(4)).items) == 3
+            assert ledger.spent()[0] == 1.0
+            paid.settle()
+        raises_exactly(tk.BudgetError, lambda: ledger.reserve(cost=cost), "left")
+        raises_exactly(tk.ParameterError, lambda: ledger.release(talking, TABLE), "interactive")
