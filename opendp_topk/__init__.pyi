@@ -17,6 +17,8 @@ from .combinators.fully_adaptive_composition import make_fully_adaptive_composit
 from .combinators.fully_adaptive_composition import then_fully_adaptive_composition as then_fully_adaptive_composition
 from .combinators.partition_by import make_partition_by as make_partition_by
 from .combinators.partition_by import then_partition_by as then_partition_by
+from .combinators.pay_what_you_get import make_pay_what_you_get as make_pay_what_you_get
+from .combinators.pay_what_you_get import then_pay_what_you_get as then_pay_what_you_get
 from .combinators.privacy_filter import make_privacy_filter as make_privacy_filter
 from .combinators.queryable import Queryable as Queryable
 from .combinators.repeat import make_repeat as make_repeat
@@ -25,13 +27,9 @@ from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
-from .core.releases import CountedItems as CountedItems
-from .core.releases import FoundCounts as FoundCounts
-from .core.releases import FoundItems as FoundItems
 from .core.releases import Items as Items
 from .core.releases import ItemsWithGaps as ItemsWithGaps
 from .core.releases import RankingWithGaps as RankingWithGaps
-from .core.releases import SelectedCounts as SelectedCounts
 from .core.transformation import Transformation as Transformation
 from .distributions.events import Enclosure as Enclosure
 from .errors import BudgetError as BudgetError
@@ -91,10 +89,16 @@ from .measurements.permute_and_flip import make_permute_and_flip as make_permute
 from .measurements.permute_and_flip import then_permute_and_flip as then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k as make_report_noisy_top_k
 from .measurements.report_noisy_top_k import then_report_noisy_top_k as then_report_noisy_top_k
+from .measurements.select_then_count import SelectedCounts as SelectedCounts
 from .measurements.select_then_count import make_select_then_count as make_select_then_count
 from .measurements.select_then_count import then_select_then_count as then_select_then_count
+from .measurements.stable_histogram import FoundCounts as FoundCounts
 from .measurements.stable_histogram import make_stable_histogram as make_stable_histogram
 from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
+from .measurements.unknown_domain_counts import CountedItems as CountedItems
+from .measurements.unknown_domain_counts import make_unknown_domain_counts as make_unknown_domain_counts
+from .measurements.unknown_domain_counts import then_unknown_domain_counts as then_unknown_domain_counts
+from .measurements.unknown_domain_top_k import FoundItems as FoundItems
 from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
 from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
 from .measurements.user import make_user_measurement as make_user_measurement
@@ -228,6 +232,7 @@ __all__ = [
     "make_noisy_top_k_with_gaps",
     "make_partition_by",
     "make_partition_selection",
+    "make_pay_what_you_get",
     "make_peeled_top_k",
     "make_permute_and_flip",
     "make_privacy_filter",
@@ -240,6 +245,7 @@ __all__ = [
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_stable_histogram",
+    "make_unknown_domain_counts",
     "make_unknown_domain_top_k",
     "make_user_measurement",
     "make_user_transformation",
@@ -260,11 +266,13 @@ __all__ = [
     "then_noisy_top_k_with_gaps",
     "then_partition_by",
     "then_partition_selection",
+    "then_pay_what_you_get",
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_report_noisy_top_k",
     "then_select_then_count",
     "then_stable_histogram",
+    "then_unknown_domain_counts",
     "then_unknown_domain_top_k",
     "then_user_measurement",
     "then_user_transformation",

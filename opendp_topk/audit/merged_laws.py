@@ -20,10 +20,11 @@ from ..core.measurement import Measurement
 from ..errors import ParameterError
 from ..measurements.lipschitz_top_k import make_lipschitz_top_k
 from ..measurements.report_noisy_top_k import make_report_noisy_top_k
+from ..measurements.unknown_domain_top_k import make_unknown_domain_top_k
 from ..noises import standard as noises
 from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence
+from ..spaces.measures import Approximate, MaxDivergence
 from ..spaces.metrics import RangeDistance
 
 Law = dict[Hashable, Any]
@@ -73,15 +74,42 @@ def counted_winners(measurement: Measurement, reach: int = 6) -> Callable[[Seque
 def found_items(measurement: Measurement) -> Callable[[Mapping[Any, int]], Law]:
     """The law of the items, without their counts, that ``make_stable_histogram`` releases, in the order of the keys."""
     scale, level = exact(measurement.parameters["scale"]), measurement.parameters["threshold"]
+    kind = "gaussian" if measurement.parameters["gaussian"] else "laplace"
 
     def law(counts: Mapping[Any, int]) -> Law:
         found: Law = {(): mpmath.mpf(1)}
         with mpmath.workdps(_DIGITS):
             for key in sorted(counts):
-                reached = _tail("laplace", scale, level - counts[key])  # [reached]
+                reached = _tail(kind, scale, level - counts[key])  # [reached]
                 with_key = {(*keys, key): mass * reached for keys, mass in found.items()}  # type: ignore[misc]
                 found = {keys: mass * (1 - reached) for keys, mass in found.items()} | with_key
         return found
+
+    return law
+
+
+def counted_items(measurement: Measurement, reach: int = 6) -> Callable[[Mapping[Any, int]], Law]:
+    """The law of ``make_unknown_domain_counts``: items, whether it stopped, and cells of the items' noisy counts."""
+    given = measurement.parameters
+    kind = "laplace" if measurement.output_measure == Approximate(MaxDivergence()) else "gaussian"
+    options = {name: given[name] for name in ("k", "scale", "limit", "threshold")}
+    select = make_unknown_domain_top_k(
+        measurement.input_domain,  # type: ignore[arg-type]
+        measurement.input_metric,  # type: ignore[arg-type]
+        measurement.output_measure,
+        noise=getattr(noises, given["noise"])(),
+        **options,
+    )
+    scale = exact(given["count_scale"])
+
+    def law(counts: Mapping[Any, int]) -> Law:
+        result: Law = {}
+        with mpmath.workdps(_DIGITS):
+            found: dict[Any, Any] = dict(select.distribution(counts))
+            for (items, stopped), chance in found.items():
+                sizes = _product([_cells(kind, scale, counts[item], reach) for item in items])
+                result |= {(items, stopped, cells): chance * mass for cells, mass in sizes.items()}  # [given-items]
+        return result
 
     return law
 

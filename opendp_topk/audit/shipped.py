@@ -61,6 +61,7 @@ KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
 # Of those with infinitely many releases, the merged law.
 KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
     "make_stable_histogram": merged_laws.found_items,
+    "make_unknown_domain_counts": merged_laws.counted_items,
 }
 _KEYED_MEASURES = (Approximate(MaxDivergence()),)
 

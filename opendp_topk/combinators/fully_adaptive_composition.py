@@ -17,10 +17,24 @@ from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from ._rules import require_rule, require_space_of, total
+from ._steps import drawn_in, loss_after
 from .queryable import Queryable, held
 
 
 # proof-region: odometer
+@dataclass
+class _Asked:
+    """A query that was booked, and how many steps it took, where its answer shows them."""
+
+    query: Measurement
+    drawn: int | None = None
+
+    def answer(self, data: Any) -> Any:
+        release = self.query.function(data)  # [ask]
+        self.drawn = drawn_in(self.query, release)  # [drawn]
+        return release
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Odometer(Claimed):
     """A conversation without a bound: it has no privacy map, and its queryables keep an account instead.
@@ -55,18 +69,18 @@ class Odometer(Claimed):
     def function(self, value: Any) -> Queryable:
         """A queryable about a member in the form that functions on the domain receive."""
         data = held(value)
-        asked: list[Measurement] = []
+        asked: list[_Asked] = []
         space = self.input_domain, self.input_metric, self.output_measure
 
         def admit(query: Any) -> Callable[[], Any]:
             require_space_of("query", query, *space)  # [check-query]
-            asked.append(query)  # [debit]
-            return lambda: query.function(data)  # [ask]
+            asked.append(booked := _Asked(query))  # [debit]
+            return lambda: booked.answer(data)
 
         def privacy_loss(d_in: Any, query: Any) -> Any:
-            extra = [] if query is None else [require_space_of("query", query, *space)]
+            extra = [] if query is None else [_Asked(require_space_of("query", query, *space))]
             d_in = self.input_metric.distance(d_in, "d_in")
-            losses = [one.map(d_in) for one in asked + extra]
+            losses = [loss_after(one.query, one.drawn, d_in) for one in asked + extra]
             return self.output_measure.distance(total(self.output_measure, losses, adaptive=True), "loss")  # [account]
 
         return Queryable(admit, privacy_loss)
@@ -103,6 +117,10 @@ def make_fully_adaptive_composition(input_domain: Domain, input_metric: Metric, 
         under Approximate the deltas add too; RangeDivergence, a_1 + 2 (a_2 + a_3 + ...), for each outcome of random
         numbers that the analyst may draw. Exact rationals, rounded up once.
 
+        Under Approximate of MaxDivergence and of ZeroConcentratedDivergence a query that is drawn step by step, such as
+        ``make_unknown_domain_top_k`` with Gumbel noise, is counted with all its steps until it is answered, and then
+        with those that it took: m + 1 where it stopped after m keys (Durfee and Rogers, 2019). Its delta stays whole.
+
         What a query costs may depend on the answers before it: epsilons and deltas may be added so by basic
         composition (Rogers et al., 2016), rhos by the Renyi filter (Feldman and Zrnic, 2021; Whitehouse et al., 2023).
         No theorem allows it for curves, which ``make_adaptive_composition`` composes where they are fixed in advance;
@@ -121,7 +139,8 @@ def make_fully_adaptive_composition(input_domain: Domain, input_metric: Metric, 
     References:
         Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters" (2016). Feldman and Zrnic, "Individual
         Privacy Accounting via a Renyi Filter" (2021). Whitehouse, Ramdas, Rogers and Wu, "Fully-Adaptive Composition
-        in Differential Privacy" (2023).
+        in Differential Privacy" (2023). Durfee and Rogers, "Practical Differentially Private Top-k Selection with
+        Pay-what-you-get Composition" (2019).
 
     Example:
         >>> import opendp_topk as tk

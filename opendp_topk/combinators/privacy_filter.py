@@ -25,7 +25,8 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
     Returns:
         An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. A query that would bring
         ``privacy_loss(d_in)`` above ``d_out`` is refused, nothing is drawn or spent, and smaller ones may follow.
-        ``privacy_loss`` works as on the odometer's own queryables.
+        ``privacy_loss`` works as on the odometer's own queryables; what a query that is drawn step by step did not
+        take, such as ``make_unknown_domain_top_k`` that stopped early, is free again.
 
     Privacy:
         ``d_out`` for distances up to ``d_in``, under all measures for which there are odometers; beyond ``d_in`` it

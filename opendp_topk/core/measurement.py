@@ -21,6 +21,7 @@ from .partials import Partial
 from .recipes import Recipe
 from .rendering import as_outcome, describe, describe_html
 from .spaces import Space, enter, mapped, require_fitting
+from .steps import Steps
 
 CHAINING = "core/chaining"
 _DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose
@@ -37,7 +38,8 @@ class Declared:
     ``law`` gives the exact law of the outcomes on the function's own argument, and ``decode`` turns an outcome of the
     law into what is released; ``accuracy`` is the accuracy theorem; ``success(value, event)`` bounds (lower, upper) on
     the probability of an event of success. ``n_candidates`` is the number of candidates where it is fixed; where it is
-    not and ``scores_input`` holds, each element of the input is the score of one candidate.
+    not and ``scores_input`` holds, each element of the input is the score of one candidate. ``steps`` says how releases
+    are drawn, where fewer steps than the map counts may be seen to have been taken.
     """
 
     law: Callable[[Any], Mapping[Hashable, Any]] | None = None
@@ -46,6 +48,7 @@ class Declared:
     success: Callable[[Any, str], tuple[float, float]] | None = None
     n_candidates: int | None = None
     scores_input: bool = False
+    steps: Steps | None = None
 
 
 NOTHING_DECLARED = Declared()
@@ -182,7 +185,7 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
     processed = replace(
         allowed,
         function=lambda value: then(allowed.function(value)),  # [post-process]
-        declared=replace(allowed.declared, decode=lambda outcome: then(decode(outcome))),  # [decode]
+        declared=replace(allowed.declared, decode=lambda outcome: then(decode(outcome)), steps=None),  # [decode]
     )
     return claimed(processed, chained(first.proof), Recipe.of(post_process, (first, then), {}))  # [same-map]
 

@@ -16,6 +16,7 @@ PUBLIC = {
         "Odometer make_fully_adaptive_composition then_fully_adaptive_composition"
     ),
     "combinators.partition_by": "make_partition_by then_partition_by",
+    "combinators.pay_what_you_get": "make_pay_what_you_get then_pay_what_you_get",
     "combinators.privacy_filter": "make_privacy_filter",
     "combinators.queryable": "Queryable",
     "combinators.repeat": "make_repeat",
@@ -51,6 +52,10 @@ PUBLIC = {
     "measurements.select_then_count": "make_select_then_count then_select_then_count",
     "measurements.stable_histogram": "make_stable_histogram then_stable_histogram",
     "measurements.unknown_domain_top_k": "make_unknown_domain_top_k then_unknown_domain_top_k",
+    "measurements.select_then_count": "SelectedCounts make_select_then_count then_select_then_count",
+    "measurements.stable_histogram": "FoundCounts make_stable_histogram then_stable_histogram",
+    "measurements.unknown_domain_counts": "CountedItems make_unknown_domain_counts then_unknown_domain_counts",
+    "measurements.unknown_domain_top_k": "FoundItems make_unknown_domain_top_k then_unknown_domain_top_k",
     "measurements.user": "make_user_measurement then_user_measurement",
     "noises.custom": "CustomNoise",
     "noises.standard": "Exponential Gumbel HalfLogistic Laplace Logistic",

@@ -103,13 +103,14 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     """``first``, then ``second``."""
     _meet(first, second)  # [check-space]
-    law, success = second.declared.law, second.declared.success
+    law, success, steps = second.declared.law, second.declared.success, second.declared.steps
     declared = replace(
         second.declared,
         scores_input=False,  # [scores-made]
         law=law and (lambda value: law(second.input_domain.validate(first.function(value)))),  # [law]
         success=success
         and (lambda value, event: success(second.input_domain.validate(first.function(value)), event)),  # [success]
+        steps=steps and steps.after(first.map),  # [steps]
     )
     both = replace(
         second,

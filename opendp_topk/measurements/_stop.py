@@ -13,6 +13,7 @@ from gmpy2 import mpq
 from ..errors import ParameterError
 from ..noises.noise import Noise
 from ..numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
+from ..spaces.keyed_counts import KeyedCountDistance
 
 _FARTHEST = Fraction(800)  # in scales: beyond it the probability is no float64 any more
 _PRECISION = 128  # binary digits beyond those that cancel
@@ -47,6 +48,14 @@ def _exponential(slots: int, lead: Fraction) -> Fraction:
     ahead = at.divide(at.add(one, at.negative(power)), at.multiply(at.rational(slots + 1), x))
     numerator, denominator = at.add(one, at.negative(ahead))[1].as_integer_ratio()  # [upper-end]
     return max(Fraction(0), min(Fraction(1), Fraction(int(numerator), int(denominator))))
+
+
+def lost_before_stop(
+    noise: Noise, metric: KeyedCountDistance, limit: int, threshold: Fraction, tau: Fraction, d_in: int
+) -> Fraction:
+    """The same for the slots of ``d_in`` >= 1 users, of ``limit`` at most, with noise of scale ``tau`` > 0."""
+    slots = metric.moved_one_way(d_in, limit)  # [slots]
+    return released_before_stop(noise, slots, (threshold - metric.range_distance(d_in)) / tau)  # [delta]
 
 
 def keeps(noise: Noise, slots: int, lead: Fraction, delta: Fraction) -> bool:

@@ -42,8 +42,13 @@ def with_delta(measure: Measure, cost: Cost, delta: Fraction, *, strict: bool) -
     read = cost.under(inner)
     if inner is not measure:
         return read, round_up(delta)  # [pair]
+    return curve_with_delta(read, delta, strict=strict)
+
+
+def curve_with_delta(curve: PrivacyCurve, delta: Fraction, *, strict: bool) -> PrivacyCurve:
+    """``curve`` up to ``delta``, as in :func:`with_delta`."""
     more = Mixture if strict else Added  # [curve]
-    return PrivacyCurve(*(more(bound, round_up(delta)) for bound in read.bounds))
+    return PrivacyCurve(*(more(bound, round_up(delta)) for bound in curve.bounds))
 
 
 # end-proof-region: with_delta

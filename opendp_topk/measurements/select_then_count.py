@@ -142,7 +142,7 @@ def make_select_then_count(
             return output_measure.infinite  # [no-noise]
         if has_delta(output_measure):
             moved = int(grid.largest(exact(d_in)) / grid.step)  # [moved]
-            return compose([select.map(d_in), *[_count_curve(moved, b / grid.step)] * k], adaptive=True)  # [curves]
+            return compose([select.map(d_in), *[count_curve(moved, b / grid.step)] * k], adaptive=True)  # [curves]
         r = exact(range_distance) / (tau or 1)
         each = grid.largest(exact(d_in)) / b  # [each]
         both = Cost(pure=steps * r + k * each, rho=steps * rho_of_range(r) + k * each * each / 2)  # [both]
@@ -160,7 +160,7 @@ def make_select_then_count(
     )
 
 
-def _count_curve(moved: int, scale: Fraction) -> PrivacyCurve:
+def count_curve(moved: int, scale: Fraction) -> PrivacyCurve:
     """What one count says that moves by ``moved`` steps at most, with discrete Gaussian noise."""
     rho = Concentrated(round_up(Fraction(moved * moved) / (2 * scale * scale)))  # [count-rho]
     return PrivacyCurve(DiscreteGaussian(moved, scale), rho)  # [count-curve]

@@ -15,13 +15,16 @@ from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
-from ..samplers.integers import discrete_laplace
+from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
+from ..spaces.curves.totals import compose
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.measures import Measure
+from ..spaces.measures import Measure, PrivacyProfile
 from ._any_of import any_of, laplace_beyond
+from ._gaussian_tail import gaussian_beyond
 from ._grid import Grid
-from ._with_delta import STRICT, require_with_delta, with_delta
+from ._with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
+from .select_then_count import count_curve
 
 
 @proven("measurements/stable_histogram")
@@ -33,47 +36,55 @@ def make_stable_histogram(
     scale: Number,
     delta: Number | None = None,
     threshold: int | None = None,
+    gaussian: bool = False,
 ) -> Measurement:
     """Release every key whose noisy count reaches the threshold, with its noisy count.
 
-    Discrete Laplace noise of scale ``scale`` is added to the counts of the keys that occur. Sums below the threshold
-    are dropped, so that a key of few users stays unseen.
+    Discrete Laplace or Gaussian noise of scale ``scale`` is added to the counts of the keys that occur. Sums below the
+    threshold are dropped, so that a key of few users stays unseen.
 
     Args:
         input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None, max_items=...)``
             gives them.
         input_metric: ``KeyedCountDistance(max_items, ...)`` with a limit to the keys that one user may have.
-        output_measure: ``Approximate(MaxDivergence())``, ``Approximate(ZeroConcentratedDivergence())`` or
-            ``PrivacyProfile()``.
-        scale: The scale of the noise in units of the counts, finite, >= 0. At 0 the exact counts that reach the
-            threshold are released, with an infinite privacy loss.
+        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, for Laplace noise,
+            ``Approximate(MaxDivergence())``.
+        scale: The scale of the noise in units of the counts, finite, >= 0: for Gaussian noise its standard deviation,
+            nearly. At 0 the exact counts that reach the threshold are released, with an infinite privacy loss.
         delta: The delta that the release may have at d_in = 1, in (0, 1): the threshold is the least that keeps it.
             Give this or ``threshold``.
         threshold: The least noisy count that is released, an integer >= 2.
+        gaussian: Whether the noise is discrete Gaussian, of which less is needed where users may have many keys.
 
     Returns:
         A :class:`Measurement` whose releases are named tuples ``(items, counts)``: the keys, the largest noisy count
         first and equal ones in the public order of keys, and the noisy counts, which are integers.
 
     Privacy:
-        Let D be ``input_metric.range_distance(d_in)``, m = max_items, and q the probability that d_in plus noise
-        reaches the threshold: q = exp((d_in - threshold) / scale) / (1 + exp(-1 / scale)) for threshold > d_in. The
-        loss is that of discrete Laplace noise on counts at L1 distance D m, but for an event of probability
+        Let D be ``input_metric.range_distance(d_in)``, m = max_items, and q(c) the probability that c plus noise
+        reaches the threshold: q(c) = exp((c - threshold) / scale) / (1 + exp(-1 / scale)) for Laplace noise. The loss
+        is that of the noise on counts which users move, but for an event of probability
 
-        delta = 1 - (1 - q)^(d_in m).
+        delta = max(1 - (1 - q(1))^(d_in m), 1 - (1 - q(d_in))^m),
 
-        Epsilon is D m / scale and rho is at most epsilon tanh(epsilon / 2), up to delta. At d_in = 1 under
-        ``monotonic=True`` epsilon and delta are attained. For threshold <= d_in delta is 1.
+        which is attained: no smaller one holds under ``monotonic=True``. For threshold <= d_in it is 1. Up to delta
+
+        * with Laplace noise epsilon is D m / scale, and rho is at most epsilon tanh(epsilon / 2);
+        * with Gaussian noise rho is D d_in m / (2 scale^2); at d_in = 1 the curve is that of D m integers that move by
+          one, each exactly, where they are at most 1024, and otherwise that of rho.
+
+        At d_in = 1 under ``monotonic=True`` epsilon is attained as well.
 
     Accuracy:
-        The noise Z of a count has P(|Z| >= z) = 2 exp(-z / scale) / (1 + exp(-1 / scale)) for integers z >= 1. A key is
-        released with the probability that its count plus Z reaches the threshold, and nearly surely where its count is
-        above the threshold by many scales.
+        The noise Z of a count has P(|Z| >= z) = 2 exp(-z / scale) / (1 + exp(-1 / scale)) for integers z >= 1 where it
+        is Laplace noise, and at most 2 exp(-z^2 / (2 scale^2)) where it is Gaussian. A key is released with the
+        probability that its count plus Z reaches the threshold: one with a count of threshold + z - 1 is missed with
+        half of that probability.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, both or neither of ``delta`` and ``threshold``
             are given, or the metric has no ``max_items``.
-        ParameterTypeError: The measure is another.
+        ParameterTypeError: The measure is another, or ``Approximate(MaxDivergence())`` with Gaussian noise.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
@@ -83,7 +94,8 @@ def make_stable_histogram(
     Proof: proofs/measurements/stable_histogram.tex
 
     References:
-        Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately" (2009).
+        Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately" (2009). Canonne,
+        Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
 
     Example:
         >>> import opendp_topk as tk
@@ -97,12 +109,16 @@ def make_stable_histogram(
     # proof-region: stable_histogram
     require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(max_items, ...)")  # [check-space]
     most = input_metric.limited()
-    require_with_delta(output_measure, STRICT)  # [check-measure]
+    allowed, note = (STRICT[1:], ", with Gaussian noise") if checks.flag("gaussian", gaussian) else (STRICT, "")
+    require_with_delta(output_measure, allowed, note)  # [check-measure]
     scale = checks.scale(scale)
     b = exact(scale)  # [check-scale]
+    draw, beyond = (discrete_gaussian, gaussian_beyond) if gaussian else (discrete_laplace, laplace_beyond)  # [draw]
 
     def lost(d_in: int, level: int) -> Fraction:
-        return any_of(laplace_beyond(b, level - d_in), d_in * most) if level > d_in else Fraction(1)  # [delta]
+        if level <= d_in:
+            return Fraction(1)
+        return max(any_of(beyond(b, level - 1), d_in * most), any_of(beyond(b, level - d_in), most))  # [delta]
 
     level = _threshold(lost, b, delta, threshold)  # [level]
 
@@ -110,7 +126,7 @@ def make_stable_histogram(
         if not counts:
             return FoundCounts((), ())  # [nothing]
         sizes = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
-        noisy = Grid(Fraction(1), rounds=False).noisy(sizes, discrete_laplace(b, len(sizes)))  # [noise]
+        noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes)))  # [noise]
         reached = zip(counts, noisy.tolist(), (noisy >= level).tolist(), strict=True)
         found = sorted((-count, key) for key, count, kept in reached if kept)  # [reached]
         return FoundCounts(tuple(key for _, key in found), tuple(-count for count, _ in found))
@@ -120,8 +136,12 @@ def make_stable_histogram(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if b == 0:
             return output_measure.infinite  # [no-noise]
-        moved = input_metric.range_distance(d_in) * most / b  # [moved]
-        return with_delta(output_measure, Cost.bounded(moved, 2 * moved), lost(d_in, level), strict=True)  # [map]
+        moved = input_metric.range_distance(d_in) * most  # [moved]
+        if gaussian and d_in == 1 and moved <= _MOST and output_measure == PrivacyProfile():
+            curve = compose([count_curve(1, b)] * moved)  # [curves]
+            return curve_with_delta(curve, lost(d_in, level), strict=True)
+        cost = Cost(rho=moved * d_in / (2 * b * b)) if gaussian else Cost.bounded(moved / b, 2 * moved / b)  # [cost]
+        return with_delta(output_measure, cost, lost(d_in, level), strict=True)  # [map]
 
     return Measurement(
         input_domain=input_domain,
@@ -129,7 +149,7 @@ def make_stable_histogram(
         output_measure=output_measure,
         function=function,
         privacy_map=privacy_map,
-        parameters={"mechanism": "stable_histogram", "scale": scale, "threshold": level},
+        parameters={"mechanism": "stable_histogram", "scale": scale, "threshold": level, "gaussian": gaussian},
     )
 
 
@@ -152,6 +172,7 @@ def _threshold(lost: Any, b: Fraction, delta: Any, threshold: Any) -> int:
     return high
 
 
+_MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
 _FARTHEST = 4096  # scales: beyond them no float64 is as small as what is lost
 # end-proof-region: stable_histogram
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.releases import FoundItems
 from ..core.spaces import require_space
+from ..core.steps import Steps
 from ..distributions import one_shot as laws
 from ..distributions import unlisted as exact_law
 from ..errors import ParameterError, checks
@@ -25,7 +26,7 @@ from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, largest
 from ..spaces.measures import Measure
 from ._choice import Choice
 from ._one_shot import one_shot_cost
-from ._stop import keeps, least_lead, released_before_stop
+from ._stop import keeps, least_lead, lost_before_stop
 from ._with_delta import NOT_STRICT, STRICT, require_with_delta, with_delta
 
 
@@ -82,6 +83,9 @@ def make_unknown_domain_top_k(
         one-shot mechanism plus delta. Delta is attained for limit <= max_items (no limit to the keys of a user), and
         as a supremum for k > limit - n under d_in = 1.
 
+        With Gumbel noise a release that stops after m < k keys takes m + 1 of the k steps, and
+        ``make_pay_what_you_get`` and ``make_fully_adaptive_composition`` count no more.
+
     Accuracy:
         With probability at least 1 - alpha, for A = ``accuracy(1, alpha)``: the t-th released key has a count of at
         least that of the t-th best key less A, for all t; and if j <= k keys lead the (limit + 1)-th best count by more
@@ -131,16 +135,21 @@ def make_unknown_domain_top_k(
     def _found(items: Any) -> FoundItems:
         return FoundItems(items, len(items) < k)  # [stopped]
 
+    def width(d_in: int) -> Fraction | float:
+        return math.inf if tau == 0 else input_metric.range_distance(d_in) / tau  # [width]
+
+    def lost(d_in: int) -> Fraction:
+        if d_in == 0 or tau == 0:
+            return Fraction(0)
+        return lost_before_stop(noise, input_metric, limit, level, tau, d_in)  # [lost]
+
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if tau == 0:
             return output_measure.infinite  # [no-noise]
-        distance = input_metric.range_distance(d_in)
-        slots = input_metric.moved_one_way(d_in, limit)  # [slots]
-        lost = released_before_stop(noise, slots, (level - distance) / tau)  # [delta]
-        cost = one_shot_cost(noise, choice, distance / tau)  # [cost]
-        return with_delta(output_measure, cost, lost, strict=noise.is_max_stable)  # [map]
+        cost = one_shot_cost(noise, choice, exact(width(d_in)))  # [cost]
+        return with_delta(output_measure, cost, lost(d_in), strict=noise.is_max_stable)  # [map]
 
     return Measurement(
         input_domain=input_domain,
@@ -160,8 +169,13 @@ def make_unknown_domain_top_k(
             law=lambda counts: exact_law.law(noise, counts, limit, level, tau, k),  # [law]
             decode=_found,  # [decode]
             accuracy=lambda _, alpha: laws.accuracy(noise, limit + 1, k, tau, alpha),  # [accuracy]
+            steps=Steps(k, width, lost, _steps_to(k)) if noise.is_max_stable else None,  # [steps]
         ),
     )
+
+
+def _steps_to(k: int) -> Callable[[FoundItems], int]:
+    return lambda found: min(len(found.items) + 1, k)  # [drawn]
 
 
 def _checked(noise: Any) -> Noise:

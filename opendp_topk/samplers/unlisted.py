@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..noises.noise import Noise
-from . import noiseless, race
+from . import dummies, noiseless, race
 from .entropy import SYSTEM, Entropy
 
+_FEW = 1000  # keys with which all that race are fewer than a block
+_MANY = 512  # dummies from which on one round of digits costs less than a race among them
 _EXACT_FLOATS = 2**53  # integers up to it are float64 exactly
 
 
@@ -38,16 +40,19 @@ class Slots:
         return tuple(self.keys[slot] for slot in slots[:count])
 
 
-def slots_of(counts: Mapping[Any, int], limit: int, threshold: Fraction) -> Slots:
-    """The slots for counts by key: what leads the (limit + 1)-th best count, dummies at 0, the stop symbol."""
+def slots_of(counts: Mapping[Any, int], limit: int, threshold: Fraction, most: int | None = None) -> Slots:
+    """The slots for counts by key: what leads the (limit + 1)-th best count, dummies at 0, the stop symbol.
+
+    Of the dummies there are as many as keys are missing, or ``most``, if that is given.
+    """
     ranked = _best(counts, limit + 1)
     base = counts[ranked[limit]] if len(ranked) > limit else 0  # [base]
     keys = ranked[:limit]
-    scores = [counts[key] - base for key in keys] + [0] * (limit - len(keys))  # [scores]
+    scores = [counts[key] - base for key in keys] + [0] * (limit - len(keys) if most is None else most)  # [scores]
     unit = threshold.denominator
     if scores[0] <= _EXACT_FLOATS and Fraction(_float(threshold)) == threshold:
         return Slots(keys, np.array([*scores, _float(threshold)], dtype=np.float64), 1)  # [floats]
-    values = np.empty(limit + 1, dtype=object)
+    values = np.empty(len(scores) + 1, dtype=object)
     values[:] = [unit * score for score in scores] + [threshold.numerator]  # [common-unit]
     return Slots(keys, values, unit)
 
@@ -69,10 +74,17 @@ def top_k(
         threshold: The score of the stop symbol, above the (limit + 1)-th best count.
         scale: The scale of the noise, >= 0; without noise keys win ties against the stop symbol.
         noise: The distribution of the noise at scale 1.
-        k: The number of slots that are drawn.
+        k: The number of slots that are drawn, if there are so many.
         entropy: The source of digits.
     """
-    slots = slots_of(counts, limit, threshold)
+    missing = limit - len(counts)
+    if scale and len(counts) <= _FEW and missing in range(_MANY, dummies.MOST):
+        prefix, most = dummies.best(missing, len(counts) + 1, entropy)  # [best-dummies]
+        slots = slots_of(counts, limit, threshold, most)
+        entropy = dummies.Led(entropy, range(len(counts), len(counts) + most), prefix)  # [led]
+        k = min(k, len(slots.values))  # [no-more]
+    else:
+        slots = slots_of(counts, limit, threshold)
     if scale == 0:
         return slots.named(noiseless.top_k(slots.values, k, sign=1, ordered=True).tolist())  # [noiseless]
     drawn = race.top_k(slots.values, scale * slots.unit, noise, k, sign=1, ordered=True, entropy=entropy)  # [race]

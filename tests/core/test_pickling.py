@@ -104,6 +104,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "make_unknown_domain_top_k": lambda: (
         KEYED >> tk.then_unknown_domain_top_k(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6, noise=tk.Exponential())
     ),
+    "make_unknown_domain_counts": lambda: (
+        KEYED >> tk.then_unknown_domain_counts(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6)
+    ),
     "make_stable_histogram": lambda: KEYED >> tk.then_stable_histogram(UP_TO_DELTA, scale=1, delta=1e-6),
     "make_partition_selection": lambda: KEYED >> tk.then_partition_selection(UP_TO_DELTA, epsilon=1, delta=1e-6),
     "a curve with a delta": lambda: (
@@ -118,6 +121,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
         >> tk.then_partition_by(MAX, measurements={"Ulm": count() >> top(space=sized()), "Bonn": count() >> flip()})
     ),
     "make_adaptive_composition": lambda: COUNTS >> tk.then_adaptive_composition(MAX, d_in=1, d_mids=[0.25, 0.5]),
+    "make_pay_what_you_get": lambda: (
+        KEYED >> tk.then_pay_what_you_get(UP_TO_DELTA, d_in=1, steps=2, width=0.5, calls=1, delta=1e-6)
+    ),
     "make_fully_adaptive_composition": lambda: COUNTS >> tk.then_fully_adaptive_composition(RANGE),
     "make_privacy_filter": lambda: tk.make_privacy_filter(
         COUNTS >> tk.then_fully_adaptive_composition(MAX), d_in=1, d_out=0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -12,9 +13,10 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit.merged_laws import found_items
+from opendp_topk.measurements._gaussian_tail import gaussian_beyond
 from opendp_topk.measurements.stable_histogram import make_stable_histogram, then_stable_histogram
 from tests.concepts.links import check_constructor, check_measurement
-from tests.concepts.losses import hockey_stick
+from tests.concepts.losses import hockey_stick, realised
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import discrete, unlisted
@@ -30,19 +32,22 @@ def build(measure: tk.Measure = MAX, most: int = 2, monotonic: bool = True, **op
     return make_stable_histogram(DOMAIN, metric, measure, **{"scale": 1} | options)
 
 
-def cells(count: int, scale: Fraction, level: int) -> dict[int, Any]:
+def cells(count: int, scale: Fraction, level: int, noise: str = "laplace") -> dict[int, Any]:
     """The law of one key: 0 where it is dropped, and its noisy count, merged far above the threshold."""
     if count == 0:
         return {0: mpmath.mpf(1)}
     found: dict[int, Any] = {}
-    for z, mass in discrete.masses("laplace", scale).items():
+    for z, mass in _masses(noise, scale).items():
         cell = min(count + z, level + 4) if count + z >= level else 0
         found[cell] = found.get(cell, 0) + mass
     return found
 
 
-def law(h: Counts, scale: Fraction, level: int) -> dict[Any, Any]:
-    parts = [cells(count, scale, level).items() for count in h]
+_masses = functools.cache(discrete.masses)
+
+
+def law(h: Counts, scale: Fraction, level: int, noise: str = "laplace") -> dict[Any, Any]:
+    parts = [cells(count, scale, level, noise).items() for count in h]
     return {tuple(c for c, _ in one): mpmath.fprod(p for _, p in one) for one in itertools.product(*parts)}
 
 
@@ -52,13 +57,17 @@ def specimens() -> list[Specimen]:
     def cell(measurement: Any, table: Any) -> Any:
         return tuple(sorted(measurement(table).items))
 
-    return [Specimen(link, ({"a": 1, "b": 1}, {}), _items, cell=cell)]
+    normal = build(PROFILE, threshold=3, gaussian=True)
+    return [
+        Specimen(link, ({"a": 1, "b": 1}, {}), _items, cell=cell),
+        Specimen(normal, ({"a": 1, "b": 1}, {}), lambda table: _items(table, "gaussian"), cell=cell),
+    ]
 
 
-def _items(table: dict[str, int]) -> dict[Any, Any]:
+def _items(table: dict[str, int], noise: str = "laplace") -> dict[Any, Any]:
     with mpmath.workdps(45):
         merged: dict[Any, Any] = {}
-        for outcome, p in law(tuple(table.values()), Fraction(1), 3).items():
+        for outcome, p in law(tuple(table.values()), Fraction(1), 3, noise).items():
             keys = tuple(key for key, count in zip(table, outcome, strict=True) if count)
             merged[keys] = merged.get(keys, 0) + p
         return merged
@@ -97,8 +106,103 @@ def test_the_delta_is_that_of_one_to_max_items_keys_and_no_union_bound() -> None
     for most in (1, 2, 5, 1000):
         assert build(most=most, threshold=3).map(1)[1] == pytest.approx(float(1 - (1 - q) ** most), rel=1e-14)
     assert build(most=5, threshold=3).map(1)[1] < float(5 * q)
-    assert build(threshold=3).map(2) == (4.0, pytest.approx(float(1 - (1 - x / (1 + x)) ** 4)))
+    twice, once = float(1 - (1 - x / (1 + x)) ** 2), float(1 - (1 - q) ** 4)
+    assert build(threshold=3).map(2) == (4.0, pytest.approx(max(twice, once)))
     assert build(threshold=3).map(3)[1] == 1
+    with mpmath.workdps(45):
+        wide = mpmath.exp(mpmath.mpf(-2) / 6) / (1 + mpmath.exp(mpmath.mpf(-1) / 6))
+    assert build(scale=6, threshold=3).map(2)[1] == pytest.approx(float(1 - (1 - wide) ** 4), rel=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(("scale", "level"), [(Fraction(2), 4), (Fraction(6), 3), (Fraction(1, 2), 3)])
+def test_groups_of_users_attain_the_delta_and_exceed_no_curve(noise: str, scale: Fraction, level: int) -> None:
+    """Two users with at most one key each: of a wide noise two keys are worse, of a narrow one one key of both."""
+    options = {"scale": scale, "threshold": level, "gaussian": noise == "gaussian"}
+    curve, (_, delta) = build(PROFILE, 1, **options).map(2), build(ZCDP, 1, **options).map(2)
+    with mpmath.workdps(45):
+        laws = {h: law(h, scale, level, noise) for h in itertools.product(range(4), repeat=2)}
+    steps = list(unlisted.moves(1, "add_remove", 2))
+    met = 0.0
+    for one, other, sign, h in itertools.product(steps, steps, (1, -1), laws):
+        reached = tuple(n + a + sign * b for n, a, b in zip(h, one, other, strict=True))
+        if reached in laws:
+            for epsilon in (0.0, 0.3, 1.0):
+                assert hockey_stick(laws[h], laws[reached], epsilon) <= curve.delta(epsilon) + 1e-20, (h, reached)
+            met = max(met, float(hockey_stick(laws[h], laws[reached], 10)))
+    assert met == pytest.approx(delta, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+@pytest.mark.parametrize(("scale", "level"), [(Fraction(1), 3), (Fraction(3, 2), 2)])
+def test_gaussian_noise_exceeds_no_map_and_attains_delta(scale: Fraction, level: int, kind: str) -> None:
+    with mpmath.workdps(45):
+        laws = {h: law(h, scale, level, "gaussian") for h in itertools.product(range(4), repeat=2)}
+    for most in (1, 2):
+        options = {"scale": scale, "threshold": level, "gaussian": True}
+        rho, delta = build(ZCDP, most, kind == "add_remove", **options).map(1)
+        curve = build(PROFILE, most, kind == "add_remove", **options).map(1)
+        met = largest = 0.0
+        for move, h in itertools.product(unlisted.moves(most, kind, 2), laws):
+            other = tuple(a + b for a, b in zip(h, move, strict=True))
+            if other in laws and any(move):
+                met = max(met, float(hockey_stick(laws[h], laws[other], 5)))
+                for epsilon in (0.0, 0.7):
+                    assert hockey_stick(laws[h], laws[other], epsilon) <= curve.delta(epsilon) + 1e-20
+                if [a > 0 for a in h] == [a > 0 for a in other]:
+                    largest = max(largest, float(realised(tk.ZeroConcentratedDivergence(), laws[h], laws[other])))
+        assert met == pytest.approx(delta, rel=1e-4)
+        assert met <= delta
+        assert rho * (0.45 if kind == "replace" else 0.9) < largest <= rho * (1 + 1e-12)
+
+
+@pytest.mark.quick(scale=Fraction(7, 3))
+@pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(1, 3), Fraction(2), Fraction(7, 3), Fraction(50)])
+def test_gaussian_tails_are_the_sums_rounded_up(scale: Fraction) -> None:
+    with mpmath.workdps(45):
+        masses = discrete.masses("gaussian", scale)
+        for least in {1, 2, math.ceil(scale), math.ceil(3 * scale), math.ceil(6 * scale)}:
+            true = mpmath.fsum(mass for z, mass in masses.items() if z >= least)
+            found = mpmath.mpf(float(gaussian_beyond(scale, least)))
+            assert true <= found <= true * (1 + mpmath.mpf(2) ** -51) + mpmath.mpf(10) ** -34
+
+
+def test_gaussian_tails_of_wide_noise_are_those_of_normal_noise_from_above() -> None:
+    for scale, z in itertools.product((4096, 10**5, 10**9), (1, 3, 6)):
+        found = gaussian_beyond(Fraction(scale), z * scale)
+        with mpmath.workdps(30):
+            normal = mpmath.erfc((z * scale - mpmath.mpf(1) / 2) / (scale * mpmath.sqrt(2))) / 2
+            assert normal * (1 - mpmath.mpf(z * z + 1) / scale**2) <= mpmath.mpf(float(found)) <= normal * (1 + 1e-6)
+    assert gaussian_beyond(Fraction(10**6), 10) == Fraction(1, 2)
+
+
+def test_gaussian_noise_needs_less_where_users_have_many_keys() -> None:
+    """At rho = 1/2 and delta = 1e-9, with 50 keys a user: a scale of 7.1 instead of about 50."""
+    plain = tk.binary_search_chain(lambda scale: build(ZCDP, 50, scale=scale, delta=1e-9), 1, (0.5, 1e-9))
+    normal = tk.binary_search_chain(
+        lambda scale: build(ZCDP, 50, scale=scale, delta=1e-9, gaussian=True), 1, (0.5, 1e-9)
+    )
+    assert normal.parameters["scale"] == pytest.approx(math.sqrt(50))
+    assert normal.parameters["threshold"] < 50 < 1000 < plain.parameters["threshold"]
+
+
+def test_the_gaussian_curve_is_below_that_of_its_rho() -> None:
+    options = {"scale": 5, "threshold": 60, "gaussian": True}
+    curve, (rho, delta) = build(PROFILE, 3, **options).map(1), build(ZCDP, 3, **options).map(1)
+    assert rho == pytest.approx(3 / 50)
+    plain = tk.make_zCDP_to_approxDP(build(ZCDP, 3, **options)).map(1)
+    for epsilon in (0.2, 0.5, 1.0):
+        assert delta < curve.delta(epsilon) < plain.delta(epsilon)
+    assert build(PROFILE, 2000, **options).map(1).delta(500) >= delta
+    assert build(ZCDP, 3, monotonic=False, **options).map(2)[0] == pytest.approx(2 * 2 * 2 * 3 / 50)
+
+
+def test_gaussian_releases() -> None:
+    assert build(ZCDP, scale=0, threshold=2, gaussian=True)({"b": 5, "c": 9, "one": 1}) == (("c", "b"), (9, 5))
+    assert build(ZCDP, scale=3, delta=1e-9, gaussian=True)({1: 10**18, 2: 1, 3: 2**63 - 1}).items == (3, 1)
+    assert build(ZCDP, delta=1e-3, gaussian=True)({}) == ((), ())
 
 
 def test_the_losses_are_those_of_laplace_noise() -> None:
@@ -133,9 +237,11 @@ def test_what_is_released() -> None:
 
 def test_the_merged_law_is_that_of_the_definition() -> None:
     table = {"a": 1, "b": 4}
-    found, expected = found_items(build(threshold=3))(table), _items(table)
-    assert found.keys() == expected.keys()
-    assert all(abs(found[y] - p) < 1e-30 for y, p in expected.items())
+    for noise in ("laplace", "gaussian"):
+        found = found_items(build(ZCDP, threshold=3, gaussian=noise == "gaussian"))(table)
+        expected = _items(table, noise)
+        assert found.keys() == expected.keys()
+        assert all(abs(found[y] - p) < 1e-30 for y, p in expected.items())
 
 
 @pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
@@ -161,6 +267,9 @@ def test_obligations(measure: tk.Measure) -> None:
         ({"threshold": 3, "scale": -1}, tk.ParameterError, "scale"),
         ({"threshold": 3, "most": None}, tk.ParameterError, "max_items"),
         ({"threshold": 3, "measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
+        ({"threshold": 3, "gaussian": True}, tk.ParameterTypeError, "with Gaussian noise"),
+        ({"threshold": 3, "gaussian": 1}, tk.ParameterTypeError, "gaussian"),
+        ({"delta": 2, "gaussian": True, "measure": ZCDP}, tk.ParameterError, "delta"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -110,8 +110,8 @@ FAULTS = (
         "one-count-charged",
         "of k noisy counts one is charged",
         "measurements/select_then_count.py",
-        "*[_count_curve(moved, b / grid.step)] * k]",
-        "_count_curve(moved, b / grid.step)]",
+        "*[count_curve(moved, b / grid.step)] * k]",
+        "count_curve(moved, b / grid.step)]",
     ),
     Fault(
         "mildest-point",

@@ -16,8 +16,8 @@ FAULTS = (
         "odometer-of-fifty",
         "an odometer forgets all but its last 50 queries",
         "combinators/fully_adaptive_composition.py",
-        "            asked.append(query)  # [debit]\n",
-        "            asked.append(query)  # [debit]\n            del asked[:-50]\n",
+        "            asked.append(booked := _Asked(query))  # [debit]\n",
+        "            asked.append(booked := _Asked(query))  # [debit]\n            del asked[:-50]\n",
     ),
     Fault(
         "cap-of-unknown-size",

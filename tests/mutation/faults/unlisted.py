@@ -6,14 +6,16 @@ from tests.mutation.fault import Fault
 
 _MAP = "measurements/unknown_domain_top_k.py"
 _SLOTS = "samplers/unlisted.py"
+_COUNTED = "measurements/unknown_domain_counts.py"
+_PAID = "combinators/pay_what_you_get.py"
 
 FAULTS = (
     Fault(
         "delta-without-one",
         "delta forgets that a key of one user has the score 1, and not 0",
-        _MAP,
-        "(level - distance) / tau)",
-        "level / tau)",
+        "measurements/_stop.py",
+        "(threshold - metric.range_distance(d_in)) / tau)",
+        "threshold / tau)",
     ),
     Fault(
         "slots-less-one",
@@ -33,7 +35,7 @@ FAULTS = (
         "no-dummies",
         "where there are fewer keys than may take part, no dummies fill up",
         _SLOTS,
-        "[0] * (limit - len(keys))",
+        "[0] * (limit - len(keys) if most is None else most)",
         "[0] * (limit - len(keys) and 1)",
     ),
     Fault(
@@ -110,8 +112,8 @@ FAULTS = (
         "one-key-of-many",
         "the delta of a histogram is that of one key, however many a user may have",
         "measurements/stable_histogram.py",
-        "any_of(laplace_beyond(b, level - d_in), d_in * most)",
-        "any_of(laplace_beyond(b, level - d_in), d_in)",
+        "max(any_of(beyond(b, level - 1), d_in * most), any_of(beyond(b, level - d_in), most))",
+        "max(any_of(beyond(b, level - 1), d_in), beyond(b, level - d_in))",
     ),
     Fault(
         "delta-for-each-key",
@@ -133,5 +135,113 @@ FAULTS = (
         "measurements/partition_selection.py",
         "[_grown(loss * i) for i in range(steps)]",
         "[Fraction(1) for i in range(steps)]",
+    ),
+    Fault(
+        "stop-for-nothing",
+        "a release that stops early is counted with its keys alone, and not with the stop symbol",
+        _MAP,
+        "min(len(found.items) + 1, k)",
+        "max(len(found.items), 1)",
+    ),
+    Fault(
+        "delta-once-in-all",
+        "a conversation that is paid by steps pays the delta of one query for all",
+        _PAID,
+        "most * each",
+        "each",
+    ),
+    Fault(
+        "failures-for-nothing",
+        "a query that failed gives back all its steps but one",
+        _PAID,
+        "                release = query.function(data)  # [ask]\n"
+        "                left.steps += reserved - (drawn_in(query, release) or reserved)  # [give-back]",
+        "                left.steps += reserved - 1\n"
+        "                release = query.function(data)  # [ask]\n"
+        "                left.steps += 1 - (drawn_in(query, release) or 1)  # [give-back]",
+    ),
+    Fault(
+        "wider-steps",
+        "queries with steps of a larger range than agreed are answered",
+        _PAID,
+        "if found.width(d_in) > r or found.delta(d_in) > each:",
+        "if found.delta(d_in) > each:",
+    ),
+    Fault(
+        "steps-of-the-counts",
+        "after a transformation the range of a step is that at the distance of its inputs",
+        "core/transformation.py",
+        "steps and steps.after(first.map)",
+        "steps",
+    ),
+    Fault(
+        "two-bounds-at-once",
+        "of a map and of what steps cost, the account takes what is smaller once the answer is known",
+        "combinators/_steps.py",
+        "if not measure.at_most(loss_of_steps(measure, steps.most, width, delta), whole):  # [agreed-before]",
+        "if False:",
+    ),
+    Fault(
+        "one-count-of-many",
+        "of the winners' counts one moves, however many keys a user may have",
+        _COUNTED,
+        "_counts_cost(input_metric.moved_one_way(each, k), d_in, b)",
+        "_counts_cost(1, d_in, b)",
+    ),
+    Fault(
+        "counts-move-by-one",
+        "the winners' counts move by one, however many users come",
+        _COUNTED,
+        "Cost(pure=touched * d_in / scale, rho=touched * d_in * d_in / (2 * scale * scale))",
+        "Cost(pure=touched / scale, rho=touched / (2 * scale * scale))",
+    ),
+    Fault(
+        "counts-of-added-users",
+        "users who are exchanged move as many counts as users who are added",
+        _COUNTED,
+        "input_metric.moved_one_way(each, k), d_in, b)",
+        "input_metric.moved_one_way(1, k), d_in, b)",
+    ),
+    Fault(
+        "counts-for-nothing",
+        "the curve of winners with counts is that of the winners",
+        _COUNTED,
+        "compose([winners.under(output_measure), *curves], adaptive=True)",
+        "compose([winners.under(output_measure)], adaptive=True)",
+    ),
+    Fault(
+        "users-with-keys-in-common",
+        "the delta of several users is that of users who have the same keys",
+        "measurements/stable_histogram.py",
+        "max(any_of(beyond(b, level - 1), d_in * most), any_of(beyond(b, level - d_in), most))",
+        "any_of(beyond(b, level - d_in), most)",
+    ),
+    Fault(
+        "gaussian-of-one-key",
+        "the rho of Gaussian noise is that of one key, however many a user may have",
+        "measurements/stable_histogram.py",
+        "Cost(rho=moved * d_in / (2 * b * b))",
+        "Cost(rho=Fraction(d_in * d_in) / (2 * b * b))",
+    ),
+    Fault(
+        "tail-without-its-end",
+        "the tail of Gaussian noise is summed without its first weight",
+        "measurements/_gaussian_tail.py",
+        "- Fraction(block - 1, 2)",
+        "- Fraction(block + 1, 2)",
+    ),
+    Fault(
+        "dummies-of-one",
+        "of many dummies one uniform is drawn, as if there were one",
+        "samplers/dummies.py",
+        "ones = _ones(n, entropy)",
+        "ones = _ones(1, entropy)",
+    ),
+    Fault(
+        "dummies-begin-anew",
+        "the best of many dummies races with fresh digits",
+        "samplers/unlisted.py",
+        "entropy = dummies.Led(entropy, range(len(counts), len(counts) + most), prefix)",
+        "entropy = dummies.Led(entropy, range(0), prefix)",
     ),
 )

@@ -1,0 +1,185 @@
+"""A conversation with a fixed number of steps, in which a query pays for the steps that it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.claims import proven
+from ..core.measurement import Measurement
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.steps import Steps
+from ..errors import BudgetError, ParameterTypeError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
+from ..spaces.domains import Domain
+from ..spaces.measures import Measure
+from ..spaces.metrics import Metric
+from ._rules import require_space_of
+from ._steps import COUNTED, drawn_in, loss_of_steps
+from .queryable import Queryable, held
+
+
+@proven("combinators/pay_what_you_get")
+def make_pay_what_you_get(
+    input_domain: Domain,
+    input_metric: Metric,
+    output_measure: Measure,
+    *,
+    d_in: Any,
+    steps: int,
+    width: Number,
+    calls: int,
+    delta: Number,
+) -> Measurement:
+    """Answer queries that are drawn step by step, each for the steps that it took, until a number of steps is used up.
+
+    ``make_unknown_domain_top_k`` with Gumbel noise, alone or after a transformation, makes such queries: a release of k
+    keys takes k steps, and one that stops after m < k keys takes m + 1. What it did not take stays for later queries.
+
+    Args:
+        input_domain: The inputs, which all queries share.
+        input_metric: The distance between neighbouring inputs.
+        output_measure: ``Approximate(MaxDivergence())``, ``Approximate(ZeroConcentratedDivergence())`` or
+            ``PrivacyProfile()``.
+        d_in: The distance of inputs for which the losses are agreed, in units of ``input_metric``.
+        steps: How many steps all queries may take together, >= 1.
+        width: The range of one step at ``d_in``, finite, >= 0; for ``make_unknown_domain_top_k`` it is
+            ``range_distance(d_in) / scale`` of its metric. A rational or a float, which is taken exactly.
+        calls: How many queries may be answered, 1 <= calls <= steps, as each takes a step.
+        delta: The delta of one query at ``d_in``, in (0, 1).
+
+    Returns:
+        An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. A query must be a
+        measurement on the same input space, with the same measure, whose steps have at most the range ``width``, whose
+        delta is at most ``delta``, and which takes no more steps at most than are left; otherwise it is refused, and
+        another may be asked instead. A query whose function raises an error has used up all that it might have taken.
+
+    Privacy:
+        For distances up to ``d_in``; beyond it promises nothing. With n = ``steps`` and r = ``width``, up to
+        calls delta, whatever is asked and whatever is answered:
+
+        - Approximate(MaxDivergence): n r. Approximate(ZeroConcentratedDivergence): n R(r), where
+          R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))) is below x^2 / 8.
+        - PrivacyProfile: the curve of n adaptive steps of range r, which is that of one release of n keys.
+
+        Delta is paid once a query, for each draws its noise anew: no smaller one than 1 - (1 - delta)^calls holds.
+
+    Raises:
+        ParameterError: ``steps``, ``width``, ``calls`` or ``delta`` is out of range.
+        ParameterTypeError: One of them has the wrong type, or the measure is another.
+        DistanceError: ``d_in`` is no distance.
+        SpaceError: The metric does not fit the domain.
+
+    Runtime:
+        That of the queries.
+
+    Proof: proofs/combinators/pay_what_you_get.tex
+
+    References:
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition" (2019).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.KeyedCountsDomain(), tk.KeyedCountDistance()
+        >>> measure = tk.Approximate(tk.MaxDivergence())
+        >>> talk = space >> tk.then_pay_what_you_get(measure, d_in=1, steps=4, width=0.25, calls=2, delta=1e-9)
+        >>> talk.map(1)
+        (1.0, 2e-09)
+        >>> queryable = talk({"umbrella": 900, "rain coat": 700, "my own name": 1})
+        >>> def best(k):
+        ...     return space >> tk.then_unknown_domain_top_k(measure, k=k, scale=4.0, limit=10, delta=1e-9)
+        >>> queryable(best(4))
+        FoundItems(items=('umbrella', 'rain coat'), stopped=True)
+        >>> queryable(best(1))
+        FoundItems(items=('umbrella',), stopped=False)
+    """
+    # proof-region: pay_what_you_get
+    require_space(input_domain, input_metric, Metric, "a metric such as KeyedCountDistance()")  # [check-space]
+    if output_measure not in COUNTED:
+        raise ParameterTypeError(f"output_measure must be one of {', '.join(map(repr, COUNTED))}")  # [check-measure]
+    d_in = input_metric.distance(d_in, "d_in")
+    total = checks.count("steps", steps)
+    most = checks.count("calls", calls, at_most=total, limit="steps")  # [check-counts]
+    r = exact(checks.scale(width, "width"))
+    each = exact(checks.probability(delta, "delta"))  # [check-loss]
+
+    def steps_of(query: Any) -> Steps:
+        require_space_of("query", query, input_domain, input_metric, output_measure)  # [check-query]
+        found: Steps | None = query.declared.steps
+        if found is None:
+            raise ParameterTypeError(
+                "query must be drawn step by step, such as make_unknown_domain_top_k with Gumbel noise, itself"
+            )  # [check-steps]
+        if found.width(d_in) > r or found.delta(d_in) > each:  # [check-each]
+            raise BudgetError(
+                "this query has a larger range in each step, or a larger delta, than agreed: take more noise"
+            )
+        return found
+
+    def function(value: Any) -> Queryable:
+        data = held(value)
+        left = _Left(total, most)
+
+        def admit(query: Any) -> Callable[[], Any]:
+            reserved = steps_of(query).most
+            left.take(reserved)  # [debit]
+
+            def answer() -> Any:
+                release = query.function(data)  # [ask]
+                left.steps += reserved - (drawn_in(query, release) or reserved)  # [give-back]
+                return release
+
+            return answer
+
+        return Queryable(admit)
+
+    loss = loss_of_steps(output_measure, total, r, most * each)  # [total]
+
+    def privacy_map(distance: Any) -> Any:
+        return loss if distance <= d_in else output_measure.infinite  # [map]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={
+            "mechanism": "pay_what_you_get",
+            "d_in": d_in,
+            "steps": total,
+            "width": width,
+            "calls": most,
+            "delta": delta,
+        },
+        interactive=True,
+    )
+
+
+@dataclass
+class _Left:
+    """What of a conversation is left."""
+
+    steps: int
+    calls: int
+
+    def take(self, steps: int) -> None:
+        """One query of so many steps.
+
+        Raises:
+            BudgetError: They are too many; nothing is taken.
+        """
+        if not self.calls:
+            raise BudgetError("all queries that were agreed have been answered")  # [calls-left]
+        if steps > self.steps:
+            raise BudgetError(f"this query may take {steps} steps, and {self.steps} are left")  # [steps-left]
+        self.steps -= steps
+        self.calls -= 1
+
+    # end-proof-region: pay_what_you_get
+
+
+then_pay_what_you_get = partial(make_pay_what_you_get)

@@ -1,0 +1,191 @@
+"""Top-k of counts by key where nobody can list the keys, with a noisy count of each winner."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.claims import proven
+from ..core.measurement import Measurement
+from ..core.partials import partial
+from ..errors import checks
+from ..errors.checks import Number
+from ..noises.noise import Noise
+from ..noises.standard import Gumbel
+from ..numerics.arithmetic import exact
+from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..spaces.costs import FREE, Cost
+from ..spaces.curves.totals import compose
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
+from ._choice import Choice
+from ._grid import Grid
+from ._one_shot import one_shot_cost
+from ._stop import lost_before_stop
+from ._with_delta import curve_with_delta, with_delta
+from .select_then_count import count_curve
+from .unknown_domain_top_k import make_unknown_domain_top_k
+
+
+class CountedItems(NamedTuple):
+    """The items that were found, best first, noisy counts in the same order, and whether there are fewer than k."""
+
+    items: tuple[Any, ...]
+    counts: tuple[int, ...]
+    stopped: bool
+
+
+@proven("measurements/unknown_domain_counts")
+def make_unknown_domain_counts(
+    input_domain: KeyedCountsDomain,
+    input_metric: KeyedCountDistance,
+    output_measure: Measure,
+    *,
+    k: int,
+    scale: Number,
+    limit: int,
+    delta: Number | None = None,
+    threshold: Number | None = None,
+    noise: Noise | None = None,
+    count_scale: Number | None = None,
+) -> Measurement:
+    """Release up to k keys with the best noisy counts, and a new noisy count of each, without a list of the keys.
+
+    The keys are those of ``make_unknown_domain_top_k``. Independent noise is then added to their own counts: discrete
+    Laplace under ``Approximate(MaxDivergence())``, discrete Gaussian under the two others.
+
+    Args:
+        input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None)`` gives them.
+        input_metric: ``KeyedCountDistance(...)``, which says how many keys one user may have.
+        output_measure: ``Approximate(MaxDivergence())``, ``PrivacyProfile()``, or, for Gumbel noise,
+            ``Approximate(ZeroConcentratedDivergence())``.
+        k: The number of keys to release at most, k >= 1.
+        scale: The scale of the selection's noise in units of the counts, finite, >= 0.
+        limit: How many keys take part, limit >= k. It must be chosen without looking at the table.
+        delta: The delta that the release may have at d_in = 1, in (0, 1); all of it is the selection's. Give this or
+            ``threshold``.
+        threshold: The score of the stop symbol, as in ``make_unknown_domain_top_k``.
+        noise: ``Gumbel()``, the default, or ``Exponential()``: that of the selection.
+        count_scale: The scale of the counts' noise, finite, >= 0. By default the one at which counts cost no more than
+            the selection (beyond ``Approximate(MaxDivergence())`` k r^2 / 8, to which that is close for small r): with
+            c = 1 under ``monotonic=True`` and c = 2 otherwise, scale / c, and 2 scale / c for Gaussian noise.
+
+    Returns:
+        A :class:`Measurement` whose releases are named tuples ``(items, counts, stopped)``: a tuple of at most k keys,
+        best first; a tuple of as many integers, their noisy counts; and whether there are fewer than k.
+
+    Privacy:
+        Let c be ``input_metric.range_distance(1)``, r = c d_in / scale, and n = min(k, c max_items), which is k where
+        one user may have any number of keys. Up to the delta of ``make_unknown_domain_top_k``, which is that of the
+        selection alone,
+
+        * epsilon = k r + n d_in / count_scale under Approximate(MaxDivergence());
+        * rho = k R(r) + n d_in^2 / (2 count_scale^2) under Approximate(ZeroConcentratedDivergence()), where
+          R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)));
+        * the curve is that of the selection and of min(k, c d_in max_items) integers, one after the other, that move by
+          d_in each, as long as they are at most 1024.
+
+        A user who touches few keys moves few of the counts, whatever k is.
+
+    Accuracy:
+        Of the selection: that of ``make_unknown_domain_top_k``. Of the counts, with probability at least 1 - alpha: all
+        are off by at most count_scale ln(2 k / alpha) under Approximate(MaxDivergence()) and
+        count_scale sqrt(2 ln(2 k / alpha)) under the two others (proofs/distributions/discrete.tex).
+
+    Raises:
+        ParameterError: An argument is out of range or of the wrong type.
+        ParameterTypeError: The measure is another, or one of zCDP with exponential noise.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the counts are not a member of the domain.
+
+    Runtime:
+        That of the selection, and O(k).
+
+    Proof: proofs/measurements/unknown_domain_counts.tex
+
+    References:
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition" (2019).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=1)
+        >>> found = space >> tk.then_unknown_domain_counts(
+        ...     tk.Approximate(tk.MaxDivergence()), k=2, scale=4.0, limit=10, delta=1e-9, count_scale=2.0)
+        >>> found.map(1)[0], found.map(1)[1] <= 1e-9
+        (1.0, True)
+        >>> release = found({"umbrella": 900, "rain coat": 700, "my own name": 1})
+        >>> release.items, len(release.counts)
+        (('umbrella', 'rain coat'), 2)
+    """
+    # proof-region: unknown_domain_counts
+    noise = Gumbel() if noise is None else noise
+    select = make_unknown_domain_top_k(
+        input_domain,
+        input_metric,
+        output_measure,
+        k=k,
+        scale=scale,
+        limit=limit,
+        delta=delta,
+        threshold=threshold,
+        noise=noise,
+    )  # [selection]
+    given, tau = select.parameters, exact(scale)
+    k, limit, level = given["k"], given["limit"], exact(given["threshold"])  # [given]
+    pure, each = is_pure(without_delta(output_measure)), input_metric.range_distance(1)
+    count_scale = tau * (1 if pure else 2) / each if count_scale is None else count_scale  # [even]
+    b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
+    draw = discrete_laplace if pure else discrete_gaussian  # [draw]
+
+    def function(counts: dict[Any, int]) -> CountedItems:
+        found = select.function(counts)  # [select]
+        sizes = np.array([counts[key] for key in found.items], dtype=np.int64)
+        noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes))).tolist() if found.items else ()
+        return CountedItems(found.items, tuple(noisy), found.stopped)  # [count]
+
+    def privacy_map(d_in: int) -> Any:
+        if d_in == 0:
+            return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
+        if tau == 0 or b == 0:
+            return output_measure.infinite  # [no-noise]
+        lost = lost_before_stop(noise, input_metric, limit, level, tau, d_in)  # [lost]
+        winners = one_shot_cost(noise, Choice(k, limit + 1, tau, 1, True), each * d_in / tau)  # [winners]
+        counted = _counts_cost(input_metric.moved_one_way(each, k), d_in, b)  # [touched]
+        if output_measure != PrivacyProfile():
+            return with_delta(output_measure, _sum(winners, counted), lost, strict=noise.is_max_stable)  # [map]
+        moved = input_metric.moved_one_way(each * d_in, k)  # [moved]
+        curves = [count_curve(d_in, b)] * moved if moved <= _MOST else [counted.under(output_measure)]  # [counts]
+        curve = compose([winners.under(output_measure), *curves], adaptive=True)  # [curves]
+        return curve_with_delta(curve, lost, strict=noise.is_max_stable)
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={**given, "mechanism": "unknown_domain_counts", "count_scale": count_scale},
+        declared=replace(select.declared, law=None, steps=None),  # [accuracy]
+    )
+
+
+_MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
+
+
+def _counts_cost(touched: int, d_in: int, scale: Fraction) -> Cost:
+    """The epsilon of Laplace noise, and the rho of Gaussian noise, on counts of which so many move by ``d_in``."""
+    return Cost(pure=touched * d_in / scale, rho=touched * d_in * d_in / (2 * scale * scale))  # [counts-cost]
+
+
+def _sum(*costs: Cost) -> Cost:
+    pures, rhos = [cost.pure or 0 for cost in costs], [cost.rho or 0 for cost in costs]
+    return Cost(pure=Fraction(sum(pures)), rho=Fraction(sum(rhos)))  # [both]
+
+
+# end-proof-region: unknown_domain_counts
+
+
+then_unknown_domain_counts = partial(make_unknown_domain_counts)
