@@ -27,9 +27,14 @@ from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
+from .core.releases import CountedItems as CountedItems
+from .core.releases import FoundCounts as FoundCounts
+from .core.releases import FoundItems as FoundItems
+from .core.releases import FoundItemsWithCounts as FoundItemsWithCounts
 from .core.releases import Items as Items
 from .core.releases import ItemsWithGaps as ItemsWithGaps
 from .core.releases import RankingWithGaps as RankingWithGaps
+from .core.releases import SelectedCounts as SelectedCounts
 from .core.transformation import Transformation as Transformation
 from .distributions.events import Enclosure as Enclosure
 from .errors import BudgetError as BudgetError
@@ -89,16 +94,12 @@ from .measurements.permute_and_flip import make_permute_and_flip as make_permute
 from .measurements.permute_and_flip import then_permute_and_flip as then_permute_and_flip
 from .measurements.report_noisy_top_k import make_report_noisy_top_k as make_report_noisy_top_k
 from .measurements.report_noisy_top_k import then_report_noisy_top_k as then_report_noisy_top_k
-from .measurements.select_then_count import SelectedCounts as SelectedCounts
 from .measurements.select_then_count import make_select_then_count as make_select_then_count
 from .measurements.select_then_count import then_select_then_count as then_select_then_count
-from .measurements.stable_histogram import FoundCounts as FoundCounts
 from .measurements.stable_histogram import make_stable_histogram as make_stable_histogram
 from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
-from .measurements.unknown_domain_counts import CountedItems as CountedItems
 from .measurements.unknown_domain_counts import make_unknown_domain_counts as make_unknown_domain_counts
 from .measurements.unknown_domain_counts import then_unknown_domain_counts as then_unknown_domain_counts
-from .measurements.unknown_domain_top_k import FoundItems as FoundItems
 from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
 from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
 from .measurements.user import make_user_measurement as make_user_measurement
@@ -161,6 +162,7 @@ __all__ = [
     "ForeignError",
     "FoundCounts",
     "FoundItems",
+    "FoundItemsWithCounts",
     "FrameDomain",
     "GroupedFrameDomain",
     "Gumbel",

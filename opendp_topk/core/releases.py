@@ -115,6 +115,22 @@ class FoundItems(NamedTuple):
         return _shown(f"Released ranking{end}", {"rank": _ranks(self.items), "item": self.items})
 
 
+class FoundItemsWithCounts(NamedTuple):
+    """The items that were found, best first, noisy counts in the same order, and whether there are fewer than k."""
+
+    items: tuple[Any, ...]
+    counts: tuple[int, ...]
+    stopped: bool
+
+    def to_frame(self) -> pl.DataFrame:
+        """A data frame with the columns ``rank``, ``item`` and ``noisy_count`` (extra ``tables``)."""
+        return _frame({"rank": _ranks(self.items), "item": self.items, "noisy_count": self.counts})
+
+    def _repr_html_(self) -> str:
+        columns = {"rank": _ranks(self.items), "item": self.items, "noisy count": self.counts}
+        return _shown("Released ranking" + ", which stopped early" * self.stopped, columns)
+
+
 class FoundCounts(NamedTuple):
     """The items that were found, the largest noisy count first, and these counts in the same order."""
 

@@ -30,14 +30,6 @@ from .select_then_count import count_curve
 from .unknown_domain_top_k import make_unknown_domain_top_k
 
 
-class CountedItems(NamedTuple):
-    """The items that were found, best first, noisy counts in the same order, and whether there are fewer than k."""
-
-    items: tuple[Any, ...]
-    counts: tuple[int, ...]
-    stopped: bool
-
-
 @proven("measurements/unknown_domain_counts")
 def make_unknown_domain_counts(
     input_domain: KeyedCountsDomain,
@@ -140,11 +132,11 @@ def make_unknown_domain_counts(
     b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
 
-    def function(counts: dict[Any, int]) -> CountedItems:
+    def function(counts: dict[Any, int]) -> FoundItemsWithCounts:
         found = select.function(counts)  # [select]
         sizes = np.array([counts[key] for key in found.items], dtype=np.int64)
         noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes))).tolist() if found.items else ()
-        return CountedItems(found.items, tuple(noisy), found.stopped)  # [count]
+        return FoundItemsWithCounts(found.items, tuple(noisy), found.stopped)  # [count]
 
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:
