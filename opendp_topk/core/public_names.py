@@ -24,7 +24,9 @@ PUBLIC = {
     "core.candidates": "index_candidates",
     "core.measurement": "Measurement",
     "core.partials": "Partial",
-    "core.releases": "CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps SelectedCounts",
+    "core.releases": (
+        "CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps SelectedCounts"
+    ),
     "core.transformation": "Transformation",
     "distributions.events": "Enclosure",
     "errors": (

@@ -11,6 +11,7 @@ import numpy as np
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.releases import FoundItemsWithCounts
 from ..errors import checks
 from ..errors.checks import Number
 from ..noises.noise import Noise
