@@ -120,9 +120,12 @@ from .spaces.metrics import LInfDistance as LInfDistance
 from .spaces.metrics import Metric as Metric
 from .spaces.metrics import RangeDistance as RangeDistance
 from .spaces.metrics import UserDistance as UserDistance
+from .spaces.valued_frames import ValuedFrameDomain as ValuedFrameDomain
 from .tables.files import read_table as read_table
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
 from .transformations.count_by_item import then_count_by_item as then_count_by_item
+from .transformations.sum_by_item import make_sum_by_item as make_sum_by_item
+from .transformations.sum_by_item import then_sum_by_item as then_sum_by_item
 from .transformations.user import make_user_transformation as make_user_transformation
 from .transformations.user import then_user_transformation as then_user_transformation
 
@@ -193,6 +196,7 @@ __all__ = [
     "TopKError",
     "Transformation",
     "UserDistance",
+    "ValuedFrameDomain",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "binary_search_chain",
@@ -227,6 +231,7 @@ __all__ = [
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_stable_histogram",
+    "make_sum_by_item",
     "make_unknown_domain_top_k",
     "make_user_measurement",
     "make_user_transformation",
@@ -249,6 +254,7 @@ __all__ = [
     "then_report_noisy_top_k",
     "then_select_then_count",
     "then_stable_histogram",
+    "then_sum_by_item",
     "then_unknown_domain_top_k",
     "then_user_measurement",
     "then_user_transformation",

@@ -57,8 +57,10 @@ PUBLIC = {
     "spaces.keyed_counts": "KeyedCountDistance KeyedCountsDomain",
     "spaces.measures": "Approximate MaxDivergence Measure PrivacyProfile RangeDivergence ZeroConcentratedDivergence",
     "spaces.metrics": "L1Distance L2Distance LInfDistance Metric RangeDistance UserDistance",
+    "spaces.valued_frames": "ValuedFrameDomain",
     "tables.files": "read_table",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
+    "transformations.sum_by_item": "make_sum_by_item then_sum_by_item",
     "transformations.user": "make_user_transformation then_user_transformation",
 }
 """The public names of each module."""
