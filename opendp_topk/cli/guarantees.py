@@ -8,7 +8,6 @@ from fractions import Fraction
 from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
 from ..errors import checks
-from . import show
 from .planning import Request
 
 _NO_BOUND = "none: the scale is near the largest number that the computer holds"
@@ -29,14 +28,14 @@ def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
         return "not computed: the possible releases are too many to count"
     if users == math.inf:
         return _NO_BOUND
-    near = f"a count within {show.users(users)} of"
+    near = f"a {request.scoring.noun} within {request.scoring.amount(users)} of"
     if request.row.ranked:
         winner = "t-th released item" if request.release == "ranking" else "t-th most frequent of the released items"
         return (
             f"with probability at least {words}, for every t from 1 to {request.k} the {winner} "
-            f"has {near if users else 'exactly'} the t-th largest count"
+            f"has {near if users else 'exactly'} the t-th largest {request.scoring.noun}"
         )
-    reach = f"{near if users else 'at least'} the {largest(request.k)} count"
+    reach = f"{near if users else 'at least'} the {largest(request.k)} {request.scoring.noun}"
     return f"with probability at least {words}, every released item has {reach}"
 
 
@@ -46,8 +45,9 @@ def count_guarantee(measurement: Measurement, request: Request, alpha: float = 0
     users = request.deviation(measurement, exactly)
     if users == math.inf:
         return _NO_BOUND
-    near = f"within {show.users(users)} of" if users else "exactly"
-    return f"with probability at least {words}, every noisy count is {near} the true count"
+    near = f"within {request.scoring.amount(users)} of" if users else "exactly"
+    noun = request.scoring.noun
+    return f"with probability at least {words}, every noisy {noun} is {near} the true {noun}"
 
 
 def success(enclosure: Enclosure | None, request: Request) -> str:

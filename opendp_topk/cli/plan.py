@@ -29,6 +29,7 @@ from .options import (
 )
 from .planning import Request
 from .public_counts import Counts, read_proxy
+from .scoring import BoundsOption, StepOption, SumOption, scoring
 from .unlisted import require_no_delta, unlisted
 from .unlisted import show_plan as show_unlisted
 
@@ -57,6 +58,9 @@ def plan(
     ] = 0.05,
     mechanism: MechanismOption = None,
     counts: CountsOption = False,
+    summed: SumOption = None,
+    bounds: BoundsOption = None,
+    step: StepOption = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
@@ -92,18 +96,21 @@ def plan(
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
     """
     goal = target(epsilon, rho)
+    scored = scoring(summed, bounds, step)
+    if summed is not None and (compare or proxy is not None):
+        raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
     require_plot(plot, compare)
     if candidates is None:
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
-        asked = unlisted(k, goal, delta, users, neighbors, limit, max_items, (release, mechanism, counts))
+        asked = unlisted(k, goal, delta, users, neighbors, limit, max_items, (release, mechanism, counts), scored)
         show_unlisted(asked, alpha)
         return
     if compare and delta is not None:
         goal = goal.relaxed(delta)
     require_no_delta(None if compare else delta, limit, max_items)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
-    request = Request(k, number, goal, users, neighbors, release, mechanism, counts)
+    request = Request(k, number, goal, users, neighbors, release, mechanism, counts, scored)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (counts or mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
@@ -117,7 +124,7 @@ def show_plan(request: Request, alpha: float = 0.05, proxy: Counts | None = None
     """Print the plan for ``request``."""
     measurement = request.planned()
     fields = [
-        ("question", f"which {request.k} of {request.n_candidates} candidates do most users have?"),
+        ("question", f"which {request.k} of {request.n_candidates} candidates {request.scoring.ranked}?"),
         ("mechanism", show.mechanism(measurement, request)),
         ("scale", show.scale(measurement)),
         ("cost", show.cost(measurement, request)),

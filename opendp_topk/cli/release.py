@@ -14,11 +14,10 @@ from ..core.measurement import Measurement
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
 from ..measurements._catalogue import RELEASES
-from ..spaces.domains import FrameDomain
+from ..spaces.domains import Domain
 from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
 from ..tables.files import read_table
-from ..transformations.count_by_item import then_count_by_item
 from . import guarantees, show
 from .candidates import as_integers, read_candidates
 from .exit_codes import Interrupted
@@ -40,6 +39,7 @@ from .options import (
 from .output import STDOUT, Destination, flush, unprinted
 from .planning import Request
 from .record import Winners, record
+from .scoring import BoundsOption, StepOption, SumOption, scoring
 from .unlisted import Unlisted, require_no_delta, unlisted
 from .unlisted import show_release as show_unlisted
 
@@ -80,6 +80,9 @@ def release(
     kind: ReleaseOption = RELEASES[0],
     mechanism: MechanismOption = None,
     counts: CountsOption = False,
+    summed: SumOption = None,
+    bounds: BoundsOption = None,
+    step: StepOption = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -100,6 +103,7 @@ def release(
 ) -> None:
     """Release the k items that most users have.
 
+    With --sum COLUMN it is those with the largest sums of a column of numbers.
     Only the items are released, and with --counts a noisy count of each; never an exact count. The mechanism
     noisy_top_k_with_gaps adds by how much each leads the next. The noise is the least that meets the privacy
     target. A user counts once for an item, however many rows say so.
@@ -109,23 +113,26 @@ def release(
       opendp-topk release loans.parquet --user reader --item book \\
         --candidates catalogue.txt --k 10 --epsilon 1 --out top10.json
       opendp-topk release searches.parquet --user visitor --item term --k 10 --epsilon 1 --delta 1e-8
+      opendp-topk release sales.parquet --user buyer --item book --sum paid \\
+        --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
     goal = target(epsilon, rho)
-    domain = FrameDomain(user=user, item=item)
+    scored = scoring(summed, bounds, step)
+    domain = scored.domain(user, item)
     request: Request | Unlisted
     if candidates is None:
         listed = None
-        request = unlisted(k, goal, delta, users, neighbors, limit, max_items, (kind, mechanism, counts))
+        request = unlisted(k, goal, delta, users, neighbors, limit, max_items, (kind, mechanism, counts), scored)
         planned = request.planned(domain)
     else:
         require_no_delta(delta, limit, max_items)
         listed = read_candidates(candidates)
-        request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts)
+        request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts, scored)
         planned = request.planned()
     read = tuple(file for file in (table, candidates, ledger) if file is not None)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
         with show.working("reading and counting"):
-            rows = read_table(table)
+            rows = scored.read(read_table(table))
             domain.validate(rows)
             if listed is None or isinstance(request, Unlisted):
                 measurement = planned
@@ -184,10 +191,9 @@ def drawn(measurement: Measurement, rows: Any, users: int, account: Ledger | Non
     raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
 
 
-def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
+def chained(domain: Domain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
     """From a table to the released items."""
-    count = (domain, UserDistance(request.neighbors)) >> then_count_by_item(candidates=items)
-    return request.on(count, scale) >> index_candidates(items)
+    return request.on(request.scoring.of(domain, request.neighbors, items), scale) >> index_candidates(items)
 
 
 def show_release(winners: Winners, measurement: Measurement, request: Request | Unlisted) -> None:
@@ -198,13 +204,13 @@ def show_release(winners: Winners, measurement: Measurement, request: Request | 
     ranked, counts, gaps = request.release == "ranking", winners.counts, winners.gaps
     headers = [
         *(["rank"] if ranked else []),
-        *(["noisy count"] if counts is not None else []),
+        *([f"noisy {request.scoring.noun}"] if counts is not None else []),
         *(["noisy lead"] if gaps is not None else []),
         "item" if ranked else "items, in the order of the candidates",
     ]
     columns = [
         *([map(str, range(1, request.k + 1))] if ranked else []),
-        *([map(str, counts)] if counts is not None else []),
+        *([map(request.scoring.written, counts)] if counts is not None else []),
         *([(f"{gap:.6g}" for gap in gaps)] if gaps is not None else []),
         map(show.item, winners.items),
     ]

@@ -11,13 +11,12 @@ from ..core.measurement import Measurement
 from ..errors import ParameterError, SearchError, checks
 from ..measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from ..numerics.arithmetic import exact
-from ..spaces.domains import FrameDomain
+from ..spaces.domains import Domain
 from ..spaces.measures import Approximate
-from ..spaces.metrics import UserDistance
-from ..transformations.count_by_item import then_count_by_item
 from . import guarantees, show
 from .options import NEIGHBORS, Target
 from .record import Winners
+from .scoring import COUNTING, Scoring
 
 _LIMIT = 10  # times k: enough that the base is a small count, and few enough that the logarithm of it costs little
 _FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
@@ -35,6 +34,7 @@ class Unlisted:
     limit: int | None = None
     max_items: int | None = None
     release: str = "ranking"
+    scoring: Scoring = COUNTING
 
     def __post_init__(self) -> None:
         checks.count("--users", self.users)
@@ -56,16 +56,15 @@ class Unlisted:
         """How many items of the table take part."""
         return _LIMIT * self.k if self.limit is None else self.limit
 
-    def on(self, domain: FrameDomain, scale: float, threshold: float) -> Measurement:
+    def on(self, domain: Domain, scale: float, threshold: float) -> Measurement:
         """The chain from a table to the items."""
-        space = domain, UserDistance(self.neighbors)
-        count = space >> then_count_by_item(candidates=None, max_items=self.max_items)
+        count = self.scoring.of(domain, self.neighbors, None, self.max_items)
         measurement: Measurement = count >> then_unknown_domain_top_k(
             self.target.measure, k=self.k, scale=scale, limit=self.taking_part, threshold=threshold
         )
         return measurement
 
-    def planned(self, domain: FrameDomain) -> Measurement:
+    def planned(self, domain: Domain) -> Measurement:
         """The chain with the smallest scale, and then the smallest threshold, that meet the target.
 
         Raises:
@@ -93,6 +92,7 @@ def unlisted(
     limit: int | None,
     max_items: int | None,
     listed: tuple[str, str | None, bool],
+    scored: Scoring = COUNTING,
 ) -> Unlisted:
     """What is asked for without candidates; ``listed`` are --release, --mechanism and --counts, which need some.
 
@@ -103,7 +103,9 @@ def unlisted(
         raise ParameterError("give --candidates, a public list of the items, or, where nobody can list them, --delta")
     if listed != ("ranking", None, False):
         raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
-    return Unlisted(k, goal, delta, users, neighbors, limit, max_items)
+    if scored.bounds[0] < 0:
+        raise ParameterError("--bounds must not be negative without --candidates")
+    return Unlisted(k, goal, delta, users, neighbors, limit, max_items, scoring=scored)
 
 
 def require_no_delta(delta: float | None, limit: int | None, max_items: int | None) -> None:
@@ -117,10 +119,10 @@ def require_no_delta(delta: float | None, limit: int | None, max_items: int | No
 
 def show_plan(asked: Unlisted, alpha: float) -> None:
     """Print the plan."""
-    measurement = asked.planned(FrameDomain("user", "item"))
+    measurement = asked.planned(asked.scoring.domain("user", "item"))
     show.rows(
         [
-            ("question", f"which {asked.k} items do most users have, where nobody lists the items?"),
+            ("question", f"which {asked.k} items {asked.scoring.ranked}, where nobody lists the items?"),
             ("mechanism", _mechanism(asked)),
             ("scale", f"{measurement.parameters['scale']} (the smallest that meets the target)"),
             ("threshold", f"{measurement.parameters['threshold']} (the smallest that keeps delta)"),
@@ -135,7 +137,7 @@ def show_release(winners: Winners, measurement: Measurement, asked: Unlisted) ->
     """Print the release for people."""
     show.table(("rank", "item"), ((str(n), show.item(one)) for n, one in enumerate(winners.items, 1)), right=(0,))
     short = asked.k - len(winners.items)
-    end = f"stopped {short} short of {asked.k}: no further item surely had enough users" if short else "complete"
+    end = f"stopped {short} short of {asked.k}: no further item surely had enough" if short else "complete"
     show.say("")
     show.rows([("end", end), ("cost", cost(measurement, asked)), ("proof", show.proofs(measurement))])
 
@@ -150,7 +152,7 @@ def _mechanism(asked: Unlisted) -> str:
     own = "" if asked.max_items is None else f", of each user the first {asked.max_items} in alphabetical order"
     return (
         f"unknown_domain_top_k (ranking, best first): independent Gumbel noise on each lead over the "
-        f"{guarantees.largest(asked.taking_part + 1)} count of distinct users{own}; items come, best first, until a "
+        f"{guarantees.largest(asked.taking_part + 1)} {_scores(asked)}{own}; items come, best first, until a "
         "stop symbol with the score of the threshold"
     )
 
@@ -162,8 +164,13 @@ def _guarantee(measurement: Measurement, asked: Unlisted, alpha: float) -> str:
     if lead == math.inf:
         return "none: the scale is near the largest number that the computer holds"
     base = guarantees.largest(asked.taking_part + 1)
+    amount, noun = asked.scoring.amount, asked.scoring.noun
     return (
-        f"with probability at least {words}, an item gets in if more than {show.users(lead)} have it beyond the {base} "
-        f"count, as far as there is room for {asked.k}; and for every t the t-th released item has a count within "
-        f"{show.users(math.floor(near))} of the t-th largest count"
+        f"with probability at least {words}, an item gets in if its {noun} is beyond the {base} one by more than "
+        f"{amount(lead)}, as far as there is room for {asked.k}; and for every t the t-th released item has a {noun} "
+        f"within {amount(math.floor(near))} of the t-th largest {noun}"
     )
+
+
+def _scores(asked: Unlisted) -> str:
+    return "count of distinct users" if asked.scoring.column is None else f"sum of {asked.scoring.column}"

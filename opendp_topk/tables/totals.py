@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 _NUMBERS = (*(kind for kind in _INTEGERS if kind != "UInt64"), "Float32", "Float64", "Decimal")
-FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
 _WHOLE = 2**53  # float64 holds all integers up to here, and some back ends refuse to make floats of larger ones
 
 
@@ -51,18 +50,19 @@ def valued_columns(frame: Any, user: str, item: str, value: str) -> nw.LazyFrame
 
 # proof-region: totals
 def totals_by_item(
-    rows: nw.LazyFrame[Any], step: float, bounds: tuple[int, int], most: int | None = None
+    rows: nw.LazyFrame[Any], step: float, farthest: int, bounds: tuple[int, int], most: int | None = None
 ) -> dict[Any, int]:
     """For each item that occurs, the sum of its users' clamped totals, in steps: Python integers.
 
     An integer beyond 2^53 counts as 2^53. A number becomes the whole number of steps nearest to it, halfway the one
-    above, and no more than ``FARTHEST`` from 0. A user's numbers for an item are added, and the total is clamped to
+    above, and no more than ``farthest`` from 0. A user's numbers for an item are added, and the total is clamped to
     ``bounds``. Rows with a null or NaN are dropped.
 
     Args:
         rows: What :func:`valued_columns` returned.
         step: The step, > 0 and at most 2^22.
-        bounds: The least and the greatest total of a user, in steps, within ``FARTHEST`` from 0.
+        farthest: A number of steps, at most 2^31, so that fewer than 2^32 numbers as large have a sum within 64 bits.
+        bounds: The least and the greatest total of a user, in steps, no more than ``farthest`` from 0.
         most: How many items of a user count at most: the first in the order of the numbers, or of the code points.
 
     Raises:
@@ -70,11 +70,11 @@ def totals_by_item(
     """
     schema = guarded(rows.collect_schema)
     types = [type(dtype).__name__ for dtype in schema.dtypes()]
-    return guarded(lambda: _totals(rows, types, step, bounds, most))
+    return guarded(lambda: _totals(rows, types, step, farthest, bounds, most))
 
 
 def _totals(
-    rows: nw.LazyFrame[Any], types: list[str], step: float, bounds: tuple[int, int], most: int | None
+    rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int, bounds: tuple[int, int], most: int | None
 ) -> dict[Any, int]:
     import narwhals as nw
 
@@ -86,7 +86,7 @@ def _totals(
     if labels:
         known = known.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [labels]
     numbers = known.filter(~nw.col("value").is_nan())  # [known-rows]
-    near = (nw.col("value") / step).clip(-FARTHEST, FARTHEST)  # [steps]
+    near = (nw.col("value") / step).clip(-farthest, farthest)  # [steps]
     placed = numbers.with_columns(((near + 0.5).floor()).cast(nw.Int64()).alias("value"))  # [place]
     summed = placed.group_by("user", "item").agg(nw.col("value").sum())  # [total]
     found: Any = summed.with_columns(nw.col("value").cast(nw.Int64()).clip(*bounds))  # [clamp]
