@@ -124,6 +124,8 @@ from .spaces.valued_frames import ValuedFrameDomain as ValuedFrameDomain
 from .tables.files import read_table as read_table
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
 from .transformations.count_by_item import then_count_by_item as then_count_by_item
+from .transformations.keep_items import make_keep_items as make_keep_items
+from .transformations.keep_items import then_keep_items as then_keep_items
 from .transformations.sum_by_item import make_sum_by_item as make_sum_by_item
 from .transformations.sum_by_item import then_sum_by_item as then_sum_by_item
 from .transformations.user import make_user_transformation as make_user_transformation
@@ -214,6 +216,7 @@ __all__ = [
     "make_fully_adaptive_composition",
     "make_gaussian",
     "make_joint_top_k",
+    "make_keep_items",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_noisy_top_k_with_gaps",
@@ -244,6 +247,7 @@ __all__ = [
     "then_fully_adaptive_composition",
     "then_gaussian",
     "then_joint_top_k",
+    "then_keep_items",
     "then_laplace",
     "then_lipschitz_top_k",
     "then_noisy_top_k_with_gaps",

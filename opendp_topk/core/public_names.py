@@ -60,6 +60,7 @@ PUBLIC = {
     "spaces.valued_frames": "ValuedFrameDomain",
     "tables.files": "read_table",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
+    "transformations.keep_items": "make_keep_items then_keep_items",
     "transformations.sum_by_item": "make_sum_by_item then_sum_by_item",
     "transformations.user": "make_user_transformation then_user_transformation",
 }

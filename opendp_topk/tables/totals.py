@@ -78,6 +78,23 @@ def _totals(
 ) -> dict[Any, int]:
     import narwhals as nw
 
+    summed = totals_by_pair(rows, types, step, farthest)
+    found: Any = summed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
+    if most is not None:
+        ordered = _collect(found).sort("user", "item").with_row_index("row")  # [in-order]
+        first = ordered.group_by("user").agg(nw.col("row").min().alias("first"))
+        found = ordered.join(first, on="user").filter(nw.col("row") - nw.col("first") < most).lazy()  # [first-items]
+    by_item = _collect(found.group_by("item").agg(nw.col("value").sum()))  # [sum]
+    return dict(zip(by_item["item"].to_list(), map(int, by_item["value"].to_list()), strict=True))  # [by-item]
+
+
+def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int) -> nw.LazyFrame[Any]:
+    """One row (user, item, value) for each user and item with a number, with the sum of the numbers in steps.
+
+    ``types`` are the names of the types of the columns.
+    """
+    import narwhals as nw
+
     user, item, value = map(nw.col, rows.collect_schema().names())
     if types[2] == "Int64":
         value = value.clip(-_WHOLE, _WHOLE)  # [whole-floats]
@@ -89,13 +106,7 @@ def _totals(
     near = (nw.col("value") / step).clip(-farthest, farthest)  # [steps]
     placed = numbers.with_columns(((near + 0.5).floor()).cast(nw.Int64()).alias("value"))  # [place]
     summed = placed.group_by("user", "item").agg(nw.col("value").sum())  # [total]
-    found: Any = summed.with_columns(nw.col("value").cast(nw.Int64()).clip(*bounds))  # [clamp]
-    if most is not None:
-        ordered = _collect(found).sort("user", "item").with_row_index("row")  # [in-order]
-        first = ordered.group_by("user").agg(nw.col("row").min().alias("first"))
-        found = ordered.join(first, on="user").filter(nw.col("row") - nw.col("first") < most).lazy()  # [first-items]
-    by_item = _collect(found.group_by("item").agg(nw.col("value").sum()))  # [sum]
-    return dict(zip(by_item["item"].to_list(), map(int, by_item["value"].to_list()), strict=True))  # [by-item]
+    return summed.with_columns(nw.col("value").cast(nw.Int64()))
 
 
 # end-proof-region: totals

@@ -23,8 +23,8 @@ from ..spaces.metrics import LInfDistance, Metric, UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from .count_by_item import integers_or_strings
 
-_FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
-_STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53: up to there all integers are floats
+FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
+STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53: up to there all integers are floats
 
 
 @proven("transformations/sum_by_item")
@@ -104,7 +104,7 @@ def make_sum_by_item(
     checks.instance("input_domain", input_domain, ValuedFrameDomain, "a ValuedFrameDomain(user, item, value)")
     items = None if candidates is None else integers_or_strings(candidates, "candidates")  # [check-candidates]
     step = exact(checks.scale(granularity, "granularity"))
-    if not _STEPS[0] <= step <= _STEPS[1]:
+    if not STEPS[0] <= step <= STEPS[1]:
         raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
     lower, upper = whole_steps(bounds, step)  # [whole-steps]
     if items is not None and max_items is not None:
@@ -119,7 +119,7 @@ def make_sum_by_item(
 
         if items is not None:
             _require_kind(rows, items[0], input_domain.item)  # [check-kind]
-        found = totals_by_item(rows, float(step), _FARTHEST, (lower, upper), keyed.max_items)  # [totals]
+        found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), keyed.max_items)  # [totals]
         if items is None:
             return {item: total for item, total in found.items() if total}  # [positive]
         return np.array([found.get(item, 0) for item in items], dtype=np.int64)  # [candidate-order]
@@ -188,7 +188,7 @@ def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
         raise ParameterError(
             "bounds must hold a multiple of the granularity other than 0: choose a smaller granularity"
         )
-    if max(-lower, upper, lower, -upper) > _FARTHEST:  # [within]
+    if max(-lower, upper, lower, -upper) > FARTHEST:  # [within]
         raise ParameterError("bounds must lie within 2^31 steps of 0: choose a larger granularity")
     return lower, upper
 

@@ -100,6 +100,10 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
 }
 OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
+    "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
+    "make_sum_by_item": lambda: (
+        (tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
+    ),
     "counts by key": lambda: ROWS >> tk.then_count_by_item(candidates=None, max_items=2),
     "make_unknown_domain_top_k": lambda: (
         KEYED >> tk.then_unknown_domain_top_k(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6, noise=tk.Exponential())
