@@ -6,6 +6,7 @@ from .combinators.adaptive_composition import then_adaptive_composition as then_
 from .combinators.approximate import make_approximate as make_approximate
 from .combinators.approximate import make_fix_delta as make_fix_delta
 from .combinators.composition import make_composition as make_composition
+from .combinators.followed_by import make_followed_by as make_followed_by
 from .combinators.from_pureDP import make_pureDP_to_range as make_pureDP_to_range
 from .combinators.from_pureDP import make_pureDP_to_zCDP as make_pureDP_to_zCDP
 from .combinators.from_range import make_range_to_approxDP as make_range_to_approxDP
@@ -124,6 +125,8 @@ from .spaces.valued_frames import ValuedFrameDomain as ValuedFrameDomain
 from .tables.files import read_table as read_table
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
 from .transformations.count_by_item import then_count_by_item as then_count_by_item
+from .transformations.count_outside import make_count_outside as make_count_outside
+from .transformations.count_outside import then_count_outside as then_count_outside
 from .transformations.keep_items import make_keep_items as make_keep_items
 from .transformations.keep_items import then_keep_items as then_keep_items
 from .transformations.sum_by_item import make_sum_by_item as make_sum_by_item
@@ -211,8 +214,10 @@ __all__ = [
     "make_canonical_top_k",
     "make_composition",
     "make_count_by_item",
+    "make_count_outside",
     "make_exponential_mechanism",
     "make_fix_delta",
+    "make_followed_by",
     "make_fully_adaptive_composition",
     "make_gaussian",
     "make_joint_top_k",
@@ -243,6 +248,7 @@ __all__ = [
     "then_adaptive_composition",
     "then_canonical_top_k",
     "then_count_by_item",
+    "then_count_outside",
     "then_exponential_mechanism",
     "then_fully_adaptive_composition",
     "then_gaussian",

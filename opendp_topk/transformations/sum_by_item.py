@@ -118,7 +118,7 @@ def make_sum_by_item(
         from ..tables.totals import totals_by_item
 
         if items is not None:
-            _require_kind(rows, items[0], input_domain.item)  # [check-kind]
+            require_kind(rows, items[0], input_domain.item)  # [check-kind]
         found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), keyed.max_items)  # [totals]
         if items is None:
             return {item: total for item, total in found.items() if total}  # [positive]
@@ -193,7 +193,7 @@ def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
     return lower, upper
 
 
-def _require_kind(rows: Any, candidate: object, column: str) -> None:
+def require_kind(rows: Any, candidate: object, column: str) -> None:
     """Raise unless the items are strings where the candidates are."""
     from ..tables.frames import _STRINGS, guarded
 

@@ -57,6 +57,10 @@ def lomax() -> Any:
     return tk.CustomNoise("Lomax", quantile=lomax_quantile, survival=lomax_survival, condition="lipschitz")
 
 
+def first_again(_: Any) -> tk.Measurement:
+    return top()
+
+
 def top(measure: Any = MAX, space: Any = COUNTS, **options: Any) -> tk.Measurement:
     built: tk.Measurement = space >> tk.then_report_noisy_top_k(measure, **({"k": 2, "scale": 4.0} | options))
     return built
@@ -100,6 +104,8 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
 }
 OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
+    "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
+    "make_followed_by": lambda: tk.make_followed_by(top(), follow=first_again, d_in=1, d_out=0.5),
     "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
     "make_sum_by_item": lambda: (
         (tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
