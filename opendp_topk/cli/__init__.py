@@ -1,7 +1,7 @@
 """The command ``opendp-topk``: plan a release, make it, and read its proof.
 
 It may import errors, numerics, tables, proof, noises, spaces, distributions, core, transformations, measurements,
-ledger, audit and audit.html.
+combinators, ledger, audit and audit.html.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -10,6 +11,8 @@ import typer
 from ..errors import ParameterError
 from ..measurements._catalogue import RELEASES
 from . import guarantees, show
+from .above import Above, AboveOption, discovered
+from .above import show_plan as show_above
 from .candidates import read_candidates
 from .compare import require_plot, show_comparison
 from .options import (
@@ -27,15 +30,16 @@ from .options import (
     Users,
     target,
 )
+from .others import OtherOption, plan_rows, split
 from .planning import Request
 from .public_counts import Counts, read_proxy
-from .scoring import BoundsOption, StepOption, SumOption, scoring
-from .unlisted import require_no_delta, unlisted
+from .scoring import BoundsOption, KeepOption, StepOption, SumOption, scoring
+from .unlisted import given, require_no_delta
 from .unlisted import show_plan as show_unlisted
 
 
 def plan(
-    k: K,
+    k: K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -61,6 +65,9 @@ def plan(
     summed: SumOption = None,
     bounds: BoundsOption = None,
     step: StepOption = None,
+    above: AboveOption = False,
+    keep: KeepOption = "order",
+    other: OtherOption = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
@@ -94,33 +101,40 @@ def plan(
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
       opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
+      opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
     """
-    goal = target(epsilon, rho)
     scored = scoring(summed, bounds, step)
+    goal, others = split(target(epsilon, rho), users, neighbors, scored, asked=other)
+    more = plan_rows(others, alpha)
     if summed is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
     require_plot(plot, compare)
     if candidates is None:
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
-        asked = unlisted(k, goal, delta, users, neighbors, limit, max_items, (release, mechanism, counts), scored)
-        show_unlisted(asked, alpha)
+        kinds = release, mechanism, counts
+        asked = discovered(above, k, goal, delta, users, neighbors, limit, max_items, kinds, scored, keep)
+        (show_above if isinstance(asked, Above) else show_unlisted)(asked, alpha, more)
         return
+    if compare and other:
+        raise ParameterError("--compare shows selections alone: leave --other out")
     if compare and delta is not None:
         goal = goal.relaxed(delta)
-    require_no_delta(None if compare else delta, limit, max_items)
+    require_no_delta(None if compare else delta, limit, max_items, above=above, keep=keep)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
-    request = Request(k, number, goal, users, neighbors, release, mechanism, counts, scored)
+    request = Request(given(k), number, goal, users, neighbors, release, mechanism, counts, scored)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (counts or mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
     if compare:
         show_comparison(request, alpha, scores, plot)
     else:
-        show_plan(request, alpha, scores)
+        show_plan(request, alpha, scores, more)
 
 
-def show_plan(request: Request, alpha: float = 0.05, proxy: Counts | None = None) -> None:
+def show_plan(
+    request: Request, alpha: float = 0.05, proxy: Counts | None = None, more: Iterable[tuple[str, str]] = ()
+) -> None:
     """Print the plan for ``request``."""
     measurement = request.planned()
     fields = [
@@ -136,4 +150,4 @@ def show_plan(request: Request, alpha: float = 0.05, proxy: Counts | None = None
         with show.working("computing"):
             success = request.success(measurement, proxy)
         fields.append(("on the proxy", guarantees.success(success, request)))
-    show.rows([*fields, ("proof", show.proofs(measurement))])
+    show.rows([*fields, *more, ("proof", show.proofs(measurement))])

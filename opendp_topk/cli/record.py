@@ -31,10 +31,13 @@ class Winners:
     items: list[Any]
     counts: list[int] | None = None
     gaps: list[float] | None = None
+    other: int | None = None
 
     @classmethod
     def of(cls, released: Any) -> Winners:
         """What a measurement released: one item, a list of items, or a tuple of items and what comes with them."""
+        if hasattr(released, "counts") and hasattr(released, "items"):
+            return cls(list(released.items), counts=list(released.counts))
         if hasattr(released, "counts"):
             return cls(released.indices, counts=[int(count) for count in released.counts])
         if hasattr(released, "gaps"):
@@ -72,6 +75,7 @@ def record(winners: Winners, measurement: Measurement, request: Asked) -> dict[s
         "items": winners.items,
         **({} if winners.counts is None else {"counts": winners.counts}),
         **({} if winners.gaps is None else {"gaps": winners.gaps}),
+        **({} if winners.other is None else {"other": winners.other}),
         "release": request.release,
         "measure": _measure(measurement.output_measure),
         "symbol": measurement.output_measure.symbol,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -19,8 +18,10 @@ from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
 from ..tables.files import read_table
 from . import guarantees, show
+from .above import Above, AboveOption, discovered
+from .above import show_release as show_above
 from .candidates import as_integers, read_candidates
-from .exit_codes import Interrupted
+from .exit_codes import Interrupted, uninterrupted
 from .options import (
     NEIGHBORS,
     CountsOption,
@@ -36,11 +37,12 @@ from .options import (
     Users,
     target,
 )
+from .others import OtherOption, found, show_other, split
 from .output import STDOUT, Destination, flush, unprinted
 from .planning import Request
 from .record import Winners, record
-from .scoring import BoundsOption, StepOption, SumOption, scoring
-from .unlisted import Unlisted, require_no_delta, unlisted
+from .scoring import BoundsOption, KeepOption, StepOption, SumOption, scoring
+from .unlisted import Unlisted, given, require_no_delta
 from .unlisted import show_release as show_unlisted
 
 MORE = "Every further release from this table adds its cost."
@@ -60,7 +62,7 @@ def release(
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
     item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
-    k: K,
+    k: K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -83,6 +85,9 @@ def release(
     summed: SumOption = None,
     bounds: BoundsOption = None,
     step: StepOption = None,
+    above: AboveOption = False,
+    keep: KeepOption = "order",
+    other: OtherOption = False,
     out: Annotated[
         str | None,
         typer.Option(
@@ -116,18 +121,19 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
-    goal = target(epsilon, rho)
     scored = scoring(summed, bounds, step)
+    goal, others = split(target(epsilon, rho), users, neighbors, scored, asked=other)
     domain = scored.domain(user, item)
     request: Request | Unlisted
     if candidates is None:
         listed = None
-        request = unlisted(k, goal, delta, users, neighbors, limit, max_items, (kind, mechanism, counts), scored)
+        kinds = kind, mechanism, counts
+        request = discovered(above, k, goal, delta, users, neighbors, limit, max_items, kinds, scored, keep)
         planned = request.planned(domain)
     else:
-        require_no_delta(delta, limit, max_items)
+        require_no_delta(delta, limit, max_items, above=above, keep=keep)
         listed = read_candidates(candidates)
-        request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts, scored)
+        request = Request(given(k), len(listed), goal, users, neighbors, kind, mechanism, counts, scored)
         planned = request.planned()
     read = tuple(file for file in (table, candidates, ledger) if file is not None)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
@@ -139,16 +145,19 @@ def release(
             else:
                 items = as_integers(listed, item) if rows.collect_schema()[item].is_integer() else listed
                 measurement = chained(domain, items, request, planned.parameters["scale"])
-            winners = Winners.of(drawn(measurement, rows, users, account, label))
+            if others is not None:
+                measurement = others.after(measurement)
+            winners = found(drawn(measurement, rows, users, account, label), others)
         failure: Exception | None = None
         try:
-            with _uninterrupted():
+            with uninterrupted():
                 destination.write(record(winners, measurement, request))
         except TableError as error:
             failure = error
         try:
             if out != STDOUT:
                 show_release(winners, measurement, request)
+                show_other(winners, others)
             flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
@@ -198,6 +207,9 @@ def chained(domain: Domain, items: tuple[Any, ...], request: Request, scale: flo
 
 def show_release(winners: Winners, measurement: Measurement, request: Request | Unlisted) -> None:
     """Print the release for people."""
+    if isinstance(request, Above):
+        show_above(winners, measurement, request)
+        return
     if isinstance(request, Unlisted):
         show_unlisted(winners, measurement, request)
         return
@@ -223,17 +235,3 @@ def show_release(winners: Winners, measurement: Measurement, request: Request | 
             ("proof", show.proofs(measurement)),
         ]
     )
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """What was drawn has its cost, so that Ctrl-C cannot keep it from being written."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread, which alone receives signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

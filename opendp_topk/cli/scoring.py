@@ -17,6 +17,7 @@ from ..spaces.domains import Domain, FrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from ..transformations.count_by_item import make_count_by_item, nameless_count
+from ..transformations.keep_items import RULES, make_keep_items
 from ..transformations.sum_by_item import make_sum_by_item, nameless_sum, whole_steps
 
 _DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
@@ -47,6 +48,16 @@ StepOption = Annotated[
         metavar="STEP",
         help="With --sum: numbers are rounded to multiples of this, such as 0.01. If not given: 1.",
         show_default=False,
+    ),
+]
+
+KeepOption = Annotated[
+    str,
+    typer.Option(
+        "--keep",
+        metavar="|".join(RULES),
+        help="With --max-items, which items of a user count. random: drawn uniformly. order: the first in alphabetical "
+        "order. rows: those with the most rows. value: with --sum, those with the largest totals.",
     ),
 ]
 
@@ -90,9 +101,15 @@ class Scoring:
         neighbors: str,
         candidates: Iterable[Any] | None,
         max_items: int | None = None,
+        keep: str = "order",
     ) -> Transformation:
         """The scores of a table."""
         metric = UserDistance(neighbors)
+        if keep != "order" and max_items is not None:
+            assert isinstance(domain, FrameDomain | ValuedFrameDomain)
+            kept = make_keep_items(domain, metric, most=max_items, by=keep, granularity=self.step)
+            chained: Transformation = kept >> self.of(domain, neighbors, candidates, max_items)
+            return chained
         if not isinstance(domain, ValuedFrameDomain):
             assert isinstance(domain, FrameDomain)
             return make_count_by_item(domain, metric, candidates=candidates, max_items=max_items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from ..numerics.arithmetic import exact
 from ..spaces.domains import Domain
 from ..spaces.measures import Approximate
+from ..transformations.keep_items import RULES
 from . import guarantees, show
 from .options import NEIGHBORS, Target
 from .record import Winners
@@ -35,6 +37,7 @@ class Unlisted:
     max_items: int | None = None
     release: str = "ranking"
     scoring: Scoring = COUNTING
+    keep: str = "order"
 
     def __post_init__(self) -> None:
         checks.count("--users", self.users)
@@ -45,6 +48,11 @@ class Unlisted:
             raise ParameterError(f"--limit must be at least k ({self.k})")
         if self.max_items is not None:
             checks.count("--max-items", self.max_items)
+        checks.choice("--keep", self.keep, RULES)
+        if self.keep != "order" and self.max_items is None:
+            raise ParameterError("--keep goes with --max-items")
+        if self.keep == "value" and self.scoring.column is None:
+            raise ParameterError("--keep value goes with --sum")
 
     @property
     def target(self) -> Target:
@@ -58,7 +66,7 @@ class Unlisted:
 
     def on(self, domain: Domain, scale: float, threshold: float) -> Measurement:
         """The chain from a table to the items."""
-        count = self.scoring.of(domain, self.neighbors, None, self.max_items)
+        count = self.scoring.of(domain, self.neighbors, None, self.max_items, self.keep)
         measurement: Measurement = count >> then_unknown_domain_top_k(
             self.target.measure, k=self.k, scale=scale, limit=self.taking_part, threshold=threshold
         )
@@ -84,7 +92,7 @@ class Unlisted:
 
 
 def unlisted(
-    k: int,
+    k: int | None,
     goal: Target,
     delta: float | None,
     users: int,
@@ -93,6 +101,7 @@ def unlisted(
     max_items: int | None,
     listed: tuple[str, str | None, bool],
     scored: Scoring = COUNTING,
+    keep: str = "order",
 ) -> Unlisted:
     """What is asked for without candidates; ``listed`` are --release, --mechanism and --counts, which need some.
 
@@ -105,11 +114,26 @@ def unlisted(
         raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
     if scored.bounds[0] < 0:
         raise ParameterError("--bounds must not be negative without --candidates")
-    return Unlisted(k, goal, delta, users, neighbors, limit, max_items, scoring=scored)
+    return Unlisted(given(k), goal, delta, users, neighbors, limit, max_items, scoring=scored, keep=keep)
 
 
-def require_no_delta(delta: float | None, limit: int | None, max_items: int | None) -> None:
+def given(k: int | None) -> int:
+    """How many items are asked for.
+
+    Raises:
+        ParameterError: It was not said.
+    """
+    if k is None:
+        raise ParameterError("give --k, the number of items")
+    return k
+
+
+def require_no_delta(
+    delta: float | None, limit: int | None, max_items: int | None, *, above: bool = False, keep: str = "order"
+) -> None:
     """Raise where an option is given that is of no use beside a list of candidates."""
+    if above or keep != "order":
+        raise ParameterError("--above-threshold and --keep are for releases without --candidates: leave them out")
     if (delta, limit, max_items) != (None, None, None):
         raise ParameterError(
             "--delta, --limit and --max-items are for releases without --candidates: leave them out (--delta goes with "
@@ -117,7 +141,7 @@ def require_no_delta(delta: float | None, limit: int | None, max_items: int | No
         )
 
 
-def show_plan(asked: Unlisted, alpha: float) -> None:
+def show_plan(asked: Unlisted, alpha: float, more: Iterable[tuple[str, str]] = ()) -> None:
     """Print the plan."""
     measurement = asked.planned(asked.scoring.domain("user", "item"))
     show.rows(
@@ -128,6 +152,7 @@ def show_plan(asked: Unlisted, alpha: float) -> None:
             ("threshold", f"{measurement.parameters['threshold']} (the smallest that keeps delta)"),
             ("cost", cost(measurement, asked)),
             ("accuracy", _guarantee(measurement, asked, alpha)),
+            *more,
             ("proof", show.proofs(measurement)),
         ]
     )
@@ -149,11 +174,10 @@ def cost(measurement: Measurement, asked: Unlisted) -> str:
 
 
 def _mechanism(asked: Unlisted) -> str:
-    own = "" if asked.max_items is None else f", of each user the first {asked.max_items} in alphabetical order"
     return (
         f"unknown_domain_top_k (ranking, best first): independent Gumbel noise on each lead over the "
-        f"{guarantees.largest(asked.taking_part + 1)} {_scores(asked)}{own}; items come, best first, until a "
-        "stop symbol with the score of the threshold"
+        f"{guarantees.largest(asked.taking_part + 1)} {_scores(asked)}{own_items(asked)}; items come, best first, "
+        "until a stop symbol with the score of the threshold"
     )
 
 
@@ -170,6 +194,18 @@ def _guarantee(measurement: Measurement, asked: Unlisted, alpha: float) -> str:
         f"{amount(lead)}, as far as there is room for {asked.k}; and for every t the t-th released item has a {noun} "
         f"within {amount(math.floor(near))} of the t-th largest {noun}"
     )
+
+
+def own_items(asked: Unlisted) -> str:
+    """Which items of a user count, in words."""
+    most = asked.max_items
+    which = {
+        "order": f"the first {most} in alphabetical order",
+        "random": f"{most} items drawn at random",
+        "rows": f"the {most} with the most rows",
+        "value": f"the {most} with the largest totals",
+    }
+    return "" if most is None else f", of each user {which[asked.keep]}"
 
 
 def _scores(asked: Unlisted) -> str:

@@ -17,7 +17,7 @@ from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from .sum_by_item import FARTHEST, STEPS
 
-_RULES = ("random", "order", "rows", "value")
+RULES = ("random", "order", "rows", "value")
 
 
 @proven("transformations/keep_items")
@@ -79,7 +79,7 @@ def make_keep_items(
     hint = "a FrameDomain(user, item) or a ValuedFrameDomain(user, item, value)"
     checks.instance("input_domain", input_domain, FrameDomain | ValuedFrameDomain, hint)  # type: ignore[arg-type]
     most = checks.count("most", most)  # [check-most]
-    checks.choice("by", by, _RULES)
+    checks.choice("by", by, RULES)
     if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
         raise ParameterError('by="value" needs a ValuedFrameDomain(user, item, value)')
     step = exact(checks.scale(granularity, "granularity"))
