@@ -123,6 +123,8 @@ from .spaces.metrics import RangeDistance as RangeDistance
 from .spaces.metrics import UserDistance as UserDistance
 from .spaces.valued_frames import ValuedFrameDomain as ValuedFrameDomain
 from .tables.files import read_table as read_table
+from .transformations.cap_scores import make_cap_scores as make_cap_scores
+from .transformations.cap_scores import then_cap_scores as then_cap_scores
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
 from .transformations.count_by_item import then_count_by_item as then_count_by_item
 from .transformations.count_outside import make_count_outside as make_count_outside
@@ -212,6 +214,7 @@ __all__ = [
     "make_adaptive_composition",
     "make_approximate",
     "make_canonical_top_k",
+    "make_cap_scores",
     "make_composition",
     "make_count_by_item",
     "make_count_outside",
@@ -247,6 +250,7 @@ __all__ = [
     "read_table",
     "then_adaptive_composition",
     "then_canonical_top_k",
+    "then_cap_scores",
     "then_count_by_item",
     "then_count_outside",
     "then_exponential_mechanism",

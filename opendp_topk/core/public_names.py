@@ -60,6 +60,7 @@ PUBLIC = {
     "spaces.metrics": "L1Distance L2Distance LInfDistance Metric RangeDistance UserDistance",
     "spaces.valued_frames": "ValuedFrameDomain",
     "tables.files": "read_table",
+    "transformations.cap_scores": "make_cap_scores then_cap_scores",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
     "transformations.count_outside": "make_count_outside then_count_outside",
     "transformations.keep_items": "make_keep_items then_keep_items",

@@ -9,6 +9,7 @@ import multiprocessing
 import pickle
 import pickletools
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,7 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
 }
 OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
+    "make_cap_scores": lambda: ROWS >> tk.then_cap_scores(caps=[1, 2], share=Fraction(1, 2)),
     "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
     "make_followed_by": lambda: tk.make_followed_by(top(), follow=first_again, d_in=1, d_out=0.5),
     "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
