@@ -22,10 +22,10 @@ from .sum_by_item import FARTHEST, require_kind
 def make_count_outside(
     input_domain: FrameDomain,
     input_metric: UserDistance,
+    output_metric: Metric | None = None,
     *,
     items: Iterable[Hashable],
     max_rows: int = 1,
-    output_metric: Metric | None = None,
 ) -> Transformation:
     """Count the users who have an item that is not listed, or their rows with such items.
 
@@ -36,11 +36,11 @@ def make_count_outside(
     Args:
         input_domain: ``FrameDomain(user, item)``.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        output_metric: ``L1Distance()``, the default, ``L2Distance()`` or ``LInfDistance()``: of one number they say the
+            same, and ``make_laplace`` wants the first, ``make_gaussian`` the second.
         items: What is not counted, all integers or all strings, distinct; there may be none. They must be public, or
             have been released before: ``make_followed_by`` charges for both.
         max_rows: How many rows of one user count at most, from 1 to 2^31.
-        output_metric: ``L1Distance()``, the default, ``L2Distance()`` or ``LInfDistance()``: of one number they say the
-            same, and ``make_laplace`` wants the first, ``make_gaussian`` the second.
 
     Returns:
         A :class:`Transformation` to an int64 vector of one element, with the map ``d_in max_rows``.

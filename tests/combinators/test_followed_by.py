@@ -62,6 +62,7 @@ def test_the_joint_law_and_its_loss() -> None:
         (choice(2.0, ZCDP), 0.25, choice(2.0, ZCDP).map(1) + 0.25),
         (tk.make_approximate(choice(2.0)), (0.25, 1e-6), (0.75, 1e-6)),
     ],
+    ids=["zCDP", "approximate"],
 )
 def test_losses_add_under_each_measure(first: tk.Measurement, d_out: Any, expected: Any) -> None:
     both = tk.make_followed_by(first, follow=lambda _: first, d_in=1, d_out=d_out)
