@@ -141,4 +141,18 @@ FAULTS = (
         'how="anti"',
         'how="left"',
     ),
+    Fault(
+        "caps-replaced-as-added",
+        "users who are exchanged move the scores of caps as users who are added do",
+        "transformations/cap_scores.py",
+        'q if input_metric.neighbors == "replace" else max(p, q - p)',
+        "max(p, q - p)",
+    ),
+    Fault(
+        "caps-without-their-own",
+        "a user with just as many items as the cap is not within it",
+        "transformations/cap_scores.py",
+        'side="right"',
+        'side="left"',
+    ),
 )
