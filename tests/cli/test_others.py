@@ -21,6 +21,7 @@ LITTLE = "--epsilon", 10**6, "--delta", 1e-8
 ABOVE = "--above-threshold", "--max-items", 2
 
 
+@pytest.mark.slow
 def test_all_items_above_a_threshold(command: Command, searches: Path) -> None:
     result = command(*release(searches, *ABOVE, "--keep", "rows", *LITTLE))
     assert result.code == 0
@@ -35,6 +36,7 @@ def test_all_items_above_a_threshold(command: Command, searches: Path) -> None:
     assert record["d_out"][1] <= 1e-8
 
 
+@pytest.mark.slow
 def test_a_random_choice_of_items(command: Command, searches: Path) -> None:
     options = *ABOVE, "--keep", "random", *LITTLE, "--out", "-"
     record = record_of(command(*release(searches, *options)).out)
@@ -44,6 +46,7 @@ def test_a_random_choice_of_items(command: Command, searches: Path) -> None:
     assert "transformations/keep_items" in documents
 
 
+@pytest.mark.slow
 def test_the_plan_is_that_of_the_library(command: Command) -> None:
     result = command("plan", *ABOVE, "--epsilon", 0.5, "--delta", 1e-6, "--users", 2)
     count = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=None, max_items=2)
@@ -71,6 +74,7 @@ def test_the_number_of_others(command: Command, library: Library) -> None:
     assert len(CANDIDATES) > len(record["items"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [("--epsilon", 1), ("--rho", 0.1)])
 @pytest.mark.parametrize("listed", [("--candidates", 50), ("--delta", 1e-8)])
 def test_a_plan_with_others_leaves_a_tenth(
@@ -81,6 +85,7 @@ def test_a_plan_with_others_leaves_a_tenth(
     assert f"= {Fraction(str(target[1])) / 10 * 1.0:g} more" in result.field("other")
 
 
+@pytest.mark.slow
 def test_others_after_a_release_from_the_table_itself(command: Command, searches: Path) -> None:
     record = record_of(command(*release(searches, "--k", 4, *LITTLE, "--other", "--out", "-")).out)
     assert record["items"] == ["rain", "snow", "=hail"]

@@ -50,6 +50,7 @@ def test_the_largest_sums_of_a_file_of_strings(command: Command, sales: Path) ->
     assert [record["mechanism"][name] for name in ("value", "lower", "upper", "granularity")] == ["paid", 0, 50, 0.01]
 
 
+@pytest.mark.slow
 def test_sums_without_a_list(command: Command, sales: Path) -> None:
     options = "--k", 2, *EXACT, "--delta", 1e-8, *SUM
     result = command(*release(sales, *options))
@@ -59,6 +60,7 @@ def test_sums_without_a_list(command: Command, sales: Path) -> None:
     assert most["mechanism"]["max_items"] == 1
 
 
+@pytest.mark.slow
 def test_a_plan_speaks_of_sums(command: Command) -> None:
     result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, *SUM, "--counts")
     assert "which 2 of 9 candidates have the largest sums of paid?" in result.flat
@@ -70,6 +72,7 @@ def test_a_plan_speaks_of_sums(command: Command) -> None:
     assert "its sum is beyond the 21st largest one by more than" in found.field("accuracy")
 
 
+@pytest.mark.slow
 def test_a_plan_of_sums_is_that_of_the_library(command: Command) -> None:
     domain = tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance("replace")
     sums = domain >> tk.then_sum_by_item(candidates=range(9), bounds=(-3, 5))

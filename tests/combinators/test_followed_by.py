@@ -41,6 +41,7 @@ def law_of(x: Any) -> Law:
     return law
 
 
+@pytest.mark.slow
 def test_the_joint_law_and_its_loss() -> None:
     both = tk.make_followed_by(choice(1.0), follow=by_answer(), d_in=1, d_out=0.25)
     counts: Any = {}
@@ -70,6 +71,7 @@ def test_losses_add_under_each_measure(first: tk.Measurement, d_out: Any, expect
     assert both.output_measure == first.output_measure
 
 
+@pytest.mark.slow
 def test_curves_are_those_of_adaptive_composition() -> None:
     first, second = choice(2.0, tk.PrivacyProfile()), choice(4.0, tk.PrivacyProfile())
     both = tk.make_followed_by(first, follow=lambda _: second, d_in=1, d_out=second.map(1))

@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from opendp_topk.samplers.entropy import Entropy
@@ -39,6 +40,7 @@ def test_equal_words_of_a_group_are_drawn_again() -> None:
     assert ranks([0, 0, 2, 2], [5, 6, 6, 5]) == [0, 1, 1, 0], "equal words of different groups are kept"
 
 
+@pytest.mark.slow
 def test_every_order_is_as_likely_as_every_other() -> None:
     n = 40_000
     starts = np.repeat(np.arange(n) * 5, 5)

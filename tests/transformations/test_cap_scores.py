@@ -32,7 +32,7 @@ def reference(rows: list[tuple[Any, Any]], caps: tuple[int, ...], p: int, q: int
     return [-abs(q * sum(len(items) <= cap for items in own.values()) - p * len(own)) for cap in caps]
 
 
-@pytest.mark.quick(make=("polars_frame", "duckdb_relation"), integers=True)
+@pytest.mark.quick(make="polars_frame", integers=True)
 @pytest.mark.parametrize("integers", [True, False])
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
 def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any], integers: bool) -> None:
@@ -88,9 +88,9 @@ def test_a_cap_that_is_chosen_privately_and_used() -> None:
     measure = tk.Approximate(tk.MaxDivergence())
     rows = [(user, item) for user in range(900) for item in (user % 5, 5)]
     rows += [(user, item) for user in range(900, 1000) for item in range(50)]
-    scores = SPACE >> tk.then_cap_scores(caps=[1, 2, 5, 50], share=Fraction(9, 10))
-    chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=90.0)
-    cap = tk.make_approximate(chosen >> tk.index_candidates([1, 2, 5, 50]))
+    scores = SPACE >> tk.then_cap_scores(caps=[1, 2, 50], share=Fraction(9, 10))
+    chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=30.0)
+    cap = tk.make_approximate(chosen >> tk.index_candidates([1, 2, 50]))
 
     def capped(found: Any) -> tk.Measurement:
         most = found[0] if isinstance(found, list) else found
@@ -99,8 +99,8 @@ def test_a_cap_that_is_chosen_privately_and_used() -> None:
         return released
 
     both = tk.make_followed_by(cap, follow=capped, d_in=1, d_out=(0.5, 1e-8))
-    assert both.map(1) == (pytest.approx(0.7), 1e-8)
-    assert chosen.map(1) == 0.2
+    assert both.map(1) == (pytest.approx(1.1), 1e-8)
+    assert chosen.map(1) == 0.6
     found, histogram = both(frame(rows, pl.Int64))
     assert found in (2, [2])
     assert set(range(6)) == set(histogram.items) & set(range(6))

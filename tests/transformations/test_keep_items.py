@@ -56,6 +56,7 @@ def tables() -> list[Table]:
     return [{user: basket for user, basket in enumerate(pair) if basket is not None} for pair in chosen]
 
 
+@pytest.mark.slow
 def test_sets_of_a_size_are_as_likely_as_each_other() -> None:
     basket = "abcd"
     rows = [(user, item) for user in range(20_000) for item in basket for _ in range(1 + (item == "a"))]
@@ -86,6 +87,7 @@ def test_no_tables_lose_more_than_the_map_says(most: int, kind: str) -> None:
     assert worst[1] > 0.5 * choice.map(1)
 
 
+@pytest.mark.slow
 def test_a_release_follows_the_mixture() -> None:
     table: Table = {1: ("a", "b", "c"), 2: ("a",)}
     keep = SPACE >> tk.then_keep_items(most=1)
@@ -94,6 +96,7 @@ def test_a_release_follows_the_mixture() -> None:
     assert_follows(counts, softmax_of(table, 1, 0.5), detects=0.45)
 
 
+@pytest.mark.slow
 def test_a_random_choice_may_not_meet_a_range_or_a_curve() -> None:
     count = SPACE >> tk.then_keep_items(most=1) >> tk.then_count_by_item(candidates=ITEMS)
     assert count.randomized

@@ -84,6 +84,7 @@ def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, monotonic: b
     assert moved(kind, bounds, monotonic) == {d: link.map(d) for d in (0, 1, 2)}
 
 
+@pytest.mark.slow
 def test_the_function_gives_the_sums_that_were_enumerated() -> None:
     for bounds in ((0, 4), (-2, 5), (1, 4)):
         link = tk.make_sum_by_item(*SPACE, candidates=ITEMS, bounds=bounds)
@@ -149,6 +150,7 @@ def test_integers_decimals_and_floats_give_the_same_sums() -> None:
     assert whole(frame(rows)).tolist() == [29 + 57 + 1001, 1]
 
 
+@pytest.mark.slow
 def test_no_order_of_floats_matters() -> None:
     rows = [(1, "a", x) for x in (1e16, 1.0, -1e16, 0.3, 0.1, 2.5, -0.7)]
     link = tk.make_sum_by_item(*SPACE, candidates=["a"], bounds=(-10, 10), granularity=0.125)
