@@ -116,7 +116,7 @@ def found(released: Any, other: Other | None) -> Winners:
 def show_other(winners: Winners, other: Other | None) -> None:
     """Print the count of all others for people."""
     if other is not None:
-        show.rows([("other", f"{winners.other} users, with noise, have another item{_part(other)}")])
+        show.rows([("other", f"{winners.other} users, with noise, have another item{_part(other, 'of it')}")])
 
 
 def plan_rows(other: Other | None, alpha: float) -> list[tuple[str, str]]:
@@ -126,9 +126,12 @@ def plan_rows(other: Other | None, alpha: float) -> list[tuple[str, str]]:
     exactly, words = guarantees.sure(alpha)
     near = f"within {show.users(other.deviation(exactly))} of the true number"
     return [
-        ("other", f"with probability at least {words}, the number of users with another item is {near}{_part(other)}")
+        (
+            "other",
+            f"with probability at least {words}, the number of users with another item is {near}{_part(other, 'more')}",
+        )
     ]
 
 
-def _part(other: Other) -> str:
-    return f" ({other.whole.symbol} = {show.rounded_up(other.loss)} more)"
+def _part(other: Other, how: str) -> str:
+    return f" ({other.whole.symbol} = {show.rounded_up(other.loss)} {how})"

@@ -99,7 +99,8 @@ def _measure(measure: Measure) -> str:
 
 def links(proof: Proof) -> list[Proof]:
     """The documents on which a chain rests: those of its links, and the chain rules."""
-    return [*proof.parts, Proof(proof.name, assumption=proof.assumption)]
+    below = dict.fromkeys(one for part in proof.parts for one in links(part))
+    return [*below, Proof(proof.name, assumption=proof.assumption)]
 
 
 def plain(value: Any) -> Any:
