@@ -6,6 +6,7 @@ from .combinators.adaptive_composition import then_adaptive_composition as then_
 from .combinators.approximate import make_approximate as make_approximate
 from .combinators.approximate import make_fix_delta as make_fix_delta
 from .combinators.composition import make_composition as make_composition
+from .combinators.followed_by import make_followed_by as make_followed_by
 from .combinators.from_pureDP import make_pureDP_to_range as make_pureDP_to_range
 from .combinators.from_pureDP import make_pureDP_to_zCDP as make_pureDP_to_zCDP
 from .combinators.from_range import make_range_to_approxDP as make_range_to_approxDP
@@ -132,9 +133,18 @@ from .spaces.metrics import LInfDistance as LInfDistance
 from .spaces.metrics import Metric as Metric
 from .spaces.metrics import RangeDistance as RangeDistance
 from .spaces.metrics import UserDistance as UserDistance
+from .spaces.valued_frames import ValuedFrameDomain as ValuedFrameDomain
 from .tables.files import read_table as read_table
+from .transformations.cap_scores import make_cap_scores as make_cap_scores
+from .transformations.cap_scores import then_cap_scores as then_cap_scores
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
 from .transformations.count_by_item import then_count_by_item as then_count_by_item
+from .transformations.count_outside import make_count_outside as make_count_outside
+from .transformations.count_outside import then_count_outside as then_count_outside
+from .transformations.keep_items import make_keep_items as make_keep_items
+from .transformations.keep_items import then_keep_items as then_keep_items
+from .transformations.sum_by_item import make_sum_by_item as make_sum_by_item
+from .transformations.sum_by_item import then_sum_by_item as then_sum_by_item
 from .transformations.user import make_user_transformation as make_user_transformation
 from .transformations.user import then_user_transformation as then_user_transformation
 
@@ -212,6 +222,7 @@ __all__ = [
     "TopKError",
     "Transformation",
     "UserDistance",
+    "ValuedFrameDomain",
     "VectorDomain",
     "ZeroConcentratedDivergence",
     "binary_search_chain",
@@ -222,13 +233,17 @@ __all__ = [
     "make_adaptive_composition",
     "make_approximate",
     "make_canonical_top_k",
+    "make_cap_scores",
     "make_composition",
     "make_count_by_item",
+    "make_count_outside",
     "make_exponential_mechanism",
     "make_fix_delta",
+    "make_followed_by",
     "make_fully_adaptive_composition",
     "make_gaussian",
     "make_joint_top_k",
+    "make_keep_items",
     "make_laplace",
     "make_lipschitz_top_k",
     "make_noisy_top_k_with_gaps",
@@ -247,6 +262,7 @@ __all__ = [
     "make_report_noisy_top_k",
     "make_select_then_count",
     "make_stable_histogram",
+    "make_sum_by_item",
     "make_unknown_domain_counts",
     "make_unknown_domain_top_k",
     "make_user_measurement",
@@ -258,11 +274,14 @@ __all__ = [
     "release_spark",
     "then_adaptive_composition",
     "then_canonical_top_k",
+    "then_cap_scores",
     "then_count_by_item",
+    "then_count_outside",
     "then_exponential_mechanism",
     "then_fully_adaptive_composition",
     "then_gaussian",
     "then_joint_top_k",
+    "then_keep_items",
     "then_laplace",
     "then_lipschitz_top_k",
     "then_noisy_top_k_with_gaps",
@@ -274,6 +293,7 @@ __all__ = [
     "then_report_noisy_top_k",
     "then_select_then_count",
     "then_stable_histogram",
+    "then_sum_by_item",
     "then_unknown_domain_counts",
     "then_unknown_domain_top_k",
     "then_user_measurement",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ParamSpec
 
 import typer
@@ -66,3 +68,17 @@ def exit_code(error: TopKError) -> int:
     """2 where the command line is at fault, 1 where files or data are."""
     usage = isinstance(error, ParameterError) and not isinstance(error, CandidatesError)
     return USAGE if usage else DATA
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """What was drawn has its cost, so that Ctrl-C cannot keep it from being written."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, which alone receives signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
 from ..errors import checks
-from . import show
 from .planning import Request
 from .record import Promise
 
@@ -26,15 +25,18 @@ def promises(measurement: Measurement, request: Request, alpha: float = 0.05) ->
     """What theorems promise of a release, by the names of the record."""
     exactly, _ = sure(alpha)
     users = request.shortfall(measurement, exactly)
-    made = {"accuracy": Promise(accuracy(measurement, request, alpha), _finite(users), alpha)}
+    made = {"accuracy": Promise(accuracy(measurement, request, alpha), _finite(users, request), alpha)}
     if request.counts:
         deviation = request.deviation(measurement, exactly)
-        made["count_accuracy"] = Promise(count_guarantee(measurement, request, alpha), _finite(deviation), alpha)
+        made["count_accuracy"] = Promise(
+            count_guarantee(measurement, request, alpha), _finite(deviation, request), alpha
+        )
     return made
 
 
-def _finite(users: float | None) -> int | None:
-    return None if users is None or users == math.inf else int(users)
+def _finite(users: float | None, request: Request) -> int | None:
+    """A number of users, where one is known; sums have none."""
+    return None if users is None or users == math.inf or request.scoring.column is not None else int(users)
 
 
 def accuracy(measurement: Measurement, request: Request, alpha: float = 0.05) -> str:
@@ -44,8 +46,8 @@ def accuracy(measurement: Measurement, request: Request, alpha: float = 0.05) ->
     words = guarantee(measurement, request, alpha)
     if users is None or users == math.inf:
         return words
-    below = f"more than {show.users(users)} below" if users else "below"
-    return f"{words}; so an item {below} the {largest(request.k)} count would not be released"
+    below = f"more than {request.scoring.amount(users)} below" if users else "below"
+    return f"{words}; so an item {below} the {largest(request.k)} {request.scoring.noun} would not be released"
 
 
 def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
@@ -56,14 +58,14 @@ def guarantee(measurement: Measurement, request: Request, alpha: float) -> str:
         return "not computed: the possible releases are too many to count"
     if users == math.inf:
         return _NO_BOUND
-    near = f"a count within {show.users(users)} of"
+    near = f"a {request.scoring.noun} within {request.scoring.amount(users)} of"
     if request.row.ranked:
         winner = "t-th released item" if request.release == "ranking" else "t-th most frequent of the released items"
         return (
             f"with probability at least {words}, for every t from 1 to {request.k} the {winner} "
-            f"has {near if users else 'exactly'} the t-th largest count"
+            f"has {near if users else 'exactly'} the t-th largest {request.scoring.noun}"
         )
-    reach = f"{near if users else 'at least'} the {largest(request.k)} count"
+    reach = f"{near if users else 'at least'} the {largest(request.k)} {request.scoring.noun}"
     return f"with probability at least {words}, every released item has {reach}"
 
 
@@ -73,8 +75,9 @@ def count_guarantee(measurement: Measurement, request: Request, alpha: float = 0
     users = request.deviation(measurement, exactly)
     if users == math.inf:
         return _NO_BOUND
-    near = f"within {show.users(users)} of" if users else "exactly"
-    return f"with probability at least {words}, every noisy count is {near} the true count"
+    near = f"within {request.scoring.amount(users)} of" if users else "exactly"
+    noun = request.scoring.noun
+    return f"with probability at least {words}, every noisy {noun} is {near} the true {noun}"
 
 
 def success(enclosure: Enclosure | None, request: Request) -> str:

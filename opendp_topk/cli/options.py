@@ -17,7 +17,7 @@ from .mechanisms import NAMES
 
 NEIGHBORS = ("add_remove", "replace")
 
-K = Annotated[int, typer.Option("--k", "-k", help="How many items to release.", show_default=False)]
+K = Annotated[int | None, typer.Option("--k", "-k", help="How many items to release.", show_default=False)]
 Epsilon = Annotated[
     float | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -10,6 +11,8 @@ import typer
 from ..errors import ParameterError
 from ..measurements._catalogue import RELEASES
 from . import guarantees, show
+from .above import Above, AboveOption, discovered
+from .above import show_plan as show_above
 from .candidates import read_candidates
 from .compare import require_plot, show_comparison
 from .options import (
@@ -27,15 +30,17 @@ from .options import (
     Users,
     target,
 )
+from .others import OtherOption, plan_rows, relaxed, split
 from .planning import Request
 from .public_counts import Counts, read_proxy
+from .scoring import BoundsOption, KeepOption, StepOption, SumOption, scoring
 from .several import show_several
-from .unlisted import require_unlisted, unlisted
+from .unlisted import given, require_unlisted
 from .unlisted import show_plan as show_unlisted
 
 
 def plan(
-    k: K,
+    k: K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -68,6 +73,12 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    summed: SumOption = None,
+    bounds: BoundsOption = None,
+    step: StepOption = None,
+    above: AboveOption = False,
+    keep: KeepOption = "order",
+    other: OtherOption = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
@@ -102,19 +113,27 @@ def plan(
       opendp-topk plan --k 10 --candidates 5000 --epsilon 3 --delta 1e-6 --releases 52
       opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
+      opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
     """
-    goal = target(epsilon, rho)
+    scored = scoring(summed, bounds, step)
+    goal, others = split(target(epsilon, rho), users, neighbors, scored, asked=other)
+    more = plan_rows(others, alpha)
+    if summed is not None and (compare or proxy is not None):
+        raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
     require_plot(plot, compare)
     if candidates is None:
         if compare or proxy is not None or releases is not None:
             raise ParameterError("--compare, --proxy and --releases need a list of candidates: give --candidates")
-        asked = unlisted(k, goal, delta, users, neighbors, limit, max_items, (release, mechanism, counts))
-        show_unlisted(asked, alpha)
+        kinds = release, mechanism, counts
+        asked = discovered(above, k, goal, delta, users, neighbors, limit, max_items, kinds, scored, keep)
+        (show_above if isinstance(asked, Above) else show_unlisted)(asked, alpha, more)
         return
-    goal = goal if delta is None else goal.relaxed(delta)
-    require_unlisted(limit, max_items)
+    if other and (compare or releases is not None):
+        raise ParameterError("--compare and --releases show selections alone: leave --other out")
+    require_unlisted(limit, max_items, above=above, keep=keep)
+    goal = relaxed(goal, delta, others)
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
-    request = Request(k, number, goal, users, neighbors, release, mechanism, counts)
+    request = Request(given(k), number, goal, users, neighbors, release, mechanism, counts, scored)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (counts or mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
@@ -125,14 +144,16 @@ def plan(
     elif compare:
         show_comparison(request, alpha, scores, plot)
     else:
-        show_plan(request, alpha, scores)
+        show_plan(request, alpha, scores, more)
 
 
-def show_plan(request: Request, alpha: float = 0.05, proxy: Counts | None = None) -> None:
+def show_plan(
+    request: Request, alpha: float = 0.05, proxy: Counts | None = None, more: Iterable[tuple[str, str]] = ()
+) -> None:
     """Print the plan for ``request``."""
     measurement = request.planned()
     fields = [
-        ("question", f"which {request.k} of {request.n_candidates} candidates do most users have?"),
+        ("question", f"which {request.k} of {request.n_candidates} candidates {request.scoring.ranked}?"),
         ("mechanism", show.mechanism(measurement, request)),
         ("scale", show.scale(measurement)),
         ("cost", show.cost(measurement, request)),
@@ -144,4 +165,4 @@ def show_plan(request: Request, alpha: float = 0.05, proxy: Counts | None = None
         with show.working("computing"):
             success = request.success(measurement, proxy)
         fields.append(("on the proxy", guarantees.success(success, request)))
-    show.rows([*fields, ("proof", show.proofs(measurement))])
+    show.rows([*fields, *more, ("proof", show.proofs(measurement))])

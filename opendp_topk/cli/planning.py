@@ -17,13 +17,13 @@ from ..measurements._answers import Compared, Question
 from ..measurements._catalogue import RELEASES, Mechanism
 from ..measurements._least_scale import least_scale
 from ..numerics.arithmetic import exact
-from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import is_pure
-from ..spaces.metrics import LInfDistance, UserDistance
-from ..transformations.count_by_item import nameless_count
+from ..spaces.metrics import LInfDistance
 from .mechanisms import chosen, default
 from .options import NEIGHBORS, Target
 from .public_counts import Counts
+from .scoring import COUNTING, Scoring
 
 T = TypeVar("T")
 
@@ -40,6 +40,7 @@ class Request:
     release: str = "ranking"
     mechanism: str | None = None
     counts: bool = False
+    scoring: Scoring = COUNTING
 
     def __post_init__(self) -> None:
         checks.count("--users", self.users)
@@ -48,6 +49,11 @@ class Request:
         checks.count("the number of candidates", self.n_candidates)
         checks.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
         _ = self.row  # refuses what no mechanism can give
+
+    @property
+    def wanted(self) -> int:
+        """How many items are asked for."""
+        return self.k
 
     @property
     def row(self) -> Mechanism:
@@ -84,9 +90,7 @@ class Request:
         return self._met(lambda count: question.answered(self.row, count, known))
 
     def _met(self, search: Callable[[Transformation], T]) -> T:
-        count = nameless_count(
-            FrameDomain("user", "item"), UserDistance(self.neighbors), n_candidates=self.n_candidates
-        )
+        count = self.scoring.nameless(self.neighbors, self.n_candidates)
         if self.on(count, 1.0).check(self.users, 0):
             raise ParameterError(
                 "this release would be the same for every table, so it needs no noise and says nothing: "
@@ -99,7 +103,7 @@ class Request:
         raise ParameterError(f"no finite scale meets so small a target: raise --{self.target.symbol}")
 
     def shortfall(self, measurement: Measurement, alpha: Fraction) -> float | None:
-        """By how many users a winner may fall short with probability at least 1 - alpha: the accuracy theorem.
+        """By how many users or steps a winner may fall short with probability at least 1 - alpha: the theorem.
 
         Counts are integers, so that the bound is rounded down to one. None where counting the releases takes too long.
         """
@@ -120,6 +124,6 @@ class Request:
             return None
 
     def deviation(self, measurement: Measurement, alpha: Fraction) -> float:
-        """By how many users any of the k noisy counts may be off with probability at least 1 - alpha."""
+        """By how many users, or steps, any of the k noisy counts may be off with probability at least 1 - alpha."""
         scale = exact(measurement.parameters["count_scale"])
         return largest_noise(scale, self.k, alpha, gaussian=not is_pure(self.target.measure))

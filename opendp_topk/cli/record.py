@@ -28,6 +28,7 @@ class Winners:
     items: list[Any]
     counts: list[int] | None = None
     gaps: list[float] | None = None
+    other: int | None = None
 
     @classmethod
     def of(cls, released: Any) -> Winners:
@@ -45,7 +46,7 @@ class Asked(Protocol):
     """What a record tells of a request."""
 
     @property
-    def k(self) -> int: ...
+    def wanted(self) -> int | None: ...
 
     @property
     def release(self) -> str: ...
@@ -101,7 +102,8 @@ def record(
         "items": winners.items,
         **({} if winners.counts is None else {"counts": winners.counts}),
         **({} if winners.gaps is None else {"gaps": winners.gaps}),
-        "k": request.k,
+        **({} if winners.other is None else {"other": winners.other}),
+        "k": request.wanted,
         "release": request.release,
         "measure": _measure(measurement.output_measure),
         "symbol": _symbol(measurement.output_measure),
@@ -147,7 +149,8 @@ def _symbol(measure: Measure) -> str:
 
 def links(proof: Proof) -> list[Proof]:
     """The documents on which a chain rests: those of its links, and the chain rules."""
-    return [*proof.parts, Proof(proof.name, assumption=proof.assumption)]
+    below = dict.fromkeys(one for part in proof.parts for one in links(part))
+    return [*below, Proof(proof.name, assumption=proof.assumption)]
 
 
 def plain(value: Any) -> Any:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import signal
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -14,14 +11,15 @@ from ..core.candidates import index_candidates
 from ..core.measurement import Measurement
 from ..errors import TableError
 from ..measurements._catalogue import RELEASES
-from ..spaces.domains import FrameDomain
-from ..spaces.metrics import UserDistance
+from ..spaces.domains import Domain
 from ..tables import parts
-from ..transformations.count_by_item import then_count_by_item
 from . import guarantees, show
+from .above import Above, AboveOption, discovered
+from .above import promise as above_promise
+from .above import show_release as show_above
 from .candidates import as_integers, read_candidates
 from .engines import ENGINES, Engine, EngineOption, MasterOption
-from .exit_codes import Interrupted
+from .exit_codes import Interrupted, uninterrupted
 from .options import (
     NEIGHBORS,
     CountsOption,
@@ -37,11 +35,13 @@ from .options import (
     Users,
     target,
 )
+from .others import OtherOption, found, relaxed, show_other, split
 from .output import STDOUT, Destination, flush, unprinted
 from .payment import budget, drawn
 from .planning import Request
 from .record import Promise, Winners, record
-from .unlisted import Unlisted, require_unlisted, unlisted
+from .scoring import BoundsOption, KeepOption, StepOption, SumOption, scoring
+from .unlisted import Unlisted, given, require_unlisted
 from .unlisted import promise as unlisted_promise
 from .unlisted import show_release as show_unlisted
 
@@ -64,7 +64,7 @@ def release(
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
     item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
-    k: K,
+    k: K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -84,6 +84,12 @@ def release(
     kind: ReleaseOption = RELEASES[0],
     mechanism: MechanismOption = None,
     counts: CountsOption = False,
+    summed: SumOption = None,
+    bounds: BoundsOption = None,
+    step: StepOption = None,
+    above: AboveOption = False,
+    keep: KeepOption = "order",
+    other: OtherOption = False,
     out: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +112,7 @@ def release(
 ) -> None:
     """Release the k items that most users have.
 
+    With --sum COLUMN it is those with the largest sums of a column of numbers.
     Only the items are released, and with --counts a noisy count of each; never an exact count. The mechanism
     noisy_top_k_with_gaps adds by how much each leads the next. The noise is the least that meets the privacy
     target. A user counts once for an item, however many rows say so.
@@ -115,47 +122,53 @@ def release(
       opendp-topk release loans.parquet --user reader --item book \\
         --candidates catalogue.txt --k 10 --epsilon 1 --out top10.json
       opendp-topk release searches.parquet --user visitor --item term --k 10 --epsilon 1 --delta 1e-8
+      opendp-topk release sales.parquet --user buyer --item book --sum paid \\
+        --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
-    goal, chosen = target(epsilon, rho), Engine(engine, master)
-    domain = FrameDomain(user=user, item=item)
+    chosen, scored = Engine(engine, master), scoring(summed, bounds, step)
+    goal, others = split(target(epsilon, rho), users, neighbors, scored, asked=other)
+    domain = scored.domain(user, item)
     request: Request | Unlisted
     if candidates is None:
-        listed = None
-        request = unlisted(k, goal, delta, users, neighbors, limit, max_items, (kind, mechanism, counts))
+        listed, wanted = None, (kind, mechanism, counts)
+        request = discovered(above, k, goal, delta, users, neighbors, limit, max_items, wanted, scored, keep)
         with show.working("planning"):
             planned = request.planned(domain)
     else:
-        require_unlisted(limit, max_items)
-        goal = goal if delta is None else goal.relaxed(delta)
-        listed = read_candidates(candidates)
-        request = Request(k, len(listed), goal, users, neighbors, kind, mechanism, counts)
+        require_unlisted(limit, max_items, above=above, keep=keep)
+        listed, goal = read_candidates(candidates), relaxed(goal, delta, others)
+        request = Request(given(k), len(listed), goal, users, neighbors, kind, mechanism, counts, scored)
         with show.working("planning"):
             planned = request.planned()
     _LOG.info("planned: scale %s", planned.parameters["scale"])
     read = tuple(file for file in (table, candidates, ledger) if file is not None)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
-        with show.working("reading and counting") as told, chosen.table(table) as rows:
+        with show.working("reading and counting") as told, chosen.table(table) as found_rows:
             parts.watcher.set(told.parts)
+            rows = scored.read(found_rows)
             kinds = domain.validate(rows).collect_schema()
-            _LOG.info("the table has both columns")
+            _LOG.info("the table has the columns")
             if listed is None or isinstance(request, Unlisted):
                 measurement = planned
             else:
                 items = as_integers(listed, item) if kinds[item].is_integer() else listed
                 measurement = chained(domain, items, request, planned.parameters["scale"])
+            promised = promises(measurement, request)
+            if others is not None:
+                measurement = others.after(measurement)
             released, entry = drawn(measurement, rows, request, account, label)
-            winners = Winners.of(released)
+            winners = found(released, others)
             _LOG.info("%d items were released", len(winners.items))
-        promised = promises(measurement, request)
         failure: Exception | None = None
         try:
-            with _uninterrupted():
+            with uninterrupted():
                 destination.write(record(winners, measurement, request, promised, entry, chosen.recorded()))
         except TableError as error:
             failure = error
         try:
             if out != STDOUT:
                 show_release(winners, measurement, request)
+                show_other(winners, others)
             flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
@@ -169,32 +182,36 @@ def release(
 
 def promises(measurement: Measurement, request: Request | Unlisted) -> dict[str, Promise]:
     """What theorems promise of the release."""
+    if isinstance(request, Above):
+        return {"accuracy": above_promise(measurement, request)}
     if isinstance(request, Unlisted):
         return {"accuracy": unlisted_promise(measurement, request)}
     return guarantees.promises(measurement, request)
 
 
-def chained(domain: FrameDomain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
+def chained(domain: Domain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
     """From a table to the released items."""
-    count = (domain, UserDistance(request.neighbors)) >> then_count_by_item(candidates=items)
-    return request.on(count, scale) >> index_candidates(items)
+    return request.on(request.scoring.of(domain, request.neighbors, items), scale) >> index_candidates(items)
 
 
 def show_release(winners: Winners, measurement: Measurement, request: Request | Unlisted) -> None:
     """Print the release for people."""
+    if isinstance(request, Above):
+        show_above(winners, measurement, request)
+        return
     if isinstance(request, Unlisted):
         show_unlisted(winners, measurement, request)
         return
     ranked, counts, gaps = request.release == "ranking", winners.counts, winners.gaps
     headers = [
         *(["rank"] if ranked else []),
-        *(["noisy count"] if counts is not None else []),
+        *([f"noisy {request.scoring.noun}"] if counts is not None else []),
         *(["noisy lead"] if gaps is not None else []),
         "item" if ranked else "items, in the order of the candidates",
     ]
     columns = [
         *([map(str, range(1, request.k + 1))] if ranked else []),
-        *([map(str, counts)] if counts is not None else []),
+        *([map(request.scoring.written, counts)] if counts is not None else []),
         *([(f"{gap:.6g}" for gap in gaps)] if gaps is not None else []),
         map(show.item, winners.items),
     ]
@@ -208,17 +225,3 @@ def show_release(winners: Winners, measurement: Measurement, request: Request | 
             ("proof", show.proofs(measurement)),
         ]
     )
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """What was drawn has its cost, so that Ctrl-C cannot keep it from being written."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread, which alone receives signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -9,6 +9,7 @@ PUBLIC = {
     "combinators.adaptive_composition": "make_adaptive_composition then_adaptive_composition",
     "combinators.approximate": "make_approximate make_fix_delta",
     "combinators.composition": "make_composition",
+    "combinators.followed_by": "make_followed_by",
     "combinators.from_pureDP": "make_pureDP_to_range make_pureDP_to_zCDP",
     "combinators.from_range": "make_range_to_approxDP make_range_to_pureDP make_range_to_zCDP",
     "combinators.from_zCDP": "make_zCDP_to_approxDP",
@@ -65,8 +66,13 @@ PUBLIC = {
     "spaces.keyed_counts": "KeyedCountDistance KeyedCountsDomain",
     "spaces.measures": "Approximate MaxDivergence Measure PrivacyProfile RangeDivergence ZeroConcentratedDivergence",
     "spaces.metrics": "L1Distance L2Distance LInfDistance Metric RangeDistance UserDistance",
+    "spaces.valued_frames": "ValuedFrameDomain",
     "tables.files": "read_table",
+    "transformations.cap_scores": "make_cap_scores then_cap_scores",
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
+    "transformations.count_outside": "make_count_outside then_count_outside",
+    "transformations.keep_items": "make_keep_items then_keep_items",
+    "transformations.sum_by_item": "make_sum_by_item then_sum_by_item",
     "transformations.user": "make_user_transformation then_user_transformation",
 }
 """The public names of each module."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from ..errors import SpaceError
 from ..spaces.domains import Domain
+from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, without_delta
 from ..spaces.metrics import Metric
 from .claims import Claimed, claimed
 from .measurement import Measurement, chained
@@ -22,11 +23,12 @@ Next = TypeVar("Next", bound="Transformation | Measurement")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transformation(Claimed):
-    """A deterministic function with a stability map.
+    """A function with a stability map, deterministic unless it is ``randomized``.
 
     Inputs at distance ``d_in`` under ``input_metric`` have outputs at distance at most ``map(d_in)`` under
-    ``output_metric``. Build one with a ``make_*`` constructor. ``proof`` belongs to the function and the map with which
-    a constructor made it: a copy with anything replaced is unproven.
+    ``output_metric``; outputs of a randomised one can be drawn together so that they are. Build one with a ``make_*``
+    constructor. ``proof`` belongs to the function and the map with which a constructor made it: a copy with anything
+    replaced is unproven.
     """
 
     input_domain: Domain
@@ -36,6 +38,7 @@ class Transformation(Claimed):
     function: Callable[[Any], Any]
     stability_map: Callable[[Any], Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    randomized: bool = False
 
     def __post_init__(self) -> None:
         require_fitting(self.input_domain, self.input_metric)
@@ -96,6 +99,7 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
         function=lambda value: second.invoke(first.function(value)),  # [compose-function]
         stability_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
         parameters=_joined(first.parameters, second.parameters),
+        randomized=first.randomized or second.randomized,  # [randomized]
     )
     return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_transformations, (first, second), {}))
 
@@ -103,7 +107,14 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     """``first``, then ``second``."""
     _meet(first, second)  # [check-space]
+    if first.randomized and not _mixes(second.output_measure):  # [check-mixtures]
+        raise SpaceError(
+            f"a randomised transformation cannot be followed by a measurement under {second.output_measure!r}: under "
+            "MaxDivergence(), ZeroConcentratedDivergence() and Approximate of them a random choice hides no loss"
+        )
     law, success, steps = second.declared.law, second.declared.success, second.declared.steps
+    if first.randomized:  # [no-law]
+        law, success, steps = None, None, None
     declared = replace(
         second.declared,
         scores_input=False,  # [scores-made]
@@ -122,6 +133,11 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         parameters=_joined(first.parameters, second.parameters),
     )
     return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_measurement, (first, second), {}))
+
+
+def _mixes(measure: Measure) -> bool:
+    """Whether mixtures of pairs of distributions are no further apart than the pairs."""
+    return isinstance(without_delta(measure), MaxDivergence | ZeroConcentratedDivergence)  # [mixtures]
 
 
 def _meet(first: Transformation, second: Transformation | Measurement) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import DistanceError, SpaceError, checks
 from ..errors.checks import Number
 from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
+from .valued_frames import ValuedFrameDomain
 
 
 class Metric(ABC):
@@ -141,7 +142,7 @@ class UserDistance(Metric):
         checks.choice("neighbors", self.neighbors, ("add_remove", "replace"))
 
     def fits(self, domain: Domain) -> bool:
-        return isinstance(domain, FrameDomain | GroupedFrameDomain)
+        return isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain)
 
     def distance(self, value: Any, name: str) -> int:
         if not checks.is_integer(value):

@@ -1,4 +1,4 @@
-"""Deterministic functions with a stability map: one ``make_*`` constructor a file.
+"""Functions with a stability map: one ``make_*`` constructor a file.
 
-It may import errors, numerics, tables, proof, spaces and core.
+It may import errors, numerics, tables, proof, spaces, samplers and core.
 """

@@ -91,6 +91,7 @@ def make_count_by_item(
     """
     # proof-region: count_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
     items = None if candidates is None else integers_or_strings(candidates, "candidates")  # [check-candidates]
     if monotonic is None:
         monotonic = input_metric.neighbors == "add_remove"  # [cheapest]

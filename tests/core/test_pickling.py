@@ -9,6 +9,7 @@ import multiprocessing
 import pickle
 import pickletools
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,10 @@ def lomax() -> Any:
     return tk.CustomNoise("Lomax", quantile=lomax_quantile, survival=lomax_survival, condition="lipschitz")
 
 
+def first_again(_: Any) -> tk.Measurement:
+    return top()
+
+
 def top(measure: Any = MAX, space: Any = COUNTS, **options: Any) -> tk.Measurement:
     built: tk.Measurement = space >> tk.then_report_noisy_top_k(measure, **({"k": 2, "scale": 4.0} | options))
     return built
@@ -100,6 +105,13 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
 }
 OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
+    "make_cap_scores": lambda: ROWS >> tk.then_cap_scores(caps=[1, 2], share=Fraction(1, 2)),
+    "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
+    "make_followed_by": lambda: tk.make_followed_by(top(), follow=first_again, d_in=1, d_out=0.5),
+    "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
+    "make_sum_by_item": lambda: (
+        (tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
+    ),
     "counts by key": lambda: ROWS >> tk.then_count_by_item(candidates=None, max_items=2),
     "make_unknown_domain_top_k": lambda: (
         KEYED >> tk.then_unknown_domain_top_k(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6, noise=tk.Exponential())

@@ -1,0 +1,102 @@
+"""How well each of several caps fits a table: scores from which a cap can be chosen privately."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..core.claims import proven
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
+from ..errors import ParameterError, ParameterTypeError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
+from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from ..spaces.metrics import LInfDistance, UserDistance
+
+_PARTS = 1000  # the largest denominator of a share: nobody wants a finer one, and scores stay far below 2^63
+
+
+@proven("transformations/cap_scores")
+def make_cap_scores(
+    input_domain: FrameDomain, input_metric: UserDistance, *, caps: Sequence[int], share: Number
+) -> Transformation:
+    """Score each cap by how near the share of users with no more items than the cap is to ``share``.
+
+    ``x_c = -|q N_c - p N|`` with share = p / q in lowest terms, N the number of users and N_c that of users with at
+    most c different items
+
+    The cap with the largest score is the quantile of the number of items of a user. A selection that follows chooses
+    one privately, at its own cost; the chosen cap goes to ``make_keep_items``, and ``make_followed_by`` joins the two.
+
+    Args:
+        input_domain: ``FrameDomain(user, item)``.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        caps: The caps, distinct integers >= 1, in the order of the scores. Public.
+        share: The share of users who should have no more items, strictly between 0 and 1, with a denominator of at most
+            1000, such as ``Fraction(9, 10)``: the float 0.9 is another number.
+
+    Returns:
+        A :class:`Transformation` to int64 vectors, one score a cap, under ``LInfDistance()``. Its map is
+        ``d_in max(p, q - p)`` under "add_remove" and ``d_in q`` under "replace". Both are attained.
+
+    Raises:
+        ParameterError: There is no cap, one is below 1 or given twice, or the share is out of range.
+        ParameterTypeError: An argument has another type.
+        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+
+        On a call: as ``make_count_by_item``.
+
+    Runtime: One pass of the table's back end.
+
+    Proof: proofs/transformations/cap_scores.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> from fractions import Fraction
+        >>> space = tk.FrameDomain("reader", "book"), tk.UserDistance()
+        >>> scores = space >> tk.then_cap_scores(caps=[1, 2, 4], share=Fraction(1, 2))
+        >>> scores(pl.DataFrame({"reader": [1, 2, 2], "book": ["Emma", "Emma", "Walden"]}))
+        array([ 0, -2, -2])
+        >>> scores.map(1)
+        1
+    """
+    # proof-region: cap_scores
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
+    if not isinstance(caps, list | tuple | range):
+        raise ParameterTypeError("caps must be a list of integers >= 1")
+    listed = [checks.count("each of caps", cap) for cap in caps]
+    if not listed or len(set(listed)) < len(listed) or max(listed) >= 2**63:  # [check-caps]
+        raise ParameterError("caps must be different integers below 2^63, at least one")
+    part = Fraction(exact(checks.probability(share, "share")))
+    p, q = part.numerator, part.denominator
+    if q > _PARTS:  # [check-share]
+        raise ParameterError(f"share must have a denominator of at most {_PARTS}, such as Fraction(9, 10)")
+    moved = q if input_metric.neighbors == "replace" else max(p, q - p)  # [moved]
+
+    def function(rows: Any) -> Any:
+        from ..tables.breadth import items_of_users
+
+        sizes = np.sort(items_of_users(rows))  # [sizes]
+        within = np.searchsorted(sizes, np.array(listed, dtype=np.int64), side="right")  # [within]
+        return -np.abs(q * within.astype(np.int64) - p * len(sizes))  # [scores]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=VectorDomain(AtomDomain(int), size=len(listed)),
+        output_metric=LInfDistance(),
+        function=function,
+        stability_map=lambda d_in: d_in * moved,  # [stability]
+        parameters={"transformation": "cap_scores", "caps": tuple(listed), "share": f"{p}/{q}"},
+    )
+    # end-proof-region: cap_scores
+
+
+then_cap_scores = partial(make_cap_scores)

@@ -1,0 +1,98 @@
+"""How many users, or rows, have another item than those that are listed: what a release leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..core.claims import proven
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
+from ..errors import ParameterError, checks
+from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, UserDistance
+from .count_by_item import integers_or_strings
+from .sum_by_item import FARTHEST, require_kind
+
+
+@proven("transformations/count_outside")
+def make_count_outside(
+    input_domain: FrameDomain,
+    input_metric: UserDistance,
+    output_metric: Metric | None = None,
+    *,
+    items: Iterable[Hashable],
+    max_rows: int = 1,
+) -> Transformation:
+    """Count the users who have an item that is not listed, or their rows with such items.
+
+    ``x = (sum over users u of min(max_rows, number of rows of u with another item),)``
+
+    With ``max_rows=1`` these are the users who have another item.
+
+    Args:
+        input_domain: ``FrameDomain(user, item)``.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        output_metric: ``L1Distance()``, the default, ``L2Distance()`` or ``LInfDistance()``: of one number they say the
+            same, and ``make_laplace`` wants the first, ``make_gaussian`` the second.
+        items: What is not counted, all integers or all strings, distinct; there may be none. They must be public, or
+            have been released before: ``make_followed_by`` charges for both.
+        max_rows: How many rows of one user count at most, from 1 to 2^31.
+
+    Returns:
+        A :class:`Transformation` to an int64 vector of one element, with the map ``d_in max_rows``.
+
+    Raises:
+        CandidatesError: The items are repeated, or neither all integers nor all strings.
+        SpaceError: A metric does not fit its domain.
+        ParameterError: ``max_rows`` is out of range, or the output metric is another.
+        ParameterTypeError: An argument has another type.
+
+        On a call: as ``make_count_by_item``.
+
+    Runtime: One pass of the table's back end; memory grows with the number of distinct (user, item) pairs.
+
+    Proof: proofs/transformations/count_outside.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> space = tk.FrameDomain("reader", "book"), tk.UserDistance()
+        >>> other = space >> tk.then_count_outside(items=["Emma"])
+        >>> other(pl.DataFrame({"reader": [1, 2, 2], "book": ["Emma", "Emma", "Walden"]}))
+        array([1])
+    """
+    # proof-region: count_outside
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
+    listed: tuple[Any, ...] = tuple(items)
+    if listed:
+        listed = integers_or_strings(listed, "items")  # [check-items]
+    most = checks.count("max_rows", max_rows, at_most=FARTHEST)  # [check-rows]
+    metric = L1Distance() if output_metric is None else output_metric
+    if metric not in (L1Distance(), L2Distance(), LInfDistance()):
+        raise ParameterError("output_metric must be L1Distance(), L2Distance() or LInfDistance()")  # [check-metric]
+
+    def function(rows: Any) -> Any:
+        from ..tables.outside import rows_outside
+
+        if listed:
+            require_kind(rows, listed[0], input_domain.item)  # [check-kind]
+        return np.array([rows_outside(rows, listed, most)], dtype=np.int64)  # [outside]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=VectorDomain(AtomDomain(int), size=1),
+        output_metric=metric,
+        function=function,
+        stability_map=lambda d_in: d_in * most,  # [stability]
+        parameters={"transformation": "count_outside", "items": len(listed), "max_rows": most},
+    )
+    # end-proof-region: count_outside
+
+
+then_count_outside = partial(make_count_outside)

@@ -1,0 +1,108 @@
+"""No more than so many items of each user: chosen at random, or by a rule that looks at the user's own rows alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.claims import proven
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
+from ..samplers.ranks import random_ranks
+from ..spaces.domains import FrameDomain
+from ..spaces.metrics import UserDistance
+from ..spaces.valued_frames import ValuedFrameDomain
+from .sum_by_item import FARTHEST, STEPS
+
+RULES = ("random", "order", "rows", "value")
+
+
+@proven("transformations/keep_items")
+def make_keep_items(
+    input_domain: FrameDomain | ValuedFrameDomain,
+    input_metric: UserDistance,
+    *,
+    most: int,
+    by: str = "random",
+    granularity: Number = 1,
+) -> Transformation:
+    """Keep the rows of at most ``most`` items of each user, and drop the others.
+
+    What follows may then say that a user has no more items than that: ``max_items=most`` drops nothing any more.
+
+    Args:
+        input_domain: ``FrameDomain(user, item)`` or ``ValuedFrameDomain(user, item, value)``.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        most: The number of items, at least 1. Public, and chosen without looking at the table.
+        by: Which of a user's items are kept. ``"random"``: a set that is uniform among all sets of this size, drawn
+            anew on each call from the operating system's randomness. ``"order"``: the first in the order of the numbers
+            or of the code points. ``"rows"``: those with the most rows of this user. ``"value"``: those with the
+            largest totals of this user, for a ``ValuedFrameDomain``. Equal ones come in the order of the numbers or
+            code points.
+        granularity: The grid of the totals of ``"value"``, as in ``make_sum_by_item``.
+
+    Returns:
+        A :class:`Transformation` to the same domain and metric, with the map d_in -> d_in. The table that it returns
+        has each pair of user and item once, or, with numbers, all rows of the items that are kept; rows with a null
+        user or item are dropped, and with ``"value"`` items without a number, too. With ``"random"`` it is
+        ``randomized``: a measurement that follows must have the measure ``MaxDivergence()``,
+        ``ZeroConcentratedDivergence()`` or ``Approximate`` of one of them, and declares no law. A random choice hides
+        no loss under these, and might under a bound of the range.
+
+    Raises:
+        ParameterError: ``most`` is below 1, ``by`` is another word or does not fit the domain, or the granularity is
+            out of range.
+        ParameterTypeError: An argument has another type.
+        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+
+        On a call: as ``make_count_by_item``, and EntropyError if the operating system's source of randomness fails.
+
+    Runtime: One pass of the table's back end, and a sort of the distinct pairs of user and item, which are held in
+        memory: a second for 10^6 of them.
+
+    Proof: proofs/transformations/keep_items.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> space = tk.FrameDomain("reader", "book"), tk.UserDistance()
+        >>> two = space >> tk.then_keep_items(most=2) >> tk.then_count_by_item(candidates=None, max_items=2)
+        >>> table = pl.DataFrame({"reader": [1, 1, 1, 2], "book": ["Emma", "Walden", "Ulysses", "Emma"]})
+        >>> sum(two(table).values()), two.map(1), two.randomized
+        (3, 1, True)
+    """
+    # proof-region: keep_items
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    hint = "a FrameDomain(user, item) or a ValuedFrameDomain(user, item, value)"
+    checks.instance("input_domain", input_domain, FrameDomain | ValuedFrameDomain, hint)  # type: ignore[arg-type]
+    most = checks.count("most", most)  # [check-most]
+    checks.choice("by", by, RULES)
+    if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
+        raise ParameterError('by="value" needs a ValuedFrameDomain(user, item, value)')
+    step = exact(checks.scale(granularity, "granularity"))
+    if not STEPS[0] <= step <= STEPS[1]:
+        raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
+
+    def function(rows: Any) -> Any:
+        from ..tables.capping import keep_items
+
+        return keep_items(rows, most, by, float(step), FARTHEST, random_ranks)  # [keep]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=input_domain,
+        output_metric=input_metric,
+        function=function,
+        stability_map=lambda d_in: d_in,  # [stability]
+        parameters={"transformation": "keep_items", "most": most, "by": by}
+        | ({"granularity": granularity} if by == "value" else {}),
+        randomized=by == "random",  # [randomized]
+    )
+    # end-proof-region: keep_items
+
+
+then_keep_items = partial(make_keep_items)

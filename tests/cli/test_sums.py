@@ -1,0 +1,119 @@
+"""``--sum``: plans and releases of the items with the largest sums of a column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.cli.scoring import Scoring, scoring
+
+from ..concepts.sentinels import raises_exactly
+from .command import record_of
+from .conftest import Command
+
+pl = pytest.importorskip("polars", reason="the command reads tables with polars")
+
+EXACT = "--epsilon", 10**9
+PAID = {"Emma": [(1, "20.25"), (1, "40"), (2, "9.5")], "Walden": [(3, "900")], "Ulysses": [(4, "1"), (5, "x"), (6, "")]}
+SUM = "--sum", "paid", "--bounds", "0,50", "--step", "0.01"
+
+
+@pytest.fixture
+def sales(tmp_path: Path) -> Path:
+    rows = [(buyer, book, paid) for book, sold in PAID.items() for buyer, paid in sold]
+    file = tmp_path / "sales.csv"
+    pl.DataFrame(rows, schema=["buyer", "book", "paid"], orient="row").write_csv(file)
+    (tmp_path / "books.txt").write_text("\n".join(["Walden", "Ulysses", "Emma", "Never"]), encoding="utf-8")
+    return file
+
+
+def release(file: Path, *more: object) -> tuple[object, ...]:
+    return "release", file, "--user", "buyer", "--item", "book", *more
+
+
+def listed(file: Path, *more: object) -> tuple[object, ...]:
+    return release(file, "--candidates", file.parent / "books.txt", *more)
+
+
+def test_the_largest_sums_of_a_file_of_strings(command: Command, sales: Path) -> None:
+    result = command(*listed(sales, "--k", 3, *EXACT, *SUM, "--counts"))
+    assert result.code == 0
+    lines = [line.split() for line in result.out.splitlines()[2:5]]
+    assert lines == [["1", "59.5", "Emma"], ["2", "50", "Walden"], ["3", "1", "Ulysses"]]
+    assert "noisy sum" in result.out
+    record = record_of(command(*listed(sales, "--k", 2, *EXACT, *SUM, "--out", "-")).out)
+    assert record["items"] == ["Emma", "Walden"]
+    assert record["mechanism"]["transformation"] == "sum_by_item"
+    assert [record["mechanism"][name] for name in ("value", "lower", "upper", "granularity")] == ["paid", 0, 50, 0.01]
+
+
+@pytest.mark.slow
+def test_sums_without_a_list(command: Command, sales: Path) -> None:
+    options = "--k", 2, *EXACT, "--delta", 1e-8, *SUM
+    result = command(*release(sales, *options))
+    assert [line.split() for line in result.out.splitlines()[2:4]] == [["1", "Emma"], []]
+    assert "Walden" not in result.out, "one user alone paid for it, and no item of one user comes out"
+    most = record_of(command(*release(sales, *options, "--max-items", 1, "--out", "-")).out)
+    assert most["mechanism"]["max_items"] == 1
+
+
+@pytest.mark.slow
+def test_a_plan_speaks_of_sums(command: Command) -> None:
+    result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, *SUM, "--counts")
+    assert "which 2 of 9 candidates have the largest sums of paid?" in result.flat
+    assert "2 user" not in result.flat
+    assert float(result.field("scale").split()[0].rstrip(",")) == 4 * 5000
+    assert "sum within" in result.field("accuracy")
+    found = command("plan", "--k", 2, "--epsilon", 1, "--delta", 1e-8, *SUM)
+    assert "have the largest sums of paid, where nobody lists the items?" in found.flat
+    assert "its sum is beyond the 21st largest one by more than" in found.field("accuracy")
+
+
+@pytest.mark.slow
+def test_a_plan_of_sums_is_that_of_the_library(command: Command) -> None:
+    domain = tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance("replace")
+    sums = domain >> tk.then_sum_by_item(candidates=range(9), bounds=(-3, 5))
+
+    def top(scale: float) -> Any:
+        return sums >> tk.then_report_noisy_top_k(tk.ZeroConcentratedDivergence(), k=2, scale=scale)
+
+    best = tk.binary_search_param(top, d_in=3, d_out=0.25)
+    options = "--rho", 0.25, "--users", 3, "--neighbors", "replace", "--sum", "v", "--bounds", "-3,5"
+    assert command("plan", "--k", 2, "--candidates", 9, *options).field("scale").startswith(f"{best} ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--bounds", "0,5"), "--sum COLUMN"),
+        (("--step", "1"), "--sum COLUMN"),
+        (("--sum", "v"), "--bounds LOWER,UPPER"),
+        (("--sum", "v", "--bounds", "5"), "two numbers"),
+        (("--sum", "v", "--bounds", "0,1,2"), "two numbers"),
+        (("--sum", "v", "--bounds", "0,nan"), "--bounds must be"),
+        (("--sum", "v", "--bounds", "0,inf"), "--bounds must be"),
+        (("--sum", "v", "--bounds", "5,1"), "lower <= upper"),
+        (("--sum", "v", "--bounds", "0,0"), "other than 0"),
+        (("--sum", "v", "--bounds", "0,5", "--step", "0"), "--step"),
+        (("--sum", "v", "--bounds", "0,5", "--step", "6"), "smaller granularity"),
+        (("--sum", "v", "--bounds", "0,5", "--compare"), "leave --sum out"),
+    ],
+)
+def test_options_that_do_not_fit(command: Command, options: tuple[str, ...], words: str) -> None:
+    command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, *options).complains(2, words)
+
+
+def test_negative_bounds_need_candidates(command: Command) -> None:
+    options = "--epsilon", 1, "--delta", 1e-8, "--sum", "v", "--bounds", "-1,5"
+    command("plan", "--k", 2, *options).complains(2, "--candidates")
+
+
+def test_amounts_are_written_in_full() -> None:
+    assert scoring("v", "0,50", "0.01").written(-1234567) == "-12345.67"
+    assert scoring("v", "-0.5,0.5", "1/8").amount(3) == "0.375"
+    assert Scoring().amount(1) == "1 user"
+    assert scoring("v", "0,5", None).written(10**12) == "1000000000000"
+    raises_exactly(tk.ParameterError, lambda: scoring(None, "0,5", None), "--sum")

@@ -1,0 +1,118 @@
+"""Users and rows with other items: the count on every back end, its stability, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from tests.concepts.links import check_constructor, check_transformation
+from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
+from tests.concepts.specimens import Law, Specimen
+from tests.oracles.discrete import masses
+from tests.tables.test_frames import BACK_ENDS
+from tests.transformations.test_count_by_item import add_remove_distance, frame, replace_distance
+
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+SPACE = tk.FrameDomain("member", "work"), tk.UserDistance()
+
+
+def reference(rows: list[tuple[Any, Any]], items: list[Any], most: int) -> int:
+    own = Counter(user for user, item in rows if user is not None and item is not None and item not in items)
+    return sum(min(most, n) for n in own.values())
+
+
+@pytest.mark.quick(make=("polars_frame", "pyarrow_table"), integers=True)
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
+def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any], integers: bool) -> None:
+    names: list[Any] = [1, 2, 3, 4] if integers else ["a", "b", "Z", "é"]
+    users, items = [names[at % 3] for at in range(24)], [names[at % 4] for at in range(24)]
+    columns = {"member": [*users, None, names[0]], "work": [*items, names[0], None], "seen": [*users, None, names[0]]}
+    rows = list(zip(columns["member"], columns["work"], strict=True))
+    table = make(columns, integers)
+    for listed, most in itertools.product(([], names[:1], names[1:], names), (1, 2, 100)):
+        count = tk.make_count_outside(*SPACE, items=listed, max_rows=most)
+        found = count(table)
+        assert found.dtype == np.int64
+        assert found.tolist() == [reference(rows, listed, most)]
+
+
+@pytest.mark.quick(kind="add_remove", most=2)
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, most: int) -> None:
+    baskets = [None, *(basket for n in range(4) for basket in itertools.product("ab", repeat=n))]
+    chosen = itertools.product(baskets, repeat=2)
+    tables = [{user: basket for user, basket in enumerate(pair) if basket is not None} for pair in chosen]
+    counted = [(table, reference([(u, i) for u, b in table.items() for i in b], ["a"], most)) for table in tables]
+    count = tk.make_count_outside(SPACE[0], tk.UserDistance(kind), items=["a"], max_rows=most)
+    worst: dict[int, int] = {}
+    for (left, before), (right, after) in itertools.product(counted, repeat=2):
+        d = add_remove_distance(left, right) if kind == "add_remove" else replace_distance(left, right)
+        if d is not None:
+            worst[d] = max(worst.get(d, 0), abs(after - before))
+    assert all(worst[d] <= count.map(d) for d in worst)
+    assert worst[1] == count.map(1)
+
+
+def test_it_keeps_the_obligations_of_a_transformation() -> None:
+    link = check_constructor(tk.make_count_outside, tk.then_count_outside, SPACE, items=["a"], max_rows=3)
+    check_transformation(
+        link,
+        members=[frame([]), frame([(1, "a"), (1, "b"), (1, "b"), (2, "a")])],
+        non_members=[[(1, 2)], None],
+        distances=[1, 2, 5],
+        neighbours=[(frame([]), frame([(1, "b")] * 7), 1)],
+        output_distance=lambda x, y: abs(int(x[0]) - int(y[0])),
+    )
+    assert link.output_metric == tk.L1Distance()
+    other = tk.make_count_outside(*SPACE, items=[], output_metric=tk.L2Distance())
+    assert (other >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=1.0)).map(1) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"items": ["a", "a"]}, tk.CandidatesError, "distinct"),
+        ({"items": ["a", 1]}, tk.CandidatesError, "all integers or all strings"),
+        ({"items": [], "max_rows": 0}, tk.ParameterError, "max_rows"),
+        ({"items": [], "max_rows": 2**31 + 1}, tk.ParameterError, "max_rows"),
+        ({"items": [], "output_metric": tk.RangeDistance()}, tk.ParameterError, "output_metric"),
+        ({"items": [], "output_metric": 3}, tk.ParameterError, "output_metric"),
+    ],
+)
+def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    raises_exactly(error, lambda: tk.make_count_outside(*SPACE, **options), words)
+
+
+def test_items_of_another_kind_than_the_column() -> None:
+    count = tk.make_count_outside(*SPACE, items=[1])
+    raises_exactly(tk.ColumnError, lambda: count(frame([(1, SENTINEL_TEXT)])), "'work'")
+    with pytest.raises((tk.SpaceError, tk.ParameterTypeError)):
+        tk.make_count_outside(tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance(), items=[1])  # type: ignore[arg-type]
+
+
+def specimens() -> list[Specimen]:
+    link = tk.make_count_outside(*SPACE, items=["a"])
+
+    def law(table: Any) -> Law:
+        count = reference(table.rows(), ["a"], 1)
+        with mpmath.workdps(45):
+            above = mpmath.fsum(p for z, p in masses("laplace", Fraction(1, 2)).items() if count + z >= 1)
+            return {True: above, False: 1 - above}
+
+    def cell(measurement: Any, table: Any) -> bool:
+        return int(measurement(table)[0]) >= 1
+
+    tables = frame([(1, "b"), (2, "a")]), frame([(2, "a")])
+    noisy = link >> tk.then_laplace(tk.MaxDivergence(), scale=0.5)
+    return [Specimen(link, tables, law, cell=cell, measurement=noisy)]

@@ -1,0 +1,200 @@
+"""At most so many items of each user: which, how likely, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from tests.concepts.links import check_constructor, check_transformation
+from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
+from tests.concepts.specimens import Law, Specimen
+from tests.oracles import floats
+from tests.oracles.chi_square import assert_follows
+from tests.transformations.test_count_by_item import add_remove_distance, frame, replace_distance
+
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+ITEMS = ("a", "b", "c")
+SPACE = tk.FrameDomain("member", "work"), tk.UserDistance()
+VALUED = tk.ValuedFrameDomain("buyer", "book", "paid"), tk.UserDistance()
+MAX, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+Table = dict[int, tuple[str, ...]]
+
+
+def rows_of(table: Table) -> list[tuple[int, str]]:
+    return [(user, item) for user, basket in table.items() for item in basket]
+
+
+def kept_counts(table: Table, most: int) -> dict[tuple[int, ...], float]:
+    """The law of the users of a, b and c that are left: of each user every set of the right size is as likely."""
+    choices = [list(itertools.combinations(basket, min(most, len(basket)))) for basket in table.values()]
+    law: dict[tuple[int, ...], float] = {}
+    for chosen in itertools.product(*choices):
+        counts = tuple(sum(item in own for own in chosen) for item in ITEMS)
+        law[counts] = law.get(counts, 0) + math.prod(1 / len(one) for one in choices)
+    return law
+
+
+def softmax_of(table: Table, most: int, scale: float) -> dict[Any, float]:
+    law: dict[Any, float] = dict.fromkeys(range(len(ITEMS)), 0.0)
+    for counts, chance in kept_counts(table, most).items():
+        for item, share in enumerate(floats.softmax(np.array([counts], dtype=float) / scale)[0].tolist()):
+            law[item] += chance * share
+    return law
+
+
+def tables() -> list[Table]:
+    """Every table of at most two users with any of the three items."""
+    baskets = [None, *(basket for n in (1, 2, 3) for basket in itertools.combinations(ITEMS, n))]
+    chosen = itertools.product(baskets, repeat=2)
+    return [{user: basket for user, basket in enumerate(pair) if basket is not None} for pair in chosen]
+
+
+@pytest.mark.slow
+def test_sets_of_a_size_are_as_likely_as_each_other() -> None:
+    basket = "abcd"
+    rows = [(user, item) for user in range(20_000) for item in basket for _ in range(1 + (item == "a"))]
+    kept = tk.make_keep_items(*SPACE, most=2)(frame(rows)).collect()
+    found: dict[int, set[str]] = {}
+    for user, item in zip(kept["member"].to_list(), kept["work"].to_list(), strict=True):
+        found.setdefault(user, set()).add(item)
+    counts: Counter[Any] = Counter("".join(sorted(own)) for own in found.values())
+    assert_follows(counts, {"".join(pair): 1 / 6 for pair in itertools.combinations(basket, 2)}, detects=0.25)
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_tables_lose_more_than_the_map_says(most: int, kind: str) -> None:
+    """The exact laws of a choice among what is left, on all pairs of tables of two users."""
+    space = SPACE[0], tk.UserDistance(kind)
+    scale = 2.0
+    count = space >> tk.then_keep_items(most=most) >> tk.then_count_by_item(candidates=ITEMS)
+    choice = count >> tk.then_exponential_mechanism(MAX, scale=scale)
+    laws = [(table, softmax_of(table, most, scale)) for table in tables()]
+    worst: dict[int, float] = {}
+    for (left, p), (right, q) in itertools.product(laws, repeat=2):
+        d = add_remove_distance(left, right) if kind == "add_remove" else replace_distance(left, right)
+        if d is not None:
+            loss = max(abs(math.log(p[item] / q[item])) for item in p)
+            worst[d] = max(worst.get(d, 0.0), loss)
+    assert all(worst[d] <= choice.map(d) + 1e-12 for d in worst)
+    assert worst[1] > 0.5 * choice.map(1)
+
+
+@pytest.mark.slow
+def test_a_release_follows_the_mixture() -> None:
+    table: Table = {1: ("a", "b", "c"), 2: ("a",)}
+    keep = SPACE >> tk.then_keep_items(most=1)
+    choice = keep >> tk.then_count_by_item(candidates=ITEMS) >> tk.then_exponential_mechanism(MAX, scale=0.5)
+    counts: Counter[Any] = Counter(int(choice(frame(rows_of(table)))) for _ in range(900))
+    assert_follows(counts, softmax_of(table, 1, 0.5), detects=0.45)
+
+
+@pytest.mark.slow
+def test_a_random_choice_may_not_meet_a_range_or_a_curve() -> None:
+    count = SPACE >> tk.then_keep_items(most=1) >> tk.then_count_by_item(candidates=ITEMS)
+    assert count.randomized
+    refused: tuple[tk.Measure, ...] = tk.RangeDivergence(), tk.PrivacyProfile()
+    for measure in refused:
+        then = tk.then_report_noisy_top_k(measure, k=1, scale=1.0)
+        raises_exactly(tk.SpaceError, lambda then=then: count >> then, "randomised transformation")
+    allowed: tuple[tk.Measure, ...] = MAX, ZCDP
+    for one in allowed:
+        top = count >> tk.then_report_noisy_top_k(one, k=1, scale=1.0)
+        raises_exactly(tk.NotDeclaredError, lambda top=top: top.distribution(frame([])), "no exact distribution")
+        raises_exactly(tk.NotDeclaredError, lambda top=top: top.success_probability(frame([])), "no probability")
+        assert top.proof.status == "current"
+
+
+@pytest.mark.parametrize("by", ["order", "rows"])
+def test_a_rule_is_deterministic_and_keeps_the_obligations(by: str) -> None:
+    link = check_constructor(tk.make_keep_items, tk.then_keep_items, SPACE, most=1, by=by)
+    assert not link.randomized
+    count = link >> tk.then_count_by_item(candidates=ITEMS)
+    rows = [(1, "c"), (1, "c"), (1, "a"), (2, "b"), (2, "a")]
+    check_transformation(
+        count,
+        members=[frame([]), frame(rows)],
+        non_members=[[(SENTINEL_INT, 1)], None],
+        distances=[1, 2, 5],
+    )
+    assert count(frame(rows)).tolist() == ([2, 0, 0] if by == "order" else [1, 0, 1])
+    assert count(frame([*rows, (None, "a"), (3, None)])).tolist() == count(frame(rows)).tolist()
+    law = count >> tk.then_exponential_mechanism(tk.RangeDivergence(), scale=1.0)
+    assert set(law.distribution(frame(rows))) == {0, 1, 2}
+
+
+def test_the_largest_totals_and_all_their_rows() -> None:
+    rows = [(1, "a", 5), (1, "b", 3), (1, "b", 4), (1, "c", None), (2, "c", -1), (2, "a", -2)]
+    table = pl.DataFrame(rows, schema={"buyer": pl.Int64, "book": pl.String, "paid": pl.Int64}, orient="row")
+    keep = tk.make_keep_items(*VALUED, most=1, by="value")
+    kept = keep(table).collect()
+    assert sorted(kept.rows()) == [(1, "b", 3), (1, "b", 4), (2, "c", -1)]
+    sums = keep >> tk.then_sum_by_item(candidates=["a", "b", "c"], bounds=(-5, 10))
+    assert sums(table).tolist() == [0, 7, -1]
+    assert (sums.map(2), sums.parameters["by"]) == (30, "value")
+    coarse = tk.make_keep_items(*VALUED, most=1, by="value", granularity=10)
+    assert sorted(coarse(table).collect().rows())[0] == (1, "a", 5), "5 is 1 step of ten, and 3 and 4 are none"
+
+
+def test_max_items_drops_nothing_afterwards() -> None:
+    rows = [(user, item) for user in range(50) for item in range(20)]
+    table = frame(rows, pl.Int64)
+    for most in (1, 7, 30):
+        keep = SPACE >> tk.then_keep_items(most=most)
+        counts = (keep >> tk.then_count_by_item(candidates=None, max_items=most))(table)
+        assert sum(counts.values()) == 50 * min(most, 20)
+    measure = tk.Approximate(MAX)
+    capped = SPACE >> tk.then_keep_items(most=3) >> tk.then_count_by_item(candidates=None, max_items=3)
+    histogram = capped >> tk.then_stable_histogram(measure, scale=3.0, delta=1e-8)
+    assert histogram.map(1)[0] == 1.0
+
+
+def test_two_calls_draw_anew() -> None:
+    table = frame([(1, item) for item in range(200)], pl.Int64)
+    keep = tk.make_keep_items(*SPACE, most=100)
+    assert set(keep(table).collect()["work"].to_list()) != set(keep(table).collect()["work"].to_list())
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"most": 0}, tk.ParameterError, "most"),
+        ({"most": 1.5}, tk.ParameterTypeError, "most"),
+        ({"most": 1, "by": "luck"}, tk.ParameterError, "by must be one of"),
+        ({"most": 1, "by": None}, tk.ParameterTypeError, "by"),
+        ({"most": 1, "by": "value"}, tk.ParameterError, "ValuedFrameDomain"),
+        ({"most": 1, "granularity": 0}, tk.ParameterError, "granularity"),
+    ],
+)
+def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    raises_exactly(error, lambda: tk.make_keep_items(*SPACE, **options), words)
+
+
+def test_other_spaces_are_refused() -> None:
+    for space in ((tk.GroupedFrameDomain("a", "b", "c"), tk.UserDistance()), (SPACE[0], tk.LInfDistance())):
+        with pytest.raises((tk.SpaceError, tk.ParameterTypeError)) as caught:
+            tk.make_keep_items(*space, most=1)
+        assert "input_" in str(caught.value)
+
+
+def specimens() -> list[Specimen]:
+    link = tk.make_keep_items(*SPACE, most=1)
+    count = link >> tk.then_count_by_item(candidates=ITEMS)
+    left: Table = {1: ("a", "b"), 2: ("a",)}
+    right: Table = {1: ("a", "b")}
+
+    def law(table: Any) -> Law:
+        held: dict[int, tuple[str, ...]] = {}
+        for user, item in table.rows():
+            held[user] = (*held.get(user, ()), item)
+        return softmax_of(held, 1, 2.0)
+
+    chosen = count >> tk.then_exponential_mechanism(MAX, scale=2)
+    return [Specimen(link, (frame(rows_of(left)), frame(rows_of(right))), law, share=0.4, measurement=chosen)]

@@ -1,0 +1,295 @@
+"""Sums of clamped totals: their values, their stability on enumerated neighbours, and bad input."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import opendp_topk as tk
+from opendp_topk.transformations.sum_by_item import nameless_sum
+from tests.concepts.links import check_constructor, check_transformation
+from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.concepts.specimens import Specimen
+from tests.oracles import floats
+from tests.oracles.totals import clamped_totals
+from tests.transformations.test_count_by_item import path_distance
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+DOMAIN = tk.ValuedFrameDomain("buyer", "book", "paid")
+SPACE = DOMAIN, tk.UserDistance()
+ITEMS = ("a", "b")
+Table = dict[int, tuple[tuple[str, int], ...]]
+
+
+def frame(rows: list[tuple[Any, Any, Any]], kind: Any = None, items: Any = None) -> Any:
+    schema = {"buyer": pl.Int64, "book": items or pl.String, "paid": kind or pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def rows_of(table: Table) -> list[tuple[int, str, int]]:
+    return [(user, item, number) for user, basket in table.items() for item, number in basket]
+
+
+def tables() -> list[Table]:
+    """Every table of two users, each absent or with numbers for one or both items, some of them out of bounds."""
+    baskets: list[Any] = [None]
+    for one, other in itertools.product((None, -5, 0, 1, 9), repeat=2):
+        baskets.append(tuple((item, n) for item, n in zip(ITEMS, (one, other), strict=True) if n is not None))
+    baskets.append((("a", 9), ("a", -8), ("b", 1), ("b", 1)))
+    chosen = itertools.product(baskets, repeat=2)
+    return [{user: basket for user, basket in enumerate(pair) if basket is not None} for pair in chosen]
+
+
+TABLES = tables()
+
+
+@functools.cache
+def distances(kind: str) -> NDArray[np.int64]:
+    """By how many users each two of the tables differ; -1 where they may not be compared."""
+    names = {basket: n for n, basket in enumerate(sorted({b for table in TABLES for b in table.values()}))}
+    held = np.array([[names[table[user]] if user in table else -1 for user in (0, 1)] for table in TABLES])
+    left, right = held[:, None, :], held[None, :, :]
+    if kind == "add_remove":
+        return ((left != right) & (left >= 0)).sum(axis=2) + ((left != right) & (right >= 0)).sum(axis=2)  # type: ignore[no-any-return]
+    straight, crossed = (left != right).sum(axis=2), (left != right[:, :, ::-1]).sum(axis=2)
+    return np.where((left >= 0).sum(axis=2) == (right >= 0).sum(axis=2), np.minimum(straight, crossed), -1)
+
+
+def moved(kind: str, bounds: tuple[int, int], monotonic: bool) -> dict[int, int]:
+    """How far the sums of the reference move at most, by the number of users that differ."""
+    found = [clamped_totals(rows_of(table), Fraction(1), bounds) for table in TABLES]
+    sums = np.array([[one.get(item, 0) for item in ITEMS] for one in found])
+    change = sums[None, :, :] - sums[:, None, :]
+    up, down = np.maximum(change, 0).max(axis=2), np.maximum(-change, 0).max(axis=2)
+    length = up + down if monotonic else np.maximum(up, down)
+    return {d: int(length[distances(kind) == d].max()) for d in (0, 1, 2)}
+
+
+@pytest.mark.quick(kind="replace", monotonic=True, bounds=((-2, 5),))
+@pytest.mark.parametrize("bounds", [(0, 4), (1, 4), (-2, 5), (-5, 2), (-4, 0), (-4, -1), (2, 2)])
+@pytest.mark.parametrize("monotonic", [True, False])
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, monotonic: bool, bounds: tuple[int, int]) -> None:
+    link = tk.make_sum_by_item(DOMAIN, tk.UserDistance(kind), candidates=ITEMS, bounds=bounds, monotonic=monotonic)
+    assert moved(kind, bounds, monotonic) == {d: link.map(d) for d in (0, 1, 2)}
+
+
+@pytest.mark.slow
+def test_the_function_gives_the_sums_that_were_enumerated() -> None:
+    for bounds in ((0, 4), (-2, 5), (1, 4)):
+        link = tk.make_sum_by_item(*SPACE, candidates=ITEMS, bounds=bounds)
+        for table in TABLES[::61]:
+            sums = clamped_totals(rows_of(table), Fraction(1), bounds)
+            assert link(frame(rows_of(table))).tolist() == [sums.get(item, 0) for item in ITEMS]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "granularity", "expected"),
+    [
+        ((0, 10), 1, (10, 10, 10, 20)),
+        ((-3, 10), 1, (13, 10, 13, 26)),
+        ((-3.0, 2.5), 0.5, (11, 6, 11, 22)),
+        ((0, Fraction(1, 3)), Fraction(1, 100), (33, 33, 33, 66)),
+        ((-1, 100), 30, (3, 3, 3, 6)),
+        ((5, 7), 2, (3, 3, 3, 6)),
+        ((-7, -5), 2, (3, 3, 3, 6)),
+    ],
+)
+def test_the_map_is_in_whole_steps_within_the_bounds(bounds: Any, granularity: Any, expected: tuple[int, ...]) -> None:
+    maps = []
+    for kind, monotonic in itertools.product(("add_remove", "replace"), (True, False)):
+        space = DOMAIN, tk.UserDistance(kind)
+        link = tk.make_sum_by_item(
+            *space, candidates=ITEMS, bounds=bounds, granularity=granularity, monotonic=monotonic
+        )
+        assert link.map(7) == 7 * link.map(1)
+        maps.append(link.map(1))
+    assert tuple(maps[i] for i in (0, 1, 3, 2)) == expected
+
+
+def test_it_keeps_the_obligations_of_a_transformation() -> None:
+    link = check_constructor(
+        tk.make_sum_by_item, tk.then_sum_by_item, SPACE, candidates=ITEMS, bounds=(0, 50), granularity=1
+    )
+    tables = [frame([]), frame([(1, "a", 20), (1, "a", 20), (2, "b", 900)])]
+    check_transformation(
+        link,
+        members=tables,
+        non_members=[[(SENTINEL_INT, 1, 1)], frame([(1, "a", SENTINEL_TEXT)], pl.String), None],
+        distances=[1, 2, 5],
+        neighbours=[(frame([]), frame([(1, "a", 20), (1, "b", 900)]), 1)],
+        output_distance=lambda x, y: path_distance(x.tolist(), y.tolist()),
+    )
+    assert link(tables[1]).tolist() == [40, 50]
+    assert link.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=2)
+    assert link.output_metric == tk.LInfDistance(monotonic=True)
+    assert link.parameters["upper"] == 50
+    assert tk.make_sum_by_item(DOMAIN, tk.UserDistance("replace"), candidates=[1], bounds=(0, 5)).output_metric == (
+        tk.LInfDistance(monotonic=False)
+    )
+
+
+def test_integers_decimals_and_floats_give_the_same_sums() -> None:
+    cents = {"a": [29, 57, 1001], "b": [-7, 8]}
+    rows = [(n, item, n) for item, numbers in cents.items() for n in numbers]
+    link = tk.make_sum_by_item(*SPACE, candidates=ITEMS, bounds=(-1, 100), granularity=Fraction(1, 100))
+    decimals = frame([(u, i, Decimal(n).scaleb(-2)) for u, i, n in rows], pl.Decimal(18, 2))
+    doubles = frame([(u, i, n / 100) for u, i, n in rows], pl.Float64)
+    assert link(decimals).tolist() == link(doubles).tolist() == [29 + 57 + 1001, 1]
+    whole = tk.make_sum_by_item(*SPACE, candidates=ITEMS, bounds=(-100, 10000))
+    assert whole(frame(rows)).tolist() == [29 + 57 + 1001, 1]
+
+
+@pytest.mark.slow
+def test_no_order_of_floats_matters() -> None:
+    rows = [(1, "a", x) for x in (1e16, 1.0, -1e16, 0.3, 0.1, 2.5, -0.7)]
+    link = tk.make_sum_by_item(*SPACE, candidates=["a"], bounds=(-10, 10), granularity=0.125)
+    found = {
+        link(frame(list(order), pl.Float64)).item() for order in itertools.islice(itertools.permutations(rows), 60)
+    }
+    assert len(found) == 1
+
+
+def test_sums_by_key_without_candidates() -> None:
+    rows = [(1, "a", 3), (1, "b", 9), (2, "b", 1), (3, "c", 0), (None, "d", 5), (4, "e", -5)]
+    link = tk.make_sum_by_item(*SPACE, candidates=None, bounds=(0, 4))
+    assert link(frame(rows)) == {"a": 3, "b": 5}
+    assert link.output_domain == tk.KeyedCountsDomain()
+    assert link.output_metric == tk.KeyedCountDistance(None, True)
+    first = tk.make_sum_by_item(*SPACE, candidates=None, bounds=(0, 4), max_items=1)
+    assert first(frame(rows)) == {"a": 3, "b": 1}
+    assert first.output_metric == tk.KeyedCountDistance(1, True)
+    numbers = tk.make_sum_by_item(*SPACE, candidates=None, bounds=(1, 4))
+    assert numbers(frame([(1, 7, 3), (2, -7, 0)], items=pl.Int64)) == {7: 3, -7: 1}
+
+
+@pytest.mark.parametrize(("kind", "monotonic"), list(itertools.product(("add_remove", "replace"), (True, False))))
+def test_sums_by_key_move_by_unit_steps_of_users(kind: str, monotonic: bool) -> None:
+    """A step raises at most max_items counts by one: the layers of what one user adds are such steps."""
+    space = DOMAIN, tk.UserDistance(kind)
+    link = tk.make_sum_by_item(*space, candidates=None, bounds=(0, 4), max_items=1, monotonic=monotonic)
+    ups, downs = {1: (4, 0), 2: (8, 0)}, {1: (4, 4), 2: (8, 8)}
+    needed = downs if kind == "replace" else ups
+    for d, (up, down) in needed.items():
+        assert link.map(d) == (up + down if monotonic else max(up, down))
+        assert isinstance(link.output_metric, tk.KeyedCountDistance)
+        assert link.output_metric.moved_one_way(link.map(d), 99) >= d, "as many keys as users may come"
+        assert link.output_metric.range_distance(link.map(d)) >= up + down
+
+
+def test_a_release_of_the_largest_sums() -> None:
+    link = SPACE >> tk.then_sum_by_item(candidates=ITEMS, bounds=(0, 50))
+    best = link >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0) >> tk.index_candidates(ITEMS)
+    assert best.map(1) == 0.5
+    exact = link >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=0.0) >> tk.index_candidates(ITEMS)
+    assert exact(frame([(1, "a", 49), (2, "b", 30), (3, "b", 30)])) in ("b", ["b"])
+    keyed = SPACE >> tk.then_sum_by_item(candidates=None, bounds=(0, 50))
+    measure = tk.Approximate(tk.MaxDivergence())
+    found = keyed >> tk.then_unknown_domain_top_k(measure, k=1, scale=50.0, limit=10, threshold=1000.0)
+    assert found.map(1)[0] == pytest.approx(1.0)
+    assert 0 < found.map(1)[1] < 1e-6
+
+
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"bounds": (5, 1)}, tk.ParameterError, "lower <= upper"),
+    ({"bounds": (0, math.inf)}, tk.ParameterError, "finite"),
+    ({"bounds": (-math.inf, 0)}, tk.ParameterError, "finite"),
+    ({"bounds": (math.nan, 1)}, tk.ParameterTypeError, "NaN"),
+    ({"bounds": (0, "1")}, tk.ParameterTypeError, "two numbers"),
+    ({"bounds": (0, True)}, tk.ParameterTypeError, "two numbers"),
+    ({"bounds": [0, 1]}, tk.ParameterTypeError, "pair"),
+    ({"bounds": (0, 1, 2)}, tk.ParameterTypeError, "pair"),
+    ({"bounds": (0, 0)}, tk.ParameterError, "other than 0"),
+    ({"bounds": (0.2, 0.9)}, tk.ParameterError, "other than 0"),
+    ({"bounds": (-0.5, 0.5)}, tk.ParameterError, "other than 0"),
+    ({"bounds": (0, 2**31 + 1)}, tk.ParameterError, "2^31"),
+    ({"bounds": (-(2**31) - 1, 0)}, tk.ParameterError, "2^31"),
+    ({"bounds": (0, 1), "granularity": 2**-32}, tk.ParameterError, "larger granularity"),
+    ({"granularity": 0}, tk.ParameterError, "granularity must be > 0"),
+    ({"granularity": 2**22 + 1}, tk.ParameterError, "2^22"),
+    ({"granularity": -1}, tk.ParameterError, "granularity"),
+    ({"granularity": math.nan}, tk.ParameterError, "granularity"),
+    ({"granularity": "1"}, tk.ParameterTypeError, "granularity"),
+    ({"monotonic": 1}, tk.ParameterTypeError, "monotonic"),
+    ({"max_items": 2}, tk.ParameterError, "max_items must be left out"),
+    ({"candidates": None, "bounds": (-1, 5)}, tk.ParameterError, "lower bound >= 0"),
+    ({"candidates": None, "max_items": 0}, tk.ParameterError, "max_items"),
+    ({"candidates": []}, tk.CandidatesError, "at least one"),
+    ({"candidates": ["a", "a"]}, tk.CandidatesError, "distinct"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "words"), BAD, ids=range(len(BAD)))
+def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    good: dict[str, Any] = {"candidates": ITEMS, "bounds": (0, 5)}
+    raises_exactly(error, lambda: tk.make_sum_by_item(*SPACE, **(good | options)), words)
+
+
+def test_the_largest_bounds_are_allowed() -> None:
+    link = tk.make_sum_by_item(*SPACE, candidates=["a"], bounds=(-(2**31), 2**31))
+    assert link.map(1) == 2**32
+    assert link(frame([(1, "a", 2**40), (2, "a", 2**40)])).tolist() == [2**32]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        (tk.FrameDomain("buyer", "book"), tk.UserDistance()),
+        (tk.GroupedFrameDomain("buyer", "book", "paid"), tk.UserDistance()),
+        (DOMAIN, tk.LInfDistance()),
+        (DOMAIN, None),
+    ],
+    ids=range(4),
+)
+def test_other_spaces_are_refused(space: Any) -> None:
+    with pytest.raises((tk.SpaceError, tk.ParameterTypeError)) as caught:
+        tk.make_sum_by_item(*space, candidates=ITEMS, bounds=(0, 5))
+    assert "input_" in str(caught.value)
+
+
+def test_a_count_takes_no_table_with_numbers() -> None:
+    call = lambda: tk.make_count_by_item(DOMAIN, tk.UserDistance(), candidates=ITEMS)  # type: ignore[arg-type]  # noqa: E731
+    raises_exactly(tk.ParameterTypeError, call, "input_domain must be a FrameDomain")
+
+
+@pytest.mark.parametrize("names", [("", "a", "b"), ("a", "b", ""), ("a", "b", "a"), ("a", "a", "b"), ("a", "b", 3)])
+def test_three_different_columns_are_named(names: Any) -> None:
+    with pytest.raises((tk.ParameterError, tk.ParameterTypeError)):
+        tk.ValuedFrameDomain(*names)
+
+
+def test_items_of_another_kind_than_the_candidates() -> None:
+    link = tk.make_sum_by_item(*SPACE, candidates=[1, 2], bounds=(0, 5))
+    raises_exactly(tk.ColumnError, lambda: link(frame([(1, SENTINEL_TEXT, SENTINEL_INT)])), "'book'")
+    other = tk.make_sum_by_item(*SPACE, candidates=["1"], bounds=(0, 5))
+    raises_exactly(tk.ColumnError, lambda: other(frame([(1, SENTINEL_INT, 1)], items=pl.Int64)), "'book'")
+
+
+def test_a_sum_without_names_has_the_map_and_reads_no_table() -> None:
+    nameless = nameless_sum(*SPACE, n_candidates=10**9, bounds=(0, 7), granularity=1)
+    assert nameless.map(3) == 21
+    assert nameless.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=10**9)
+    raises_exactly(tk.ParameterError, lambda: nameless(frame([(1, "a", 1)])), "no names of candidates")
+
+
+def specimens() -> list[Specimen]:
+    link = tk.make_sum_by_item(*SPACE, candidates=ITEMS, bounds=(0, 2))
+    chooser = tk.then_exponential_mechanism(tk.RangeDivergence(), scale=2)
+
+    def law(table: Any) -> Any:
+        sums = clamped_totals(table.rows(), Fraction(1), (0, 2))
+        scores = np.array([[sums.get(item, 0) for item in ITEMS]], dtype=float)
+        return dict(enumerate(floats.softmax(scores / 2)[0].tolist()))
+
+    tables = frame([(1, "a", 1), (2, "b", 9)]), frame([(1, "a", 1)])
+    return [Specimen(link, tables, law, measurement=link >> chooser)]
