@@ -1,0 +1,83 @@
+"""The mechanisms that the papers compare, each with the scale at which one user costs epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import opendp_topk as tk
+
+from .vectors import Vector
+
+PURE = tk.MaxDivergence()
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """``make(k, scale)`` needs the space; at scale 1 a user costs ``choices(k)``. ``most`` is its largest k."""
+
+    name: str
+    family: str
+    make: Callable[[int, float], Any]
+    choices: Callable[[int], int]
+    most: float = math.inf
+
+    def on(self, vector: Vector, k: int, epsilon: float) -> tk.Measurement:
+        """The measurement that costs a user at most epsilon."""
+        scale = math.nextafter(self.choices(k) / epsilon, math.inf)
+        return vector.space >> self.make(k, scale)
+
+    def chance(self, vector: Vector, k: int, epsilon: float, event: str) -> tk.Enclosure | None:
+        """Bounds on the probability of the event; None where the formula would take too long."""
+        try:
+            return self.on(vector, k, epsilon).success_probability(vector.counts, event)
+        except tk.CapacityError:
+            return None
+
+
+def lipschitz(noise: Any, k: int, scale: float) -> Any:
+    """Noise on all scores at once; the set of the k best."""
+    return tk.thenlipschitz_top_k(PURE, k=k, scale=scale, noise=noise, release="set")
+
+
+def _canonical(options: dict[str, Any], k: int, scale: float) -> Any:
+    return tk.then_canonical_top_k(PURE, k=k, scale=scale, **options)
+
+
+def _joint(k: int, scale: float) -> Any:
+    return tk.then_joint_top_k(PURE, k=k, scale=scale, release="set")
+
+
+def _each(k: int) -> int:
+    return k
+
+
+def _one(k: int) -> int:
+    return 1
+
+
+def _both(k: int) -> int:
+    return 1 if k == 1 else 2
+
+
+EXPONENTIAL, GUMBEL, JOINT = "exponential one-shot", "Gumbel one-shot (peeling)", "joint"
+MARGIN, DISTANCE = "canonical, margin", "canonical, distance"
+# The joint's formula holds to ten winners; that of exponential noise over sets takes a second at a thousand.
+TABLE = (
+    Mechanism(EXPONENTIAL, "one-shot", partial(lipschitz, tk.Exponential()), _each),
+    Mechanism(GUMBEL, "one-shot", partial(lipschitz, tk.Gumbel()), _each),
+    Mechanism("Laplace one-shot", "one-shot", partial(lipschitz, tk.Laplace()), _each),
+    Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.Logistic()), _each),
+    Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.HalfLogistic()), _each),
+    Mechanism(DISTANCE, "sets", partial(_canonical, {"loss": "distance"}), _one),
+    Mechanism("canonical, gamma 1", "sets", partial(_canonical, {"loss": "distance", "gamma": 1}), _one),
+    Mechanism(MARGIN, "sets", partial(_canonical, {"loss": "margin"}), _one),
+    Mechanism(
+        "canonical, margin, exponential noise", "sets", partial(_canonical, {"noise": tk.Exponential()}), _one, most=100
+    ),
+    Mechanism(JOINT, "sets", _joint, _both, most=10),
+)
+BY_NAME = {one.name: one for one in TABLE}
