@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         room = Path(scratch)
-        sources.write(room, ROOT, pdf=options.pdf)
+        sources.write(room, ROOT, pdf=options.pdf, audit=not options.without_audit)
         if not options.without_audit:
             _audit(room / "extra" / "audit", options.pdf)
         return _sphinx(room, options.folder)

@@ -34,6 +34,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+nb_execution_in_temp = True
 # Nothing is loaded from elsewhere, widgets among it.
 nb_ipywidgets_js: dict[str, Any] = {}
 nb_mime_priority_overrides = [("html", "image/svg+xml", 0)]
@@ -43,20 +44,23 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = [
-    name for name in sections() if name not in ("Args", "Returns", "Raises", "Yields", "Example", "Examples")
+    "Result",
+    *(name for name in sections() if name not in ("Args", "Returns", "Raises", "Yields", "Example", "Examples")),
 ]
 suppress_warnings = ["myst.header"]
 exclude_patterns = ["repository", "extra"]
+_RESULT = re.compile(r"^(\s*)Returns:$")
 _PROOF = re.compile(r"^(\s*)Proof: proofs/([\w/]+)\.tex")
 
 
 def _process(app: Any, what: str, name: str, value: object, options: Any, lines: list[str]) -> None:
-    """A proof that a docstring names becomes a link to its page; bars are those of absolute values."""
-    lines[:] = [_PROOF.sub(r"\1Proof: :doc:`/proofs/\2`", line).replace("|", r"\|") for line in lines]
+    """Proofs that are named become links, bars those of absolute values, and results have no line for a type."""
+    linked = (_PROOF.sub(r"\1Proof: :doc:`/proofs/\2`", line).replace("|", r"\|") for line in lines)
+    lines[:] = [_RESULT.sub(r"\1Result:", line) for line in linked]
 
 
 def setup(app: Any) -> None:
     """What happens besides: docstrings are linked, and pages are finished when they are written."""
     import_module("opendp_topk")
-    app.connect("autodoc-process-docstring", _process)
+    app.connect("autodoc-process-docstring", _process, priority=400)  # before napoleon, whose priority is 500
     app.connect("build-finished", lambda app, error: None if error else finished(Path(app.outdir)))

@@ -23,4 +23,5 @@ def page(text: str) -> str:
     text = _TABLE.sub(
         r'<div class="table-wrapper\1" tabindex="0" role="region" aria-label="Table, scrolls sideways">', text
     )
+    text = text.replace('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">')
     return _MATH.sub(r'<span class="formula" tabindex="0" role="region" aria-label="Formula">\1</span>', text)

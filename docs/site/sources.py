@@ -11,14 +11,19 @@ from opendp_topk import proof
 from . import api, markdown, proofs
 
 _ASSETS = (".png", ".svg", ".csv", ".json")
-_RUN = ("tutorials", "gallery")  # folders whose pages run
+_RUN = ("tutorials", "gallery", "howto")  # folders whose pages run
 _PAPERS = ("CONTRIBUTING.md", "SECURITY.md")
 _EVIDENCE = ("experiments", "benchmarks", "tightness", "threat_model", "mutation")
-_STATIC = ("conf.py", "site.css")
+_AUDIT = """# Audit report
+
+<a href="audit/index.html">The report</a> has a page for every claim: what it promises under each measure, claimed and
+largest losses, the lines of code that the proof cites, which tests run it, and who has signed it. The site's copy tries
+two pairs of neighbours for each map; [the verifier's table](tightness.md) is a longer search.
+"""
 
 
-def write(room: Path, root: Path, pdf: bool = False) -> None:
-    """All sources below ``room``."""
+def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None:
+    """All sources below ``room``; with ``audit`` a page that leads to the report, which is made apart."""
     for folder in ("_static", "extra"):
         (room / folder).mkdir(parents=True, exist_ok=True)
     (room / "repository").symlink_to(root, target_is_directory=True)
@@ -36,7 +41,9 @@ def write(room: Path, root: Path, pdf: bool = False) -> None:
     proofs.write(room, built)
     api.write(room)
     _folders(room, pages)
-    _landing(root, room, pages)
+    if audit:
+        (room / "audit_report.md").write_text(_AUDIT, encoding="utf-8")
+    _landing(root, room, pages, ["audit_report"] * audit)
 
 
 def _pages(root: Path) -> dict[str, str]:
@@ -113,20 +120,16 @@ def _tree(names: Iterable[str], hidden: str = "", caption: str = "") -> str:
     return f"```{{toctree}}\n:maxdepth: 1\n{options}" + "\n".join(names) + "\n```\n"
 
 
-def _landing(root: Path, room: Path, pages: dict[str, str]) -> None:
+def _landing(root: Path, room: Path, pages: dict[str, str], audit: list[str]) -> None:
     """The README up to what it lists to read on; in its place stand the lists that the pages make."""
     text = (root / "README.md").read_text("utf-8").partition("\n## Read on")[0]
     text = markdown.linked(text, "README.md", "index", _target(root, pages))
     folders = sorted({Path(name).parts[0] for name in pages.values() if "/" in name})
     single = [name for name in pages.values() if "/" not in name]
     evidence = [name for name in _EVIDENCE if name in single]
-    rest = [name for name in single if name not in evidence]
-    audit = "Audit report </audit/index.html>" if False else ""
     trees = [
-        _tree(
-            [*(f"{one}/index" for one in ("guide", *folders, "api")), *([audit] if audit else [])], ":hidden:", "Use"
-        ),
-        _tree(["proofs/index", *evidence], ":hidden:", "Evidence"),
-        _tree(rest, ":hidden:", "Project"),
+        _tree([f"{one}/index" for one in ("guide", *folders, "api")], ":hidden:", "Use"),
+        _tree(["proofs/index", *audit, *evidence], ":hidden:", "Evidence"),
+        _tree([name for name in single if name not in evidence], ":hidden:", "Project"),
     ]
     (room / "index.md").write_text(text + "\n\n" + "\n".join(trees), encoding="utf-8")
