@@ -22,7 +22,7 @@ class Mechanism:
     name: str
     family: str
     make: Callable[[int, float], Any]
-    choices: Callable[[int], int]
+    choices: Callable[[int], float]
     most: float = math.inf
 
     def on(self, vector: Vector, k: int, epsilon: float) -> tk.Measurement:
@@ -40,7 +40,7 @@ class Mechanism:
 
 def lipschitz(noise: Any, k: int, scale: float) -> Any:
     """Noise on all scores at once; the set of the k best."""
-    return tk.thenlipschitz_top_k(PURE, k=k, scale=scale, noise=noise, release="set")
+    return tk.then_lipschitz_top_k(PURE, k=k, scale=scale, noise=noise, release="set")
 
 
 def _canonical(options: dict[str, Any], k: int, scale: float) -> Any:
@@ -59,6 +59,11 @@ def _one(k: int) -> int:
     return 1
 
 
+def _halved(k: int) -> float:
+    """With gamma 1/2 the distance of one winner moves by half as much."""
+    return 0.5 if k == 1 else 1
+
+
 def _both(k: int) -> int:
     return 1 if k == 1 else 2
 
@@ -72,7 +77,7 @@ TABLE = (
     Mechanism("Laplace one-shot", "one-shot", partial(lipschitz, tk.Laplace()), _each),
     Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.Logistic()), _each),
     Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.HalfLogistic()), _each),
-    Mechanism(DISTANCE, "sets", partial(_canonical, {"loss": "distance"}), _one),
+    Mechanism(DISTANCE, "sets", partial(_canonical, {"loss": "distance"}), _halved),
     Mechanism("canonical, gamma 1", "sets", partial(_canonical, {"loss": "distance", "gamma": 1}), _one),
     Mechanism(MARGIN, "sets", partial(_canonical, {"loss": "margin"}), _one),
     Mechanism(
