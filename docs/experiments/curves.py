@@ -11,9 +11,10 @@ from .vectors import Vector
 
 EVENTS = ("exact", "great", "good")
 KS = (1, 10, 100, 1000)
-# Eight points a decade draw a smooth line; outside of these six decades nothing happens on counts of users.
-EPSILONS = tuple(10 ** (step / 8) for step in range(-24, 25))
-_DULL = 1e-4  # nearer to 0 or 1 than this a line is flat
+# Four points a decade draw a line; outside of these six decades nothing happens on counts of users.
+_STEP = 10**0.25
+EPSILONS = tuple(_STEP**step for step in range(-12, 13))
+_DULL = 1e-3  # nearer to 0 or 1 than this a line is flat
 GOAL = 0.99
 _CLOSE = 1.0005  # the ratio at which the search for a budget ends: four digits are shown as three
 _MOST = 1e9  # an epsilon at which noise decides only among equal outcomes
@@ -68,17 +69,20 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def budget(vector: Vector, k: int, mechanism: str) -> Budget:
-    """The budget for 99 %, where the lower bound on the probability reaches it."""
+def budget(vector: Vector, k: int, mechanism: str, near: float = 1.0) -> Budget:
+    """The budget for 99 %, where the lower bound on the probability reaches it; ``near`` is where to look first."""
 
     def enough(epsilon: float) -> bool:
         return _sure(BY_NAME[mechanism].chance(vector, k, epsilon, "exact"), GOAL)
 
     if not enough(_MOST):
         return Budget(vector.name, k, mechanism, math.inf)
-    low, high = EPSILONS[0], 10 * EPSILONS[0]
+    high = near
     while not enough(high):
-        low, high = high, 10 * high
+        high *= _STEP
+    low = high / _STEP
+    while enough(low):
+        low, high = low / _STEP, low
     while high / low > _CLOSE:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -86,9 +90,11 @@ def budget(vector: Vector, k: int, mechanism: str) -> Budget:
 
 
 def studied(vector: Vector, k: int, mechanism: str) -> tuple[list[Point], Budget]:
-    """All events of one mechanism, and its budget."""
-    points = [point for event in EVENTS for point in curve(vector, k, mechanism, event)]
-    return points, budget(vector, k, mechanism)
+    """All events of one mechanism, and its budget; of those that are no more than another noise, the exact k best."""
+    events = EVENTS if BY_NAME[mechanism].main else EVENTS[:1]
+    points = [point for event in events for point in curve(vector, k, mechanism, event)]
+    reached = (point.epsilon for point in points if point.event == "exact" and point.lower >= GOAL)
+    return points, budget(vector, k, mechanism, next(reached, 1.0))
 
 
 def able(k: int, vector: Vector) -> list[str]:

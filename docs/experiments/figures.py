@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 
 from . import joint_error
 from .curves import EVENTS, Point
-from .mechanisms import BY_NAME, DISTANCE, EXPONENTIAL, GUMBEL, JOINT, MARGIN
+from .mechanisms import BY_NAME
 
 # Okabe and Ito's colours.
 _PALETTE = (
@@ -31,7 +31,7 @@ _PALETTE = (
     "#009E73",
 )
 COLOURS = dict(zip(BY_NAME, _PALETTE, strict=True)) | {joint_error.PUBLISHED.name: "#999999"}
-MAIN = (EXPONENTIAL, GUMBEL, "Laplace one-shot", DISTANCE, "canonical, gamma 1", MARGIN, JOINT)
+MAIN = tuple(name for name, one in BY_NAME.items() if one.main)
 NOISES = tuple(name for name, one in BY_NAME.items() if one.family == "one-shot")
 _PANEL = (3.1, 2.3)  # inches
 
@@ -49,11 +49,12 @@ def save(figure: Any, path: Path) -> None:
 def grid(rows: Sequence[Any], x: str, names: Iterable[str], label: str, title: str, log: bool) -> Any:
     """Small panels: events one below the other, k side by side."""
     ks = sorted({row.k for row in rows})
-    size = (_PANEL[0] * len(ks), _PANEL[1] * len(EVENTS) + 0.7)
+    events = [event for event in EVENTS if any(row.event == event for row in rows if row.mechanism in names)]
+    size = (_PANEL[0] * len(ks), _PANEL[1] * len(events) + 0.7)
     figure, panels = plt.subplots(
-        len(EVENTS), len(ks), figsize=size, sharey=True, sharex="col", squeeze=False, layout="constrained"
+        len(events), len(ks), figsize=size, sharey=True, sharex="col", squeeze=False, layout="constrained"
     )
-    for (event, k), axes in zip(itertools.product(EVENTS, ks), panels.flat, strict=True):
+    for (event, k), axes in zip(itertools.product(events, ks), panels.flat, strict=True):
         chosen = [row for row in rows if (row.event, row.k) == (event, k)]
         for name in names:
             points = [row for row in chosen if row.mechanism == name]
@@ -89,7 +90,8 @@ def curves(rows: Sequence[Point], folder: Path) -> None:
         own = [row for row in rows if row.vector == vector]
         for kind, names in (("mechanisms", MAIN), ("noises", NOISES)):
             title = f"{vector}: probability of success against epsilon, one user"
-            save(grid(own, "epsilon", names, "epsilon", title, log=True), folder / f"{kind}-{vector}")
+            shown = own if kind == "mechanisms" else [row for row in own if row.event == "exact"]
+            save(grid(shown, "epsilon", names, "epsilon", title, log=True), folder / f"{kind}-{vector}")
 
 
 def zipf(rows: Sequence[Any], folder: Path) -> None:

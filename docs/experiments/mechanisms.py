@@ -13,17 +13,24 @@ import opendp_topk as tk
 from .vectors import Vector
 
 PURE = tk.MaxDivergence()
+_MOST_ROUGH = (
+    100  # beyond, sums over all ranks between the sure and the last take half a minute a number, or are refused
+)
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """``make(k, scale)`` needs the space; at scale 1 a user costs ``choices(k)``. ``most`` is its largest k."""
+    """``make(k, scale)`` needs the space; at scale 1 a user costs ``choices(k)``. ``most`` is its largest k.
+
+    Those that are not ``main`` differ from one that is by their noise alone.
+    """
 
     name: str
     family: str
     make: Callable[[int, float], Any]
     choices: Callable[[int], float]
     most: float = math.inf
+    main: bool = True
 
     def on(self, vector: Vector, k: int, epsilon: float) -> tk.Measurement:
         """The measurement that costs a user at most epsilon."""
@@ -32,6 +39,8 @@ class Mechanism:
 
     def chance(self, vector: Vector, k: int, epsilon: float, event: str) -> tk.Enclosure | None:
         """Bounds on the probability of the event; None where the formula would take too long."""
+        if event != "exact" and self.family == "one-shot" and k > _MOST_ROUGH:
+            return None
         try:
             return self.on(vector, k, epsilon).success_probability(vector.counts, event)
         except tk.CapacityError:
@@ -75,13 +84,18 @@ TABLE = (
     Mechanism(EXPONENTIAL, "one-shot", partial(lipschitz, tk.Exponential()), _each),
     Mechanism(GUMBEL, "one-shot", partial(lipschitz, tk.Gumbel()), _each),
     Mechanism("Laplace one-shot", "one-shot", partial(lipschitz, tk.Laplace()), _each),
-    Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.Logistic()), _each),
-    Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.HalfLogistic()), _each),
+    Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.Logistic()), _each, main=False),
+    Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.HalfLogistic()), _each, main=False),
     Mechanism(DISTANCE, "sets", partial(_canonical, {"loss": "distance"}), _halved),
     Mechanism("canonical, gamma 1", "sets", partial(_canonical, {"loss": "distance", "gamma": 1}), _one),
     Mechanism(MARGIN, "sets", partial(_canonical, {"loss": "margin"}), _one),
     Mechanism(
-        "canonical, margin, exponential noise", "sets", partial(_canonical, {"noise": tk.Exponential()}), _one, most=100
+        "canonical, margin, exponential noise",
+        "sets",
+        partial(_canonical, {"noise": tk.Exponential()}),
+        _one,
+        most=100,
+        main=False,
     ),
     Mechanism(JOINT, "sets", _joint, _both, most=10),
 )

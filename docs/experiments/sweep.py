@@ -10,7 +10,7 @@ from .vectors import zipf
 
 EPSILON = 1.0
 # Fine where the mechanisms part ways, coarse where all succeed.
-EXPONENTS = (0.0, *(step / 200 for step in range(1, 21)), 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+EXPONENTS = (0.0, 0.005, *(step / 100 for step in range(1, 7)), 0.08, 0.1, 0.15, 0.2, 0.4, 0.7, 1.0)
 
 
 @dataclass(frozen=True)
