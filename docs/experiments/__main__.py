@@ -9,7 +9,7 @@ from pathlib import Path
 from . import figures, jobs, tables
 from .vectors import Vector, folder, read, zipf
 
-FIGURES = ("curves", "zipf", "joint", "noise", "lecture", "cells")
+FIGURES = ("budgets", "curves", "zipf", "joint", "noise", "lecture", "cells")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -35,7 +35,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Budget:
-    """The least epsilon, to four digits, at which the exact k best are released with 99 %; infinite if none does."""
+    """The least epsilon, to four digits, at which the exact k best are released with 99 %.
+
+    It is infinite if none does, and NaN if the formula would take too long.
+    """
 
     vector: str
     k: int
@@ -69,15 +72,17 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def budget(vector: Vector, k: int, mechanism: str, near: float = 1.0) -> Budget:
-    """The budget for 99 %, where the lower bound on the probability reaches it; ``near`` is where to look first."""
+def budget(vector: Vector, k: int, mechanism: str) -> Budget:
+    """The budget for 99 %, where the lower bound on the probability reaches it."""
 
     def enough(epsilon: float) -> bool:
         return _sure(BY_NAME[mechanism].chance(vector, k, epsilon, "exact"), GOAL)
 
+    if BY_NAME[mechanism].chance(vector, k, _MOST, "exact") is None:
+        return Budget(vector.name, k, mechanism, math.nan)
     if not enough(_MOST):
         return Budget(vector.name, k, mechanism, math.inf)
-    high = near
+    high = EPSILONS[_first(lambda place: enough(EPSILONS[place]), 0, len(EPSILONS) - 1)]
     while not enough(high):
         high *= _STEP
     low = high / _STEP
@@ -89,12 +94,10 @@ def budget(vector: Vector, k: int, mechanism: str, near: float = 1.0) -> Budget:
     return Budget(vector.name, k, mechanism, high)
 
 
-def studied(vector: Vector, k: int, mechanism: str) -> tuple[list[Point], Budget]:
-    """All events of one mechanism, and its budget; of those that are no more than another noise, the exact k best."""
+def studied(vector: Vector, k: int, mechanism: str) -> list[Point]:
+    """All events of one mechanism; of those that are no more than another noise, the exact k best."""
     events = EVENTS if BY_NAME[mechanism].main else EVENTS[:1]
-    points = [point for event in events for point in curve(vector, k, mechanism, event)]
-    reached = (point.epsilon for point in points if point.event == "exact" and point.lower >= GOAL)
-    return points, budget(vector, k, mechanism, next(reached, 1.0))
+    return [point for event in events for point in curve(vector, k, mechanism, event)]
 
 
 def able(k: int, vector: Vector) -> list[str]:

@@ -36,6 +36,13 @@ def _curves(vectors: Iterable[Vector]) -> Iterator[Job]:
                 yield Job("curves", curves.studied, (vector, k, name))
 
 
+def _budgets(vectors: Iterable[Vector]) -> Iterator[Job]:
+    for vector in vectors:
+        for k in curves.KS:
+            for name in filter(lambda one: BY_NAME[one].main, curves.able(k, vector)):
+                yield Job("budgets", curves.budget, (vector, k, name))
+
+
 def _sweep() -> Iterator[Job]:
     for k in curves.KS:
         for name in filter(lambda one: BY_NAME[one].main, curves.able(k, zipf(0))):
@@ -59,6 +66,7 @@ def jobs(vectors: list[Vector], only: Iterable[str]) -> list[Job]:
     films = [vector for vector in vectors if vector.name == "netflix"] or synthetic[1:]
     integers = [vector for vector in vectors if vector.counts.dtype.kind in "iu"] or synthetic
     made = {
+        "budgets": _budgets(vectors or synthetic),
         "curves": _curves(vectors or synthetic),
         "zipf": _sweep(),
         "joint": _joint(films),
@@ -70,7 +78,7 @@ def jobs(vectors: list[Vector], only: Iterable[str]) -> list[Job]:
 
 
 def run(todo: list[Job], processes: int) -> dict[str, list[Any]]:
-    """The rows of each figure, in the order of the jobs; curves come with the budgets that belong to them."""
+    """The rows of each figure, in the order of the jobs."""
     results: dict[int, Any] = {}
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True)) as bar, ProcessPoolExecutor(processes) as pool:
@@ -85,9 +93,5 @@ def run(todo: list[Job], processes: int) -> dict[str, list[Any]]:
     rows: dict[str, list[Any]] = defaultdict(list)
     for place, job in enumerate(todo):
         found = results[place]
-        if job.figure == "curves":
-            rows["curves"] += found[0]
-            rows["budgets"].append(found[1])
-        else:
-            rows[job.figure] += found if isinstance(found, list) else [found]
+        rows[job.figure] += found if isinstance(found, list) else [found]
     return rows

@@ -78,7 +78,7 @@ def _both(k: int) -> int:
 
 
 EXPONENTIAL, GUMBEL, JOINT = "exponential one-shot", "Gumbel one-shot (peeling)", "joint"
-MARGIN, DISTANCE = "canonical, margin", "canonical, distance"
+MARGIN, DISTANCE, WORST = "canonical, margin", "canonical, distance", "canonical, gamma 1"
 # The joint's formula holds to ten winners; that of exponential noise over sets takes a second at a thousand.
 TABLE = (
     Mechanism(EXPONENTIAL, "one-shot", partial(lipschitz, tk.Exponential()), _each),
@@ -87,7 +87,7 @@ TABLE = (
     Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.Logistic()), _each, main=False),
     Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.HalfLogistic()), _each, main=False),
     Mechanism(DISTANCE, "sets", partial(_canonical, {"loss": "distance"}), _halved),
-    Mechanism("canonical, gamma 1", "sets", partial(_canonical, {"loss": "distance", "gamma": 1}), _one),
+    Mechanism(WORST, "sets", partial(_canonical, {"loss": "distance", "gamma": 1}), _one),
     Mechanism(MARGIN, "sets", partial(_canonical, {"loss": "margin"}), _one),
     Mechanism(
         "canonical, margin, exponential noise",

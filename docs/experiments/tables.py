@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from .curves import Budget
-from .mechanisms import DISTANCE, EXPONENTIAL, GUMBEL, JOINT, MARGIN
+from .mechanisms import DISTANCE, EXPONENTIAL, GUMBEL, JOINT, MARGIN, WORST
 from .vectors import Vector
 
-COLUMNS = (EXPONENTIAL, GUMBEL, DISTANCE, MARGIN, JOINT)
+COLUMNS = (EXPONENTIAL, GUMBEL, WORST, DISTANCE, MARGIN, JOINT)
 UNREACHABLE = "unreachable"
 
 
@@ -38,8 +38,8 @@ def budgets(rows: Sequence[Budget], vectors: Sequence[Vector]) -> str:
     lines = [heads, ("---", *["--:"] * (len(heads) - 1))]
     for vector, k in dict.fromkeys((row.vector, row.k) for row in rows):
         costs = [found.get((vector, k, name)) for name in COLUMNS]
-        exponential, gumbel, distance, margin, joint = costs
-        best = min(cost for cost in (distance, margin, joint) if cost is not None)
+        exponential, gumbel, _, distance, margin, joint = costs
+        best = min(cost for cost in (distance, margin, joint) if cost is not None and math.isfinite(cost))
         ratios = (_ratio(gumbel, distance), _ratio(distance, margin), _ratio(min(exponential, gumbel), best))
         mark = " (tie)" if (vector, k) in tied else ""
         lines.append((vector, f"{k}{mark}", *map(shown, costs), *ratios))
@@ -48,10 +48,10 @@ def budgets(rows: Sequence[Budget], vectors: Sequence[Vector]) -> str:
 
 def shown(cost: float | None) -> str:
     """Three digits; a dash where there is no formula."""
-    if cost is None:
+    if cost is None or math.isnan(cost):
         return "–"
     return UNREACHABLE if math.isinf(cost) else f"{float(f'{cost:.3g}'):g}"
 
 
 def _ratio(dear: float, cheap: float) -> str:
-    return "–" if math.isinf(dear) or math.isinf(cheap) else f"{dear / cheap:.3g}"
+    return "–" if not math.isfinite(dear) or not math.isfinite(cheap) else f"{dear / cheap:.3g}"

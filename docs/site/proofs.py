@@ -7,6 +7,7 @@ import posixpath
 import re
 import subprocess
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ from pygments.lexers import PythonLexer
 
 from opendp_topk import proof
 from opendp_topk.audit.html.state import Document, Region, documents
-from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.audit.registry import proofs as registered
 
 from . import latex
 
@@ -42,12 +43,17 @@ def write(folder: Path, pdfs: Iterable[str]) -> None:
     """A page for each document below ``folder``, and one that lists them; ``pdfs`` names those that are built."""
     known = documents()
     built = frozenset(pdfs)
+    makers: dict[str, list[str]] = defaultdict(list)
+    for one in registered():
+        makers[one.document].append(one.constructor)
     with ThreadPoolExecutor() as pool:
         bodies = dict(zip(known, pool.map(converted, known), strict=True))
     for name, document in known.items():
         path = folder / f"{page(name)}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_page(document, bodies[name], known, name in built), encoding="utf-8")
+        path.write_text(
+            _page(document, bodies[name], _facts(document, known, makers[name], name in built)), encoding="utf-8"
+        )
     (folder / "proofs" / "index.md").write_text(_index(known), encoding="utf-8")
 
 
@@ -72,8 +78,8 @@ def converted(name: str) -> str:
     return re.sub(r'<annotation encoding="application/x-tex">.*?</annotation>', "", done.stdout, flags=re.DOTALL)
 
 
-def _page(document: Document, body: str, known: dict[str, Document], pdf: bool) -> str:
-    parts = [f"# {document.title}", f"*{claim(document.name)}.*", _facts(document, known, pdf)]
+def _page(document: Document, body: str, facts: str) -> str:
+    parts = [f"# {document.title}", f"*{claim(document.name)}.*", facts]
     for piece in re.split(r"(?=<h1)", body):
         heading = re.match(r"<h1[^>]*>(.*?)</h1>", piece)
         if heading:
@@ -115,11 +121,10 @@ def _listing(region: Region) -> str:
     return f'{head}<div class="highlight"><pre class="pinned">{"".join(shown)}</pre></div>'
 
 
-def _facts(document: Document, known: dict[str, Document], pdf: bool) -> str:
+def _facts(document: Document, known: dict[str, Document], makers: list[str], pdf: bool) -> str:
     here = posixpath.dirname(page(document.name))
     relied = sorted({one.target for one in document.relies_on})
     users = [one.name for one in known.values() if any(r.target == document.name for r in one.relies_on)]
-    makers = [one.constructor for one in claims() if one.document == document.name]
     rows = [
         ("state", f"{document.status}; `proofs/{document.name}.tex`"),
         ("proves", ", ".join(f"[`{one}`]({posixpath.relpath(f'api/{one}', here)}.md)" for one in makers)),

@@ -128,10 +128,11 @@ def test_permute_and_flip_ranges_further_than_the_post_bounds_it() -> None:
 
 def test_the_table_of_budgets_has_ratios() -> None:
     rows = [
-        curves.Budget("small", 2, name, cost) for name, cost in zip(tables.COLUMNS, (3, 6, 2, 1, math.inf), strict=True)
+        curves.Budget("small", 2, name, cost)
+        for name, cost in zip(tables.COLUMNS, (3, 6, math.inf, 2, 1, math.nan), strict=True)
     ]
     text = tables.budgets(rows, [SMALL])
-    assert text.splitlines()[-1] == "| small | 2 (tie) | 3 | 6 | 2 | 1 | unreachable | 3 | 2 | 3 |"
+    assert text.splitlines()[-1] == "| small | 2 (tie) | 3 | 6 | unreachable | 2 | 1 | – | 3 | 2 | 3 |"
 
 
 def test_everything_is_named_that_is_public() -> None:
