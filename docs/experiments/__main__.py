@@ -18,6 +18,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="a folder of such files; without any, Zipf's law stands in")
     parser.add_argument("--out", type=Path, default=Path("build/experiments"), help="where PNG, SVG and CSV go")
     parser.add_argument("--only", nargs="+", choices=FIGURES, default=FIGURES, help="some of the figures")
+    parser.add_argument("--page", type=Path, help="a Markdown file whose table of budgets is written anew")
     parser.add_argument("--processes", type=int, default=2)
     return parser.parse_args(arguments)
 
@@ -44,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             figures.DRAWN[name](listed, options.out)
     if rows["budgets"]:
         studied = chosen or [zipf(exponent) for exponent in jobs.SYNTHETIC]
-        (options.out / "budgets.md").write_text(tables.budgets(rows["budgets"], studied), encoding="utf-8")
+        table = tables.budgets(rows["budgets"], studied)
+        (options.out / "budgets.md").write_text(table, encoding="utf-8")
+        if options.page is not None:
+            tables.insert(options.page, table)
     wrong = [cell.name for cell in rows["cells"] if not cell.agrees]
     print(f"{len(rows['cells'])} cells against draws, {len(wrong)} refused {' '.join(wrong)}".rstrip())
     print(f"written to {options.out}")

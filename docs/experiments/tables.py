@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ from .vectors import Vector
 
 COLUMNS = (EXPONENTIAL, GUMBEL, WORST, DISTANCE, MARGIN, JOINT)
 UNREACHABLE = "unreachable"
+_MARKED = re.compile("(?<=<!-- budgets -->).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def write(path: Path, rows: Sequence[Any]) -> None:
@@ -55,3 +57,15 @@ def shown(cost: float | None) -> str:
 
 def _ratio(dear: float, cheap: float) -> str:
     return "–" if not math.isfinite(dear) or not math.isfinite(cheap) else f"{dear / cheap:.3g}"
+
+
+def insert(page: Path, table: str) -> None:
+    """Put the table of budgets between its marks.
+
+    Raises:
+        ValueError: The page has no such marks.
+    """
+    made, count = _MARKED.subn(lambda _: f"\n\n{table}\n", page.read_text(encoding="utf-8"))
+    if count != 1:
+        raise ValueError(f"{page.name} must hold <!-- budgets --> and <!-- end --> around its table")
+    page.write_text(made, encoding="utf-8")

@@ -6,8 +6,10 @@ probability of at most one in a million.
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import opendp_topk as tk
 from docs.experiments import cells, curves, lecture, mechanisms, noise, tables
 from docs.experiments.vectors import Vector, folder, read, zipf
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = Vector("small", np.array([40, 31, 31, 20, 12, 5]))
 
 
@@ -133,6 +136,25 @@ def test_the_table_of_budgets_has_ratios() -> None:
     ]
     text = tables.budgets(rows, [SMALL])
     assert text.splitlines()[-1] == "| small | 2 (tie) | 3 | 6 | unreachable | 2 | 1 | – | 3 | 2 | 3 |"
+
+
+def test_the_page_has_the_table_of_the_file(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- budgets -->\nold\n<!-- end -->\nb\n", encoding="utf-8")
+    tables.insert(page, "| new |\n")
+    assert page.read_text(encoding="utf-8") == "a\n<!-- budgets -->\n\n| new |\n\n<!-- end -->\nb\n"
+    page.write_text("", encoding="utf-8")
+    with pytest.raises(ValueError, match="must hold"):
+        tables.insert(page, "")
+    with (ROOT / "docs" / "experiments" / "budgets.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for row in rows:
+        if row["mechanism"] in tables.COLUMNS:
+            cells_of = next(
+                line for line in text.splitlines() if re.match(rf"\| {row['vector']} \| {row['k']}[ |]", line)
+            )
+            assert f"| {tables.shown(float(row['epsilon']))} |" in cells_of
 
 
 def test_everything_is_named_that_is_public() -> None:
