@@ -12,6 +12,7 @@ from . import api, markdown, proofs
 
 _ASSETS = (".png", ".svg", ".csv", ".json")
 _RUN = ("tutorials", "gallery", "howto")  # folders whose pages run
+_TITLES = {"howto": "How to"}
 _PAPERS = ("CONTRIBUTING.md", "SECURITY.md")
 _EVIDENCE = ("experiments", "benchmarks", "tightness", "threat_model", "mutation")
 _AUDIT = """# Audit report
@@ -112,7 +113,7 @@ def _folders(room: Path, pages: dict[str, str]) -> None:
         index = room / folder / "index.md"
         if not index.exists():
             listed = sorted(Path(name).name for name in pages.values() if Path(name).parent.as_posix() == folder)
-            index.write_text(f"# {folder.capitalize()}\n\n{_tree(listed)}", encoding="utf-8")
+            index.write_text(f"# {_TITLES.get(folder, folder.capitalize())}\n\n{_tree(listed)}", encoding="utf-8")
 
 
 def _tree(names: Iterable[str], hidden: str = "", caption: str = "") -> str:
