@@ -70,7 +70,7 @@ def grid(rows: Sequence[Any], x: str, names: Iterable[str], label: str, title: s
 
 def _line(axes: Any, name: str, xs: Sequence[float], ys: Sequence[float]) -> None:
     style = "--" if name in BY_NAME and BY_NAME[name].family == "one-shot" else "-"
-    axes.plot(xs, ys, style, color=COLOURS[name], label=name, linewidth=1.5)
+    axes.plot(xs, ys, style, color=COLOURS[name], label=name, linewidth=1.5, marker=".", markersize=4)
 
 
 def _finish(figure: Any, panels: Any, title: str) -> None:
