@@ -73,7 +73,7 @@ def _line(axes: Any, name: str, xs: Sequence[float], ys: Sequence[float]) -> Non
     axes.plot(xs, ys, style, color=COLOURS[name], label=name, linewidth=1.5, marker=".", markersize=4)
 
 
-def _finish(figure: Any, panels: Any, title: str) -> None:
+def _finish(figure: Any, panels: Any, title: str, columns: int = 4) -> None:
     entries: dict[str, Any] = {}
     for axes in panels.flat:
         axes.grid(alpha=0.25)
@@ -81,7 +81,7 @@ def _finish(figure: Any, panels: Any, title: str) -> None:
         handles, labels = axes.get_legend_handles_labels()
         entries |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries}
     figure.suptitle(title)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 
 def curves(rows: Sequence[Point], folder: Path) -> None:
@@ -133,7 +133,7 @@ def noise(rows: Sequence[Any], folder: Path) -> None:
                 axes.plot([row.epsilon for row in own], values, style, color=_PALETTE[(0, 6, 3)[place]], label=label)
         axes.set(title=f"delta = {delta:g}", xlabel="epsilon", yscale="log")
     panels[0, 0].set_ylabel("standard deviation, users")
-    _finish(figure, panels, "Noise for ten winners of 10 000 and their counts")
+    _finish(figure, panels, "Noise for ten winners of 10 000 and their counts", columns=3)
     save(figure, folder / "noise")
 
 
