@@ -75,7 +75,7 @@ def test_a_tie_makes_a_budget_unreachable_where_scores_outside_do_not_count() ->
 def test_a_curve_goes_from_hopeless_to_sure() -> None:
     points = curves.curve(SMALL, 1, mechanisms.MARGIN, "exact")
     assert [one.epsilon for one in points] == sorted(one.epsilon for one in points)
-    assert points[-1].lower >= 1 - 1e-4
+    assert points[-1].lower >= 1 - 1e-3
     assert all(one.lower <= one.upper for one in points)
 
 
