@@ -116,6 +116,15 @@ def test_the_rows_are_those_of_the_verifier(roots: dict[str, Element]) -> None:
         assert "→" in cells[8]
 
 
+def test_what_takes_no_scores_is_verified_without_a_plot(monkeypatch: pytest.MonkeyPatch) -> None:
+    keyed = [one for one in shipped.examples() if not isinstance(one.measurement.input_domain, tk.VectorDomain)]
+    assert {one.constructor for one in keyed} >= {"make_partition_selection"}
+    monkeypatch.setattr(shipped, "examples", lambda: iter(keyed))
+    found = findings.findings(2, lambda done, all_of_them: None)
+    assert len(found) == len(keyed)
+    assert {(one.verdict, one.points) for one in found if one.report is not None} == {("holds", ())}
+
+
 @pytest.mark.slow
 def test_plots_show_claims_that_no_loss_exceeds(few: None) -> None:
     for one in findings.findings(6, lambda done, total: None):

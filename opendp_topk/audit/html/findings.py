@@ -89,8 +89,10 @@ def _reports(members: list[shipped.Example], budget: int) -> list[tuple[shipped.
 
 
 def _points(example: shipped.Example, report: Report | None, laws: dict[Fraction, Laws]) -> tuple[Point, ...]:
-    """The pair that was worst, and its likes, at other scales."""
+    """The pair that was worst, and its likes, at other scales; none for what takes no vector of scores."""
     if report is None or report.witness is None or example.measurement.input_metric == LInfDistance():
+        return ()
+    if not isinstance(example.measurement.input_domain, VectorDomain):
         return ()
     found = []
     for stretch in STRETCHES:

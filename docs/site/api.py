@@ -1,0 +1,91 @@
+"""The API reference: every public name, from its docstring."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import opendp_topk as tk
+from opendp_topk import audit
+from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.core import public_names
+
+_GROUPS = {
+    "measurements": "Measurements",
+    "transformations": "Transformations",
+    "combinators": "Combinators",
+    "spaces": "Domains, metrics, measures and curves",
+    "noises": "Noises",
+    "core": "What constructors make",
+    "audit": "Audit",
+    "ledger": "Ledger",
+}
+_OTHERS = "Everything else"
+_HEADING = re.compile(r"^ *([A-Z][a-z]+(?: [a-z]+)*):$", re.MULTILINE)
+
+
+def sections() -> list[str]:
+    """The headings that docstrings have besides those that everybody knows."""
+    folder = Path(tk.__file__).parent
+    return sorted({one for file in folder.rglob("*.py") for one in _HEADING.findall(file.read_text("utf-8"))})
+
+
+def pages() -> dict[str, list[str]]:
+    """The names on each page: a constructor with its ``then_``, and other names by the page that their room has."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(public_names.HOMES):
+        stem = name.removeprefix("then_") if name.startswith("then_") else name.removeprefix("make_")
+        if f"make_{stem}" in public_names.HOMES and name != stem:
+            found[f"make_{stem}"].append(f"opendp_topk.{name}")
+        else:
+            found[_room(name)].append(f"opendp_topk.{name}")
+    found["audit"] += [f"opendp_topk.audit.{name}" for name in audit.__all__]
+    return dict(found)
+
+
+def _room(name: str) -> str:
+    return public_names.HOMES[name].lstrip(".").split(".")[0]
+
+
+def _group(page: str) -> str:
+    return _GROUPS.get(_room(page) if page.startswith("make_") else page, _OTHERS)
+
+
+def write(folder: Path) -> None:
+    """A page for each constructor and each room, and the list of them."""
+    target = folder / "api"
+    target.mkdir(parents=True, exist_ok=True)
+    proofs = {one.constructor: one.document for one in claims()}
+    groups: dict[str, list[str]] = defaultdict(list)
+    for page, names in pages().items():
+        groups[_group(page)].append(page)
+        (target / f"{page}.md").write_text(_page(page, names, proofs.get(page)), encoding="utf-8")
+    order = [*_GROUPS.values(), _OTHERS]
+    (target / "index.md").write_text(_index({name: groups[name] for name in order if groups[name]}), encoding="utf-8")
+
+
+def _page(page: str, names: list[str], document: str | None) -> str:
+    heading = f"`{page}`" if page.startswith("make_") else _GROUPS.get(page, page.capitalize())
+    proved = f"Proved in [{document}](../proofs/{document}.md).\n\n" if document else ""
+    return f"# {heading}\n\n{proved}" + "\n".join(map(_entry, names))
+
+
+def _entry(name: str) -> str:
+    value = tk
+    for part in name.split(".")[1:]:
+        value = getattr(value, part)
+    kind = "autoexception" if _is_error(value) else "autoclass" if isinstance(value, type) else "autofunction"
+    options = "   :members:\n   :show-inheritance:\n" if isinstance(value, type) else ""
+    return f"```{{eval-rst}}\n.. {kind}:: {name}\n{options}```\n"
+
+
+def _is_error(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
+
+
+def _index(groups: dict[str, list[str]]) -> str:
+    text = "# API reference\n\nAll public names, from their docstrings. `import opendp_topk as tk`.\n"
+    for group, listed in groups.items():
+        text += f"\n```{{toctree}}\n:caption: {group}\n:maxdepth: 1\n" + "\n".join(listed) + "\n```\n"
+    return text

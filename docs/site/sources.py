@@ -1,0 +1,136 @@
+"""The sources of the site: Markdown of the repository rewritten, and pages made from the package."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from opendp_topk import proof
+
+from . import api, markdown, proofs
+
+_ASSETS = (".png", ".svg", ".csv", ".json")
+_RUN = ("tutorials", "gallery", "howto")  # folders whose pages run
+_TITLES = {"howto": "How to"}
+_PAPERS = ("CONTRIBUTING.md", "SECURITY.md")
+_EVIDENCE = ("experiments", "benchmarks", "tightness", "threat_model", "mutation")
+_AUDIT = """# Audit report
+
+<a href="audit/index.html">The report</a> has a page for every claim: what it promises under each measure, claimed and
+largest losses, the lines of code that the proof cites, which tests run it, and who has signed it. The site's copy tries
+two pairs of neighbours for each map; [the verifier's table](tightness.md) is a longer search.
+"""
+
+
+def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None:
+    """All sources below ``room``; with ``audit`` a page that leads to the report, which is made apart."""
+    for folder in ("_static", "extra"):
+        (room / folder).mkdir(parents=True, exist_ok=True)
+    (room / "repository").symlink_to(root, target_is_directory=True)
+    shutil.copyfile(root / "docs" / "site" / "conf.py", room / "conf.py")
+    shutil.copyfile(root / "docs" / "site" / "site.css", room / "_static" / "site.css")
+    pages = _pages(root)
+    for file, name in pages.items():
+        _copy(root, room, file, name, pages)
+    for asset in _assets(root):
+        target = room / Path(asset).relative_to("docs")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / asset, target)
+    _guide(root, room, pages)
+    built = _pdfs(room / "extra" / "pdf") if pdf else []
+    proofs.write(room, built)
+    api.write(room)
+    _folders(room, pages)
+    if audit:
+        (room / "audit_report.md").write_text(_AUDIT, encoding="utf-8")
+    _landing(root, room, pages, ["audit_report"] * audit)
+
+
+def _pages(root: Path) -> dict[str, str]:
+    """The page of each Markdown file; the guide is in chapters, and the README is the landing page."""
+    files = [*_PAPERS, *(path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md")))]
+    return {file: markdown.docname(file) for file in files if file != "docs/guide.md"}
+
+
+def _assets(root: Path) -> list[str]:
+    folder = root / "docs"
+    return [path.relative_to(root).as_posix() for path in sorted(folder.rglob("*")) if path.suffix in _ASSETS]
+
+
+def _target(root: Path, pages: dict[str, str]) -> markdown.Target:
+    chapters = markdown.chapters((root / "docs" / "guide.md").read_text("utf-8"))
+    assets = set(_assets(root))
+
+    def target(file: str, anchor: str) -> str | None:
+        ending = f"#{anchor}" if anchor else ""
+        if file == "docs/guide.md":
+            found = next((part for part in chapters if anchor in part.anchors), None)
+            whole = found is None or anchor == found.slug
+            return f"guide/{found.slug}.md{'' if whole else ending}" if found else "guide/index.md"
+        if file in pages:
+            return f"{pages[file]}.md{ending}"
+        if file in assets:
+            return file.removeprefix("docs/")
+        if file == "README.md":
+            return "index.md"
+        name = file.removeprefix("proofs/").removesuffix(".tex")
+        return "proofs/index.md" if file == "proofs/README.md" else (
+            f"proofs/{name}.md" if name in proof.documents() else None
+        )  # fmt: skip
+
+    return target
+
+
+def _copy(root: Path, room: Path, file: str, name: str, pages: dict[str, str]) -> None:
+    text = markdown.linked((root / file).read_text("utf-8"), file, name, _target(root, pages))
+    path = room / f"{name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(markdown.notebook(text) if name.startswith(_RUN) else text, encoding="utf-8")
+
+
+def _guide(root: Path, room: Path, pages: dict[str, str]) -> None:
+    folder = room / "guide"
+    folder.mkdir()
+    parts = markdown.chapters((root / "docs" / "guide.md").read_text("utf-8"))
+    for part in parts:
+        text = markdown.linked(part.text, "docs/guide.md", f"guide/{part.slug}", _target(root, pages))
+        (folder / f"{part.slug}.md").write_text(text, encoding="utf-8")
+    (folder / "index.md").write_text("# Guide\n\n" + _tree(part.slug for part in parts), encoding="utf-8")
+
+
+def _pdfs(folder: Path) -> list[str]:
+    from opendp_topk.proof.latex import build
+
+    for name in proof.documents():
+        build(name, folder)
+    return proof.documents()
+
+
+def _folders(room: Path, pages: dict[str, str]) -> None:
+    """A page for each folder of pages that has none of its own."""
+    for folder in {Path(name).parent.as_posix() for name in pages.values()} - {"."}:
+        index = room / folder / "index.md"
+        if not index.exists():
+            listed = sorted(Path(name).name for name in pages.values() if Path(name).parent.as_posix() == folder)
+            index.write_text(f"# {_TITLES.get(folder, folder.capitalize())}\n\n{_tree(listed)}", encoding="utf-8")
+
+
+def _tree(names: Iterable[str], hidden: str = "", caption: str = "") -> str:
+    options = f":caption: {caption}\n" * bool(caption) + f"{hidden}\n" * bool(hidden)
+    return f"```{{toctree}}\n:maxdepth: 1\n{options}" + "\n".join(names) + "\n```\n"
+
+
+def _landing(root: Path, room: Path, pages: dict[str, str], audit: list[str]) -> None:
+    """The README up to what it lists to read on; in its place stand the lists that the pages make."""
+    text = (root / "README.md").read_text("utf-8").partition("\n## Read on")[0]
+    text = markdown.linked(text, "README.md", "index", _target(root, pages))
+    folders = sorted({Path(name).parts[0] for name in pages.values() if "/" in name})
+    single = [name for name in pages.values() if "/" not in name]
+    evidence = [name for name in _EVIDENCE if name in single]
+    trees = [
+        _tree([f"{one}/index" for one in ("guide", *folders, "api")], ":hidden:", "Use"),
+        _tree(["proofs/index", *audit, *evidence], ":hidden:", "Evidence"),
+        _tree([name for name in single if name not in evidence], ":hidden:", "Project"),
+    ]
+    (room / "index.md").write_text(text + "\n\n" + "\n".join(trees), encoding="utf-8")
