@@ -34,7 +34,7 @@ class Partial:
         return Partial, (self.constructor, self.arguments, dict(self.options))
 
     def __rrshift__(self, space: Any) -> Any:
-        return self.build(*as_space(space, repr(self)))
+        return self.build(*as_space(space, self))
 
     def __rshift__(self, other: Any) -> Any:
         raise SpaceError(f"{self!r} has no input space yet: write (domain, metric) >> ... first")

@@ -1,7 +1,7 @@
-"""Randomised functions that can release many times at once, on one value or on each of several.
+"""Randomised functions that can release many times at once, on one value or on each of several; chains of functions.
 
-Whoever replaces the function of a measurement, or lets another follow it, has one that cannot; so the two ways of such
-a function never part.
+Whoever replaces the function of a measurement has one that cannot; so the ways of such a function never part. A chain
+shows its parts to whoever runs many of them.
 """
 
 from __future__ import annotations
@@ -25,3 +25,18 @@ class Repeatable:
 
     def __call__(self, value: Any) -> Any:
         return self.once(value)
+
+
+# proof-region: composed
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """``then`` of ``first``: the function of a chain."""
+
+    first: Callable[[Any], Any]
+    then: Callable[[Any], Any]
+
+    def __call__(self, value: Any) -> Any:
+        return self.then(self.first(value))  # [then]
+
+
+# end-proof-region: composed
