@@ -17,7 +17,6 @@ from ..numerics.floatlog import log_bounds
 from .entropy import Entropy, Indices
 from .subsets import each_below
 
-
 _FEW = 64  # the logarithm of the product of so few numbers takes less time than those of an array
 _SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 terms, or the rounding of a number of 64 digits, is off
 _UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # whatever the caller's own context says

@@ -6,6 +6,13 @@ from ..fault import Fault
 
 FAULTS = (
     Fault(
+        "chunks-from-start",
+        "among candidates of one value places are counted from the start of each chunk",
+        "samplers/ladder.py",
+        "here[place[chunk == c] - (until[c] - counts[c])]",
+        "here[place[chunk == c] % counts[c]]",
+    ),
+    Fault(
         "rougher-than-promised",
         "sets are drawn from a rougher walk than the one whose promise weighs their layer",
         "samplers/joint.py",
