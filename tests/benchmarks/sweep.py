@@ -123,9 +123,7 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        context = multiprocessing.get_context(
-            "spawn"
-        )  # so that it holds no end but its own, and ends with this process
+        context = multiprocessing.get_context("spawn")  # which holds no end but its own, and ends with us
         self._connection, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other,), daemon=True)
         self._process.start()

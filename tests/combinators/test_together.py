@@ -45,6 +45,7 @@ SELECTIONS = {
 }
 
 
+@pytest.mark.quick(kind="ranking", named=True)
 @pytest.mark.parametrize("named", [False, True], ids=["indices", "items"])
 @pytest.mark.parametrize("kind", SELECTIONS)
 def test_every_group_is_released_on_its_own_counts(kind: str, named: bool) -> None:
@@ -106,6 +107,7 @@ def test_what_is_no_selection_from_counts_is_released_alone() -> None:
         assert _together.planned([member] * 2).alone == [0, 1]
 
 
+@pytest.mark.slow
 def test_releases_at_once_follow_the_law_and_do_not_depend_on_each_other() -> None:
     rows = [(0, "a", 1), (1, "b", 0), (2, "b", 0), (3, "c", 1)]
     towns = range(4000)

@@ -293,6 +293,7 @@ def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
             assert len(joint.layers(ladder(scores, 1), scale, 20, ordered)) < 100
 
 
+@pytest.mark.slow
 def test_each_layer_is_drawn_in_the_detail_of_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     k, scale, scores = 100, Fraction(50), 1e6 / np.arange(1.0, 1001)
     rungs = ladder(scores, 1)
