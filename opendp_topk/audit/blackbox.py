@@ -91,7 +91,8 @@ def estimate(
         ParameterError: An argument is out of range or of the wrong type.
 
     Runtime:
-        That of 2 ``samples`` calls of the function, and some microseconds for each.
+        That of 2 ``samples`` calls of the function, and some microseconds for each. Of a measurement that can release
+        many times at once, as one-shot selections can, batches are drawn.
 
     References:
         Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"

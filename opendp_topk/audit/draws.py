@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from ..core.measurement import Measurement
 from ..core.rendering import as_outcome
+from ..core.repeatable import Repeatable
 from ..errors import ParameterError, checks
 
 _BATCH = 10_000  # releases at a time, so that memory stays small
@@ -24,6 +26,8 @@ class Draws:
     ) -> None:
         self._function = checks.function("function", function)
         self._batched = checks.flag("batched", batched)
+        if isinstance(function, Measurement) and isinstance(function.function, Repeatable) and not batched:
+            self._function, self._batched = _at_once(function, function.function), True
         self._workers = checks.count("workers", workers)
         if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
             raise ParameterError("workers must be 1 on this system: more need processes that are forked")
@@ -112,6 +116,11 @@ def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: in
         outcomes += map(as_outcome, released.tolist() if hasattr(released, "tolist") else released)
         bar.add(size)
     return outcomes
+
+
+def _at_once(measurement: Measurement, function: Repeatable) -> Callable[[Any, int], Any]:
+    """As many releases as are asked for in one go, with the law of as many calls of ``measurement``."""
+    return lambda value, count: function.many(measurement.input_domain.validate(value), count)
 
 
 def _repeats(part: list[Hashable], other: list[Hashable]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -19,7 +20,7 @@ from ..spaces.metrics import UserDistance
 from ..tables.grouping import split_by_group
 from ..transformations.count_by_item import integers_or_strings
 from ._rules import add, decode_all, product_law, require_rule, require_space_of
-from .queryable import sealed
+from ._together import planned, release_by_group
 
 _STEPS = 200_000  # additions of rationals, a matter of a second; beyond them a sum that is never smaller is used
 
@@ -71,7 +72,10 @@ def make_partition_by(
         DataError: On a call, the table lacks a column, or a column has a type that cannot hold identifiers.
 
     Runtime:
-        One pass of the table's back end to split the rows, which are held in memory, and that of all measurements.
+        One pass over the rows, which are held in memory. Groups whose measurements count equal lists of candidates
+        and select from the counts are counted in one pass and, where noise is added in one shot, drawn at once: the
+        best 3 of 10 in each of 10^5 groups take half as long again as counting them. Other measurements are released
+        one by one, a millisecond and more each.
 
     Proof: proofs/combinators/partition_by.tex
 
@@ -100,15 +104,14 @@ def make_partition_by(
         raise ParameterError("measurements must hold at least one group")
     groups = integers_or_strings(list(measurements), "the groups of measurements")  # [check-groups]
     members = list(measurements.values())
-    for place, member in enumerate(members):
-        space = input_domain.frame_domain, UserDistance("add_remove")
+    space = input_domain.frame_domain, UserDistance("add_remove")
+    for place, member in {id(one): (at, one) for at, one in reversed(list(enumerate(members)))}.values():
         require_space_of(f"the measurement of group {place}", member, *space, output_measure)  # [check-space]
-    joint = product_law(members)
+    joint, plan = product_law(members), planned(members)
     moves = 2 if input_metric.neighbors == "replace" else 1  # [moves]
 
     def function(rows: Any) -> tuple[Any, ...]:
-        tables = split_by_group(rows, groups)  # [tables]
-        return tuple(sealed(one.function, table) for one, table in zip(members, tables, strict=True))  # [release-each]
+        return release_by_group(rows, groups, plan)  # [release-by-group]
 
     def privacy_map(d_in: int) -> Any:
         return _dearest(output_measure, members, moves * d_in)  # [map]
@@ -132,28 +135,36 @@ def _dearest(measure: Measure, members: Sequence[Measurement], users: int) -> An
     """The largest joint loss when ``users`` users are spread over the groups."""
     listed = len(members) * (users + 1) ** 2 <= _STEPS
     distances = range(users + 1) if listed else (0, users)
-    curves = {one: [apart(measure, one.map(d)) for d in distances] for one in dict.fromkeys(members)}  # [curves]
+    times = Counter(members)  # [equal-members]
+    curves = [[apart(measure, one.map(d)) for d in distances] for one in times]  # [curves]
     charge = _spread if listed else _ends
-    worst = [charge([[at[part] for at in curves[one]] for one in members], users) for part in (0, 1)]
+    worst = [charge([[at[part] for at in curve] for curve in curves], list(times.values()), users) for part in (0, 1)]
     return together(measure, *worst)  # [parts]
 
 
-def _spread(curves: Sequence[Sequence[Number]], users: int) -> Number:
-    """The largest sum of one value of each curve at places that add up to ``users`` at most."""
+def _spread(curves: Sequence[Sequence[Number]], times: Sequence[int], users: int) -> Number:
+    """The largest sum of one value of each curve, so many times, at places that add up to ``users`` at most."""
     best: list[Number] = [Fraction(0)] * (users + 1)
-    for curve in curves:
+    for curve, number in zip(curves, times, strict=True):
         values = [add([value]) for value in curve]
-        best = [max(best[n - d] + values[d] for d in range(n + 1)) for n in range(users + 1)]  # [best]
+        for _ in range(min(number, users)):
+            best = [max(best[n - d] + values[d] for d in range(n + 1)) for n in range(users + 1)]  # [best]
+        if number > users:
+            best = [one + (number - users) * values[0] for one in best]  # [untouched]
     return best[users]
 
 
-def _ends(curves: Sequence[Sequence[Number]], users: int) -> Number:
+def _ends(curves: Sequence[Sequence[Number]], times: Sequence[int], users: int) -> Number:
     """The sum of the first values, and of the ``users`` largest rises from a first to a last value."""
     ends = [(add(curve[:1]), add(curve[1:])) for curve in curves]
     if any(float("inf") in pair for pair in ends):
         return float("inf")
-    rises = sorted((max(last - first, 0) for first, last in ends), reverse=True)
-    return add([*(first for first, _ in ends), *rises[:users]])  # [ends]
+    pairs = [(max(last - first, 0), number) for (first, last), number in zip(ends, times, strict=True)]
+    charged, left = [first * number for (first, _), number in zip(ends, times, strict=True)], users
+    for rise, number in sorted(pairs, reverse=True):
+        charged.append(rise * min(number, left))  # [rises]
+        left -= min(number, left)
+    return add(charged)  # [ends]
 
 
 # end-proof-region: partition_by

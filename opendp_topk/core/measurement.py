@@ -20,6 +20,7 @@ from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import as_outcome, describe, describe_html
+from .repeatable import Composed
 from .spaces import Space, enter, mapped, require_fitting
 from .steps import Steps
 
@@ -184,7 +185,7 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
     decode = allowed.declared.decode
     processed = replace(
         allowed,
-        function=lambda value: then(allowed.function(value)),  # [post-process]
+        function=Composed(allowed.function, then),  # [post-process]
         declared=replace(allowed.declared, decode=lambda outcome: then(decode(outcome)), steps=None),  # [decode]
     )
     return claimed(processed, chained(first.proof), Recipe.of(post_process, (first, then), {}))  # [same-map]

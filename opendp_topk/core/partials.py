@@ -43,7 +43,7 @@ class Partial(Generic[Domains, Metrics, Built]):
         return Partial, (self.constructor, self.arguments, dict(self.options))
 
     def __rrshift__(self, space: tuple[Domains, Metrics]) -> Built:
-        return self.build(*as_space(space, repr(self)))  # type: ignore[arg-type]
+        return self.build(*as_space(space, self))  # type: ignore[arg-type]
 
     def __rshift__(self, other: Never) -> None:
         raise SpaceError(f"{self!r} has no input space yet: write (domain, metric) >> ... first")

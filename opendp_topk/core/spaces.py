@@ -31,8 +31,8 @@ def require_fitting(domain: Any, metric: Any, side: str = "input") -> None:
     metric.require(domain, side)
 
 
-def as_space(space: Any, right: str) -> Space:
-    """``space``, if it is a pair of a domain and a metric; ``right`` names what it should lead to."""
+def as_space(space: Any, right: object) -> Space:
+    """``space``, if it is a pair of a domain and a metric; ``right`` is shown as what it should lead to."""
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[0], Domain) and isinstance(space[1], Metric):
         return space
     raise SpaceError(f"the left side of >> {right} must be a pair (domain, metric)")

@@ -16,6 +16,7 @@ from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import describe, describe_html
+from .repeatable import Composed
 from .spaces import Space, enter, mapped, require_fitting
 
 Next = TypeVar("Next", bound="Transformation | Measurement")
@@ -127,7 +128,7 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         second,
         input_domain=first.input_domain,
         input_metric=first.input_metric,
-        function=lambda value: second.invoke(first.function(value)),  # [compose-function]
+        function=Composed(first.function, second),  # [compose-function]
         privacy_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
         declared=declared,
         parameters=_joined(first.parameters, second.parameters),

@@ -34,6 +34,9 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         many=lambda scores, choice, times: rows.top_k(
             scores, choice.tau, noise, choice.k, times, sign=choice.sign, ordered=choice.ordered
         ),
+        each=lambda vectors, choice: rows.each(
+            vectors, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
+        ),
         race=lambda choice: Race(choice.tau, noise, choice.k, choice.sign, choice.ordered),
     )  # [mechanism]
 

@@ -6,7 +6,7 @@ Proof: proofs/measurements/selection.tex
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -44,6 +44,7 @@ class SelectionMechanism:
     ``accuracy(n_candidates, choice, alpha)`` is the bound of its accuracy theorem.
     ``law(units, choice)`` is the law for scores in units of the scale, larger being better, if known.
     ``many(scores, choice, times)``, where it is given, draws that many independent releases, a row each.
+    ``each(vectors, choice)``, where it is given, draws a release on each of several vectors of scores, a row each.
     ``success(scores, choice, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the winners contain
     the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
     ``race(choice)``, where it is given, is the race whose winners ``sample`` draws.
@@ -55,6 +56,7 @@ class SelectionMechanism:
     law: Law | None = None
     success: Success | None = None
     many: Callable[[ScoreArray, Choice, int], Indices] | None = None
+    each: Callable[[Sequence[ScoreArray], Choice], Indices] | None = None
     race: Callable[[Choice], Race] | None = None
 
 
@@ -102,6 +104,13 @@ def selection(
             return np.array([function(scores) for _ in range(times)])  # [one-by-one]
         return mechanism.many(scores, choice, times)  # [many]
 
+    def each(vectors: Sequence[ScoreArray]) -> Any:
+        if any(k > len(scores) for scores in vectors):
+            raise DataLengthError(f"scores must hold at least k elements ({k})")
+        if tau == 0 or mechanism.each is None:
+            return np.array([function(scores) for scores in vectors]).reshape(-1, k)  # [each-by-itself]
+        return mechanism.each(vectors, choice)  # [each]
+
     def privacy_map(d_in: Number) -> Any:
         return loss(input_metric.range_distance(attainable(input_domain, d_in)))  # [range-distance]
 
@@ -129,7 +138,7 @@ def selection(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=Repeatable(function, many, mechanism.race and mechanism.race(choice)),  # [race]
+        function=Repeatable(function, many, each, mechanism.race and mechanism.race(choice)),  # [race]
         privacy_map=privacy_map,
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         declared=Declared(
@@ -162,6 +171,7 @@ def single(
         function=Repeatable(
             lambda scores: int(drawn(scores)[0]),  # [index]
             lambda scores, times: drawn.many(scores, times)[:, 0],  # [indices]
+            lambda vectors: drawn.each(vectors)[:, 0],  # [index-of-each]
             drawn.race,  # [race-of-one]
         ),
         parameters={"mechanism": name, "scale": ranking.parameters["scale"], "optimize": optimize},

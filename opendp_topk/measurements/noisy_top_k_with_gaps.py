@@ -94,7 +94,7 @@ def make_noisy_top_k_with_gaps(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k + 1.
 
     Runtime:
-        That of ``make_lipschitz_top_k`` with k + 1 winners, and some fifty microseconds a gap.
+        That of ``make_lipschitz_top_k`` with k + 1 winners, and some twenty microseconds a gap.
 
     Proof: proofs/measurements/noisy_top_k_with_gaps.tex
 

@@ -7,6 +7,7 @@ than the exact value, ``*_down`` never more.
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -77,6 +78,7 @@ Interval = tuple[mpfr, mpfr]
 
 # proof-region: intervals
 _MOST_DIGITS = 2**30  # no memory holds longer numbers, and MPFR takes no more than about so many
+_KEPT = 64  # precisions of which the contexts are kept: levels double them, so that few are in use
 
 
 class Intervals:
@@ -87,10 +89,7 @@ class Intervals:
     """
 
     def __init__(self, precision: int) -> None:
-        if checks.count("precision", precision, at_most=_MOST_DIGITS) < 2:
-            raise ParameterError("precision must be at least 2")
-        self._down = gmpy2.context(precision=precision, round=_DOWN)
-        self._up = gmpy2.context(precision=precision, round=_UP)
+        self._down, self._up = _contexts(precision)
 
     def rational(self, value: mpq | int) -> Interval:
         """An interval that holds the rational ``value``."""
@@ -125,6 +124,13 @@ class Intervals:
         """The quotient of finite intervals; the divisor is positive."""
         ends = [(a, b) for a in x for b in y]
         return min(self._down.div(a, b) for a, b in ends), max(self._up.div(a, b) for a, b in ends)  # [divide]
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
+    if checks.count("precision", precision, at_most=_MOST_DIGITS) < 2:
+        raise ParameterError("precision must be at least 2")
+    return gmpy2.context(precision=precision, round=_DOWN), gmpy2.context(precision=precision, round=_UP)
 
 
 # end-proof-region: intervals

@@ -17,6 +17,10 @@ from ..numerics.floatlog import log_bounds
 from .entropy import Entropy, Indices
 from .subsets import each_below
 
+_FEW = 64  # the logarithm of the product of so few numbers takes less time than those of an array
+_SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 terms, or the rounding of a number of 64 digits, is off
+_UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # whatever the caller's own context says
+
 
 # proof-region: ceilings
 @dataclass(frozen=True, eq=False)
@@ -27,8 +31,11 @@ class Rankings:
 
     def log_bound(self) -> float:
         """An upper bound on the logarithm of their number."""
-        free = self._free().astype(np.float64)
-        return float(np.sum(log_bounds(free, free)[1])) * (1 + 2.0**-30)  # [log-bound]
+        free = self._free()
+        if len(free) <= _FEW:
+            return float(_UP.log(product([mpz(n) for n in free.tolist()]))) * _SLACK  # [log-of-product]
+        floats = free.astype(np.float64)
+        return float(np.sum(log_bounds(floats, floats)[1])) * _SLACK  # [log-bound]
 
     def draw(self, entropy: Entropy) -> tuple[Indices, mpq]:
         """One of them, each equally likely, with its probability; ranks are counted from 0."""

@@ -18,11 +18,18 @@ from numpy.typing import NDArray
 
 from ..errors import EntropyError
 from ..noises.noise import Noise
+from ..numerics.arithmetic import Interval
 from ..numerics.floatlog import Floats
 from . import noiseless
 from .entropy import SYSTEM, Entropy, Indices
 from .race import contenders
 from .settle import MOST_LEVELS, Racer, finalists
+
+_PRECISION = 128  # bits, two words: few gaps in a million are not decided by them and the digits that are drawn first
+_DOWN = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundDown)
+_UP = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundUp)
+_NEAREST = gmpy2.context(precision=53, round=gmpy2.RoundToNearest)  # as float64 rounds its normal numbers
+_LEAST, _MOST = 2.0**-1000, 2.0**1000  # what is between them is a normal number, with room to spare
 
 
 # proof-region: gaps
@@ -44,8 +51,34 @@ def top_k_with_gaps(
     """
     with np.errstate(all="ignore"):  # [floating-point-state]
         best = finalists(*contenders(values, scale, noise, k + 1, sign=sign, entropy=entropy), k + 1)  # [runner-up]
-    gaps = [_gap(a, b, mpq(scale.numerator, scale.denominator)) for a, b in pairwise(best)]  # [gaps]
-    return np.array([racer.index for racer in best[:k]], dtype=np.int64), np.array(gaps)
+    index = np.array([racer.index for racer in best], dtype=np.int64)
+    scores = [sign * mpq(score) for score in values[index].tolist()]
+    near = [_first(racer, noise) for racer in best]
+    unit = mpq(scale.numerator, scale.denominator)
+    gaps = [
+        _quick(x - y, first, second, unit) or _gap(a, b, unit)
+        for (x, y), (first, second), (a, b) in zip(pairwise(scores), pairwise(near), pairwise(best), strict=True)
+    ]  # [gaps]
+    return index[:k], np.array(gaps)
+
+
+def _first(racer: Racer, noise: Noise) -> Interval | None:
+    """An interval that holds the noise, from one quantile and a bound on its slope; None at an end of the digits."""
+    below, above = racer.digits, (1 << racer.known) - racer.digits - 1
+    if below == 0 or above == 0:
+        return None
+    lower, upper = noise.quantile(mpq(racer.digits, 1 << racer.known), _PRECISION)
+    slope = racer.known + 3 - below.bit_length() - above.bit_length()
+    return lower, _UP.add(upper, _UP.mul_2exp(1, slope) if slope > 0 else _UP.div_2exp(1, -slope))  # [slope]
+
+
+def _quick(lead: mpq, a: Interval | None, b: Interval | None, scale: mpq) -> float | None:
+    """The gap between two scores whose difference is ``lead``, if these intervals of noise decide it."""
+    if a is None or b is None:
+        return None
+    least = _NEAREST.plus(_DOWN.add(_DOWN.mul(_DOWN.sub(a[0], b[1]), scale), lead))  # [least-nearest]
+    most = _NEAREST.plus(_UP.add(_UP.mul(_UP.sub(a[1], b[0]), scale), lead))  # [most-nearest]
+    return float(most) if least == most and _LEAST <= most <= _MOST else None  # [normal]
 
 
 def _gap(a: Racer, b: Racer, scale: mpq) -> float:

@@ -31,9 +31,9 @@ _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is us
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
 _NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
 _NARROW = 3  # weights in a layer differ by a factor of 8 at most, so that a good part of its proposals is accepted
-_MANY = 64  # each so many layers, narrow means one bit more: few of them are drawn from
+_MANY = 32  # each so many layers, narrow means one bit more: few of them are drawn from
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
-_DETAIL, _FINER = 5, 4  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
+_DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
 _CLOSE = 2.0  # sets of a layer are found well enough if a finer walk finds them no more than four times as often
 _DIGITS = 40  # weights of layers are integers up to about 2^40
 
@@ -41,13 +41,19 @@ _DIGITS = 40  # weights of layers are integers up to about 2^40
 class Layer(NamedTuple):
     """All outputs under ``ceilings``, whose losses are at most ``limit``; 2^log_size bounds their number.
 
-    It is the first layer of those with a loss > start ln 2 scales.
+    It is the first layer of those with a loss > start ln 2 scales. Sets are found in so much ``detail``.
     """
 
     start: int
     limit: float | int
     ceilings: Indices
     log_size: float
+    detail: int
+
+    @property
+    def log_weight(self) -> float:
+        """The logarithm to base 2 of about the weight of all that it is the first layer of, or somewhat more."""
+        return self.log_size - self.start
 
 
 # proof-region: joint
@@ -68,7 +74,7 @@ def draw(
         int64 array of shape (k,), ascending if not ``ordered``.
     """
     rungs = ladder(values, sign)
-    detail, nested = _detailed(rungs, scale, k, ordered)
+    nested = _nested(rungs, scale, k, ordered)
     limits, shares = [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
     proposals = list(accumulate(weights))  # [proposals]
@@ -76,7 +82,7 @@ def draw(
     while True:
         i = bisect_right(proposals, below(proposals[-1], entropy))  # [propose]
         if i not in known:
-            known[i] = _outputs(nested[i].ceilings, ordered, detail)
+            known[i] = _outputs(nested[i].ceilings, ordered, nested[i].detail)  # [kept-detail]
         drawn = known[i].draw(entropy)  # [draw]
         if drawn is None:
             continue
@@ -91,20 +97,31 @@ def draw(
             return chosen if ordered else np.sort(chosen)  # [release]
 
 
-def _detailed(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> tuple[int, list[Layer]]:
-    """Layers, in so much detail that more of it would not make them much lighter."""
-    found, detail = layers(rungs, scale, k, ordered, _DETAIL), _DETAIL
-    top = max(found, key=lambda layer: layer.log_size - layer.start)
-    rough = top.log_size
-    while not ordered and detail < k:
-        finer = _log_size(top.ceilings, ordered, detail * _FINER)
-        if rough <= finer + _CLOSE:
+def _nested(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
+    found = layers(rungs, scale, k, ordered)
+    return found if ordered or k <= _FEW else _detailed(found)  # [nested]
+
+
+def _detailed(found: list[Layer]) -> list[Layer]:
+    """The same layers of sets, those that are heavy in so much detail that more would not make them much lighter."""
+    top = max(found, key=lambda layer: layer.log_weight)
+    fine, finer = top, _finer(top, _DETAIL * _FINER)
+    while fine.detail < len(top.ceilings) and fine.log_size > finer.log_size + _CLOSE:
+        fine, finer = finer, _finer(top, finer.detail * _FINER)
+    heaviest, heavy = fine.log_weight, dict.fromkeys([top.start], fine)
+    for layer in sorted(found, key=lambda layer: -layer.log_weight):
+        if layer.log_weight <= heaviest - _NEGLIGIBLE or fine.detail == _DETAIL:
             break
-        rough, detail = finer, detail * _FINER
-    return detail, found if detail == _DETAIL else layers(rungs, scale, k, ordered, detail)
+        heavy[layer.start] = heavy.get(layer.start) or _finer(layer, fine.detail)  # [finer]
+        heaviest = max(heaviest, heavy[layer.start].log_weight)
+    return [heavy.get(layer.start, layer) for layer in found]
 
 
-def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool, detail: int) -> list[Layer]:
+def _finer(layer: Layer, detail: int) -> Layer:
+    return layer._replace(log_size=_log_size(layer.ceilings, False, detail), detail=detail)  # [same-layer]
+
+
+def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
     """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
 
     The first starts at 0; the last holds all outputs. Where weight may be, starts are at most 3 apart.
@@ -115,7 +132,7 @@ def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool, detail: int) -
         return new(start, limit, rungs.ceilings(k, limit))  # [reached]
 
     def new(start: int, limit: float | int, reached: Indices) -> Layer:
-        return Layer(start, limit, reached, _log_size(reached, ordered, detail))
+        return Layer(start, limit, reached, _log_size(reached, ordered, _DETAIL), _DETAIL)
 
     everything = new(0, inf, np.full(k, len(rungs.scores)))
     last = ceil(everything.log_size) + _SPARE  # [last-start]

@@ -85,8 +85,14 @@ class Ladder:
     def _each(self, values: NDArray[Any], which: Indices, place: Indices) -> Indices:
         """The ``place``-th candidate, counted from 0, that has a value, for a few values."""
         found = np.zeros(len(place), dtype=np.int64)
+        starts = np.arange(0, len(self.scores), _CHUNK)
         for i, value in enumerate(values):
-            found[which == i] = np.flatnonzero(self.scores == value)[place[which == i]]  # [each]
+            counts = [np.count_nonzero(self.scores[start : start + _CHUNK] == value) for start in starts.tolist()]
+            until = np.cumsum(counts)
+            chunk = np.where(which == i, np.searchsorted(until, place, side="right"), len(starts))  # [chunk]
+            for c in np.unique(chunk[which == i]).tolist():
+                here = starts[c] + np.flatnonzero(self.scores[starts[c] : starts[c] + _CHUNK] == value)
+                found[chunk == c] = here[place[chunk == c] - (until[c] - counts[c])]  # [each]
         return found
 
     def _holders(self, values: NDArray[Any], worst: int) -> Indices:

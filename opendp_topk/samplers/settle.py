@@ -53,7 +53,17 @@ def settle(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) 
 
 def finalists(racers: Racers, lower: Floats, upper: Floats, k: int) -> list[Racer]:
     """The k winners among ``racers``, best first, each with all digits that were drawn of it."""
-    return [_exact(racers, member) for member in _settled(racers, lower, upper, k, True).tolist()]  # [finalists]
+    best = [_exact(racers, member) for member in _settled(racers, lower, upper, k, True).tolist()]  # [finalists]
+    lacking = [racer for racer in best if not racer.knows_enough]
+    while lacking:
+        for racer, word in zip(lacking, racers.entropy.words(_indices(lacking)).tolist(), strict=True):
+            racer.append(word)  # [extend-all]
+        lacking = [racer for racer in lacking if not racer.knows_enough]
+    return best
+
+
+def _indices(racers: list[Racer]) -> Indices:
+    return np.array([racer.index for racer in racers], dtype=np.int64)
 
 
 def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
@@ -125,32 +135,40 @@ class Racer:
     def __init__(self, racers: Racers, member: int) -> None:
         self.member = member
         self.index = int(racers.index[member])
-        advantage = racers.scores.exact(self.index, racers.reference)
-        self.advantage = mpq(advantage.numerator, advantage.denominator)
-        self._where = racers.index[member : member + 1]
-        self._entropy = racers.entropy
-        self._noise = racers.noise
-        self._digits = int(racers.prefix[member])  # [first-16]
-        self._known = DIGITS
+        self._racers = racers
+        self.digits = int(racers.prefix[member])  # [first-16]
+        self.known = DIGITS
         if racers.words is not None and racers.has_word is not None and racers.has_word[member]:
-            self._append(int(racers.words[member]))  # [first-80]
+            self.append(int(racers.words[member]))  # [first-80]
         self._enclosures: list[Interval] = []
+
+    @functools.cached_property
+    def advantage(self) -> mpq:
+        """The advantage over the reference, exactly."""
+        advantage = self._racers.scores.exact(self.index, self._racers.reference)
+        return mpq(advantage.numerator, advantage.denominator)  # [advantage]
+
+    @property
+    def knows_enough(self) -> bool:
+        """Whether no digits are missing for the enclosure of level 0."""
+        return self.known >= 2 * _WORD
 
     def enclosure(self, level: int) -> Interval:
         """An interval that holds the noise; it shrinks as ``level`` grows."""
         while len(self._enclosures) <= level:
             precision = 2 * _WORD << len(self._enclosures)
-            while self._known < precision:
-                self._append(int(self._entropy.words(self._where)[0]))  # [extend]
-            unit = mpq(1, 1 << self._known)
-            lower = self._noise.quantile(self._digits * unit, precision)[0]
-            upper = self._noise.quantile((self._digits + 1) * unit, precision)[1]
+            while self.known < precision:
+                self.append(int(self._racers.entropy.words(_indices([self]))[0]))  # [extend]
+            unit = mpq(1, 1 << self.known)
+            lower = self._racers.noise.quantile(self.digits * unit, precision)[0]
+            upper = self._racers.noise.quantile((self.digits + 1) * unit, precision)[1]
             self._enclosures.append((lower, upper))  # [enclose]
         return self._enclosures[level]
 
-    def _append(self, word: int) -> None:
-        self._digits = self._digits << _WORD | word
-        self._known += _WORD
+    def append(self, word: int) -> None:
+        """Note the next 64 digits."""
+        self.digits = self.digits << _WORD | word
+        self.known += _WORD
 
 
 def _compare(a: Racer, b: Racer) -> int:

@@ -72,20 +72,31 @@ def bounds(distance: Floats, factor: Factors, noise: NDArray[np.float64]) -> tup
 
 
 class Known(NamedTuple):
-    """What is known of a short vector before anything is drawn: the best score, and how far the others lie behind."""
+    """What is known of short vectors before anything is drawn: the best score, and how far the others lie behind."""
 
     best: Any
     distance: Floats
     factor: Factors
 
 
+def distances_by_row(rows: NDArray[Any], scale: Fraction, sign: int) -> Known | None:
+    """For each of several vectors, a row each, what :func:`distances` says; None where it would say so of one."""
+    best = rows.max(axis=1, keepdims=True) if sign > 0 else rows.min(axis=1, keepdims=True)  # [best-of-each]
+    return _measured(rows, best, scale, sign)
+
+
 def distances(scores: Scores) -> Known | None:
     """The distances of all scores from the best; None where float64 numbers do not serve."""
-    values, factor = scores.values, factors(scores.scale)
+    values = scores.values
+    best = values[values.argmax() if scores.sign > 0 else values.argmin()]  # [best]
+    return _measured(values, best, scores.scale, scores.sign)
+
+
+def _measured(values: NDArray[Any], best: Any, scale: Fraction, sign: int) -> Known | None:
+    factor = factors(scale)
     if factor is None or values.dtype == object:
         return None
-    best = values[values.argmax() if scores.sign > 0 else values.argmin()]  # [best]
-    distance = behind(values, best, scores.sign)
+    distance = behind(values, best, sign)
     if values.dtype == np.float64 and not distance.max() * factor.least < _HUGE:
         return None  # [overflow]
     return Known(best, distance, factor)

@@ -20,6 +20,8 @@ from ..numerics.floatlog import Floats, log_bounds
 Integers = NDArray[np.int64]
 
 _CORNERS = 256  # of so many conditions the tilts are made: tilts that fit badly cost time alone
+_BENDS = 48  # at so many places the bend of the conditions is measured: a guess, on which the time depends
+_REACHES = 4  # times the cube root of variance by square of the bend, the length on which both are of equal weight
 _STEEPEST = 2.0**60  # a tilt for blocks of which all ranks must be members
 _SPREADS, _MORE = 9, 12  # weights are listed up to so many standard deviations and members from the heaviest
 _SMALLEST = 16  # the narrowest table; wider ones have twice its width, four times, and so on
@@ -84,7 +86,7 @@ def blocks(ceilings: Integers, detail: int) -> Blocks:
     spare = ceilings - places
     least = np.minimum.accumulate(spare[::-1])[::-1]
     matters = np.flatnonzero(np.append(spare[:-1] < least[1:], True))  # [matters]
-    picked = matters[_spaced(len(matters), detail)]  # [picked]
+    picked = matters[_spaced(_reaches(spare[matters], places[matters]), detail)]  # [picked]
     needed, ends = places[picked], ceilings[picked]
     sizes, shares = np.diff(ends, prepend=0), np.diff(needed, prepend=0)
     tilts = _tilts(ends - needed, needed)
@@ -92,14 +94,26 @@ def blocks(ceilings: Integers, detail: int) -> Blocks:
     return Blocks(sizes, shares, tilts, modes)
 
 
-def _spaced(n: int, detail: int) -> Integers:
-    """Ascending places among n, the last one included, with gaps of up to 1 / ``detail`` of the way to an end."""
-    places, step = [], 0
-    while step < n:
-        places.append(step)
-        step += 1 + step // detail
-    near = np.array(places)
-    return np.unique(np.concatenate([near, n - 1 - near]))
+def _spaced(reaches: Floats, detail: int) -> Integers:
+    """Ascending places, the last included, with gaps of up to 1 / ``detail`` of a reach and of the way to an end."""
+    last = len(reaches) - 1
+    way = np.minimum(np.arange(last + 1), np.arange(last, -1, -1))
+    gaps = (np.minimum(way, reaches) / detail).astype(np.int64).tolist()
+    places = [0]
+    while places[-1] < last:
+        places.append(min(places[-1] + 1 + gaps[places[-1]], last))
+    return np.array(places)
+
+
+def _reaches(spare: Integers, needed: Integers) -> Floats:
+    """Over how many conditions, about, a set that keeps close to all of them forgets by how much it does."""
+    at = np.unique(np.linspace(0, len(spare) - 1, _BENDS).astype(np.int64))
+    if len(at) < 3:
+        return np.full(len(spare), np.inf)
+    rise = 1 / _tilts(spare[at], needed[at])
+    bend = np.gradient(rise, needed[at].astype(np.float64))
+    reach = np.cbrt(rise * (1 + rise) / np.maximum(bend, 2.0**-60) ** 2)
+    return np.asarray(_REACHES * np.interp(np.arange(len(spare)), at, reach))
 
 
 def _tilts(spare: Integers, needed: Integers) -> Floats:

@@ -148,7 +148,9 @@ def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
     if new == tilt:
         return row.bounds, row.outside
     ratio, end = min(new / tilt * (1 + 2.0**-51), 1.0), row.start + len(row.bounds)  # [ratio]
-    powers = np.multiply.accumulate(np.append(1.0, np.full(end, ratio)))
+    factors = np.full(end + 1, ratio)
+    factors[0] = 1.0
+    powers = np.multiply.accumulate(factors)
     least = float(powers[end]) * _SLACK + _TINY if row.start == 0 else 1.0
     return row.bounds * (powers[row.start : end] * _SLACK), row.outside * least  # [damped]
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import ColumnError
-from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect
+from .cells import CountsByGroup, count_packed_cells, sparse
+from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect, _mismatch
 from .guard import guarded
 from .spark import split
 
@@ -15,8 +18,10 @@ if TYPE_CHECKING:
 
 
 # proof-region: split_by_group
-def split_by_group(rows: nw.LazyFrame[Any], groups: Sequence[int] | Sequence[str]) -> list[nw.LazyFrame[Any]]:
-    """One table of (user, item) rows for each of ``groups``, in their order.
+def split_by_group(
+    rows: nw.LazyFrame[Any], groups: Sequence[int] | Sequence[str], chosen: Sequence[int] | None = None
+) -> list[nw.LazyFrame[Any]]:
+    """One table of (user, item) rows for each of ``groups``, in their order, or for those at the ``chosen`` places.
 
     A user with rows in several groups belongs to the first of them, and the rows elsewhere are dropped. So are rows
     whose user or group is null, and rows of other groups.
@@ -24,43 +29,121 @@ def split_by_group(rows: nw.LazyFrame[Any], groups: Sequence[int] | Sequence[str
     Args:
         rows: What ``identifier_columns`` returned for the roles user, item and group.
         groups: Distinct and not empty: all Python integers of 64 bits, or all strings.
+        chosen: Ascending places in ``groups``; by default all.
 
     Raises:
         ColumnError: The groups in the table are strings and those given integers, or the other way round.
         TableError: The back end failed.
     """
+    types = _types(rows, groups)
+    return guarded(lambda: _split(rows, types, groups, range(len(groups)) if chosen is None else chosen))
+
+
+def _types(rows: nw.LazyFrame[Any], groups: Sequence[Any]) -> list[str]:
     schema = guarded(rows.collect_schema)
     types = [type(dtype).__name__ for dtype in schema.dtypes()]
     if isinstance(groups[0], str) != (types[2] in _STRINGS):  # [check-group-kind]
         held = "strings" if types[2] in _STRINGS else "integers"
         raise ColumnError(f"column {schema.names()[2]!r} holds {held}, so the groups must be {held} too")
-    return guarded(lambda: _split(rows, types, groups))
+    return types
 
 
-def _split(rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any]) -> list[nw.LazyFrame[Any]]:
+def _split(
+    rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any], chosen: Sequence[int]
+) -> list[nw.LazyFrame[Any]]:
     import narwhals as nw
 
-    kind = "String" if types[2] in _STRINGS else "UInt64" if types[2] == "UInt64" else "Int64"  # [group-type]
     if rows.implementation.is_pyspark():
-        return [nw.from_native(table) for table in split(rows.to_native(), kind, groups)]  # [spark]
+        tables = split(rows.to_native(), _kind(types[2]), groups)
+        return [nw.from_native(tables[at]) for at in chosen]  # [spark]
+    names = rows.collect_schema().names()
+    kept = _at_home(_known(rows, types), types, groups).sort("place")  # [in-order]
+    ends = np.searchsorted(kept["place"].to_numpy(), np.arange(len(groups) + 1)).tolist()  # [ends]
+    columns = [nw.col(role).alias(name) for role, name in zip(("user", "item"), names[:2], strict=True)]
+    sorted_rows = kept.select(columns)
+    return [sorted_rows[ends[at] : ends[at + 1]].lazy() for at in chosen]  # [split]
+
+
+def _kind(type_name: str) -> str:
+    """The type that holds all identifiers of a column."""
+    return "String" if type_name in _STRINGS else "UInt64" if type_name == "UInt64" else "Int64"  # [exact-type]
+
+
+def _known(rows: nw.LazyFrame[Any], types: Sequence[str]) -> nw.DataFrame[Any]:
+    """The rows of somebody in some group, as columns user, item and group."""
+    import narwhals as nw
+
     roles = ("user", "item", "group")
     names = rows.collect_schema().names()
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
     labels = [role for role, kind in zip(roles, types, strict=True) if kind in _CATEGORIES]
     if labels:
         table = table.with_columns(nw.col(labels).cast(nw.String()))  # [labels]
-    known = _collect(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
-    places = [at for at, one in enumerate(groups) if kind == "String" or one in _RANGES[kind]]
-    listed = nw.from_dict(
-        {"group": [groups[at] for at in places], "place": places},
-        schema={"group": getattr(nw, kind)(), "place": nw.Int64()},
-        backend=known.implementation,
-    )
-    placed = known.with_columns(nw.col("group").cast(getattr(nw, kind)())).join(listed, on="group")  # [known-groups]
+    return _collect(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
+
+
+def _at_home(known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any]) -> nw.DataFrame[Any]:
+    """The rows of users in the first of ``groups`` in which they have one, with the place of this group."""
+    import narwhals as nw
+
+    placed = _listed(known, "group", types[2], groups, "place")  # [known-groups]
     first = placed.group_by("user").agg(nw.col("place").min())  # [first-group]
-    kept = placed.join(first, on=["user", "place"])  # [one-group]
-    columns = [nw.col(role).alias(name) for role, name in zip(roles[:2], names[:2], strict=True)]
-    return [kept.filter(nw.col("place") == at).select(columns).lazy() for at in range(len(groups))]  # [split]
+    return placed.join(first, on=["user", "place"])  # [one-group]
+
+
+def _listed(
+    table: nw.DataFrame[Any], role: str, type_name: str, listed: Sequence[Any], place: str
+) -> nw.DataFrame[Any]:
+    """The rows whose ``role`` is among ``listed``, with its place there."""
+    import narwhals as nw
+
+    kind = _kind(type_name)
+    dtype = getattr(nw, kind)()
+    places = [at for at, one in enumerate(listed) if kind == "String" or one in _RANGES[kind]]
+    known = nw.from_dict(
+        {role: [listed[at] for at in places], place: places},
+        schema={role: dtype, place: nw.Int64()},
+        backend=table.implementation,
+    )
+    return table.with_columns(nw.col(role).cast(dtype)).join(known, on=role)  # [known-values]
 
 
 # end-proof-region: split_by_group
+
+
+# proof-region: count_by_group
+def count_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> CountsByGroup:
+    """How many distinct users of each group have each candidate.
+
+    Args:
+        rows: What ``identifier_columns`` returned for the roles user, item and group.
+        groups: As for :func:`split_by_group`, which says to which one a user belongs.
+        candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
+
+    Raises:
+        ColumnError: Groups or candidates are strings and the column holds integers, or the other way round.
+        TableError: The back end failed.
+    """
+    types = _types(rows, groups)
+    if isinstance(candidates[0], str) != (types[1] in _STRINGS):  # [check-item-kind]
+        raise ColumnError(_mismatch(guarded(rows.collect_schema).names()[1], candidates[0]))
+    return guarded(lambda: _cells(_known(rows, types), types, groups, candidates))
+
+
+def _cells(
+    known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]
+) -> CountsByGroup:
+    import narwhals as nw
+
+    if not set(types) & set(_STRINGS):
+        users, items, held = (known[role].to_numpy() for role in ("user", "item", "group"))
+        if {column.dtype.kind for column in (users, items, held)} <= {"i", "u"}:
+            packed = count_packed_cells(users, items, held, groups, candidates)  # [packed]
+            if packed is not None:
+                return packed
+    kept = _at_home(known, types, groups).filter(~nw.col("item").is_null())
+    found = _listed(kept, "item", types[1], candidates, "at").select("user", "place", "at").unique()  # [distinct]
+    return sparse(found["place"].to_numpy() * len(candidates) + found["at"].to_numpy(), len(candidates))  # [cells]
+
+
+# end-proof-region: count_by_group

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from ..core.candidates import public_items
@@ -100,14 +100,10 @@ def make_count_by_item(
         raise ParameterError("max_items must be left out with candidates: of those, all that a user has count")
     keyed = KeyedCountDistance(max_items, monotonic)  # [keyed-metric]
 
-    def function(rows: Any) -> Any:
-        if items is None:
-            from ..tables.keyed import count_users_by_key
+    def count_keys(rows: Any) -> Any:
+        from ..tables.keyed import count_users_by_key
 
-            return count_users_by_key(rows, keyed.max_items)  # [count-keys]
-        from ..tables.frames import count_distinct_users
-
-        return count_distinct_users(rows, items)  # [count]
+        return count_users_by_key(rows, keyed.max_items)  # [count-keys]
 
     def stability_map(d_in: int) -> int:
         if input_metric.neighbors == "replace" and monotonic:
@@ -122,7 +118,7 @@ def make_count_by_item(
         input_metric=input_metric,
         output_domain=space[0],
         output_metric=space[1],
-        function=function,
+        function=count_keys if items is None else DistinctUsers(items),
         stability_map=stability_map,
         parameters={
             "transformation": "count_by_item",
@@ -133,6 +129,18 @@ def make_count_by_item(
         }
         | ({} if max_items is None else {"max_items": max_items}),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctUsers:
+    """The function that counts the distinct users of each of ``items``."""
+
+    items: tuple[int, ...] | tuple[str, ...]
+
+    def __call__(self, rows: Any) -> Any:
+        from ..tables.frames import count_distinct_users
+
+        return count_distinct_users(rows, self.items)  # [count]
 
 
 @proven("transformations/count_by_item")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit.draws import Draws
+from opendp_topk.core.repeatable import Repeatable
+from tests.concepts.examples import COUNTS
 from tests.concepts.sentinels import raises_exactly
 
 
@@ -32,6 +35,25 @@ def test_batches_are_asked_for_in_full() -> None:
     assert draws(function, batched=True)(7, 25_000) == [(7, 7)] * 25_000
     assert sum(asked) == 25_000
     raises_exactly(tk.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "as many releases")
+
+
+def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
+    """It is given a member of its domain, in the form that its function expects, and asked once for all."""
+    asked: list[Any] = []
+
+    def once(value: Any) -> Any:
+        raise AssertionError("the releases were to be drawn together")
+
+    def many(value: Any, times: int) -> Any:
+        asked.append((value.tolist(), times))
+        return np.arange(2 * times).reshape(times, 2)
+
+    made = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=1.0)
+    function = Repeatable(once, many, list)
+    assert draws(replace(made, function=function))([4, 5, 6], 3) == [(0, 1), (2, 3), (4, 5)]
+    assert asked == [([4, 5, 6], 3)]
+    with pytest.raises(tk.errors.DataTypeError):
+        draws(replace(made, function=function))([0.5, 1.0], 3)
 
 
 def test_processes_share_the_calls_and_bring_their_draws_home() -> None:

@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.samplers.quantile_tables import table
 
 from ..concepts.own_noises import NOISES
-from . import bench_audit, bench_count, bench_ledger, bench_noise, bench_race
+from . import bench_audit, bench_count, bench_groups, bench_ledger, bench_noise, bench_race
 from .timing import best_of_batches, medians, row, seconds
 
 
@@ -288,7 +288,7 @@ def main() -> None:
     for section in (*ours, against_numpy, against_opendp):
         for line in section():
             print(line, flush=True)
-    for bench in (bench_ledger, bench_audit, bench_race, bench_noise, bench_count):
+    for bench in (bench_ledger, bench_audit, bench_race, bench_noise, bench_count, bench_groups):
         for line in bench.rows():
             print(line, flush=True)
 

@@ -11,9 +11,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import gmpy2
 import mpmath
 import numpy as np
 import pytest
+from gmpy2 import mpq
 
 from opendp_topk.errors import EntropyError
 from opendp_topk.noises import standard as noises
@@ -148,6 +150,61 @@ def test_equal_digits_for_ever_leave_other_gaps_decided() -> None:
     assert found.tolist() == [2.0**54 + 4]
 
 
+class _Digits:
+    """What ``_first`` asks of a racer."""
+
+    def __init__(self, digits: int, known: int) -> None:
+        self.digits, self.known = digits, known
+
+
+@pytest.mark.quick(name="Gumbel")
+@every_noise
+def test_the_first_interval_holds_the_noise_of_all_that_begin_so(name: str) -> None:
+    rng, noise = random.Random(name), getattr(noises, name)()
+    most = 2**144 - 1
+    for shift in [*range(0, 143, 11), 142]:
+        tail = rng.getrandbits(144) >> shift | 1
+        for digits in (tail, most - tail):
+            found = gaps._first(_Digits(digits, 144), noise)  # type: ignore[arg-type]
+            assert found is not None
+            with mpmath.workprec(600):
+                least, greatest = (oracle.QUANTILE[name](Fraction(n, 2**144)) for n in (digits, digits + 1))
+                lower, upper = (mpmath.mpf(end) for end in found)
+                assert lower <= least
+                assert upper >= greatest
+                room = (1 + abs(least)) * mpmath.mpf(2) ** -120
+                widest = 2 / mpmath.mpf(digits) / (1 - mpmath.mpf(digits + 1) / 2**144) if digits < most else 0
+                assert upper - lower <= 8 * widest + room, "no wider than the bound on the slope"
+    for digits in (0, most):
+        assert gaps._first(_Digits(digits, 144), noise) is None  # type: ignore[arg-type]
+
+
+def _points(*ends: Any) -> list[Any]:
+    return [tuple(map(gmpy2.mpfr, pair)) for pair in ends]
+
+
+def test_a_quick_gap_is_one_on_which_both_ends_agree() -> None:
+    scale, tiny = mpq(7, 3), Fraction(1, 2**60)
+    rng = random.Random(8)
+    with gmpy2.context(precision=128):
+        for _ in range(300):
+            lead = Fraction(rng.randrange(10**6), rng.choice((1, 3, 2**60)))
+            (a,), (b,) = _points((x := rng.random(), x)), _points((y := rng.random() - 1, y))
+            expected = float(lead + Fraction(7, 3) * (Fraction(x) - Fraction(y)))
+            assert gaps._quick(mpq(lead), a, b, scale) == expected
+            wide = (a[0] - mpq(tiny), a[1] + 1e-3)
+            assert gaps._quick(mpq(lead), wide, b, scale) is None
+        (zero,) = _points((0, 0))
+        half = mpq(2**54 + 2)
+        for nudge, expected in ((-tiny, 2.0**54), (tiny, 2.0**54 + 4)):
+            moved = (gmpy2.mpfr(mpq(nudge)),) * 2
+            assert gaps._quick(half, moved, zero, mpq(1)) == expected
+        assert gaps._quick(half, (gmpy2.mpfr(mpq(-tiny)), gmpy2.mpfr(mpq(tiny))), zero, mpq(1)) is None
+        assert gaps._quick(half, None, zero, mpq(1)) is gaps._quick(half, zero, None, mpq(1)) is None
+        for beyond in (mpq(1, 2**1070), mpq(2**1023), mpq(2) ** 5000, mpq(0), mpq(-3)):
+            assert gaps._quick(beyond, zero, zero, mpq(1)) is None
+
+
 def test_gaps_beyond_the_largest_float_are_infinite() -> None:
     largest = float(np.finfo(np.float64).max)
     _, found = _draw("Gumbel", Case([largest, 0.0, -largest], Fraction(1)), 2, 1, Streams(1))
@@ -205,7 +262,7 @@ def test_without_noise_ranking_and_gaps_are_exact(scores: list[Any], sign: int) 
 
 
 def test_nothing_is_released_where_the_system_has_no_randomness(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = [3]
+    left = [1]
 
     def fail(n: int) -> bytes:
         left[0] -= 1

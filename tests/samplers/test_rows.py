@@ -122,3 +122,54 @@ def test_rows_follow_the_law_and_do_not_depend_on_each_other(name: str) -> None:
     assert_follows(Counter(outcomes), law, detects=0.05)
     pairs = Counter(zip(outcomes[::2], outcomes[1::2], strict=True))
     assert_follows(pairs, {(a, b): p * q for a, p in law.items() for b, q in law.items()}, detects=0.14)
+
+
+@pytest.mark.quick(name="Laplace")
+@every_noise
+@pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
+def test_each_vector_has_a_race_of_its_own(
+    name: str, make: Callable[[random.Random], Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors of several lengths and types, at one scale; whatever floats cannot hold is raced one by one."""
+    monkeypatch.setattr(rows, "_TOGETHER", 20)
+    rng = random.Random(f"each {name} {make.__name__}")
+    for seed in range(8):
+        cases = [make(rng) if rng.random() < 0.7 else rng.choice(adversaries.CASES)(rng) for _ in range(4)]
+        cases += [Case(rng.sample(case.scores, len(case.scores)), case.scale, case.leading) for case in cases]
+        first = [sum(len(case.scores) for case in cases[:t]) for t in range(len(cases))]
+        leading = {at + i: digits for at, case in zip(first, cases, strict=True) for i, digits in case.leading.items()}
+        streams = Streams(seed, leading)
+        k, sign = rng.randint(1, min(len(case.scores) for case in cases)), rng.choice((1, -1))
+        options = {"sign": sign, "ordered": rng.random() < 0.6, "entropy": streams}
+        vectors = [canonical(case.scores) for case in cases]
+        found = rows.each(vectors, cases[0].scale, getattr(noises, name)(), k, **options)
+        assert found.shape == (len(cases), k)
+        for at, case, row in zip(first, cases, found.tolist(), strict=True):
+            expected = best(name, case.scores, cases[0].scale, _of_race(streams, at), k, sign)
+            assert row == (expected if options["ordered"] else sorted(expected))
+
+
+def test_an_array_of_vectors_is_raced_row_by_row_and_none_at_all_too() -> None:
+    table = np.random.default_rng(3).integers(0, 4, (50, 6))
+    for columns in (slice(None), slice(None, None, 2), slice(1, None, -1)):
+        part, options = table[:, columns], {"sign": -1, "ordered": True}
+        streams, d = Streams(1), part.shape[1]
+        found = rows.each(part, Fraction(1, 2), noises.Laplace(), 1, **options, entropy=streams)
+        for t in range(len(part)):
+            expected = best("Laplace", part[t].tolist(), Fraction(1, 2), _of_race(streams, t * d), 1, -1)
+            assert found[t].tolist() == expected
+        assert rows.each(part[:0], Fraction(1), noises.Laplace(), 1, **options).shape == (0, 1)
+    assert rows.each([], Fraction(1), noises.Laplace(), 3, sign=1, ordered=True).shape == (0, 3)
+
+
+def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
+    return lambda i, n: streams.digits(at + i, n)
+
+
+def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows.short, "MOST", 40)
+    vectors = [np.arange(50) % 7, np.arange(30) % 5, np.arange(50) % 3]
+    streams = Streams(2)
+    found = rows.each(vectors, Fraction(2), noises.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
+    for at, vector, row in zip((0, 50, 80), vectors, found.tolist(), strict=True):
+        assert row == best("Gumbel", vector.tolist(), Fraction(2), _of_race(streams, at), 4, 1)

@@ -42,10 +42,10 @@ FAULTS = (
     ),
     Fault(
         "chance-tables-grouping-4",
-        "2 becomes 1 in _split",
+        "2 becomes 1 in _at_home",
         "tables/grouping.py",
-        '"UInt64" if types[2] == "UInt64" else "Int64"  # [group-type]',
-        '"UInt64" if types[1] == "UInt64" else "Int64"  # [group-type]',
+        'types[2], groups, "place")  # [known-groups]',
+        'types[1], groups, "place")  # [known-groups]',
     ),
     Fault(
         "chance-errors-checks-2",

@@ -63,8 +63,8 @@ FAULTS = (
         "digits-repeat",
         "a candidate's first digits serve again as its later ones",
         "samplers/settle.py",
-        "self._append(int(self._entropy.words(self._where)[0]))  # [extend]",
-        "self._append(self._digits % 2**_WORD)  # [extend]",
+        "self.append(int(self._racers.entropy.words(_indices([self]))[0]))  # [extend]",
+        "self.append(self.digits % 2**_WORD)  # [extend]",
     ),
     Fault(
         "shared-entropy",

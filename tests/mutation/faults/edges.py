@@ -44,8 +44,8 @@ FAULTS = (
         "candidates-from-data",
         "candidates whom nobody has are left out, so that the list depends on the data",
         "transformations/count_by_item.py",
-        "return count_distinct_users(rows, items)  # [count]",
-        "return (lambda counts: counts[counts > 0])(count_distinct_users(rows, items))  # [count]",
+        "return count_distinct_users(rows, self.items)  # [count]",
+        "return (lambda counts: counts[counts > 0])(count_distinct_users(rows, self.items))  # [count]",
     ),
     Fault(
         "counts-for-ranges",

@@ -6,6 +6,27 @@ from ..fault import Fault
 
 FAULTS = (
     Fault(
+        "chunks-from-start",
+        "among candidates of one value places are counted from the start of each chunk",
+        "samplers/ladder.py",
+        "here[place[chunk == c] - (until[c] - counts[c])]",
+        "here[place[chunk == c] % counts[c]]",
+    ),
+    Fault(
+        "rougher-than-promised",
+        "sets are drawn from a rougher walk than the one whose promise weighs their layer",
+        "samplers/joint.py",
+        "_outputs(nested[i].ceilings, ordered, nested[i].detail)",
+        "_outputs(nested[i].ceilings, ordered, _DETAIL)",
+    ),
+    Fault(
+        "promise-of-others",
+        "a finer layer has the number of sets of the heaviest one",
+        "samplers/joint.py",
+        "heavy.get(layer.start) or _finer(layer, fine.detail)",
+        "heavy.get(layer.start) or layer._replace(log_size=fine.log_size, detail=fine.detail)",
+    ),
+    Fault(
         "odds-rounded-away",
         "what weights that are not listed may add to a walk's odds is left out",
         "samplers/walks.py",

@@ -80,8 +80,8 @@ FAULTS = (
         "wrong-neighbour",
         "every gap is the one to the runner-up",
         "samplers/gaps.py",
-        "for a, b in pairwise(best)]  # [gaps]",
-        "for a, b in zip(best, best[-1:] * k, strict=False)]  # [gaps]",
+        "in zip(pairwise(scores), pairwise(near), pairwise(best), strict=True)",
+        "in zip(*(zip(one, one[-1:] * k, strict=False) for one in (scores, near, best)), strict=True)",
     ),
     Fault(
         "zero-twice",

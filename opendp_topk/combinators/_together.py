@@ -1,0 +1,111 @@
+"""One release for each group of a table, those of selections from equal lists of candidates all at once.
+
+Proof: proofs/combinators/together.tex
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..core.measurement import Measurement
+from ..core.repeatable import Composed, Repeatable
+from ..tables.grouping import count_by_group, split_by_group
+from ..transformations.count_by_item import DistinctUsers
+from .queryable import sealed
+
+if TYPE_CHECKING:
+    from ..tables.cells import CountsByGroup
+
+_LISTS = 16  # lists of candidates at most are counted at once, since each of them takes a pass of its own
+_CELLS = 2**22  # counts at a time, 32 MiB
+
+
+class Selecting(NamedTuple):
+    """A measurement that counts the distinct users of ``items``, selects, and hands the release to ``after``."""
+
+    items: tuple[Any, ...]
+    select: Repeatable
+    after: tuple[Callable[[Any], Any], ...]
+
+    def finished(self, release: Any) -> Any:
+        """What becomes of one release."""
+        for step in self.after:
+            release = step(release)
+        return release
+
+
+# proof-region: together
+class Plan(NamedTuple):
+    """Which members are released alone, and which at once: lists of candidates, and the places of those who select."""
+
+    members: Sequence[Measurement]
+    parts: dict[int, Selecting]
+    lists: dict[tuple[Any, ...], list[int]]
+    alone: list[int]
+
+
+def planned(members: Sequence[Measurement]) -> Plan:
+    """The plan for ``members``, one a group."""
+    distinct = {id(one): one for one in members}
+    parts = {name: kind for name, one in distinct.items() if (kind := selecting(one)) is not None}
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for at, one in enumerate(members):
+        if id(one) in parts:
+            places.setdefault(parts[id(one)].items, []).append(at)
+    lists = {items: found for items, found in places.items() if _LISTS * len(found) >= len(members)}  # [common-lists]
+    listed = {at for found in lists.values() for at in found}
+    return Plan(members, parts, lists, [at for at in range(len(members)) if at not in listed])  # [alone]
+
+
+def release_by_group(rows: Any, groups: Sequence[Any], plan: Plan) -> tuple[Any, ...]:
+    """The releases of the members of ``plan``, each on the rows of the users who belong to the group in its place."""
+    if rows.implementation.is_pyspark():
+        plan = plan._replace(lists={}, alone=list(range(len(plan.members))))  # [spark-alone]
+    tables = split_by_group(rows, groups, plan.alone) if plan.alone else []
+    counts = [count_by_group(rows, groups, items) for items in plan.lists]  # [counts]
+    releases: list[Any] = [None] * len(plan.members)
+    for at, table in zip(plan.alone, tables, strict=True):
+        releases[at] = sealed(plan.members[at].function, table)  # [release-each]
+    for found, places in zip(counts, plan.lists.values(), strict=True):
+        _release_at_once(found, places, plan, releases)
+    return tuple(releases)
+
+
+def selecting(member: Measurement) -> Selecting | None:
+    """The parts of a measurement that counts listed items and selects from them; None of any other."""
+    steps = _steps(member.function)
+    if len(steps) < 2 or not isinstance(steps[0], DistinctUsers) or not isinstance(steps[1], Repeatable):
+        return None
+    return Selecting(steps[0].items, steps[1], tuple(steps[2:]))  # [steps]
+
+
+def _steps(function: Any) -> list[Any]:
+    """The functions that are applied one after the other."""
+    if isinstance(function, Composed):
+        return [*_steps(function.first), *_steps(function.then)]
+    return _steps(function.function) if isinstance(function, Measurement) else [function]  # [flat]
+
+
+def _release_at_once(found: CountsByGroup, places: Sequence[int], plan: Plan, releases: list[Any]) -> None:
+    """Fill in the releases at ``places``, from the counts of all groups."""
+    height = max(_CELLS // found.width, 1)
+    for start in range(0, len(releases), height):
+        table = found.rows(start, min(start + height, len(releases)))
+        same: dict[int, list[int]] = {}
+        for at in places[bisect_left(places, start) : bisect_left(places, start + height)]:
+            same.setdefault(id(plan.members[at]), []).append(at)
+        for name, here in same.items():
+            _fill(plan.parts[name], table[np.array(here) - start], here, releases)  # [same-member]
+
+
+def _fill(kind: Selecting, scores: Any, places: Sequence[int], releases: list[Any]) -> None:
+    found = kind.select.each(scores)
+    for at, release in zip(places, found.tolist() if found.ndim == 1 else found, strict=True):  # [indices]
+        releases[at] = sealed(kind.finished, release) if kind.after else release  # [each]
+
+
+# end-proof-region: together

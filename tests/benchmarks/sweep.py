@@ -1,0 +1,178 @@
+"""Which parameters take much longer than neighbouring ones: ``python -m tests.benchmarks.sweep``.
+
+Every selection is timed over grids of sizes, winners, scales and shapes of scores, in a process that is ended where a
+call reaches a limit. A case is listed if it takes ``--factor`` times the slowest of its neighbours, who differ in one
+parameter by one step, or reaches the limit; the slowest case of each mechanism is listed anyway.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import opendp_topk as tk
+
+from .timing import readable
+
+SIZES = (10, 100, 1000, 10**4, 10**5)
+WINNERS = (1, 3, 10, 30, 100, 300, 1000)
+SCALES = (1e-6, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e3, 1e6)
+WORTH = 0.02  # seconds; what takes less does not stick out
+Make = Callable[[tk.Measure, int, float], Any]
+
+
+def _lipschitz(noise: Any) -> Make:
+    return lambda measure, k, scale: tk.then_lipschitz_top_k(measure, k=k, scale=scale, noise=noise)
+
+
+MECHANISMS: dict[str, Make] = {
+    "gumbel": lambda measure, k, scale: tk.then_report_noisy_top_k(tk.RangeDivergence(), k=k, scale=scale),
+    "exponential": lambda measure, k, scale: tk.then_report_noisy_top_k(measure, k=k, scale=scale),
+    "laplace": _lipschitz(tk.Laplace()),
+    "logistic": _lipschitz(tk.Logistic()),
+    "half-logistic": _lipschitz(tk.HalfLogistic()),
+    "gaps": lambda measure, k, scale: tk.then_noisy_top_k_with_gaps(measure, k=k, scale=scale),
+    "peeled exponential": lambda measure, k, scale: tk.then_peeled_top_k(
+        measure, k=k, scale=scale, mechanism="exponential"
+    ),
+    "peeled permute-and-flip": lambda measure, k, scale: tk.then_peeled_top_k(
+        measure, k=k, scale=scale, mechanism="permute_and_flip"
+    ),
+    "canonical": lambda measure, k, scale: tk.then_canonical_top_k(measure, k=k, scale=scale),
+    "canonical exponential": lambda measure, k, scale: tk.then_canonical_top_k(
+        measure, k=k, scale=scale, noise=tk.Exponential()
+    ),
+    "joint ranking": lambda measure, k, scale: tk.then_joint_top_k(measure, k=k, scale=scale),
+    "joint set": lambda measure, k, scale: tk.then_joint_top_k(measure, k=k, scale=scale, release="set"),
+    "select then count": lambda measure, k, scale: tk.then_select_then_count(measure, k=k, scale=scale),
+}
+SHAPES: dict[str, Callable[[Any, int], Any]] = {
+    "uniform": lambda draw, d: draw.uniform(0, 1000, d),
+    "integers": lambda draw, d: draw.integers(0, 1000, d),
+    "normal": lambda draw, d: draw.normal(0, 100, d),
+    "Zipf": lambda draw, d: draw.permutation(1e5 / np.arange(1, d + 1)),
+    "logarithmic": lambda draw, d: -100 * np.log(np.arange(1.0, d + 1)),
+    "equal": lambda draw, d: np.zeros(d),
+    "one peak": lambda draw, d: np.append(np.zeros(d - 1), 1e6),
+    "two levels": lambda draw, d: np.repeat([0.0, 1000.0], (d - d // 2, d // 2)),
+    "large": lambda draw, d: draw.integers(2**61, 2**62, d),
+}
+
+
+class Case(NamedTuple):
+    """A mechanism with parameters: ``size``, ``winners`` and ``scale`` are places in the grids."""
+
+    mechanism: str
+    shape: str
+    size: int
+    winners: int
+    scale: int
+
+    def __str__(self) -> str:
+        grid = f"d = {SIZES[self.size]}, k = {WINNERS[self.winners]}, scale {SCALES[self.scale]:g}"
+        return f"{self.mechanism}, {self.shape}, {grid}"
+
+    def neighbours(self) -> Iterator[Case]:
+        """The cases that differ in one number by one step."""
+        for field, step in itertools.product(("size", "winners", "scale"), (-1, 1)):
+            yield self._replace(**{field: getattr(self, field) + step})
+
+
+def cases(mechanism: str) -> Iterator[Case]:
+    """All cases of a mechanism in which not all candidates win, the cheap ones first."""
+    grid = itertools.product(range(len(SIZES)), range(len(WINNERS)), range(len(SCALES)))
+    for size, winners, scale in grid:
+        if WINNERS[winners] < SIZES[size]:
+            yield from (Case(mechanism, shape, size, winners, scale) for shape in SHAPES)
+
+
+def duration(case: Case) -> float:
+    """The processor time of one release, after one on few scores that builds what is kept."""
+    scores = SHAPES[case.shape](np.random.default_rng(case.size), SIZES[case.size])
+    kind = float if scores.dtype.kind == "f" else int
+    if case.mechanism == "select then count":
+        scores, kind = np.rint(scores).astype(np.int64), int
+    space = tk.VectorDomain(tk.AtomDomain(kind)), tk.LInfDistance(monotonic=True)
+    measurement = space >> MECHANISMS[case.mechanism](tk.MaxDivergence(), WINNERS[case.winners], SCALES[case.scale])
+    start = time.process_time()
+    measurement(scores)
+    return time.process_time() - start
+
+
+def _serve(connection: Connection) -> None:
+    while True:
+        try:
+            case = connection.recv()
+        except EOFError:
+            return
+        connection.send(duration(case))
+
+
+class Worker:
+    """A process that times cases; one that takes too long is ended, and another one goes on."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")  # which holds no end but its own, and ends with us
+        self._connection, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(other,), daemon=True)
+        self._process.start()
+        other.close()
+
+    def seconds(self, case: Case) -> float:
+        """How long the case took, or the limit; the middle of three where it is long enough to stick out."""
+        first = self._once(case)
+        return first if first < WORTH or first >= self.limit else sorted([first, self._once(case), self._once(case)])[1]
+
+    def _once(self, case: Case) -> float:
+        self._connection.send(case)
+        if self._connection.poll(self.limit):
+            return float(self._connection.recv())
+        self.end()
+        self._start()
+        return self.limit
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def conspicuous(found: Mapping[Case, float], factor: float, limit: float) -> list[Case]:
+    """The cases that reach the limit, or take ``factor`` times the slowest neighbour."""
+    chosen = []
+    for case, taken in found.items():
+        others = [found[one] for one in case.neighbours() if one in found]
+        if taken >= limit or taken > max(WORTH, factor * max(others, default=taken)):
+            chosen.append(case)
+    return sorted(chosen, key=lambda case: -found[case])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sweep", description=__doc__)
+    parser.add_argument("mechanisms", nargs="*", default=list(MECHANISMS), metavar="mechanism")
+    parser.add_argument("--limit", type=float, default=5.0, help="seconds for one call")
+    parser.add_argument("--factor", type=float, default=4.0, help="times the slowest neighbour")
+    parser.add_argument("--every", type=int, default=1, help="of so many cases, time one, for a first look")
+    options = parser.parse_args()
+    worker = Worker(options.limit)
+    for mechanism in options.mechanisms:
+        found = {case: worker.seconds(case) for case in itertools.islice(cases(mechanism), 0, None, options.every)}
+        slowest = max(found, key=lambda case: found[case])
+        print(f"{mechanism}: {len(found)} cases, the slowest {readable(found[slowest])}: {slowest}", flush=True)
+        for case in conspicuous(found, options.factor, options.limit):
+            print(f"  {readable(found[case])}: {case}", flush=True)
+    worker.end()
+
+
+if __name__ == "__main__":
+    main()
