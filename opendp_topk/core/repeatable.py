@@ -1,4 +1,4 @@
-"""Randomised functions that release in more ways than one: many times at once, on each of several values, or from parts.
+"""Randomised functions that release in more ways than one: many times, on each of several values, or from parts.
 
 Whoever replaces the function of a measurement has one that cannot; so the ways of such a function never part. A chain
 shows its parts to whoever runs many of them.
