@@ -14,12 +14,14 @@ from ..proof import Proof
 from ..spaces.domains import Domain, VectorDomain
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric
+from ..spaces.surveys import surveyed
 from .candidates import IndexCandidates
 from .claims import Claimed, claimed
 from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import as_outcome, describe
+from .repeatable import Surveying, followed
 from .spaces import enter, mapped, require_fitting
 
 CHAINING = "core/chaining"
@@ -92,6 +94,10 @@ class Measurement(Claimed):
 
     def invoke(self, value: Any) -> Any:
         """One release. ``value`` is checked to be a member of the input domain before anything is drawn."""
+        if isinstance(self.function, Surveying) and self.function.sign:
+            seen = surveyed(self.input_domain, value, self.function.sign)  # [survey]
+            if seen is not None:
+                return self.function(seen)
         return self.function(self.input_domain.validate(value))  # [validate]
 
     def __call__(self, value: Any) -> Any:
@@ -178,7 +184,7 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
     decode = allowed.declared.decode
     processed = replace(
         allowed,
-        function=lambda value: then(allowed.function(value)),  # [post-process]
+        function=followed(allowed.function, then),  # [post-process]
         declared=replace(allowed.declared, decode=lambda outcome: then(decode(outcome))),  # [decode]
     )
     return claimed(processed, chained(first.proof), Recipe.of(post_process, (first, then), {}))  # [same-map]

@@ -1,7 +1,8 @@
-"""Randomised functions that can release many times at once, on one value or on each of several.
+"""Randomised functions that can do more than release on one value that was checked.
 
-Whoever replaces the function of a measurement, or lets another follow it, has one that cannot; so the two ways of such
-a function never part.
+Some take scores that were checked in the pass in which the best of each group was found. Some can release many times at
+once, on one value or on each of several. Whoever replaces the function of a measurement, or lets another follow it, has
+one that cannot do the latter; so the ways of such a function never part.
 """
 
 from __future__ import annotations
@@ -12,16 +13,32 @@ from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
-class Repeatable:
+class Surveying:
+    """``once(value)`` is a release; unless ``sign`` is 0, it takes scores that were surveyed in that direction too."""
+
+    once: Callable[[Any], Any]
+    sign: int
+
+    def __call__(self, value: Any) -> Any:
+        return self.once(value)
+
+
+def followed(first: Callable[[Any], Any], then: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``then`` of what ``first`` releases, on whatever ``first`` takes."""
+
+    def once(value: Any) -> Any:
+        return then(first(value))  # [post-process]
+
+    return Surveying(once, first.sign) if isinstance(first, Surveying) else once  # [takes-the-same]
+
+
+@dataclass(frozen=True, eq=False)
+class Repeatable(Surveying):
     """``once(value)`` is a release; ``many(value, times)`` holds that many independent ones, one after the other.
 
     ``each(values)`` holds one release on each of several values, drawn independently. What that costs is for the caller
     to say: a rule that knows how the values depend on users, or a simulation, which costs nobody anything.
     """
 
-    once: Callable[[Any], Any]
     many: Callable[[Any, int], Any]
     each: Callable[[Sequence[Any]], Any]
-
-    def __call__(self, value: Any) -> Any:
-        return self.once(value)

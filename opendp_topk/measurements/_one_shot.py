@@ -36,6 +36,7 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         each=lambda vectors, choice: rows.each(
             vectors, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
         ),
+        surveys=True,
     )  # [mechanism]
 
 

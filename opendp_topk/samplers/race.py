@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
+from ..numerics.surveyed import GROUP, Surveyed
 from . import leaders, short
-from .advantages import Scores
+from .advantages import Scores, widened
 from .entropy import SYSTEM, Entropy, Indices
 from .quantile_tables import table
 from .scan import Scan
@@ -34,7 +35,7 @@ _FEW = 64  # one near score in so many may be drawn by itself: no more than ente
 
 # proof-region: race
 def top_k(
-    values: NDArray[Any],
+    values: NDArray[Any] | Surveyed,
     scale: Fraction,
     noise: Noise,
     k: int,
@@ -46,7 +47,8 @@ def top_k(
     """The indices of the k largest of ``sign * values / scale + noise``, with independent noise.
 
     Args:
-        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
+        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64. Or scores
+            that were surveyed in the direction ``sign``.
         scale: The scale of the noise, > 0.
         noise: The distribution of the noise at scale 1.
         k: The number of winners, 1 <= k <= d.
@@ -63,23 +65,27 @@ def top_k(
 
 
 def contenders(
-    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
+    values: NDArray[Any] | Surveyed, scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
 ) -> tuple[Racers, Floats, Floats]:
     """Candidates of whom the k best are the k best of all, with bounds on their noisy advantages."""
-    scores, d = Scores(np.ascontiguousarray(values), scale, sign), len(values)
-    if d <= short.MOST:
+    seen = values if isinstance(values, Surveyed) else None
+    scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
+    d = len(scores.values)
+    if d <= short.MOST and not seen:
         found = short.everybody(scores, noise, entropy)  # [short]
         if found is not None:
             return found
     blocks = d // BLOCK
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
-    groups = _best_of(rows.reshape(-1), BLOCK // leaders.GROUPS, sign)
+    groups = widened(seen.best[: blocks * leaders.GROUPS] if seen else _best_of(rows.reshape(-1), GROUP, sign))
     best = _best_of(groups, leaders.GROUPS, sign)  # [best]
-    scan = Scan(scores, k, table(noise), entropy, reference=best[0] if blocks else scores.values[0])
+    scan = Scan(scores, k, table(noise), entropy, reference=best[0] if blocks else scores.take([0])[0])
     scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
     taken = np.zeros(blocks * BLOCK, dtype=np.bool_)
-    if blocks < leaders.FEWEST or not leaders.race_leaders(scan, rows.reshape(-1), groups, best, taken):  # [leaders]
-        _race_all_blocks(scan, rows, best, taken)
+    left = np.arange(blocks)
+    if blocks >= leaders.FEWEST:
+        left = leaders.race_leaders(scan, rows.reshape(-1), groups, best, taken)  # [leaders]
+    _race_blocks_of(scan, rows, best, left, taken)  # [others]
     racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
     return racers, scan.lower, scan.upper
 
@@ -91,9 +97,14 @@ def _best_of(values: NDArray[Any], size: int, sign: int) -> NDArray[Any]:
     return np.asarray(pick.reduceat(values, starts)) if len(starts) else values
 
 
-def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], taken: NDArray[np.bool_]) -> None:
-    """Take all blocks into the race, the best first; candidates that are ``taken`` are in it already."""
-    order, taken = np.argsort(best, kind="stable")[:: -scan.scores.sign], taken.reshape(rows.shape)  # [queue]
+def _race_blocks_of(
+    scan: Scan, rows: NDArray[Any], best: NDArray[Any], left: Indices, taken: NDArray[np.bool_]
+) -> None:
+    """Take the blocks ``left`` into the race, the best first; candidates that are ``taken`` are in it already."""
+    order, taken = (
+        left[np.argsort(best[left], kind="stable")[:: -scan.scores.sign]],
+        taken.reshape(rows.shape),
+    )  # [queue]
     done = 0
     while done < len(order):
         batch = order[done : done + min(max(_FIRST_BLOCKS, scan.k // BLOCK, 2 * done), _MOST_BLOCKS)]  # [batch]
@@ -108,7 +119,7 @@ def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indi
         _skip(scan, batch, levels, taken)
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
-    values, out, least = rows[batch], taken[batch], max(int(levels.min()), 0)
+    values, out, least = widened(rows[batch]), taken[batch], max(int(levels.min()), 0)
     for level in _DEEP:
         near = scan.near(values, level)
         if _FEW * np.count_nonzero(near) <= near.size:

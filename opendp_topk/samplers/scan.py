@@ -15,6 +15,8 @@ from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, Table
 
+Drawn = tuple[Indices, NDArray[np.uint16]]  # candidates, and the first digits of their uniforms
+
 _FAR = 1024.0  # in units of the scale; so far from the reference, bounds with a relative error get wide
 
 
@@ -57,19 +59,29 @@ class Scan:
 
     def draw(self, index: Indices, level: int = 0) -> None:
         """Add candidates with fresh prefixes; those who have not ``level`` leading ones must be below the threshold."""
+        self.add(self.fresh(index, level))
+
+    def draw_tail(self, index: Indices, levels: Indices) -> None:
+        """Add candidates whose uniforms begin with ``levels`` ones; the rest of their prefixes is fresh."""
+        self.add(self.tail(index, levels))
+
+    def fresh(self, index: Indices, level: int) -> Drawn:
+        """Those of ``index`` whose fresh prefixes begin with ``level`` ones, and their prefixes."""
         prefix = self.entropy.prefixes(index)
         if level > 0:
             able = prefix >= np.uint16((1 << DIGITS) - (1 << (DIGITS - level)))  # [able]
             index, prefix = index[able], prefix[able]
-        self._add(index, prefix)
+        return index, prefix
 
-    def draw_tail(self, index: Indices, levels: Indices) -> None:
-        """Add candidates whose uniforms begin with ``levels`` ones; the rest of their prefixes is fresh."""
+    def tail(self, index: Indices, levels: Indices) -> Drawn:
+        """``index``, whose uniforms begin with ``levels`` ones, and their prefixes."""
         fresh = self.entropy.prefixes(index).astype(np.int64) >> levels
         ones = (1 << DIGITS) - (1 << (DIGITS - levels))
-        self._add(index, (ones | fresh).astype(np.uint16))  # [conditional]
+        return index, (ones | fresh).astype(np.uint16)  # [conditional]
 
-    def _add(self, index: Indices, prefix: NDArray[np.uint16]) -> None:
+    def add(self, *drawn: Drawn) -> None:
+        """Add candidates with the prefixes that were drawn for them."""
+        index, prefix = (np.concatenate(part) if len(part) > 1 else part[0] for part in zip(*drawn, strict=True))
         lower, upper = self._bounds(index, prefix)
         kept = upper >= self.threshold  # [drop-early]
         self.index = np.concatenate([self.index, index[kept]])
@@ -82,13 +94,13 @@ class Scan:
         if not abs(self.threshold) <= _FAR:
             rank = len(self.lower) - self.k
             leader = self.index[np.argpartition(self.lower, rank)[rank]]
-            self.reference = self.scores.values[leader]  # [rebase]
+            self.reference = self.scores.take([leader])[0]  # [rebase]
             self.lower, self.upper = self._bounds(self.index, self.prefix)
             self.threshold = -np.inf
             self._drop()
 
     def _bounds(self, index: Indices, prefix: NDArray[np.uint16]) -> tuple[Floats, Floats]:
-        advantages = self.scores.advantages(self.scores.values[index], self.reference)
+        advantages = self.scores.advantages(self.scores.take(index), self.reference)
         return noisy_bounds(advantages, self.table.lower[prefix], self.table.upper[prefix])
 
     def _drop(self) -> None:

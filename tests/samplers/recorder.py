@@ -32,18 +32,18 @@ class Recorder:
         self.streams = streams
         self.levels: dict[int, int] = {}
         self.branches: Counter[str] = Counter()
-        draw_tail, skip, split, survivors = scan.Scan.draw_tail, race._skip, race._split, leaders.survivors
+        tail, skip, split, from_tails = scan.Scan.tail, race._skip, race._split, leaders._from_tails
 
-        def watched_draw_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> None:
+        def watched_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> Any:
             for i, level in zip(index.tolist(), levels.tolist(), strict=True):
                 self.streams.ones[i] = level
-            draw_tail(this, index, levels)
+            return tail(this, index, levels)
 
-        def watched_survivors(levels: np.ndarray, entropy: Any) -> np.ndarray:
+        def watched_from_tails(this: Any, blocks: np.ndarray, levels: np.ndarray, taken: np.ndarray) -> Any:
             self.branches["leaders"] += 1
-            for block, level in enumerate(levels.tolist()):
+            for block, level in zip(blocks.tolist(), levels.tolist(), strict=True):
                 self.levels.update(dict.fromkeys(range(block * race.BLOCK, (block + 1) * race.BLOCK), level))
-            return survivors(levels, entropy)
+            return from_tails(this, blocks, levels, taken)
 
         def watched_skip(this: Any, batch: np.ndarray, levels: np.ndarray, taken: np.ndarray) -> None:
             self.branches["deep skip" if levels.min() >= race._DEEP[0] else "shallow skip"] += 1
@@ -63,10 +63,10 @@ class Recorder:
                 self.levels.update(dict.fromkeys(candidates.tolist(), level))
             split(this, batch, near, level, taken, least)
 
-        monkeypatch.setattr(scan.Scan, "draw_tail", watched_draw_tail)
+        monkeypatch.setattr(scan.Scan, "tail", watched_tail)
         monkeypatch.setattr(race, "_skip", watched_skip)
         monkeypatch.setattr(race, "_split", watched_split)
-        monkeypatch.setattr(leaders, "survivors", watched_survivors)
+        monkeypatch.setattr(leaders, "_from_tails", watched_from_tails)
 
     def check(self, name: str, scores: list[Any], scale: Fraction, sign: int, winners: list[int], d: int) -> None:
         """The ranking ``winners`` is that of all that were drawn, and nobody else could have been among them."""

@@ -94,6 +94,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(race, "_FEW", 4)
     monkeypatch.setattr(short, "MOST", SCANNED)
     monkeypatch.setattr(leaders, "BLOCK", 16)
+    monkeypatch.setattr(leaders, "GROUP", 1)
+    monkeypatch.setattr(race, "GROUP", 1)
     monkeypatch.setattr(leaders, "_LEADERS", 4)
     monkeypatch.setattr(leaders, "_MOST_NEAR", 2)
     monkeypatch.setattr(leaders, "_TOGETHER", 3)
