@@ -23,13 +23,17 @@ class Surveying:
         return self.once(value)
 
 
+# proof-region: followed
 def followed(first: Callable[[Any], Any], then: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``then`` of what ``first`` releases, on whatever ``first`` takes."""
 
     def once(value: Any) -> Any:
-        return then(first(value))  # [post-process]
+        return then(first(value))  # [then]
 
     return Surveying(once, first.sign) if isinstance(first, Surveying) else once  # [takes-the-same]
+
+
+# end-proof-region: followed
 
 
 @dataclass(frozen=True, eq=False)

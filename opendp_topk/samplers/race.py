@@ -73,7 +73,7 @@ def contenders(
     seen = values if isinstance(values, Surveyed) else None
     scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
     d = len(scores.values)
-    if d <= short.MOST and not seen:
+    if d <= short.MOST and seen is None:
         found = short.everybody(scores, noise, entropy)  # [short]
         if found is not None:
             return found
