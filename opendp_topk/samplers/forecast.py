@@ -43,7 +43,7 @@ def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> tupl
     reference = _ranked(top, rank, scores.sign)
     sample = np.sort(_behind(scores, _sampled(scores), reference, step))[_BEST_OF_SAMPLE:]
     found = _histogram(_behind(scores, top, reference, step))
-    found += _histogram(sample) * (len(scores.values) / len(sample))
+    found += _histogram(sample) * (max(len(scores.values) - len(top), 0) / len(sample))
     expected = above @ found
     if not expected[0] >= wanted:
         return None
