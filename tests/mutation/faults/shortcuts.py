@@ -184,8 +184,8 @@ FAULTS = (
         "phantoms",
         "near candidates of a split block may enter the race twice",
         "samplers/race.py",
-        "        position = position[left[position] & ~near[position]]  # [phantoms]\n",
-        "        position = position[left[position]]  # [phantoms]\n",
+        "        position = position[~near[position]]  # [phantoms]\n",
+        "",
     ),
     Fault(
         "remainder-left-out",
