@@ -57,7 +57,7 @@ def finalists(racers: Racers, lower: Floats, upper: Floats, k: int) -> list[Race
 
 
 def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
-    order = np.argsort(-lower)  # [descending]
+    order = (-lower).argsort()  # [descending]
     if decided(lower[order], upper[order], k, ordered):
         return order[:k]  # [at-once]
     runs, _ = _undecided(whole(len(order)), lower[order], upper[order], k, ordered)
