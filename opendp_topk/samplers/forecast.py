@@ -19,6 +19,7 @@ from .advantages import Scores
 from .quantile_tables import DIGITS, table
 
 _STEPS = 64  # of the grid, between no noise and the most that 16 digits tell apart
+_LONGEST = 2.0**900  # step: of noise with a heavier tail there is no forecast, and nothing overflows
 _DEVIATIONS = 4.0  # by which more candidates than winners are expected above the threshold, and
 _MORE = 10.0  # so many beside: then fewer than k of them are there less than once in ten thousand races
 _ROOM = 1.1  # as many times the scores as would do are at least the reference
@@ -29,6 +30,7 @@ _BEST_OF_SAMPLE = 4  # of them are left out, lest few scores that are far above 
 _STRIDE = 0x9E3779B1  # an odd number, with which places of the sample have no period that data might have
 
 
+# proof-region: forecast
 def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> tuple[Any, float] | None:
     """A score and a noisy advantage over it that k candidates will exceed, most likely; None if there is no telling.
 
@@ -36,7 +38,7 @@ def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> tupl
     """
     wanted = k + _DEVIATIONS * math.sqrt(k) + _MORE
     step, above = _grid(noise)
-    if not (0 < step < math.inf and above[0, 0] > 0):
+    if not (0 < step <= _LONGEST and above[0, 0] > 0):  # [grid]
         return None
     top = _top(scores, groups, max(_OPEN, int(_PER_WANTED * wanted) // GROUP))
     rank = min(math.ceil(_ROOM * wanted / above[0, 0]), len(top))
@@ -47,7 +49,7 @@ def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> tupl
     expected = above @ found
     if not expected[0] >= wanted:
         return None
-    return reference, step * int(np.flatnonzero(expected >= wanted)[-1])
+    return reference, step * int(np.flatnonzero(expected >= wanted)[-1])  # [mark]
 
 
 def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
@@ -61,7 +63,7 @@ def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
 
 def _ranked(values: NDArray[Any], rank: int, sign: int) -> Any:
     at = len(values) - rank if sign > 0 else rank - 1
-    return np.partition(values, at)[at]
+    return np.partition(values, at)[at]  # [one-of-them]
 
 
 @functools.lru_cache(maxsize=16)
@@ -86,3 +88,6 @@ def _behind(scores: Scores, values: NDArray[Any], reference: Any, step: float) -
     """How many steps, rounded up, ``values`` lie behind the reference; none if they are better, and at most all."""
     steps = np.ceil(scores.advantages(values, reference) / -step)
     return np.clip(steps, 0, _STEPS).astype(np.int64)
+
+
+# end-proof-region: forecast
