@@ -14,13 +14,14 @@ from ..proof import Proof
 from ..spaces.domains import Domain, VectorDomain
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric
+from ..spaces.surveys import surveyed
 from .candidates import IndexCandidates
 from .claims import Claimed, claimed
 from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import as_outcome, describe, describe_html
-from .repeatable import Composed
+from .repeatable import Composed, surveyed_sign
 from .spaces import Space, enter, mapped, require_fitting
 from .steps import Steps
 
@@ -96,6 +97,11 @@ class Measurement(Claimed):
 
     def invoke(self, value: Any) -> Any:
         """One release. ``value`` is checked to be a member of the input domain before anything is drawn."""
+        sign = surveyed_sign(self.function)
+        if sign:
+            seen = surveyed(self.input_domain, value, sign)  # [survey]
+            if seen is not None:
+                return self.function(seen)
         return self.function(self.input_domain.validate(value))  # [validate]
 
     def __call__(self, value: Any) -> Any:

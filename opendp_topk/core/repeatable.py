@@ -1,7 +1,8 @@
-"""Randomised functions that release in more ways than one: many times, on each of several values, or from parts.
+"""Randomised functions that can do more than release on one value that was checked, and chains of functions.
 
-Whoever replaces the function of a measurement has one that cannot; so the ways of such a function never part. A chain
-shows its parts to whoever runs many of them.
+Some take scores that were checked in the pass in which the best of each group was found. Some can release many times at
+once, on one value or on each of several, or from parts of their argument. Whoever replaces the function of a
+measurement has one that cannot; so the ways of such a function never part. A chain shows its links.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Repeatable:
-    """``once(value)`` is a release; ``many(value, times)`` holds that many independent ones, one after the other.
+    """``once(value)`` is a release; unless ``sign`` is 0, it takes scores that were surveyed in that direction too.
 
-    ``each(values)`` holds one release on each of several values, drawn independently. What that costs is for the caller
-    to say: a rule that knows how the values depend on users, or a simulation, which costs nobody anything.
+    ``many(value, times)`` holds that many independent releases, one after the other. ``each(values)`` holds one release
+    on each of several values, drawn independently. What that costs is for the caller to say: a rule that knows how the
+    values depend on users, or a simulation, which costs nobody anything.
 
     ``race``, where it is not None, is the race whose winners ``once`` releases: it can be run in parts.
     """
 
     once: Callable[[Any], Any]
+    sign: int
     many: Callable[[Any, int], Any]
     each: Callable[[Sequence[Any]], Any]
     race: Any = None
@@ -33,13 +36,20 @@ class Repeatable:
 # proof-region: composed
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """``then`` of ``first``: the function of a chain."""
+    """``then`` of ``first``: the function of a chain, on whatever ``first`` takes."""
 
     first: Callable[[Any], Any]
     then: Callable[[Any], Any]
 
     def __call__(self, value: Any) -> Any:
         return self.then(self.first(value))  # [then]
+
+
+def surveyed_sign(function: Callable[[Any], Any]) -> int:
+    """In which direction scores may be surveyed that ``function`` takes; 0 where it takes no such scores."""
+    if isinstance(function, Composed):
+        return surveyed_sign(function.first)  # [takes-the-same]
+    return function.sign if isinstance(function, Repeatable) else 0
 
 
 # end-proof-region: composed

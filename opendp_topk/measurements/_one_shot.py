@@ -37,6 +37,7 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         each=lambda vectors, choice: rows.each(
             vectors, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
         ),
+        surveys=True,
         race=lambda choice: Race(choice.tau, noise, choice.k, choice.sign, choice.ordered),
     )  # [mechanism]
 

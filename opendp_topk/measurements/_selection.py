@@ -45,6 +45,7 @@ class SelectionMechanism:
     ``law(units, choice)`` is the law for scores in units of the scale, larger being better, if known.
     ``many(scores, choice, times)``, where it is given, draws that many independent releases, a row each.
     ``each(vectors, choice)``, where it is given, draws a release on each of several vectors of scores, a row each.
+    ``surveys`` says that ``sample`` takes scores that were surveyed in the direction of the choice, too.
     ``success(scores, choice, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the winners contain
     the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
     ``race(choice)``, where it is given, is the race whose winners ``sample`` draws.
@@ -57,6 +58,7 @@ class SelectionMechanism:
     success: Success | None = None
     many: Callable[[ScoreArray, Choice, int], Indices] | None = None
     each: Callable[[Sequence[ScoreArray], Choice], Indices] | None = None
+    surveys: bool = False
     race: Callable[[Choice], Race] | None = None
 
 
@@ -138,7 +140,13 @@ def selection(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=Repeatable(function, many, each, mechanism.race and mechanism.race(choice)),  # [race]
+        function=Repeatable(
+            function,
+            sign if mechanism.surveys and tau > 0 else 0,  # [surveys]
+            many,
+            each,
+            mechanism.race and mechanism.race(choice),  # [race]
+        ),
         privacy_map=privacy_map,
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         declared=Declared(
@@ -170,6 +178,7 @@ def single(
         ranking,
         function=Repeatable(
             lambda scores: int(drawn(scores)[0]),  # [index]
+            drawn.sign,
             lambda scores, times: drawn.many(scores, times)[:, 0],  # [indices]
             lambda vectors: drawn.each(vectors)[:, 0],  # [index-of-each]
             drawn.race,  # [race-of-one]

@@ -66,6 +66,9 @@ class Noise:
         flags = self.is_max_stable, self.is_memoryless, self.is_two_sided, self.has_exponential_odds
         return any(flags) or self.tail is not None  # [claims-more]
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.quantile))
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self.survival is not None:
             require_names((self.survival, getattr(self.quantile, "inside", self.quantile)))

@@ -6,6 +6,7 @@ stay accurate near the reference, however large the scores are and however small
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,13 +27,21 @@ _SMALLEST_NORMAL = Fraction(2) ** -1022  # smaller numbers have fewer digits, so
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Canonical scores (int64, uint64, Python integers or float64) with a scale > 0 and a direction."""
+    """Scores with a scale > 0 and a direction: integers or finite floats of at most 64 bits, or Python integers.
+
+    Those of fewer than 64 bits are widened where they are taken: what the others here call values are int64, uint64,
+    Python integers or float64.
+    """
 
     values: NDArray[Any]
     scale: Fraction
     sign: int
 
     # proof-region: advantages
+    def take(self, where: Any) -> NDArray[Any]:
+        """Some of the scores, in the widest type of their kind."""
+        return widened(self.values[where])
+
     def exact(self, index: int, reference: Any) -> Fraction:
         """The advantage of one candidate, exactly."""
         return self.sign * (Fraction(_plain(self.values[index])) - Fraction(_plain(reference))) / self.scale  # [exact]
@@ -43,10 +52,10 @@ class Scores:
         ``reference`` is one score for all, or an array of scores, one for each. Above the largest float64 they are
         infinite.
         """
-        if self._scale_is_normal and self.values.dtype != object:
+        if self._divisor is not None and values.dtype != object:
             differences = _differences(values, reference)
             if np.isfinite(differences).all():  # [no-overflow]
-                return self.sign * differences / float(self.scale)  # [divide]
+                return differences / self._divisor  # [divide]
         references = np.broadcast_to(np.asarray(reference, dtype=values.dtype), values.shape)  # [each]
         pairs = zip(values, references, strict=True)
         return np.array([_nearest(self.sign * self._ratio(value, origin)) for value, origin in pairs])  # [ratio]
@@ -58,21 +67,24 @@ class Scores:
     def exceeding(self, bound: Fraction, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
         """:meth:`may_exceed` for one bound, for as many arrays of values as are asked."""
         cut = Fraction(_plain(reference)) + self.sign * self.scale * bound
-        if self.values.dtype == np.float64:
+        if self.values.dtype.kind == "f":
             limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)  # [float-cut]
         else:
             limit = floor(cut) if self.sign > 0 else ceil(cut)  # [integer-cut]
         compare: Any = np.greater if self.sign > 0 else np.less
         return lambda values: np.asarray(compare(values, limit), dtype=np.bool_)  # [compare]
 
-    # end-proof-region: advantages
-
-    @property
-    def _scale_is_normal(self) -> bool:
+    @functools.cached_property
+    def _divisor(self) -> float | None:
+        """``sign * scale`` as a float64 that is exact or a normal number; None where there is none."""
         try:
-            return Fraction(float(self.scale)) == self.scale or self.scale >= _SMALLEST_NORMAL
+            nearest = float(self.scale)  # [nearest-scale]
         except OverflowError:
-            return False
+            return None
+        normal = Fraction(nearest) == self.scale or self.scale >= _SMALLEST_NORMAL
+        return self.sign * nearest if normal else None
+
+    # end-proof-region: advantages
 
     def _ratio(self, value: Any, reference: Any) -> Fraction:
         return (Fraction(_plain(value)) - Fraction(_plain(reference))) / self.scale
@@ -98,6 +110,14 @@ def _differences(values: NDArray[Any], reference: Any) -> Floats:
 
 
 # end-proof-region: advantage-bounds
+
+
+_WIDEST = {"i": np.int64, "u": np.uint64, "f": np.float64, "O": np.object_}
+
+
+def widened(values: NDArray[Any]) -> NDArray[Any]:
+    """``values`` as int64, uint64, float64 or Python integers: the same numbers."""
+    return values.astype(_WIDEST[values.dtype.kind], copy=False)  # [widest]
 
 
 def _nearest(ratio: Fraction) -> float:

@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
-from . import leaders, short
-from .advantages import Scores
+from ..numerics.surveyed import GROUP, Surveyed
+from . import short
+from .advantages import Scores, widened
 from .entropy import SYSTEM, Entropy, Indices
+from .forecast import forecast
+from .forecast_race import FEWEST, GROUPS, race_forecast
 from .quantile_tables import table
 from .scan import Scan
 from .settle import Racers, settle
@@ -34,7 +37,7 @@ _FEW = 64  # one near score in so many may be drawn by itself: no more than ente
 
 # proof-region: race
 def top_k(
-    values: NDArray[Any],
+    values: NDArray[Any] | Surveyed,
     scale: Fraction,
     noise: Noise,
     k: int,
@@ -46,7 +49,8 @@ def top_k(
     """The indices of the k largest of ``sign * values / scale + noise``, with independent noise.
 
     Args:
-        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
+        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64. Or scores
+            that were surveyed in the direction ``sign``.
         scale: The scale of the noise, > 0.
         noise: The distribution of the noise at scale 1.
         k: The number of winners, 1 <= k <= d.
@@ -63,23 +67,25 @@ def top_k(
 
 
 def contenders(
-    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
+    values: NDArray[Any] | Surveyed, scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
 ) -> tuple[Racers, Floats, Floats]:
     """Candidates of whom the k best are the k best of all, with bounds on their noisy advantages."""
-    scores, d = Scores(np.ascontiguousarray(values), scale, sign), len(values)
-    if d <= short.MOST:
+    seen = values if isinstance(values, Surveyed) else None
+    scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
+    d = len(scores.values)
+    if d <= short.MOST and seen is None:
         found = short.everybody(scores, noise, entropy)  # [short]
         if found is not None:
             return found
     blocks = d // BLOCK
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
-    groups = _best_of(rows.reshape(-1), BLOCK // leaders.GROUPS, sign)
-    best = _best_of(groups, leaders.GROUPS, sign)  # [best]
-    scan = Scan(scores, k, table(noise), entropy, reference=best[0] if blocks else scores.values[0])
-    scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
-    taken = np.zeros(blocks * BLOCK, dtype=np.bool_)
-    if blocks < leaders.FEWEST or not leaders.race_leaders(scan, rows.reshape(-1), groups, best, taken):  # [leaders]
-        _race_all_blocks(scan, rows, best, taken)
+    groups = widened(seen.best[: blocks * GROUPS] if seen else _best_of(rows.reshape(-1), GROUP, sign))
+    best = _best_of(groups, GROUPS, sign)  # [best]
+    mark = forecast(scores, noise, k, groups) if blocks >= FEWEST else None
+    scan = Scan(scores, k, table(noise), entropy, reference=mark[0] if mark else scores.take([0])[0])
+    if mark is None or not race_forecast(scan, rows.reshape(-1), groups, best, mark):  # [forecast]
+        scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
+        _race_all_blocks(scan, rows, best)
     racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
     return racers, scan.lower, scan.upper
 
@@ -91,57 +97,53 @@ def _best_of(values: NDArray[Any], size: int, sign: int) -> NDArray[Any]:
     return np.asarray(pick.reduceat(values, starts)) if len(starts) else values
 
 
-def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], taken: NDArray[np.bool_]) -> None:
-    """Take all blocks into the race, the best first; candidates that are ``taken`` are in it already."""
-    order, taken = np.argsort(best, kind="stable")[:: -scan.scores.sign], taken.reshape(rows.shape)  # [queue]
+def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any]) -> None:
+    """Take all blocks into the race, the best first."""
+    order = np.argsort(best, kind="stable")[:: -scan.scores.sign]  # [queue]
     done = 0
     while done < len(order):
         batch = order[done : done + min(max(_FIRST_BLOCKS, scan.k // BLOCK, 2 * done), _MOST_BLOCKS)]  # [batch]
-        done += _race_blocks(scan, rows, best, batch, taken)
+        done += _race_blocks(scan, rows, best, batch)
 
 
-def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices, taken: NDArray[np.bool_]) -> int:
+def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
     """Take the first blocks of ``batch`` into the race, and say how many: those whose scores reach equally far."""
     levels = scan.levels(best[batch])
     warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
     if warm == 0:
-        _skip(scan, batch, levels, taken)
+        _skip(scan, batch, levels)
         return len(batch)
     batch, levels = batch[:warm], levels[:warm]
-    values, out, least = rows[batch], taken[batch], max(int(levels.min()), 0)
+    values, least = widened(rows[batch]), max(int(levels.min()), 0)
     for level in _DEEP:
         near = scan.near(values, level)
         if _FEW * np.count_nonzero(near) <= near.size:
-            _split(scan, batch, near, level, out, least)  # [deep-split]
+            _split(scan, batch, near, level, least)  # [deep-split]
             return warm
     if levels.min() >= LEVELS[0]:
-        _skip(scan, batch, levels, taken)  # [shallow-skip]
+        _skip(scan, batch, levels)  # [shallow-skip]
     else:
-        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0], out, least)  # [shallow-split]
+        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0], least)  # [shallow-split]
     return warm
 
 
-def _skip(scan: Scan, batch: Indices, levels: Indices, taken: NDArray[np.bool_]) -> None:
+def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
     """Blocks in which every uniform needs that many leading ones: only those that have them enter."""
     position = survivors(levels, scan.entropy)
-    index = _index(batch, position)
-    left = ~taken.reshape(-1)[index]  # [taken]
-    scan.draw_tail(index[left], levels[position // BLOCK][left])  # [skip]
+    scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
 
 
-def _split(
-    scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, taken: NDArray[np.bool_], least: int
-) -> None:
+def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, least: int) -> None:
     """Near candidates with ``least`` leading ones enter; of the others, those with ``level`` leading ones."""
-    near, left = near.ravel(), ~taken.ravel()
-    one_by_one = np.flatnonzero(near & left)
+    near = near.ravel()
+    one_by_one = np.flatnonzero(near)
     if 2 * len(one_by_one) < near.size:
         position = survivors(np.full(len(batch), level), scan.entropy)
-        position = position[left[position] & ~near[position]]  # [phantoms]
+        position = position[~near[position]]  # [phantoms]
         scan.draw_tail(_index(batch, position), np.full(len(position), level))
         scan.draw(_index(batch, one_by_one), least)  # [near]
     else:
-        scan.draw(_index(batch, np.flatnonzero(left)), least)  # [all]
+        scan.draw(_index(batch, np.arange(near.size)), least)  # [all]
 
 
 def _index(batch: Indices, position: Indices) -> Indices:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -14,6 +14,9 @@ from ..numerics.floatlog import Floats
 from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, Table
+
+Mark = tuple[Any, float]  # a score, and a noisy advantage over it
+Drawn = tuple[Indices, NDArray[np.uint16]]  # candidates, and the first digits of their uniforms
 
 _FAR = 1024.0  # in units of the scale; so far from the reference, bounds with a relative error get wide
 
@@ -38,38 +41,66 @@ class Scan:
     lower: Floats = field(default_factory=lambda: np.zeros(0))
     upper: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def levels(self, values: NDArray[Any]) -> Indices:
-        """How many leading ones a uniform needs, at least, to lift each of these scores to the threshold."""
-        threshold = np.array([self.threshold])
-        gap = noisy_bounds(-self.scores.advantages(values, self.reference), threshold, np.zeros(1))[0]  # [gap]
+    def levels(self, values: NDArray[Any], mark: Mark | None = None) -> Indices:
+        """How many leading ones a uniform needs at least, so as to lift such a score to the threshold, or ``mark``."""
+        reference, threshold = mark or (self.reference, self.threshold)
+        least = np.array([threshold])
+        gap = noisy_bounds(-self.scores.advantages(values, reference), least, np.zeros(1))[0]  # [gap]
         return np.searchsorted(self.table.tail, gap, side="right") - 1  # [level]
 
-    def near(self, values: NDArray[Any], level: int) -> NDArray[np.bool_]:
-        """Which of these scores may reach the threshold though fewer than ``level`` ones lead the uniform."""
-        return self.nearer(level)(values)
+    def near(self, values: NDArray[Any], level: int, mark: Mark | None = None) -> NDArray[np.bool_]:
+        """Which of these scores may reach the threshold, or ``mark``, though fewer ones than ``level`` lead."""
+        return self.nearer(level, mark)(values)
 
-    def nearer(self, level: int) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+    def nearer(self, level: int, mark: Mark | None = None) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
         """:meth:`near` for one level and the present threshold, for as many arrays of scores as are asked."""
-        if not np.isfinite(self.threshold):
+        reference, threshold = mark or (self.reference, self.threshold)
+        if not np.isfinite(threshold):
             return lambda values: np.ones(values.shape, dtype=np.bool_)
-        bound = Fraction(self.threshold) - Fraction(float(self.table.tail[level]))
-        return self.scores.exceeding(bound, self.reference)  # [near]
+        bound = Fraction(threshold) - Fraction(float(self.table.tail[level]))
+        return self.scores.exceeding(bound, reference)  # [near]
+
+    def reached(self, mark: Mark) -> bool:
+        """Whether the threshold is not below ``mark``."""
+        ahead = self.scores.advantages(np.array([self.reference], dtype=self.scores.take([]).dtype), mark[0])
+        return bool(noisy_bounds(ahead, np.array([self.threshold]), np.zeros(1))[0] >= mark[1])  # [reached]
 
     def draw(self, index: Indices, level: int = 0) -> None:
         """Add candidates with fresh prefixes; those who have not ``level`` leading ones must be below the threshold."""
-        prefix = self.entropy.prefixes(index)
-        if level > 0:
-            able = prefix >= np.uint16((1 << DIGITS) - (1 << (DIGITS - level)))  # [able]
-            index, prefix = index[able], prefix[able]
-        self._add(index, prefix)
+        self.add(parted(self.fresh(index), level)[0] if level else self.fresh(index))
 
     def draw_tail(self, index: Indices, levels: Indices) -> None:
         """Add candidates whose uniforms begin with ``levels`` ones; the rest of their prefixes is fresh."""
-        fresh = self.entropy.prefixes(index).astype(np.int64) >> levels
-        ones = (1 << DIGITS) - (1 << (DIGITS - levels))
-        self._add(index, (ones | fresh).astype(np.uint16))  # [conditional]
+        self.add(self.tail(index, levels))
 
-    def _add(self, index: Indices, prefix: NDArray[np.uint16]) -> None:
+    def fresh(self, index: Indices) -> Drawn:
+        """``index`` with fresh prefixes."""
+        return index, self.entropy.prefixes(index)
+
+    def tail(self, index: Indices, levels: Indices) -> Drawn:
+        """``index``, whose uniforms begin with ``levels`` ones, with prefixes."""
+        fresh = self.entropy.prefixes(index).astype(np.int64) >> levels
+        return index, (_ones(levels) | fresh).astype(np.uint16)  # [conditional]
+
+    def body(self, index: Indices, levels: Indices) -> Drawn:
+        """``index``, whose uniforms do not begin with ``levels`` ones, with prefixes."""
+        prefix = np.zeros(len(index), dtype=np.uint16)
+        left = np.arange(len(index))
+        while len(left):
+            prefix[left] = self.entropy.prefixes(index[left])
+            left = left[prefix[left] >= _ones(levels[left])]  # [rejected]
+        return index, prefix
+
+    def divided(self, drawn: Drawn, mark: Mark) -> tuple[Drawn, Drawn]:
+        """Those of ``drawn`` who may reach ``mark``, and those who cannot."""
+        index, prefix = drawn
+        ahead = self.scores.advantages(self.scores.take(index), mark[0])
+        able = noisy_bounds(ahead, np.zeros(1), self.table.upper[prefix])[1] >= mark[1]  # [may-reach]
+        return (index[able], prefix[able]), (index[~able], prefix[~able])
+
+    def add(self, drawn: Drawn) -> None:
+        """Add candidates with the prefixes that were drawn for them."""
+        index, prefix = drawn
         lower, upper = self._bounds(index, prefix)
         kept = upper >= self.threshold  # [drop-early]
         self.index = np.concatenate([self.index, index[kept]])
@@ -82,13 +113,13 @@ class Scan:
         if not abs(self.threshold) <= _FAR:
             rank = len(self.lower) - self.k
             leader = self.index[np.argpartition(self.lower, rank)[rank]]
-            self.reference = self.scores.values[leader]  # [rebase]
+            self.reference = self.scores.take([leader])[0]  # [rebase]
             self.lower, self.upper = self._bounds(self.index, self.prefix)
             self.threshold = -np.inf
             self._drop()
 
     def _bounds(self, index: Indices, prefix: NDArray[np.uint16]) -> tuple[Floats, Floats]:
-        advantages = self.scores.advantages(self.scores.values[index], self.reference)
+        advantages = self.scores.advantages(self.scores.take(index), self.reference)
         return noisy_bounds(advantages, self.table.lower[prefix], self.table.upper[prefix])
 
     def _drop(self) -> None:
@@ -97,6 +128,23 @@ class Scan:
         kept = self.upper >= self.threshold  # [drop]
         self.index, self.prefix = self.index[kept], self.prefix[kept]
         self.lower, self.upper = self.lower[kept], self.upper[kept]
+
+
+def parted(drawn: Drawn, level: int) -> tuple[Drawn, Drawn]:
+    """Those of ``drawn`` whose prefixes begin with ``level`` ones, and the others."""
+    index, prefix = drawn
+    able = prefix >= _ones(level)  # [able]
+    return (index[able], prefix[able]), (index[~able], prefix[~able])
+
+
+def joined(parts: Sequence[Drawn]) -> Drawn:
+    """Candidates of several parts, one after the other."""
+    return np.concatenate([index for index, _ in parts]), np.concatenate([prefix for _, prefix in parts])
+
+
+def _ones(level: Any) -> Any:
+    """The least prefix that begins with so many ones."""
+    return (1 << DIGITS) - (1 << (DIGITS - level))  # [ones]
 
 
 # end-proof-region: scan

@@ -67,12 +67,12 @@ def _indices(racers: list[Racer]) -> Indices:
 
 
 def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
-    order = np.argsort(-lower)  # [descending]
+    order = (-lower).argsort()  # [descending]
     if decided(lower[order], upper[order], k, ordered):
         return order[:k]  # [at-once]
     runs, _ = _undecided(whole(len(order)), lower[order], upper[order], k, ordered)
     _draw_words(racers, order[runs.places])
-    references = np.full(len(runs), racers.reference, dtype=racers.scores.values.dtype)
+    references = np.full(len(runs), racers.reference, dtype=racers.scores.take([]).dtype)
     unchanged = np.zeros(len(runs), dtype=np.bool_)
     while len(runs):
         places, number = runs.places, runs.numbers
@@ -84,7 +84,7 @@ def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool
         hopeless = same & unchanged[parent]  # [hopeless]
         _decide_all(racers, order, parts[hopeless])
         runs, unchanged = parts[~hopeless], same[~hopeless]
-        references = racers.scores.values[racers.index[order[(runs.starts + runs.ends) // 2]]]  # [rebase]
+        references = racers.scores.take(racers.index[order[(runs.starts + runs.ends) // 2]])  # [rebase]
     return order[:k]
 
 
@@ -107,7 +107,7 @@ def _closer_bounds(racers: Racers, members: Indices, references: NDArray[Any]) -
     assert racers.words is not None
     rest = racers.words[members] >> np.uint64(16)
     digits = (racers.prefix[members].astype(np.uint64) << np.uint64(48)) | rest  # [first-64]
-    advantages = racers.scores.advantages(racers.scores.values[racers.index[members]], references)
+    advantages = racers.scores.advantages(racers.scores.take(racers.index[members]), references)
     return noisy_bounds(advantages, *quantile_bounds(racers.noise, digits))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .entropy import Entropy
 
-BLOCK = 4096  # a power of two, so that a word modulo it is uniform; 32 KiB of scores, which the first cache holds
+BLOCK = 4096  # a power of two, so that 16 digits modulo it are uniform; 32 KiB of scores, which the first cache holds
 LEVELS = range(4, 17)  # from one survivor in 16, where drawing for each begins to pay, to all digits of a prefix
 _WORD = 64  # digits come in words of the machine
 
@@ -37,12 +37,17 @@ def survivors(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
     wanted = np.repeat(np.arange(len(levels)), sizes)
     chosen = np.zeros(0, dtype=np.int64)
     while len(wanted):
-        drawn = (entropy.auxiliary(len(wanted)) % np.uint64(BLOCK)).astype(np.int64)  # [position]
-        chosen = np.sort(np.concatenate([chosen, wanted * BLOCK + drawn]))
+        chosen = np.sort(np.concatenate([chosen, wanted * BLOCK + _positions(len(wanted), entropy)]))
         chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]  # [distinct]
         missing = sizes - np.bincount(chosen // BLOCK, minlength=len(levels))
         wanted = np.repeat(np.arange(len(levels)), missing)  # [missing]
     return chosen
+
+
+def _positions(n: int, entropy: Entropy) -> NDArray[np.int64]:
+    """``n`` independent positions in a block, four from each word."""
+    quarters = entropy.auxiliary(-(-n // 4)).view(np.uint16)[:n]  # [quarters]
+    return (quarters % np.uint16(BLOCK)).astype(np.int64)  # [position]
 
 
 def _sizes(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:

@@ -49,7 +49,7 @@ def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
         return np.arange(2 * times).reshape(times, 2)
 
     made = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=1.0)
-    function = Repeatable(once, many, list)
+    function = Repeatable(once, 0, many, list)
     assert draws(replace(made, function=function))([4, 5, 6], 3) == [(0, 1), (2, 3), (4, 5)]
     assert asked == [([4, 5, 6], 3)]
     with pytest.raises(tk.errors.DataTypeError):

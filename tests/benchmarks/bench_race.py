@@ -73,6 +73,25 @@ def large() -> Iterator[str]:
             yield line(f"d = {d:.0e}, k = {k}, {shape}", found, "np.argpartition, no noise", goal)
 
 
+def passes() -> Iterator[str]:
+    """What NumPy itself takes: one plain pass over the scores, and one that checks them, against argpartition."""
+    for d, turns in ((10**6, 9), (10**7, 3)):
+        for shape, x in shapes(d).items():
+            for name, call in (("np.max", lambda x=x: np.max(x)), ("np.isfinite", lambda x=x: np.isfinite(x).all())):
+                found = against(call, lambda x=x: np.argpartition(x, -10)[-10:], turns)
+                yield line(f"d = {d:.0e}, {shape}, {name}", found, "np.argpartition, no noise", 1.0)
+
+
+def narrow() -> Iterator[str]:
+    """Scores of fewer than 64 bits, against the same numbers of 64 bits."""
+    x = shapes(10**7)["uniform"]
+    for dtype, wide in ((np.float32, np.float64), (np.int32, np.int64), (np.int16, np.int64), (np.int8, np.int64)):
+        few = (x % 100).astype(dtype)
+        same, measurement = few.astype(wide), ranking(few, 10)
+        found = against(lambda m=measurement, x=few: m(x), lambda m=measurement, x=same: m(x), 5)
+        yield line(f"d = 10^7, k = 10, {few.dtype}", found, f"the same as {same.dtype}", 1.0)
+
+
 def orders() -> Iterator[str]:
     x = np.full(10**4, 7.0)
     ordered, unordered = ranking(x, 1000), ranking(x, 1000, release="set")
@@ -93,6 +112,23 @@ def batches() -> Iterator[str]:
 
             found = against(lambda m=measurement, x=x: m(x), inexact, 7)
             yield line(f"{times} rankings of {k} of {d}, {shape}", found, "NumPy, inexact", 6)
+
+
+def each() -> Iterator[str]:
+    """One release on each of many short vectors, as an array, and as a list of arrays of several lengths."""
+    generator, races = np.random.default_rng(2), 10**5
+    table = generator.poisson(30, (races, 10))
+    ragged = [row[: 6 + i % 5] for i, row in enumerate(table)]
+    function: Any = ranking(table[0], 3, 10.0, tk.ZeroConcentratedDivergence()).function
+
+    def inexact() -> Any:
+        y = table + generator.gumbel(0, 10, table.shape)
+        best = np.argpartition(y, -3, axis=1)[:, -3:]
+        return np.take_along_axis(best, np.argsort(-np.take_along_axis(y, best, 1), axis=1), 1)
+
+    for name, vectors in (("an array", table), ("a list, five lengths", ragged)):
+        found = against(lambda v=vectors: function.each(v), inexact, 5)
+        yield line(f"a ranking of 3 in each of 10^5 vectors, {name}", found, "NumPy, inexact, of 10 each", 6)
 
 
 def small() -> Iterator[str]:
@@ -139,7 +175,7 @@ def start() -> Iterator[str]:
 
 
 def rows() -> Iterator[str]:
-    for section in (small, start, orders, batches, peeling, large):
+    for section in (small, start, orders, batches, each, peeling, passes, narrow, large):
         yield from section()
 
 

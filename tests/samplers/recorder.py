@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import leaders, race, scan
+from opendp_topk.samplers import forecast_race, race, scan
 
 from ..oracles import noise as oracle
 from .streams import Streams
@@ -32,41 +32,54 @@ class Recorder:
         self.streams = streams
         self.levels: dict[int, int] = {}
         self.branches: Counter[str] = Counter()
-        draw_tail, skip, split, survivors = scan.Scan.draw_tail, race._skip, race._split, leaders.survivors
+        tail, body, skip, split = scan.Scan.tail, scan.Scan.body, race._skip, race._split
+        survivors, wrong = forecast_race.survivors, forecast_race._all_others
 
-        def watched_draw_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> None:
+        def watched_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> Any:
             for i, level in zip(index.tolist(), levels.tolist(), strict=True):
                 self.streams.ones[i] = level
-            draw_tail(this, index, levels)
+            return tail(this, index, levels)
+
+        def watched_body(this: Any, index: np.ndarray, levels: np.ndarray) -> Any:
+            self.streams.redrawn = set(index.tolist())
+            drawn = body(this, index, levels)
+            self.streams.redrawn = set()
+            for i, level in zip(index.tolist(), levels.tolist(), strict=True):
+                assert self.streams.digits(i, level) < 2**level - 1, "a candidate came twice, by tail and by body"
+            return drawn
 
         def watched_survivors(levels: np.ndarray, entropy: Any) -> np.ndarray:
-            self.branches["leaders"] += 1
+            self.branches["forecast"] += 1
             for block, level in enumerate(levels.tolist()):
                 self.levels.update(dict.fromkeys(range(block * race.BLOCK, (block + 1) * race.BLOCK), level))
             return survivors(levels, entropy)
 
-        def watched_skip(this: Any, batch: np.ndarray, levels: np.ndarray, taken: np.ndarray) -> None:
+        def watched_wrong(*arguments: Any) -> None:
+            self.branches["wrong forecast"] += 1
+            wrong(*arguments)
+
+        def watched_skip(this: Any, batch: np.ndarray, levels: np.ndarray) -> None:
             self.branches["deep skip" if levels.min() >= race._DEEP[0] else "shallow skip"] += 1
             for block, level in zip(batch.tolist(), levels.tolist(), strict=True):
                 self.levels.update(dict.fromkeys(range(block * race.BLOCK, (block + 1) * race.BLOCK), level))
-            skip(this, batch, levels, taken)
+            skip(this, batch, levels)
 
-        def watched_split(
-            this: Any, batch: np.ndarray, near: np.ndarray, level: int, taken: np.ndarray, least: int
-        ) -> None:
+        def watched_split(this: Any, batch: np.ndarray, near: np.ndarray, level: int, least: int) -> None:
             left = np.flatnonzero(~near.ravel())
-            if 2 * np.count_nonzero(near & ~taken) >= near.size:
+            if 2 * np.count_nonzero(near) >= near.size:
                 self.branches["draw all"] += 1
             else:
                 self.branches["deep split" if level in race._DEEP else "shallow split"] += 1
                 candidates = batch[left // race.BLOCK] * race.BLOCK + left % race.BLOCK
                 self.levels.update(dict.fromkeys(candidates.tolist(), level))
-            split(this, batch, near, level, taken, least)
+            split(this, batch, near, level, least)
 
-        monkeypatch.setattr(scan.Scan, "draw_tail", watched_draw_tail)
+        monkeypatch.setattr(scan.Scan, "tail", watched_tail)
         monkeypatch.setattr(race, "_skip", watched_skip)
         monkeypatch.setattr(race, "_split", watched_split)
-        monkeypatch.setattr(leaders, "survivors", watched_survivors)
+        monkeypatch.setattr(scan.Scan, "body", watched_body)
+        monkeypatch.setattr(forecast_race, "survivors", watched_survivors)
+        monkeypatch.setattr(forecast_race, "_all_others", watched_wrong)
 
     def check(self, name: str, scores: list[Any], scale: Fraction, sign: int, winners: list[int], d: int) -> None:
         """The ranking ``winners`` is that of all that were drawn, and nobody else could have been among them."""

@@ -21,6 +21,8 @@ class Streams(Entropy):
         leading: For some candidates the first digits, as a string of 0 and 1; random digits follow.
         twins: For some candidates the candidate whose stream they repeat for ever.
         auxiliary: Words to hand out first where no candidate is concerned.
+
+    ``redrawn`` holds the candidates of whom a prefix may be rejected and drawn anew.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Streams(Entropy):
         self._streams: dict[int, tuple[int, int]] = {}
         self.read: dict[int, int] = {}
         self.ones: dict[int, int] = {}
+        self.redrawn: set[int] = set()
 
     def digits(self, i: int, n: int) -> int:
         """The first ``n`` digits of candidate i's uniform, as an integer.
@@ -55,7 +58,9 @@ class Streams(Entropy):
 
     def prefixes(self, index: np.ndarray) -> np.ndarray:
         for i in index.tolist():
-            assert i not in self.read, "a prefix was drawn twice"
+            if i in self.read:
+                assert i in self.redrawn, "a prefix was drawn twice"
+                self._forget(i)
             self.read[i] = PREFIX
         return np.array([self._raw(i, PREFIX) for i in index.tolist()], dtype=np.uint16)
 
@@ -70,6 +75,10 @@ class Streams(Entropy):
         scripted, self._scripted = self._scripted[:n], self._scripted[n:]
         fresh = [self._shared.getrandbits(WORD) for _ in range(n - len(scripted))]
         return np.array(scripted + fresh, dtype=np.uint64)
+
+    def _forget(self, i: int) -> None:
+        """A draw was rejected: the stream begins anew, with other digits."""
+        self._streams[i] = (0, 0)
 
     def _raw(self, i: int, n: int) -> int:
         i = self._twins.get(i, i)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.noises import standard as noises
-from opendp_topk.samplers import leaders, race, short, upper_tail
+from opendp_topk.samplers import forecast, forecast_race, race, short, upper_tail
 
 from ..oracles import one_shot
 from ..oracles.chi_square import assert_follows
@@ -69,7 +69,7 @@ def test_winners_of_many_blocks(
     name: str, sign: int, make: Callable[[random.Random], list[Any]], k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
-    monkeypatch.setattr(leaders, "FEWEST", 2)
+    monkeypatch.setattr(race, "FEWEST", 2)
     scores = [sign * score for score in make(random.Random(k))]
     recorder = Recorder(monkeypatch, Streams(k))
     winners = race.top_k(
@@ -93,10 +93,14 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(race, "_FIRST_BLOCKS", 1)
     monkeypatch.setattr(race, "_FEW", 4)
     monkeypatch.setattr(short, "MOST", SCANNED)
-    monkeypatch.setattr(leaders, "BLOCK", 16)
-    monkeypatch.setattr(leaders, "_LEADERS", 4)
-    monkeypatch.setattr(leaders, "_MOST_NEAR", 2)
-    monkeypatch.setattr(leaders, "_TOGETHER", 3)
+    monkeypatch.setattr(forecast_race, "BLOCK", 16)
+    for module in (race, forecast, forecast_race):
+        monkeypatch.setattr(module, "GROUP", 1)
+    monkeypatch.setattr(forecast_race, "_MOST_NEAR", 1)
+    monkeypatch.setattr(forecast_race, "_TOGETHER", 3)
+    monkeypatch.setattr(forecast_race, "_AGAIN", 2)
+    monkeypatch.setattr(forecast, "_MORE", 0.0)
+    monkeypatch.setattr(forecast, "_DEVIATIONS", 1.0)
     yield 16
     upper_tail._cumulative.cache_clear()
 
@@ -112,8 +116,16 @@ SHAPES: dict[str, list[float]] = {
     "deep split": _blocks((8.0, 0.5), (7.0, 0.0), (6.5, 6.5, 1.0)),
     "deep skip": _blocks((7.0, 0.5), (1.5,), (1.0, 1.0, 0.5)),
     "draw all": _blocks((1.0,), (0.5,), (0.0,)),
-    "leaders": _blocks((9.0, 8.0, 0.5), (7.0, 6.0, 4.0, 1.0), (6.5, 3.0, 2.0, 0.0)),
+    "forecast": _blocks((9.0, 8.0, 0.5), (7.0, 6.0, 4.0, 1.0), (6.5, 3.0, 2.0, 0.0)),
+    "wrong forecast": _blocks((7.0, 3.0, 0.5), (4.0, 0.5), (2.5, 2.0, 0.0)),
 }
+
+
+def _use(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the shapes that are named after forecasts have one: their own, or one that about every other race reaches."""
+    monkeypatch.setattr(race, "FEWEST", 1 if "forecast" in shape else 99)
+    if shape == "wrong forecast":
+        monkeypatch.setattr(race, "forecast", lambda scores, noise, k, groups: (3.0, 2.5) if k > 1 else (7.0, 0.7))
 
 
 @pytest.mark.quick(k=1, name="Exponential")
@@ -123,7 +135,7 @@ SHAPES: dict[str, list[float]] = {
 def test_small_blocks_give_the_sort_of_what_was_drawn(
     name: str, shape: str, k: int, small_blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leaders, "FEWEST", 1 if shape == "leaders" else 99)
+    _use(shape, monkeypatch)
     scores = [*SHAPES[shape], 0.0, 1.0, 2.0]
     branches: Counter[str] = Counter()
     for seed in range(150):
@@ -145,7 +157,7 @@ def test_small_blocks_follow_the_exact_law(
     name: str, shape: str, k: int, small_blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Real entropy; winners are counted by score and block, and the law is that of the whole vector."""
-    monkeypatch.setattr(leaders, "FEWEST", 1 if shape == "leaders" else 99)
+    _use(shape, monkeypatch)
     scores = [*SHAPES[shape], 0.0, 1.0, 2.0]
     classes = [(i // small_blocks, score) for i, score in enumerate(scores)]
     law = one_shot.class_law(name, classes, [score for _, score in classes], k)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -13,8 +14,9 @@ from opendp_topk.noises import standard as noises
 from opendp_topk.samplers.advantages import Scores, noisy_bounds
 from opendp_topk.samplers.entropy import SYSTEM
 from opendp_topk.samplers.quantile_tables import table
-from opendp_topk.samplers.scan import Scan
+from opendp_topk.samplers.scan import Scan, joined, parted
 
+from ..oracles.chi_square import assert_follows
 from . import adversaries
 from .adversaries import canonical
 from .streams import Streams
@@ -130,3 +132,68 @@ def test_a_late_candidate_that_may_reach_the_threshold_stays() -> None:
         found.draw(np.array([late]))
     assert found.index.tolist() == [0, 1]
     assert found.lower[1] < found.threshold <= found.upper[1]
+
+
+def test_bodies_are_what_the_tails_leave() -> None:
+    """Prefixes that do not begin with so many ones: all others, each as likely."""
+    entries = table(noises.Exponential())
+    scan = Scan(Scores(np.zeros(1), Fraction(1), 1), 1, entries, SYSTEM, reference=0.0)
+    for level in (2, 3, 4):
+        index, prefix = scan.body(np.arange(40_000), np.full(40_000, level))
+        assert index.tolist() == list(range(40_000))
+        first = Counter((prefix >> np.uint16(16 - level)).tolist())
+        assert_follows(first, {n: Fraction(1, 2**level - 1) for n in range(2**level - 1)}, detects=0.3)
+        assert max(first) < 2**level - 1
+        assert len(set(prefix.tolist())) > 10_000
+    _, prefix = scan.body(np.arange(3000), np.full(3000, 16))
+    assert prefix.max() < 2**16 - 1
+
+
+def test_parts_are_told_apart_by_their_leading_ones() -> None:
+    prefix = np.arange(2**16, dtype=np.uint16)
+    for level in range(1, 17):
+        able, others = parted((np.arange(2**16), prefix), level)
+        assert able[0].tolist() == able[1].tolist() == list(range(2**16 - 2 ** (16 - level), 2**16))
+        both = joined([able, others])
+        assert sorted(both[0].tolist()) == list(range(2**16))
+        assert both[0].tolist() == both[1].tolist()
+
+
+@every_sign
+@pytest.mark.parametrize("name", ["Gumbel", "Laplace"])
+def test_a_mark_is_reached_where_k_candidates_certainly_reach_it(name: str, sign: int) -> None:
+    """Whatever the reference of the scan has become; and who cannot reach a mark is below it by exact rationals."""
+    entries = table(getattr(noises, name)())
+    met: Counter[bool] = Counter()
+    rng = random.Random(f"{name} {sign}")
+    for _ in range(40):
+        case = rng.choice(adversaries.CASES)(rng)
+        values, d = canonical(case.scores), len(case.scores)
+        scan = Scan(Scores(values, case.scale, sign), rng.randint(1, d), entries, Streams(rng.random()), values[0])
+        origin = rng.randrange(d)
+        with np.errstate(all="ignore"):
+            scan.draw(np.arange(d))
+            lowest = [_exact(case, i, origin, sign) + _fraction(low) for i, low in _known(scan, entries.lower)]
+            kth = sorted(lowest)[-scan.k]
+            for near in (0, 1e-9, -1e-9, 3, -3):
+                mark = values[origin], float(np.clip(kth, -1e300, 1e300)) + near
+                if scan.reached(mark):
+                    assert kth >= Fraction(mark[1])
+                met[scan.reached(mark)] += 1
+                _, below = scan.divided((np.arange(d), _prefixes(scan, d)), mark)
+                for i, prefix in zip(below[0].tolist(), below[1].tolist(), strict=True):
+                    assert _exact(case, i, origin, sign) + Fraction(float(entries.upper[prefix])) < Fraction(mark[1])
+                met[len(below[0]) > 0] += 1
+    assert min(met[True], met[False]) > 20
+
+
+def _known(scan: Scan, lower: np.ndarray) -> list[tuple[int, float]]:
+    return [(i, float(lower[p])) for i, p in zip(scan.index.tolist(), scan.prefix.tolist(), strict=True)]
+
+
+def _prefixes(scan: Scan, d: int) -> np.ndarray:
+    return np.array([scan.entropy.digits(i, 16) for i in range(d)], dtype=np.uint16)
+
+
+def _fraction(x: float) -> Fraction:
+    return Fraction(x) if math.isfinite(x) else Fraction(-(10**600))
