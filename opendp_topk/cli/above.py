@@ -126,10 +126,11 @@ def promise(measurement: Measurement, asked: Unlisted, alpha: float = 0.05) -> P
     return Promise(f"with probability at least {words}, {gets_in}", within, alpha)
 
 
-def show_release(winners: Winners, measurement: Measurement, asked: Above) -> None:
+def show_release(winners: Winners, measurement: Measurement, asked: Above, promised: Promise) -> None:
     """Print the release for people."""
     written = asked.scoring.written
     lines = zip(map(written, winners.counts or ()), map(show.item, winners.items), strict=True)
     show.table((f"noisy {asked.scoring.noun}", "item"), lines, right=(0,))
     show.say("")
-    show.rows([("cost", cost(measurement, asked)), ("proof", show.proofs(measurement))])
+    accuracy = ("accuracy", promised.words)
+    show.rows([accuracy, ("cost", cost(measurement, asked)), ("proof", show.proofs(measurement))])

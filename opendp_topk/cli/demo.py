@@ -13,9 +13,9 @@ from .options import target
 from .plan import show_plan
 from .planning import Request
 from .record import Winners
-from .release import chained, show_release
+from .release import chained, promises, show_release
 from .stdlib import import_table, public_modules
-from .unlisted import Unlisted
+from .unlisted import Unlisted, promise
 from .unlisted import show_release as show_unlisted
 
 _MODULE, _IMPORTS = "module", "imports"
@@ -48,7 +48,7 @@ def demo(
     measurement = chained(domain, items, request, request.planned().parameters["scale"])
     winners = Winners.of(measurement(table))
     show.say("", f"3. The release: the {k} names that most modules import", style="bold")
-    show_release(winners, measurement, request)
+    show_release(winners, measurement, request, promises(measurement, request))
     show.say("", "4. The same as if nobody had a list of candidates", style="bold")
     _without_a_list(k, epsilon, domain, table)
     show.say("", "5. How to read it", style="bold")
@@ -70,7 +70,7 @@ def _without_a_list(k: int, epsilon: float, domain: FrameDomain, table: Any) -> 
     )
     asked = Unlisted(k, target(epsilon, None), _DELTA)
     planned = asked.planned(domain)
-    show_unlisted(Winners.of(planned(table)), planned, asked)
+    show_unlisted(Winners.of(planned(table)), planned, asked, promise(planned, asked))
 
 
 def _reading(epsilon: float) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -167,7 +168,7 @@ def release(
             failure = error
         try:
             if out != STDOUT:
-                show_release(winners, measurement, request)
+                show_release(winners, measurement, request, promised)
                 show_other(winners, others)
             flush()
         except KeyboardInterrupt:
@@ -194,13 +195,15 @@ def chained(domain: Domain, items: tuple[Any, ...], request: Request, scale: flo
     return request.on(request.scoring.of(domain, request.neighbors, items), scale) >> index_candidates(items)
 
 
-def show_release(winners: Winners, measurement: Measurement, request: Request | Unlisted) -> None:
+def show_release(
+    winners: Winners, measurement: Measurement, request: Request | Unlisted, promised: Mapping[str, Promise]
+) -> None:
     """Print the release for people."""
     if isinstance(request, Above):
-        show_above(winners, measurement, request)
+        show_above(winners, measurement, request, promised["accuracy"])
         return
     if isinstance(request, Unlisted):
-        show_unlisted(winners, measurement, request)
+        show_unlisted(winners, measurement, request, promised["accuracy"])
         return
     ranked, counts, gaps = request.release == "ranking", winners.counts, winners.gaps
     headers = [
@@ -219,8 +222,8 @@ def show_release(winners: Winners, measurement: Measurement, request: Request | 
     show.say("")
     show.rows(
         [
-            ("accuracy", guarantees.accuracy(measurement, request)),
-            *([("counts", guarantees.count_guarantee(measurement, request))] if counts is not None else []),
+            ("accuracy", promised["accuracy"].words),
+            *([("counts", promised["count_accuracy"].words)] if counts is not None else []),
             ("cost", show.cost(measurement, request)),
             ("proof", show.proofs(measurement)),
         ]

@@ -158,13 +158,13 @@ def show_plan(asked: Unlisted, alpha: float, more: Iterable[tuple[str, str]] = (
     )
 
 
-def show_release(winners: Winners, measurement: Measurement, asked: Unlisted) -> None:
+def show_release(winners: Winners, measurement: Measurement, asked: Unlisted, promised: Promise) -> None:
     """Print the release for people."""
     show.table(("rank", "item"), ((str(n), show.item(one)) for n, one in enumerate(winners.items, 1)), right=(0,))
     short = asked.k - len(winners.items)
     end = f"stopped {short} short of {asked.k}: no further item surely had enough" if short else "complete"
     show.say("")
-    accuracy = ("accuracy", promise(measurement, asked).words)
+    accuracy = ("accuracy", promised.words)
     show.rows([("end", end), accuracy, ("cost", cost(measurement, asked)), ("proof", show.proofs(measurement))])
 
 

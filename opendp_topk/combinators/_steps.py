@@ -14,7 +14,15 @@ from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost
 from ..spaces.curves.closed_forms import Mixture
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
+from ..spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    ZeroConcentratedDivergence,
+    has_delta,
+    without_delta,
+)
 
 _CHOSEN_ON_THE_WAY: tuple[Measure, ...] = (Approximate(MaxDivergence()), Approximate(ZeroConcentratedDivergence()))
 COUNTED: tuple[Measure, ...] = (*_CHOSEN_ON_THE_WAY, PrivacyProfile())
@@ -28,8 +36,8 @@ def loss_of_steps(measure: Measure, count: int, width: Fraction | float, delta: 
         return measure.infinite  # [no-width]
     cost = Cost(pure=count * width, rho=count * rho_of_range(width), steps=(count, width))  # [cost]
     lost = round_up(min(delta, Fraction(1)))
-    if isinstance(measure, Approximate):
-        return cost.under(measure.measure), lost  # [pair]
+    if has_delta(measure):
+        return cost.under(without_delta(measure)), lost  # [pair]
     return PrivacyCurve(*(Mixture(bound, lost) for bound in cost.under(measure).bounds))  # [curve]
 
 

@@ -173,7 +173,10 @@ def test_what_is_refused(options: dict[str, Any], error: type[Exception], says: 
     raises_exactly(error, lambda: compared(tk.MaxDivergence(), **options), says)
 
 
-@pytest.mark.parametrize("d_out", [(1, 1), (1,), tk.PrivacyCurve(lambda _: 0.1), "1"], ids=str)
+NO_PAIRS = {"one": (1, 1), "alone": (1,), "curve": tk.PrivacyCurve(lambda _: 0.1), "text": "1"}
+
+
+@pytest.mark.parametrize("d_out", NO_PAIRS.values(), ids=NO_PAIRS)
 def test_budgets_that_are_no_pair_are_refused(d_out: Any) -> None:
     raises_exactly(tk.DistanceError, lambda: compared(PROFILE, k=1, d_out=d_out), "d_out")
 
