@@ -20,7 +20,6 @@ from ..spaces.measures import (
     Measure,
     PrivacyProfile,
     ZeroConcentratedDivergence,
-    has_delta,
     without_delta,
 )
 
@@ -36,8 +35,9 @@ def loss_of_steps(measure: Measure, count: int, width: Fraction | float, delta: 
         return measure.infinite  # [no-width]
     cost = Cost(pure=count * width, rho=count * rho_of_range(width), steps=(count, width))  # [cost]
     lost = round_up(min(delta, Fraction(1)))
-    if has_delta(measure):
-        return cost.under(without_delta(measure)), lost  # [pair]
+    inner = without_delta(measure)
+    if inner != measure:
+        return cost.under(inner), lost  # [pair]
     return PrivacyCurve(*(Mixture(bound, lost) for bound in cost.under(measure).bounds))  # [curve]
 
 
