@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ...markup.elements import Markup, el
-from ..report import REFUTED
+from ..report import REFUTED, limit
 from .findings import Finding, Point
 
 # In pixels: small enough for several plots side by side, with room for numbers on the left and below.
@@ -68,13 +68,13 @@ def ticks(top: float) -> list[float]:
 
 def has_place(one: Finding) -> bool:
     """Whether a row has a place on logarithmic axes: a claim and a finite loss above 0."""
-    return one.report is not None and 0 < one.report.loss < math.inf and one.report.claimed > 0
+    return one.report is not None and 0 < one.report.loss < math.inf and limit(one.report.claimed) > 0
 
 
 def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
     """One dot a row, the claim to the right and the largest loss upward; on the diagonal the claim is attained."""
     shown = [one for one in found if has_place(one)]
-    values = [value for one in shown if one.report for value in (one.report.loss, one.report.claimed)]
+    values = [value for one in shown if one.report for value in (one.report.loss, limit(one.report.claimed))]
     low, high = (f(math.log10(v(values))) for f, v in ((math.floor, min), (math.ceil, max)))
     high = max(high, low + 1)
     size = _HEIGHT + 60
@@ -91,8 +91,9 @@ def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
     made.append(el("line", x1=_LEFT, y1=base, x2=_LEFT + end, y2=f"{base - end:.1f}", class_="claim"))
     for one in shown:
         assert one.report is not None
-        words = f"{one.example.constructor} {one.case}: claimed {one.report.claimed:.4g}, met {one.report.loss:.4g}"
-        cx, cy = _LEFT + place(one.report.claimed), base - place(one.report.loss)
+        claimed, met = limit(one.report.claimed), one.report.loss
+        words = f"{one.example.constructor} {one.case}: claimed {claimed:.4g}, met {met:.4g}"
+        cx, cy = _LEFT + place(claimed), base - place(met)
         kind = "dot bad" if one.verdict == REFUTED else "dot"
         made.append(el("circle", el("title", words), cx=f"{cx:.1f}", cy=f"{cy:.1f}", r=4, class_=kind))
     worst = sum(one.verdict == REFUTED for one in shown)

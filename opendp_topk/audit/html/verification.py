@@ -8,6 +8,7 @@ from typing import Any
 
 from ...markup.elements import Markup, breakable, el, join, table
 from ...spaces.measures import MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
+from ..report import limit
 from . import plots
 from .findings import Finding, rescaled
 from .page import Address, status
@@ -59,7 +60,7 @@ def _row(one: Finding) -> list[Any]:
     return [
         one.case,
         f"{report.input_metric}, d_in = {report.d_in}",
-        (f"{report.claimed:.6g}", report.claimed),
+        (_short(report.claimed), limit(report.claimed)),
         (f"{report.loss:.6g}", report.loss),
         ratio,
         (tried, report.pairs),
