@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from opendp_topk.proof.statements import CHECKED
+
 KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
 _PARTS = {
     "precondition": "Precondition",
@@ -56,7 +58,7 @@ def prepared(text: str, address: Callable[[str, str], str]) -> str:
     Where the n-th region of code is listed, the result has the paragraph ``PINNED-n``.
     """
     source = Source("\n".join(_COMMENT.sub("", line) for line in text.splitlines()))
-    source.text = _without_title(source.text)
+    source.text = CHECKED.sub(_checked, _without_title(source.text))
     for number in range(1, source.text.count(r"\pin{") + 1):
         source.text = re.sub(r"\\pin(\{[^{}]*\}){3}", f"\n\nPINNED-{number}\n\n", source.text, count=1)
     _lists(source)
@@ -73,6 +75,12 @@ def prepared(text: str, address: Callable[[str, str], str]) -> str:
     for pattern, nearest in _NEAREST:
         result = re.sub(pattern, nearest, result)
     return result.replace(r"\references", "")
+
+
+def _checked(found: re.Match[str]) -> str:
+    """That a machine has checked the statement above, and in which part."""
+    theorem, remark = found[2].replace("_", r"\_"), f" ({found[4]})" if found[4] else ""
+    return rf"\par Checked by machine: \texttt{{{theorem}}}{remark}.\par"
 
 
 def _without_title(text: str) -> str:

@@ -14,7 +14,7 @@ _ASSETS = (".png", ".svg", ".csv", ".json")
 _RUN = ("tutorials", "gallery", "howto")  # folders whose pages run
 _TITLES = {"howto": "How to"}
 _PAPERS = ("CONTRIBUTING.md", "SECURITY.md")
-_EVIDENCE = ("experiments", "benchmarks", "tightness", "threat_model", "mutation")
+_EVIDENCE = ("experiments", "benchmarks", "tightness", "machine_checked", "threat_model", "mutation")
 _AUDIT = """# Audit report
 
 <a href="audit/index.html">The report</a> has a page for every claim: what it promises under each measure, claimed and

@@ -70,6 +70,7 @@ def test_latex_has_numbers_names_and_links() -> None:
 \begin{enumerate}[label=(\roman*)]\item\label{h} first \item second\end{enumerate}
 \begin{lemma}\label{l}x\end{lemma}\begin{theorem}[T]\label{t}by \Cref{l,h} and \eqref{e}\end{theorem}
 \begin{equation}\label{e}\code{a_b}=1\end{equation}
+\checked{t}{File.a_theorem}{0}{in part}
 \pin{x.py}{r}{0}\relieson[m]{c/d} \codetag{line}
 \end{document}"""
     made = latex.prepared(source, lambda document, label: f"{document}.html#{label}")
@@ -78,6 +79,7 @@ def test_latex_has_numbers_names_and_links() -> None:
     assert r"\texttt{a\_b}=1\qquad\text{(1)}" in made
     assert r"\href{c/d.html#m}{c/d, m}" in made
     assert r"\href{#tag-line}{\texttt{[line]}}" in made
+    assert r"Checked by machine: \texttt{File.a\_theorem} (in part)." in made
     assert "PINNED-1" in made
     assert "proofdocument" not in made
 
