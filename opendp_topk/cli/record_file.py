@@ -13,7 +13,8 @@ _TEXT, _WHOLE, _NUMBER = (str,), (int,), (int, float)
 # What the pages read of a record; docs/release.schema.json says more.
 _FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("time", "release", "measure", "symbol", "neighbors"), _TEXT),
-    **dict.fromkeys(("k", "d_in"), _WHOLE),
+    "d_in": _WHOLE,
+    "k": (int, type(None)),
     **dict.fromkeys(("mechanism", "accuracy", "proof", "engine", "library"), (dict,)),
     "items": (list,),
     "scale": _NUMBER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..numerics.arithmetic import exact
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.curve import PrivacyCurve
 
@@ -14,25 +15,53 @@ _MARGIN = 1 + 1e-9  # far more than the float64 operations of a share err
 
 def question(record: dict[str, Any]) -> str:
     """What was asked."""
-    candidates = record["mechanism"]["candidates"]
+    candidates, column = record["mechanism"]["candidates"], summed(record)
     many = "one" if record["k"] == 1 else str(record["k"])
+    ranked = "that most users have" if column is None else f"with the largest sums of {column}"
+    if record["k"] is None:
+        enough = "enough users" if column is None else f"a large enough sum of {column}"
+        return f"All items in the table with {enough}"
     if candidates is None:
-        return f"The {many} {'item' if record['k'] == 1 else 'items'} in the table that most users have"
-    return f"The {many} of {candidates:,} candidates that most users have".replace(",", "\u202f")
+        return f"The {many} {'item' if record['k'] == 1 else 'items'} in the table {ranked}"
+    return f"The {many} of {f'{candidates:,}'.replace(',', chr(0x202F))} candidates {ranked}"
+
+
+def summed(record: dict[str, Any]) -> str | None:
+    """The column whose sums rank the items; None where they are ranked by their users."""
+    column = record["mechanism"].get("value")
+    return None if column is None else str(column)
+
+
+def amount(record: dict[str, Any], steps: float) -> float:
+    """A score as people read it: a number of users, or a sum, which the record holds in steps of its grid."""
+    return steps if summed(record) is None else float(exact(steps) * exact(record["mechanism"]["granularity"]))
+
+
+def counts(record: dict[str, Any]) -> list[float] | None:
+    """The noisy counts, or sums, if there are any."""
+    return [amount(record, count) for count in record["counts"]] if "counts" in record else None
 
 
 def how(record: dict[str, Any]) -> str:
     """What the list is, and what it is not."""
+    column = summed(record)
+    unit = "users" if column is None else f"in {column}"
+    scale = f"{amount(record, record['scale']):.6g} {unit}"
     order = "best first" if record["release"] == "ranking" else "in the order of the candidates, without ranks"
     more = ""
     if "counts" in record:
-        more = " Each comes with a noisy count of its users."
+        more = " Each comes with a noisy " + ("count of its users." if summed(record) is None else "sum.")
     if "gaps" in record:
         more = " Each comes with its noisy lead over the next."
     return (
-        f"Released {order}. Random noise of scale {record['scale']:.6g} users took part in the choice, so that the "
-        f"list depends little on any one user; how little is said below.{more} No exact count was released."
+        f"Released {order}. Random noise of scale {scale} took part in the choice, so that the list depends little on "
+        f"any one user; how little is said below.{more} No exact {'count' if column is None else 'sum'} was released."
     )
+
+
+def other(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """How many users have an item that was not released, where that was asked for."""
+    return [("other", f"{record['other']} users, with noise, have another item")] if "other" in record else []
 
 
 def cost(record: dict[str, Any]) -> str:

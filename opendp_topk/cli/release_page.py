@@ -44,7 +44,8 @@ def page(record: dict[str, Any]) -> str:
 
 
 def _bill(record: dict[str, Any]) -> list[tuple[str, str]]:
-    return [("privacy loss", words.loss(record)), ("protects", words.whom(record)), ("paid by", words.paid(record))]
+    paid = [("privacy loss", words.loss(record)), ("protects", words.whom(record)), ("paid by", words.paid(record))]
+    return [*paid, *words.other(record)]
 
 
 def _promises(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -56,7 +57,7 @@ def _listed(record: dict[str, Any]) -> list[Markup]:
     ranked = record["release"] == "ranking"
     if not record["items"]:
         return [el("p", "Nothing was released: no item surely had enough users.", class_="stake")]
-    counts, near = record.get("counts"), record.get("count_accuracy", {}).get("within_users")
+    counts, near = words.counts(record), record.get("count_accuracy", {}).get("within_users")
     top = max([*(counts or ()), 0]) + (near or 0) or 1
     rows = []
     for place, item in enumerate(record["items"]):
@@ -67,24 +68,24 @@ def _listed(record: dict[str, Any]) -> list[Markup]:
         if "gaps" in record:
             parts.append(el("span", f"ahead of the next by {record['gaps'][place]:.6g}", class_="lead"))
         rows.append(el("li", *parts))
-    short = record["k"] - len(record["items"])
+    short = 0 if record["k"] is None else record["k"] - len(record["items"])
     end = (
         [el("p", f"It ends {short} short of {record['k']}: no further item surely had enough users.")] if short else []
     )
     return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near)]
 
 
-def _key(counts: Sequence[int] | None, near: int | None) -> list[Markup]:
+def _key(counts: Sequence[float] | None, near: int | None) -> list[Markup]:
     if counts is None or near is None:
         return []
     return [el("p", f"Bars are noisy counts; the lines on them reach {near} users to both sides.", class_="soft")]
 
 
-def _count(count: int, near: int | None) -> Markup:
-    return el("span", count, *([] if near is None else [el("small", f" \u00b1 {near}")]), class_="number")
+def _count(count: float, near: int | None) -> Markup:
+    return el("span", f"{count:.12g}", *([] if near is None else [el("small", f" \u00b1 {near}")]), class_="number")
 
 
-def _bar(count: int, near: int | None, top: int) -> Markup:
+def _bar(count: float, near: int | None, top: float) -> Markup:
     bar = el("span", class_="bar", style=f"width: {_percent(count, top)}")
     marks = [bar]
     if near is not None:
@@ -93,7 +94,7 @@ def _bar(count: int, near: int | None, top: int) -> Markup:
     return el("span", *marks, class_="track", aria_hidden="true")
 
 
-def _percent(part: int, whole: int) -> str:
+def _percent(part: float, whole: float) -> str:
     return f"{100 * min(max(part, 0), whole) / whole:.2f}%"
 
 

@@ -55,9 +55,10 @@ def show(
 def _print(record: dict[str, Any]) -> None:
     """The record for people on the terminal."""
     terminal.say(words.question(record), words.how(record), "")
+    counts, noun = words.counts(record), "count" if words.summed(record) is None else "sum"
     columns = {
         **({"rank": range(1, len(record["items"]) + 1)} if record["release"] == "ranking" else {}),
-        **({"noisy count": record["counts"]} if "counts" in record else {}),
+        **({} if counts is None else {f"noisy {noun}": [f"{count:.12g}" for count in counts]}),
         **({"noisy lead": [f"{gap:.6g}" for gap in record["gaps"]]} if "gaps" in record else {}),
         "item": [terminal.item(item) for item in record["items"]],
     }
@@ -69,6 +70,7 @@ def _print(record: dict[str, Any]) -> None:
         [
             ("released", words.moment(record["time"])),
             *promises,
+            *words.other(record),
             ("at stake", words.at_stake(record)),
             ("cost", words.cost(record)),
             ("paid by", words.paid(record)),

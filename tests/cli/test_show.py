@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,41 @@ def test_a_record_of_a_release_without_a_list_is_valid(command: Command, library
     record = record_of(command(*asked, "--rho", 9, "--delta", 1e-6).out)
     assert [error.message for error in schema.iter_errors(record)] == []
     assert record["accuracy"]["within_users"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "question", "noise"),
+    [
+        (
+            ("--above-threshold", "--max-items", 3, "--other", "--delta", 1e-6),
+            "All items in the table with enough",
+            "users",
+        ),
+        (
+            ("--k", 2, "--sum", "paid", "--bounds", "0,50", "--step", "0.01", "--delta", 1e-6),
+            "The 2 items in the table with the largest sums of paid",
+            "in paid",
+        ),
+    ],
+    ids=["above", "sum"],
+)
+def test_a_record_of_what_is_no_top_k_of_counts(
+    command: Command, tmp_path: Path, schema: Any, asked: tuple[object, ...], question: str, noise: str
+) -> None:
+    sales = tmp_path / "sales.csv"
+    rows = [f"{buyer},{'ab'[buyer % 2]},{buyer % 50}.5" for buyer in range(400)]
+    sales.write_text("\n".join(["buyer,book,paid", *rows]), encoding="utf-8")
+    file = tmp_path / "out.json"
+    done = command("release", sales, "--user", "buyer", "--item", "book", *asked, "--epsilon", 8, "--out", file)
+    assert done.code == 0, done
+    record = json.loads(file.read_text("utf-8"))
+    assert [error.message for error in schema.iter_errors(record)] == []
+    shown = command("show", file).flat
+    assert question in shown
+    scale = Fraction(str(record["scale"])) * Fraction(str(record["mechanism"].get("granularity", 1)))
+    assert f"noise of scale {float(scale):.6g} {noise} took part" in shown
+    assert ("users, with noise, have another item" in shown) == ("--other" in asked)
+    assert "largest sums of paid" in page_of(command, tmp_path, record).text or "--sum" not in asked
 
 
 def test_a_record_tells_its_theorem_its_time_and_who_paid(command: Command, library: Library, schema: Any) -> None:
