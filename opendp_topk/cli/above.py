@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.binary_search import binary_search_chain, binary_search_param
+from ..core.binary_search import binary_search_param
 from ..core.measurement import Measurement
 from ..distributions.discrete import largest_noise
-from ..errors import ParameterError, SearchError
+from ..errors import ParameterError
 from ..measurements.stable_histogram import then_stable_histogram
 from ..numerics.arithmetic import exact
 from ..spaces.domains import Domain
@@ -22,7 +22,6 @@ from .record import Promise, Winners
 from .scoring import Scoring
 from .unlisted import Unlisted, cost, own_items, unlisted
 
-_FAR = 2**60  # a threshold at which delta is no matter, while the scale is searched for
 _LEAST = 2  # one user alone must not reach it without noise
 
 AboveOption = Annotated[
@@ -52,23 +51,11 @@ class Above(Unlisted):
         )
         return measurement
 
-    def planned(self, domain: Domain) -> Measurement:
-        """The chain with the smallest scale, and then the smallest threshold, that meet the target.
-
-        Raises:
-            ParameterError: None meets it.
-        """
-        loss, delta = self.target.budget
-        try:
-            found = binary_search_chain(lambda scale: self.on(domain, scale, _FAR), self.users, (loss, 1.0))
-            scale = found.parameters["scale"]
-            if self.on(domain, scale, _LEAST).check(self.users, (loss, delta)):
-                return self.on(domain, scale, _LEAST)
-            least = binary_search_param(lambda t: self.on(domain, scale, t), self.users, (loss, delta), T=int)
-            return self.on(domain, scale, least)
-        except SearchError:
-            pass
-        raise ParameterError("no finite scale and threshold meet so small a target: raise it")
+    def least_threshold(self, domain: Domain, scale: float) -> float:
+        """The smallest threshold that meets the target with this scale, a whole number."""
+        if self.on(domain, scale, _LEAST).check(self.users, self.target.budget):
+            return _LEAST
+        return int(binary_search_param(lambda t: self.on(domain, scale, t), self.users, self.target.budget, T=int))
 
 
 def discovered(

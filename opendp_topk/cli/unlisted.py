@@ -77,18 +77,21 @@ class Unlisted:
         )
         return measurement
 
+    def least_threshold(self, domain: Domain, scale: float) -> float:
+        """The smallest threshold that meets the target with this scale."""
+        return float(binary_search_param(lambda t: self.on(domain, scale, t), self.users, self.target.budget))
+
     def planned(self, domain: Domain) -> Measurement:
         """The chain with the smallest scale, and then the smallest threshold, that meet the target.
 
         Raises:
             ParameterError: None meets it.
         """
-        loss, delta = self.target.budget
+        whole = self.target.budget[0], 1.0
         try:
-            found = binary_search_chain(lambda scale: self.on(domain, scale, _FAR), self.users, (loss, 1.0))
+            found = binary_search_chain(lambda scale: self.on(domain, scale, _FAR), self.users, whole)
             scale = found.parameters["scale"]
-            threshold = binary_search_param(lambda t: self.on(domain, scale, t), self.users, (loss, delta))
-            return self.on(domain, scale, threshold)
+            return self.on(domain, scale, self.least_threshold(domain, scale))
         except SearchError:
             pass
         raise ParameterError(
