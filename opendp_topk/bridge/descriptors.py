@@ -73,9 +73,9 @@ def type_name(name: str, value: Any, default: type) -> str:
     parse = importlib.import_module("opendp.typing").RuntimeType.parse
     known = ", ".join([*_INTEGERS, _FLOAT])
     found = value
-    if value is None or value in (int, float):
+    if value is None or value is int or value is float:
         found = str(parse(default if value is None else value))
-    if found not in (*_INTEGERS, _FLOAT):
+    if not isinstance(found, str) or found not in (*_INTEGERS, _FLOAT):
         raise ParameterError(f"{name} must be int, float or one of {known}")
     return str(found)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..core.repeatable import Repeatable
-from ..errors import DataLengthError, ForeignError, ParameterError, checks
+from ..errors import DataLengthError, ForeignError, ParameterError, ParameterTypeError, checks
 from ..samplers.merge import Part, Race, finish, merge, partial
 from ..spaces.domains import VectorDomain
 
@@ -82,6 +82,14 @@ class Racing:
         return number, part_of(self.measurement, scores)  # [race-one]
 
 
+def _stream(parts: Any) -> Iterator[Any]:
+    try:
+        return iter(parts)
+    except TypeError:
+        pass
+    raise ParameterTypeError(f"parts must be an iterable of arrays, columns or lists, not {type(parts).__name__}")
+
+
 def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Callable[..., Any] = map) -> Any:
     """One release of a one-shot selection on scores that come in parts, such as batches of a frame or chunks of arrays.
 
@@ -106,6 +114,7 @@ def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Cal
 
     Raises:
         ParameterError: ``measurement`` is no race, or a function follows it.
+        ParameterTypeError: ``parts`` is no iterable, or ``map`` cannot be called.
         DataError: The scores are not a member of its input domain, or fewer than k. Nothing was released.
         ForeignError: ``map`` lost a part, or returned one twice. Nothing was released.
 
@@ -122,11 +131,13 @@ def release_in_parts(measurement: Measurement, parts: Iterable[Any], *, map: Cal
         array([2, 1])
     """
     race, _ = require_race(measurement)
+    checks.function("map", map)
+    stream = _stream(parts)
     handed: list[int | None] = []
     sizes: dict[int, int] = {}
 
     def numbered() -> Iterator[tuple[int, Any]]:
-        for number, scores in enumerate(parts):
+        for number, scores in enumerate(stream):
             handed.append(number)
             yield number, scores  # [number]
         handed.append(None)  # [end]

@@ -5,7 +5,8 @@ Proof: proofs/noises/custom.tex
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import inspect
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -80,6 +81,8 @@ def CustomNoise(
     for role, function in (("quantile", quantile), ("survival", survival)):
         if not isinstance(function, Hashable):
             raise ParameterTypeError(f"{role} must be hashable, as functions are")
+        if not _takes_two(function):
+            raise ParameterTypeError(f"{role} must take two arguments, the second of which is a precision")
     points = _grid()
     nodes = [_checked_quantile(noise, u) for u in points]
     if any(lower[0] > upper[1] for lower, upper in pairwise(nodes)):  # [increasing-quantile]
@@ -140,6 +143,17 @@ def _pair(role: str, value: Any) -> Interval:
     if not -np.inf < value[0] <= value[1] < np.inf:  # [ordered-ends]
         raise ParameterError(f"{role} must return finite numbers lower <= upper")
     return value
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether two arguments fit its signature; where it has none that can be read, nothing is known against it."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
 
 
 def _checked_quantile(noise: Noise, u: mpq) -> Interval:

@@ -89,7 +89,7 @@ class Intervals:
     """
 
     def __init__(self, precision: int) -> None:
-        self._down, self._up = _contexts(precision)
+        self._down, self._up = _contexts(checks.count("precision", precision, at_most=_MOST_DIGITS))
 
     def rational(self, value: mpq | int) -> Interval:
         """An interval that holds the rational ``value``."""
@@ -128,7 +128,7 @@ class Intervals:
 
 @functools.lru_cache(maxsize=_KEPT)
 def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
-    if checks.count("precision", precision, at_most=_MOST_DIGITS) < 2:
+    if precision < 2:
         raise ParameterError("precision must be at least 2")
     return gmpy2.context(precision=precision, round=_DOWN), gmpy2.context(precision=precision, round=_UP)
 

@@ -40,7 +40,7 @@ def test_the_commands_of_the_analyst_work_one_after_the_other(tmp_path: Path) ->
         )
         assert done.returncode == 0, f"{code}\n{done.stderr}"
         printed += done.stdout
-    assert printed.count("cost    epsilon = 1") >= 1
+    assert re.search(r"^cost +epsilon = 1", printed, re.MULTILINE)
     assert re.search(r"spent +1(?:\.0)? on 1 entry", printed)
     record = json.loads((room / "top.json").read_text(encoding="utf-8"))
     assert (len(record["items"]), record["d_out"]) == (5, 1.0)
