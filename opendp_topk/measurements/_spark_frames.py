@@ -78,7 +78,10 @@ def run(job: Callable[[], T]) -> T:
     except Exception:
         failed = True
     assert failed
-    raise ForeignError("Spark could not finish its work, and nothing was released: see its own log")
+    raise ForeignError(
+        "Spark could not finish its work, and nothing was released: see its own log, and check that its workers' Python "
+        "(PYSPARK_PYTHON) has opendp_topk[spark]"
+    )
 
 
 # end-proof-region: spark_frames

@@ -18,7 +18,7 @@ from typing import Any
 
 import opendp_topk as tk
 
-from ..measurements.spark import LOOPBACK
+from ..tables.spark_session import LOOPBACK
 
 PARTITIONS = 16
 PLANS = ("no release", "workers", "collect")

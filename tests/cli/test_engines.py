@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from opendp_topk.cli import engines
-from tests.tables.spark_session import require_spark
+from tests.tables.spark_session import LOOPBACK, require_spark
 
-from .command import record_of
+from .command import record_of, spawn
 from .conftest import CANDIDATES, LOANS, Command, Library
 from .test_loading import loaded
 
@@ -41,18 +41,17 @@ def test_the_record_names_the_engine(command: Command, library: Library, engine:
 
 
 @pytest.mark.slow
-def test_spark_releases_the_same(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_releases_the_same(library: Library) -> None:
     require_spark()
-    settings = library.folder / "spark-defaults.conf"
-    settings.write_text(f"spark.sql.shuffle.partitions 2\nspark.local.dir {library.folder}\n", encoding="utf-8")
-    monkeypatch.setenv("SPARK_CONF_DIR", str(library.folder))
-    monkeypatch.setenv("SPARK_LOCAL_IP", ".".join(("127", "0", "0", "1")))
+    defaults = library.folder / "spark-defaults.conf"
+    defaults.write_text(f"spark.sql.shuffle.partitions 2\nspark.local.dir {library.folder}\n", encoding="utf-8")
+    settings = {"SPARK_CONF_DIR": str(library.folder), "SPARK_LOCAL_IP": LOOPBACK}
     on_spark = "--engine", "spark", "--master", "local[2]"
     table = folder(library)
-    record = record_of(command(*library.release(*EXACT, "--out", "-", *on_spark, table=table)).out)
+    record = record_of(spawn(*library.release(*EXACT, "--out", "-", *on_spark, table=table), **settings).out)
     assert record["items"] == BEST
     assert record["engine"] == {"name": "spark", "version": metadata.version("pyspark")}
-    missing = command(*library.release(*EXACT, *on_spark, table=library.folder / "none.parquet"))
+    missing = spawn(*library.release(*EXACT, *on_spark, table=library.folder / "none.parquet"), **settings)
     assert missing.code != 0
     assert "could not be read" in missing.err
 

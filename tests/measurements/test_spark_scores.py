@@ -21,7 +21,8 @@ from opendp_topk.measurements import _spark_scores
 
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
-from .spark import ATTEMPTS, kill_workers, session
+from ..tables.spark_session import session
+from .spark import ATTEMPTS, kill_workers
 
 PURE = tk.MaxDivergence()
 PLANS = pytest.mark.parametrize("plan", ["workers", "collect"])
@@ -81,9 +82,8 @@ def test_other_frames_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with session() as started:
-        yield started
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    yield from session(tmp_path_factory.mktemp("spark"), f"local[2,{ATTEMPTS}]")
 
 
 def framed(spark: Any, rows: list[tuple[Any, Any]], schema: str, parts: int) -> Any:
@@ -224,7 +224,9 @@ def killed(folder: Path, attempts: int) -> int:
     found = 0
     for attempt in range(attempts):
         told = folder / f"0-{attempt}"
+        until = time.monotonic() + 60
         while not told.exists() or not told.read_text():
+            assert time.monotonic() < until, "the task was not started"
             time.sleep(0.05)
         found += kill_workers(int(told.read_text()))
     return found

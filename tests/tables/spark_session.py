@@ -1,17 +1,19 @@
-"""A Spark of the tests' own, in local mode on loopback, where Java and pyspark are there."""
+"""A Spark of the tests' own, on loopback, where Java and pyspark are there: each session with a Java of its own."""
 
 from __future__ import annotations
 
 import importlib.util
+import ipaddress
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-_TASKS = "local[2,4]"  # two at a time; one that fails is tried three times more
+LOOPBACK = str(ipaddress.ip_network("127.0.0.0/8")[1])
 
 
 def require_spark() -> None:
@@ -24,19 +26,19 @@ def require_spark() -> None:
     pytest.skip(reason)
 
 
-def session(folder: Path, master: str = _TASKS) -> Iterator[Any]:
-    """The session, and its end."""
+def session(folder: Path, master: str) -> Iterator[Any]:
+    """The session, and its end; its workers run this Python and find these tests, whatever else is on the path."""
     require_spark()
     from pyspark.sql import SparkSession
 
-    here = ".".join(("127", "0", "0", "1"))
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": here,
-        "spark.driver.bindAddress": here,
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.memory": "1g",
         "spark.executor.memory": "512m",
+        "spark.executorEnv.PYTHONPATH": _ROOT,
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
@@ -44,7 +46,26 @@ def session(folder: Path, master: str = _TASKS) -> Iterator[Any]:
     builder = SparkSession.builder.master(master).appName("tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    yield spark
-    spark.stop()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+        _end_java()
+
+
+_ROOT = str(Path(__file__).parents[2])
+
+
+def _end_java() -> None:
+    """End the process behind pyspark, which otherwise serves the next session with the settings of this one."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(timeout=60)
+    SparkContext._gateway = SparkContext._jvm = None

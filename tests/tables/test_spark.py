@@ -37,7 +37,7 @@ SPACE = FrameDomain("member", "work"), tk.UserDistance()
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from session(tmp_path_factory.mktemp("spark"))
+    yield from session(tmp_path_factory.mktemp("spark"), "local[2,4]")  # a task that fails is tried three times more
 
 
 def made(
