@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GROUP = 256  # scores; with so many, the best of all groups are few, and those near a threshold are soon found
-_CHUNK = 2**16  # scores at a time, 512 KiB of the widest, which a cache holds while they are read twice
+_CHUNK = 2**17  # scores at a time, a MiB of the widest, which a cache holds while they are read twice
 
 
 @dataclass(frozen=True, eq=False)

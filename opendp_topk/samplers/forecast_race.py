@@ -19,7 +19,8 @@ from .scan import Drawn, Mark, Scan, chosen, joined, leading
 from .upper_tail import BLOCK, LEVELS, survivors
 
 GROUPS = BLOCK // GROUP  # in a block
-FEWEST = 16  # blocks; with fewer, the race of whole blocks is as fast
+FEWEST = 4  # blocks; with fewer, the race of whole blocks is as fast, and
+MOST = 2**7  # winners a block, one candidate in 32; with more, few would be put off
 _MANY = 2**14  # candidates by their tails; where more are expected, those near the forecast are told apart
 _MOST_NEAR = 8  # one score in so many may be near: more of them are raced in whole blocks
 _MIDDLE = 4  # of those near who need so many leading ones, one in 16 is bounded

@@ -23,7 +23,7 @@ from . import short
 from .advantages import Scores, widened
 from .entropy import SYSTEM, Entropy, Indices
 from .forecast import forecast
-from .forecast_race import FEWEST, GROUPS, race_forecast
+from .forecast_race import FEWEST, GROUPS, MOST, race_forecast
 from .quantile_tables import table
 from .scan import Scan
 from .settle import Racers, settle
@@ -81,7 +81,7 @@ def contenders(
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
     groups = widened(seen.best[: blocks * GROUPS] if seen else _best_of(rows.reshape(-1), GROUP, sign))
     best = _best_of(groups, GROUPS, sign)  # [best]
-    found = forecast(scores, noise, k, groups) if blocks >= FEWEST else None
+    found = forecast(scores, noise, k, groups) if blocks >= max(FEWEST, k // MOST) else None
     scan = Scan(scores, k, table(noise), entropy, reference=found.mark[0] if found else scores.take([0])[0])
     if found is None or not race_forecast(scan, rows.reshape(-1), groups, best, *found):  # [forecast]
         scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
