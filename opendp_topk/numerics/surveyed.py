@@ -42,4 +42,25 @@ def extremes(values: NDArray[Any], sign: int, *, both: bool) -> tuple[NDArray[An
     return np.concatenate(best), np.array(worst, dtype=values.dtype)
 
 
+def finite_best(values: NDArray[Any], sign: int) -> NDArray[Any] | None:
+    """The best of each group of floats in the direction ``sign``; None if one of ``values`` is not finite.
+
+    Bits of floats without a sign are in the order of the floats, and those of all that are not finite come after them.
+    So where the largest are wanted, the maxima of the bits tell both as long as no float has a sign.
+    """
+    bits = values.view(f"u{values.itemsize}")
+    infinity = np.full(1, np.inf, values.dtype).view(bits.dtype)[0]
+    unsigned, best = bool(sign > 0 and bits[:GROUP].max() < infinity), []
+    for start in range(0, len(values), _CHUNK):
+        if unsigned:
+            found, _ = extremes(bits[start : start + _CHUNK], 1, both=False)
+            unsigned = bool(found.max() < infinity)  # [unsigned]
+        if not unsigned:
+            found, worst = extremes(values[start : start + _CHUNK], sign, both=True)
+            if not (np.isfinite(found).all() and np.isfinite(worst).all()):
+                return None  # [finite]
+        best.append(found.view(values.dtype))  # [bits]
+    return np.concatenate(best)
+
+
 # end-proof-region: surveyed

@@ -25,6 +25,7 @@ _DEVIATIONS = 3.5  # by which more candidates than winners are expected above th
 _ROOM = 1.1  # as many times the scores as would do are at least the reference
 _OPEN = 4  # groups of which all scores are looked at, or
 _PER_WANTED = 2  # as many scores as this for each that is wanted
+_OFTEN = 0.2  # of the groups: where more have a score that is wanted, the others' scores are many of those wanted, too
 _SAMPLE = 2048  # scores stand for all others, or
 _SAMPLE_PER_WANTED = 4  # times as many as are wanted
 _STRIDE = 0x9E3779B1  # an odd number, with which places of the sample have no period that data might have
@@ -47,21 +48,22 @@ def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> Fore
 
     ``groups`` holds the best scores of groups.
     """
-    step, above = _grid(noise)
+    step, above, squares = _grid(noise)
     if not (0 < step <= _LONGEST and above[0, 0] > 0):  # [grid]
         return None
     wanted = _expected(k, 0.0)
     top = _top(scores, groups, max(_OPEN, int(_PER_WANTED * wanted) // GROUP))
     sample = _sampled(scores, int(_SAMPLE_PER_WANTED * wanted))
     each = max(len(scores.values) - len(top), 0) / len(sample)
-    lifted = max(each * above[0, 0], 1.0)
-    known = _ranked(top, wanted / above[0, 0], scores.sign)
-    likely = _ranked(sample, _expected(k, lifted) / lifted, scores.sign)
-    reference = max(known, likely) if scores.sign > 0 else min(known, likely)
+    reference = _ranked(top, wanted / above[0, 0], scores.sign)
+    if wanted > _OFTEN * len(groups):
+        lifted = max(each * above[0, 0], 1.0)
+        likely = _ranked(sample, _expected(k, lifted) / lifted, scores.sign)
+        reference = max(reference, likely) if scores.sign > 0 else min(reference, likely)
     steps = _behind(scores, np.concatenate([top, sample]), reference, step)
     found, others = _histogram(steps[: len(top)]), _histogram(steps[len(top) :]) * each
     certain, probable = above @ found, above @ others
-    spread = np.sqrt(certain + probable + each * (np.square(above) @ others))
+    spread = np.sqrt(certain + probable + each * (squares @ others))
     most = np.maximum(certain - _DEVIATIONS * np.sqrt(certain), certain + probable - _DEVIATIONS * spread)
     if not most[0] >= k:
         return None
@@ -100,13 +102,14 @@ def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
 
 
 @functools.lru_cache(maxsize=16)
-def _grid(noise: Noise) -> tuple[float, Floats]:
-    """The step of a grid for ``noise``; and, a row for each point, the odds to exceed it from so many steps behind."""
+def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
+    """The step of a grid for ``noise``; a row for each point, the odds to exceed it from so many steps behind; squared."""
     entries = table(noise)
     step = float(entries.tail[DIGITS - 1]) / _STEPS
     odds = 1 - np.searchsorted(entries.lower, step * np.arange(_STEPS), side="left") / len(entries.lower)
     steps = np.add.outer(np.arange(_STEPS), np.arange(_STEPS + 1))
-    return step, np.append(odds, 0.0)[np.minimum(steps, _STEPS)]
+    above = np.append(odds, 0.0)[np.minimum(steps, _STEPS)]
+    return step, above, np.square(above)
 
 
 @functools.lru_cache(maxsize=16)
@@ -126,8 +129,9 @@ def _sampled(scores: Scores, size: int) -> NDArray[Any]:
 
 def _behind(scores: Scores, values: NDArray[Any], reference: Any, step: float) -> NDArray[np.int64]:
     """How many steps, rounded up, ``values`` lie behind the reference; none if they are better, and at most all."""
-    steps = np.ceil(scores.advantages(values, reference) / -step)
-    return np.clip(steps, 0, _STEPS).astype(np.int64)
+    steps = scores.advantages(values, reference)
+    np.ceil(np.divide(steps, -step, out=steps), out=steps)
+    return np.minimum(np.maximum(steps, 0, out=steps), _STEPS, out=steps).astype(np.int64)
 
 
 # end-proof-region: forecast

@@ -38,27 +38,25 @@ def race_forecast(
     ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. Whoever may reach it though
     fewer ones than ``far`` lead is near. Too many are, if nobody enters.
     """
-    levels, near = scan.levels(best, mark), np.zeros(0, dtype=np.int64)
-    reaches = scan.nearer(far, mark)
+    levels, some = scan.levels(best, mark), np.arange(len(values), len(scan.scores.values))
+    reaches, able = None, np.ones(len(some), dtype=np.bool_)
     if levels.min() < LEVELS[0] or float(np.exp2(-levels.astype(np.float64)).sum()) * BLOCK > _MANY:
-        found = _near(reaches, values, groups)
-        if found is None:
+        reaches = scan.nearer(far, mark)
+        near = _near(reaches, values, groups)
+        if near is None:
             return False
-        near, levels = found, np.maximum(levels, far)
-    middle = scan.near(widened(values[near]), _MIDDLE, mark)
-    outer = scan.fresh(near[~middle])  # [draw-near]
-    able = leading(outer, _MIDDLE)
+        able = np.concatenate([able, scan.near(widened(values[near]), _MIDDLE, mark)])  # [middle]
+        some, levels = np.concatenate([some, near]), np.maximum(levels, far)
+    fresh = scan.fresh(some)  # [draw]
+    able |= leading(fresh, _MIDDLE)
     place = survivors(levels, scan.entropy)
-    if len(near):
+    if reaches is not None:
         place = place[~reaches(widened(values[place]))]  # [others]
-    others = scan.tail(place, levels[place // BLOCK])  # [draw-others]
-    remainder = np.arange(len(values), len(scan.scores.values))
-    inner = scan.fresh(np.concatenate([near[middle], remainder]))  # [draw]
-    drawn = joined([inner, chosen(outer, able), others])
+    drawn = joined([chosen(fresh, able), scan.tail(place, levels[place // BLOCK])])  # [draw-others]
     reaching = scan.reaching(drawn, mark)
     scan.add(chosen(drawn, reaching))
     if not scan.reached(mark):
-        held = joined([chosen(outer, ~able), chosen(drawn, ~reaching)])
+        held = joined([chosen(fresh, ~able), chosen(drawn, ~reaching)])
         _all_others(scan, levels, held, drawn[0][reaching])  # [wrong]
     return True
 
