@@ -29,7 +29,8 @@ _OFTEN = 0.2  # of the groups: where more have a score that is wanted, the other
 _SAMPLE = 2048  # scores stand for all others, or
 _SAMPLE_PER_WANTED = 4  # times as many as are wanted
 _STRIDE = 0x9E3779B1  # an odd number, with which places of the sample have no period that data might have
-_DEAR = 2  # times as long as drawing for a candidate who is near takes one who enters from the tail
+_DEAR = 2  # times as long as a candidate who is near takes one who enters from the tail, and
+_READ = 8  # times as long a group that is searched for them
 
 
 class Forecast(NamedTuple):
@@ -48,7 +49,7 @@ def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> Fore
 
     ``groups`` holds the best scores of groups.
     """
-    step, above, squares = _grid(noise)
+    step, above, _ = _grid(noise)
     if not (0 < step <= _LONGEST and above[0, 0] > 0):  # [grid]
         return None
     wanted = _expected(k, 0.0)
@@ -61,14 +62,20 @@ def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> Fore
         likely = _ranked(sample, _expected(k, lifted) / lifted, scores.sign)
         reference = max(reference, likely) if scores.sign > 0 else min(reference, likely)
     steps = _behind(scores, np.concatenate([top, sample]), reference, step)
-    found, others = _histogram(steps[: len(top)]), _histogram(steps[len(top) :]) * each
-    certain, probable = above @ found, above @ others
-    spread = np.sqrt(certain + probable + each * (squares @ others))
-    most = np.maximum(certain - _DEVIATIONS * np.sqrt(certain), certain + probable - _DEVIATIONS * spread)
-    if not most[0] >= k:
+    known, others = _histogram(steps[: len(top)]), _histogram(steps[len(top) :]) * each
+    ahead = np.flatnonzero(_exceeded(noise, known, others, each) >= k)
+    if len(ahead) == 0:
         return None
-    ahead = int(np.flatnonzero(most >= k)[-1])
-    return Forecast((reference, step * ahead), _level(noise, found + others, ahead))  # [mark]
+    most = int(ahead[-1])
+    return Forecast((reference, step * most), _level(noise, known + others, most, len(groups)))  # [mark]
+
+
+def _exceeded(noise: Noise, known: Floats, others: Floats, each: float) -> Floats:
+    """For each point of the grid, how many most likely exceed it: of those known, or of the others as well."""
+    _, above, squares = _grid(noise)
+    certain, probable = above @ known, above @ others
+    spread = np.sqrt(certain + probable + each * (squares @ others))
+    return np.maximum(certain - _DEVIATIONS * np.sqrt(certain), certain + probable - _DEVIATIONS * spread)
 
 
 def _expected(k: int, each: float) -> float:
@@ -77,12 +84,12 @@ def _expected(k: int, each: float) -> float:
     return ((room + math.sqrt(room**2 + 4 * k)) / 2) ** 2
 
 
-def _level(noise: Noise, found: Floats, ahead: int) -> int:
+def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
     """With which level the search for those near and drawing from the tail take the least time together."""
     until = _reach(noise) - ahead
     near = np.where(until < 0, 0.0, np.cumsum(found)[np.maximum(until, 0)])
     tail = found.sum() * np.exp2(-np.arange(LEVELS.start, LEVELS.stop, dtype=np.float64))
-    return LEVELS.start + int(np.argmin(near + _DEAR * tail))  # [level]
+    return LEVELS.start + int(np.argmin(near + _READ * np.minimum(near, groups) + _DEAR * tail))  # [level]
 
 
 def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
