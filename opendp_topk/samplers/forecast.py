@@ -110,7 +110,7 @@ def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
-    """The step of a grid for ``noise``; a row for each point, the odds to exceed it from so many steps behind; squared."""
+    """The step of a grid for ``noise``; a row a point, the odds to exceed it from so many steps behind; the squares."""
     entries = table(noise)
     step = float(entries.tail[DIGITS - 1]) / _STEPS
     odds = 1 - np.searchsorted(entries.lower, step * np.arange(_STEPS), side="left") / len(entries.lower)

@@ -61,7 +61,7 @@ def test_one_number_that_is_not_finite_is_found_wherever_it_is(value: float, pla
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64], ids=lambda dtype: dtype.__name__)
 def test_scores_without_a_sign_are_surveyed_as_those_with_one(dtype: Any, sign: int) -> None:
-    """The best of each group, whatever has a sign, zeros too; and what is not finite is found, with a sign or without."""
+    """The best of each group, whatever has a sign, zeros too; and what is not finite is found, signed or not."""
     plain = abs(_scores(dtype))
     for place, value in ((0, 1), (GROUP, -1), (D - 1, -2), (131_072, -0.0), (131_071, 0.0), (5, np.finfo(dtype).max)):
         scores = plain.copy()

@@ -125,6 +125,13 @@ FAULTS = (
         "unsigned = bool(found.min() < infinity)  # [unsigned]",
     ),
     Fault(
+        "winners-apart",
+        "a forecast counts on the best of each group alone where a group has several winners",
+        "samplers/forecast.py",
+        "if wanted > _OFTEN * len(groups):",
+        "if wanted < 0:",
+    ),
+    Fault(
         "middle-needs-ones",
         "those who may reach a forecast with few leading ones are held back without them",
         "samplers/forecast_race.py",
