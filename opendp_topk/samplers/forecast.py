@@ -86,8 +86,7 @@ def _expected(k: int, each: float) -> float:
 
 def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
     """With which level the search for those near and drawing from the tail take the least time together."""
-    until = _reach(noise) - ahead
-    near = np.where(until < 0, 0.0, np.cumsum(found)[np.maximum(until, 0)])
+    near = np.interp(_reach(noise) - ahead, np.arange(_STEPS + 1), np.cumsum(found), left=0.0)
     tail = found.sum() * np.exp2(-np.arange(LEVELS.start, LEVELS.stop, dtype=np.float64))
     return LEVELS.start + int(np.argmin(near + _READ * np.minimum(near, groups) + _DEAR * tail))  # [level]
 
@@ -119,11 +118,9 @@ def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
     return step, above, np.square(above)
 
 
-@functools.lru_cache(maxsize=16)
-def _reach(noise: Noise) -> NDArray[np.int64]:
+def _reach(noise: Noise) -> Floats:
     """For each level how many steps, at most, the noise lifts whose digits do not begin with so many ones."""
-    tail = table(noise).tail
-    return np.clip(np.floor(tail[LEVELS.start : LEVELS.stop] / _grid(noise)[0]), 0, _STEPS).astype(np.int64)
+    return np.asarray(table(noise).tail[LEVELS.start : LEVELS.stop] / _grid(noise)[0])
 
 
 def _histogram(steps: NDArray[np.int64]) -> Floats:
