@@ -48,19 +48,26 @@ def finite_best(values: NDArray[Any], sign: int) -> NDArray[Any] | None:
     Bits of floats without a sign are in the order of the floats, and those of all that are not finite come after them.
     So where the largest are wanted, the maxima of the bits tell both as long as no float has a sign.
     """
-    bits = values.view(f"u{values.itemsize}")
-    infinity = np.full(1, np.inf, values.dtype).view(bits.dtype)[0]
-    unsigned, best = bool(sign > 0 and bits[:GROUP].max() < infinity), []
-    for start in range(0, len(values), _CHUNK):
-        if unsigned:
-            found, _ = extremes(bits[start : start + _CHUNK], 1, both=False)
-            unsigned = bool(found.max() < infinity)  # [unsigned]
-        if not unsigned:
-            found, worst = extremes(values[start : start + _CHUNK], sign, both=True)
-            if not (np.isfinite(found).all() and np.isfinite(worst).all()):
-                return None  # [finite]
-        best.append(found.view(values.dtype))  # [bits]
+    best = _best_of_unsigned(values) if sign > 0 else []
+    if len(best) * _CHUNK < len(values):
+        found, worst = extremes(values[len(best) * _CHUNK :], sign, both=True)  # [rest]
+        if not (np.isfinite(found).all() and np.isfinite(worst).all()):
+            return None  # [finite]
+        best.append(found)
     return np.concatenate(best)
+
+
+def _best_of_unsigned(values: NDArray[Any]) -> list[NDArray[Any]]:
+    """The largest of each group, for the first chunks of floats, as long as all are finite and none has a sign."""
+    bits = values.view(f"u{values.itemsize}")
+    infinity, best = np.full(1, np.inf, values.dtype).view(bits.dtype)[0], []
+    for start in range(0, len(values) if bits[:GROUP].max() < infinity else 0, _CHUNK):
+        chunk = bits[start : start + _CHUNK]
+        found = np.maximum.reduceat(chunk, np.arange(0, len(chunk), GROUP))
+        if not found.max() < infinity:
+            break  # [unsigned]
+        best.append(found.view(values.dtype))  # [bits]
+    return best
 
 
 # end-proof-region: surveyed
