@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GROUP = 256  # scores; with so many, the best of all groups are few, and those near a threshold are soon found
-_CHUNK = 2**16  # scores at a time, 512 KiB of the widest, which a cache holds while they are read twice
+_CHUNK = 2**17  # scores at a time, a MiB of the widest, which a cache holds while they are read twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,34 @@ def extremes(values: NDArray[Any], sign: int, *, both: bool) -> tuple[NDArray[An
         best.append(pick.reduceat(chunk, np.arange(0, len(chunk), GROUP)))  # [best]
         worst += [other.reduce(chunk)] if both else []  # [worst]
     return np.concatenate(best), np.array(worst, dtype=values.dtype)
+
+
+def finite_best(values: NDArray[Any], sign: int) -> NDArray[Any] | None:
+    """The best of each group of floats in the direction ``sign``; None if one of ``values`` is not finite.
+
+    Bits of floats without a sign are in the order of the floats, and those of all that are not finite come after them.
+    So where the largest are wanted, the maxima of the bits tell both as long as no float has a sign.
+    """
+    best = _best_of_unsigned(values) if sign > 0 else []
+    if len(best) * _CHUNK < len(values):
+        found, worst = extremes(values[len(best) * _CHUNK :], sign, both=True)  # [rest]
+        if not (np.isfinite(found).all() and np.isfinite(worst).all()):
+            return None  # [finite]
+        best.append(found)
+    return np.concatenate(best)
+
+
+def _best_of_unsigned(values: NDArray[Any]) -> list[NDArray[Any]]:
+    """The largest of each group, for the first chunks of floats, as long as all are finite and none has a sign."""
+    bits = values.view(f"u{values.itemsize}")
+    infinity, best = np.full(1, np.inf, values.dtype).view(bits.dtype)[0], []
+    for start in range(0, len(values) if bits[:GROUP].max() < infinity else 0, _CHUNK):
+        chunk = bits[start : start + _CHUNK]
+        found = np.maximum.reduceat(chunk, np.arange(0, len(chunk), GROUP))
+        if not found.max() < infinity:
+            break  # [unsigned]
+        best.append(found.view(values.dtype))  # [bits]
+    return best
 
 
 # end-proof-region: surveyed

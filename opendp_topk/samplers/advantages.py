@@ -93,11 +93,19 @@ class Scores:
 # proof-region: advantage-bounds
 def noisy_bounds(advantages: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     """Bounds on advantage + noise, where ``lower <= noise <= upper``; nothing is ever NaN."""
-    below, above = np.minimum(advantages, _HUGE), np.maximum(advantages, -_HUGE)  # [clip]
-    return (
-        (below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE),  # [noisy-lower]
-        (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE),  # [noisy-upper]
-    )
+    return noisy_lower(advantages, lower), noisy_upper(advantages, upper)  # [both]
+
+
+def noisy_lower(advantages: Floats, lower: Floats) -> Floats:
+    """The lower one of :func:`noisy_bounds`."""
+    below = np.minimum(advantages, _HUGE)  # [clip]
+    return (below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE)  # [noisy-lower]
+
+
+def noisy_upper(advantages: Floats, upper: Floats) -> Floats:
+    """The upper one of :func:`noisy_bounds`."""
+    above = np.maximum(advantages, -_HUGE)
+    return (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE)  # [noisy-upper]
 
 
 def _differences(values: NDArray[Any], reference: Any) -> Floats:

@@ -6,6 +6,7 @@ all of them enter, with digits under the condition of what is known of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,53 +15,50 @@ from numpy.typing import NDArray
 from ..numerics.surveyed import GROUP
 from .advantages import widened
 from .entropy import Indices
-from .scan import Drawn, Mark, Scan, joined, parted
+from .scan import Drawn, Mark, Scan, chosen, joined, leading
 from .upper_tail import BLOCK, LEVELS, survivors
 
 GROUPS = BLOCK // GROUP  # in a block
-FEWEST = 16  # blocks; with fewer, the race of whole blocks is as fast
+FEWEST = 4  # blocks; with fewer, the race of whole blocks is as fast, and
+MOST = 2**7  # winners a block, one candidate in 32; with more, few would be put off
 _MANY = 2**14  # candidates by their tails; where more are expected, those near the forecast are told apart
 _MOST_NEAR = 8  # one score in so many may be near: more of them are raced in whole blocks
-_FAR = 8  # the level of those who are not near: one in 256 of them enters
 _MIDDLE = 4  # of those near who need so many leading ones, one in 16 is bounded
 _TOGETHER = 512  # groups at a time, a MiB of scores, which a cache holds
 _AGAIN = 16  # blocks at a time that enter where the forecast was wrong
 
 
 # proof-region: forecast_race
-def race_forecast(scan: Scan, values: NDArray[Any], groups: NDArray[Any], best: NDArray[Any], mark: Mark) -> bool:
+def race_forecast(
+    scan: Scan, values: NDArray[Any], groups: NDArray[Any], best: NDArray[Any], mark: Mark, far: int
+) -> bool:
     """Take all of the scan's candidates into the race, and return True; or nobody, and return False.
 
     ``values`` are whole blocks of scores, ``groups`` the best of each group of them and ``best`` that of each block.
-    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. Too many are near it, if
-    nobody enters.
+    ``mark`` is a score, and a noisy advantage over it that k candidates will have, or not. Whoever may reach it though
+    fewer ones than ``far`` lead is near. Too many are, if nobody enters.
     """
-    levels, near = scan.levels(best, mark), np.zeros(0, dtype=np.int64)
+    levels, some = scan.levels(best, mark), np.arange(len(values), len(scan.scores.values))
+    reaches, able = None, np.ones(len(some), dtype=np.bool_)
     if levels.min() < LEVELS[0] or float(np.exp2(-levels.astype(np.float64)).sum()) * BLOCK > _MANY:
-        found = _near(scan, values, groups, mark)
-        if found is None:
+        reaches = scan.nearer(far, mark)
+        near = _near(reaches, values, groups)
+        if near is None:
             return False
-        near, levels = found, np.maximum(levels, _FAR)
-    middle = scan.near(widened(values[near]), _MIDDLE, mark)
-    able, held = parted(scan.fresh(near[~middle]), _MIDDLE)  # [draw-near]
+        able = np.concatenate([able, scan.near(widened(values[near]), _MIDDLE, mark)])  # [middle]
+        some, levels = np.concatenate([some, near]), np.maximum(levels, far)
+    fresh = scan.fresh(some)  # [draw]
+    able |= leading(fresh, _MIDDLE)
     place = survivors(levels, scan.entropy)
-    place = place[~_among(place, near)]  # [others]
-    others = scan.tail(place, levels[place // BLOCK])  # [draw-others]
-    remainder = np.arange(len(values), len(scan.scores.values))
-    drawn = joined([scan.fresh(np.concatenate([near[middle], remainder])), able, others])  # [draw]
-    enter, more = scan.divided(drawn, mark)
-    scan.add(enter)
+    if reaches is not None:
+        place = place[~reaches(widened(values[place]))]  # [others]
+    drawn = joined([chosen(fresh, able), scan.tail(place, levels[place // BLOCK])])  # [draw-others]
+    reaching = scan.reaching(drawn, mark)
+    scan.add(chosen(drawn, reaching))
     if not scan.reached(mark):
-        _all_others(scan, levels, joined([held, more]), enter[0])  # [wrong]
+        held = joined([chosen(fresh, ~able), chosen(drawn, ~reaching)])
+        _all_others(scan, levels, held, drawn[0][reaching])  # [wrong]
     return True
-
-
-def _among(index: Indices, some: Indices) -> NDArray[np.bool_]:
-    """Which of ``index`` are in ``some``, which ascends."""
-    if len(some) == 0:
-        return np.zeros(len(index), dtype=np.bool_)
-    at = np.minimum(np.searchsorted(some, index), len(some) - 1)
-    return np.asarray(some[at] == index)
 
 
 def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> None:
@@ -73,17 +71,17 @@ def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> N
         scan.add(scan.body(some, levels[some // BLOCK]))  # [rest]
 
 
-def _near(scan: Scan, values: NDArray[Any], groups: NDArray[Any], mark: Mark) -> Indices | None:
-    """Who may reach the forecast without ``_FAR`` leading ones, ascending; None if they are too many."""
-    near, rows = scan.nearer(_FAR, mark), values.reshape(len(groups), -1)
-    reaching = np.flatnonzero(near(groups))  # [reaching]
+def _near(reaches: Callable[[NDArray[Any]], Any], values: NDArray[Any], groups: NDArray[Any]) -> Indices | None:
+    """The places of all ``values`` that ``reaches`` holds for, ascending; None if they are too many."""
+    rows = values.reshape(len(groups), -1)
+    reaching = np.flatnonzero(reaches(groups))  # [reaching]
     found, left = [np.zeros(0, dtype=np.int64)], len(values) // _MOST_NEAR
     for start in range(0, len(reaching), _TOGETHER):
         part = reaching[start : start + _TOGETHER]
         if part[-1] - part[0] < 2 * len(part):  # groups between them have nobody who is near
-            position = np.flatnonzero(near(widened(rows[part[0] : part[-1] + 1]))) + part[0] * GROUP  # [in-a-row]
+            position = np.flatnonzero(reaches(widened(rows[part[0] : part[-1] + 1]))) + part[0] * GROUP  # [in-a-row]
         else:
-            place = np.flatnonzero(near(widened(rows[part])))
+            place = np.flatnonzero(reaches(widened(rows[part])))
             position = part[place // GROUP] * GROUP + place % GROUP  # [apart]
         found.append(position)
         left -= len(position)

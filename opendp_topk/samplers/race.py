@@ -23,7 +23,7 @@ from . import short
 from .advantages import Scores, widened
 from .entropy import SYSTEM, Entropy, Indices
 from .forecast import forecast
-from .forecast_race import FEWEST, GROUPS, race_forecast
+from .forecast_race import FEWEST, GROUPS, MOST, race_forecast
 from .quantile_tables import table
 from .scan import Scan
 from .settle import Racers, settle
@@ -74,16 +74,16 @@ def contenders(
     scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
     d = len(scores.values)
     if d <= short.MOST and seen is None:
-        found = short.everybody(scores, noise, entropy)  # [short]
-        if found is not None:
-            return found
+        everybody = short.everybody(scores, noise, entropy)  # [short]
+        if everybody is not None:
+            return everybody
     blocks = d // BLOCK
     rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
     groups = widened(seen.best[: blocks * GROUPS] if seen else _best_of(rows.reshape(-1), GROUP, sign))
     best = _best_of(groups, GROUPS, sign)  # [best]
-    mark = forecast(scores, noise, k, groups) if blocks >= FEWEST else None
-    scan = Scan(scores, k, table(noise), entropy, reference=mark[0] if mark else scores.take([0])[0])
-    if mark is None or not race_forecast(scan, rows.reshape(-1), groups, best, mark):  # [forecast]
+    found = forecast(scores, noise, k, groups) if blocks >= max(FEWEST, k // MOST) else None
+    scan = Scan(scores, k, table(noise), entropy, reference=found.mark[0] if found else scores.take([0])[0])
+    if found is None or not race_forecast(scan, rows.reshape(-1), groups, best, *found):  # [forecast]
         scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
         _race_all_blocks(scan, rows, best)
     racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)

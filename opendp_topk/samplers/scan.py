@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.floatlog import Floats
-from .advantages import Scores, noisy_bounds
+from .advantages import Scores, noisy_bounds, noisy_lower, noisy_upper
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, Table
 
@@ -44,8 +44,7 @@ class Scan:
     def levels(self, values: NDArray[Any], mark: Mark | None = None) -> Indices:
         """How many leading ones a uniform needs at least, so as to lift such a score to the threshold, or ``mark``."""
         reference, threshold = mark or (self.reference, self.threshold)
-        least = np.array([threshold])
-        gap = noisy_bounds(-self.scores.advantages(values, reference), least, np.zeros(1))[0]  # [gap]
+        gap = noisy_lower(-self.scores.advantages(values, reference), np.array([threshold]))  # [gap]
         return np.searchsorted(self.table.tail, gap, side="right") - 1  # [level]
 
     def near(self, values: NDArray[Any], level: int, mark: Mark | None = None) -> NDArray[np.bool_]:
@@ -63,11 +62,12 @@ class Scan:
     def reached(self, mark: Mark) -> bool:
         """Whether the threshold is not below ``mark``."""
         ahead = self.scores.advantages(np.array([self.reference], dtype=self.scores.take([]).dtype), mark[0])
-        return bool(noisy_bounds(ahead, np.array([self.threshold]), np.zeros(1))[0] >= mark[1])  # [reached]
+        return bool(noisy_lower(ahead, np.array([self.threshold]))[0] >= mark[1])  # [reached]
 
     def draw(self, index: Indices, level: int = 0) -> None:
         """Add candidates with fresh prefixes; those who have not ``level`` leading ones must be below the threshold."""
-        self.add(parted(self.fresh(index), level)[0] if level else self.fresh(index))
+        drawn = self.fresh(index)
+        self.add(chosen(drawn, leading(drawn, level)) if level else drawn)
 
     def draw_tail(self, index: Indices, levels: Indices) -> None:
         """Add candidates whose uniforms begin with ``levels`` ones; the rest of their prefixes is fresh."""
@@ -91,12 +91,11 @@ class Scan:
             left = left[prefix[left] >= _ones(levels[left])]  # [rejected]
         return index, prefix
 
-    def divided(self, drawn: Drawn, mark: Mark) -> tuple[Drawn, Drawn]:
-        """Those of ``drawn`` who may reach ``mark``, and those who cannot."""
+    def reaching(self, drawn: Drawn, mark: Mark) -> NDArray[np.bool_]:
+        """Which of ``drawn`` may reach ``mark``."""
         index, prefix = drawn
         ahead = self.scores.advantages(self.scores.take(index), mark[0])
-        able = noisy_bounds(ahead, np.zeros(1), self.table.upper[prefix])[1] >= mark[1]  # [may-reach]
-        return (index[able], prefix[able]), (index[~able], prefix[~able])
+        return noisy_upper(ahead, self.table.upper[prefix]) >= mark[1]  # [may-reach]
 
     def add(self, drawn: Drawn) -> None:
         """Add candidates with the prefixes that were drawn for them."""
@@ -130,11 +129,15 @@ class Scan:
         self.lower, self.upper = self.lower[kept], self.upper[kept]
 
 
-def parted(drawn: Drawn, level: int) -> tuple[Drawn, Drawn]:
-    """Those of ``drawn`` whose prefixes begin with ``level`` ones, and the others."""
-    index, prefix = drawn
-    able = prefix >= _ones(level)  # [able]
-    return (index[able], prefix[able]), (index[~able], prefix[~able])
+def leading(drawn: Drawn, level: int) -> NDArray[np.bool_]:
+    """Which of ``drawn`` have prefixes that begin with ``level`` ones."""
+    return np.asarray(drawn[1] >= _ones(level))  # [able]
+
+
+def chosen(drawn: Drawn, those: NDArray[np.bool_]) -> Drawn:
+    """Those of ``drawn``, with their prefixes."""
+    places = np.flatnonzero(those)  # once for both, and without a branch for each
+    return drawn[0][places], drawn[1][places]
 
 
 def joined(parts: Sequence[Drawn]) -> Drawn:

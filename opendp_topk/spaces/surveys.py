@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..numerics.subnormals import require_subnormals
-from ..numerics.surveyed import Surveyed, extremes
+from ..numerics.surveyed import Surveyed, extremes, finite_best
 from .domains import Domain, VectorDomain
 
 _LEAST = 2**12  # scores; in fewer there is no whole block, so that the best of groups would not be asked for
@@ -28,7 +28,10 @@ def surveyed(domain: Domain, value: Any, sign: int) -> Surveyed | None:
     floats, bounds = value.dtype.kind == "f", domain.element_domain.bounds
     if floats:
         require_subnormals()
-    best, worst = extremes(value, sign, both=floats or bounds is not None)
+        if bounds is None:
+            best_of_finite = finite_best(value, sign)  # [finite-best]
+            return None if best_of_finite is None else Surveyed(value, sign, best_of_finite)
+    best, worst = extremes(value, sign, both=bounds is not None)
     ends = np.concatenate([best, worst])
     if floats and not np.isfinite(ends).all():  # [finite]
         return None

@@ -10,7 +10,6 @@ import argparse
 import json
 import math
 import statistics
-import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from . import bench_types
 from .bench_race import _thread_seconds, ranking, shapes
 from .timing import readable, seconds
 
@@ -113,19 +113,6 @@ def _diffprivlib(x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "diffprivlib Exponential", lambda: Exponential(epsilon=1, sensitivity=1, utility=x.tolist()).randomise()
 
 
-def memory(d: int) -> int:
-    """The largest number of bytes that a release from d uniform scores holds beside them."""
-    x = shapes(d)[_SHAPE]
-    measurement = ranking(x, 10)
-    measurement(x)
-    tracemalloc.start()
-    try:
-        measurement(x)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 def growth(found: Sequence[Row]) -> float:
     """The exponent of d in the time, fitted by least squares to the uniform shape from 10^5 on, k = 10."""
     uniform = [one for one in found if (one.shape, one.k) == (_SHAPE, 10) and one.d >= 10**5]
@@ -145,7 +132,8 @@ def worse(found: Sequence[Row], stored: dict[str, dict[str, float]]) -> list[str
 
 def markdown(found: Sequence[Row], others: Sequence[tuple[str, float, float]], most: int) -> str:
     """The page."""
-    held = memory(10 ** min(most, 7)) / 2**20
+    x = shapes(10 ** min(most, 7))[_SHAPE]
+    held = bench_types.held(ranking(x, 10), x) / 2**20
     lines = [
         "# Benchmarks",
         "",
@@ -172,6 +160,7 @@ def markdown(found: Sequence[Row], others: Sequence[tuple[str, float, float]], m
             if one.k == k
         ]
         lines.append("")
+    lines += bench_types.markdown(list(bench_types.rows(10**most)), 10**most)
     lines += ["## Other libraries", "", "| | here | there | times |", "|---|--:|--:|--:|"]
     lines += [f"| {name} | {readable(own)} | {readable(peer)} | {peer / own:,.0f} |" for name, own, peer in others]
     return "\n".join([*lines, ""])
@@ -199,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run all cases; the exit code is 1 where a ratio is worse than the stored one."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.page", description=main.__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("--most", type=int, default=7, metavar="N", help="up to 10^N scores; 8 needs 4 GiB of memory")
+    parser.add_argument("--most", type=int, default=7, metavar="N", help="up to 10^N scores; 8 needs 10 GiB of memory")
     options = parser.parse_args(arguments)
     found = []
     for one in rows(options.most):

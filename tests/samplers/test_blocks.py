@@ -99,8 +99,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(forecast_race, "_MOST_NEAR", 1)
     monkeypatch.setattr(forecast_race, "_TOGETHER", 3)
     monkeypatch.setattr(forecast_race, "_AGAIN", 2)
-    monkeypatch.setattr(forecast, "_MORE", 0.0)
-    monkeypatch.setattr(forecast, "_DEVIATIONS", 1.0)
+    monkeypatch.setattr(forecast, "_DEVIATIONS", 0.5)
     yield 16
     upper_tail._cumulative.cache_clear()
 
@@ -125,7 +124,8 @@ def _use(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the shapes that are named after forecasts have one: their own, or one that about every other race reaches."""
     monkeypatch.setattr(race, "FEWEST", 1 if "forecast" in shape else 99)
     if shape == "wrong forecast":
-        monkeypatch.setattr(race, "forecast", lambda scores, noise, k, groups: (3.0, 2.5) if k > 1 else (7.0, 0.7))
+        wrong = {1: forecast.Forecast((7.0, 0.7), 8), 2: forecast.Forecast((3.0, 2.5), 5)}
+        monkeypatch.setattr(race, "forecast", lambda scores, noise, k, groups: wrong[k])
 
 
 @pytest.mark.quick(k=1, name="Exponential")

@@ -11,6 +11,7 @@ import pytest
 from opendp_topk.noises import standard as noises
 from opendp_topk.samplers import forecast_race, race
 from opendp_topk.samplers.advantages import Scores
+from opendp_topk.samplers.entropy import Entropy, Indices
 from opendp_topk.samplers.forecast import forecast
 
 D = 20 * 4096 + 5
@@ -45,6 +46,32 @@ def test_forecasts_are_reached(name: str, shape: str, k: int, monkeypatch: pytes
     for _ in range(10):
         race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False)
     assert len(wrong) < 2
+
+
+class Counted(Entropy):
+    """The system's digits, and of how many candidates, or for how many blocks, some were read."""
+
+    read = 0
+
+    def prefixes(self, index: Indices) -> Any:
+        self.read += len(index)
+        return super().prefixes(index)
+
+    def auxiliary(self, n: int) -> Any:
+        self.read += n
+        return super().auxiliary(n)
+
+
+@pytest.mark.quick(name="Exponential", shape=("uniform", "one peak"))
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["Exponential", "Gumbel", "Laplace", "Logistic", "HalfLogistic"])
+def test_most_candidates_are_left_to_the_tail(name: str, shape: str) -> None:
+    """Also where a group has several winners, or all candidates but one are alike."""
+    noise, sign = getattr(noises, name)(), -1 if shape == "counts" else 1
+    for k in (10, 300, 1000):
+        counted = Counted()
+        race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False, entropy=counted)
+        assert counted.read < D / 8
 
 
 def test_of_nearly_all_candidates_there_is_no_forecast() -> None:

@@ -14,7 +14,7 @@ from opendp_topk.noises import standard as noises
 from opendp_topk.samplers.advantages import Scores, noisy_bounds
 from opendp_topk.samplers.entropy import SYSTEM
 from opendp_topk.samplers.quantile_tables import table
-from opendp_topk.samplers.scan import Scan, joined, parted
+from opendp_topk.samplers.scan import Scan, chosen, joined, leading
 
 from ..oracles.chi_square import assert_follows
 from . import adversaries
@@ -152,7 +152,9 @@ def test_bodies_are_what_the_tails_leave() -> None:
 def test_parts_are_told_apart_by_their_leading_ones() -> None:
     prefix = np.arange(2**16, dtype=np.uint16)
     for level in range(1, 17):
-        able, others = parted((np.arange(2**16), prefix), level)
+        drawn = np.arange(2**16), prefix
+        begins = leading(drawn, level)
+        able, others = chosen(drawn, begins), chosen(drawn, ~begins)
         assert able[0].tolist() == able[1].tolist() == list(range(2**16 - 2 ** (16 - level), 2**16))
         both = joined([able, others])
         assert sorted(both[0].tolist()) == list(range(2**16))
@@ -180,7 +182,8 @@ def test_a_mark_is_reached_where_k_candidates_certainly_reach_it(name: str, sign
                 if scan.reached(mark):
                     assert kth >= Fraction(mark[1])
                 met[scan.reached(mark)] += 1
-                _, below = scan.divided((np.arange(d), _prefixes(scan, d)), mark)
+                drawn = np.arange(d), _prefixes(scan, d)
+                below = chosen(drawn, ~scan.reaching(drawn, mark))
                 for i, prefix in zip(below[0].tolist(), below[1].tolist(), strict=True):
                     assert _exact(case, i, origin, sign) + Fraction(float(entries.upper[prefix])) < Fraction(mark[1])
                 met[len(below[0]) > 0] += 1

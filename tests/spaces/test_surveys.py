@@ -57,6 +57,27 @@ def test_one_number_that_is_not_finite_is_found_wherever_it_is(value: float, pla
         select(scores)
 
 
+@pytest.mark.quick(dtype="float64", sign=1)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64], ids=lambda dtype: dtype.__name__)
+def test_scores_without_a_sign_are_surveyed_as_those_with_one(dtype: Any, sign: int) -> None:
+    """The best of each group, whatever has a sign, zeros too; and what is not finite is found, signed or not."""
+    plain = abs(_scores(dtype))
+    for place, value in ((0, 1), (GROUP, -1), (D - 1, -2), (131_072, -0.0), (131_071, 0.0), (5, np.finfo(dtype).max)):
+        scores = plain.copy()
+        scores[place] = value
+        scores[131_072 : 131_072 + GROUP] *= -1
+        seen = surveyed(FLOATS, scores, sign)
+        assert seen is not None
+        groups = [scores[start : start + GROUP].tolist() for start in range(0, D, GROUP)]
+        assert seen.best.tolist() == [max(group) if sign > 0 else min(group) for group in groups]
+    for place in (0, GROUP, 131_071, 131_072, D - 1):
+        for value in (np.inf, -np.inf, np.nan, -np.nan):
+            scores = plain.copy()
+            scores[place] = value
+            assert surveyed(FLOATS, scores, sign) is None
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_bounds_are_compared_exactly(sign: int) -> None:
     inside = np.clip(_scores(np.float64) / 100, -3.0, 2.0)

@@ -175,10 +175,10 @@ FAULTS = (
     ),
     Fault(
         "chance-sample-advantages-4",
-        "+ becomes - before upper in noisy_bounds",
+        "+ becomes - before upper in noisy_upper",
         "samplers/advantages.py",
-        "        (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE),  # [noisy-upper]\n",
-        "        (above - upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE),  # [noisy-upper]\n",
+        "    return (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE)  # [noisy-upper]\n",
+        "    return (above - upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE)  # [noisy-upper]\n",
     ),
     Fault(
         "chance-sample-joint-1",

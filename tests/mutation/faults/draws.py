@@ -84,8 +84,8 @@ FAULTS = (
         "inward-bound",
         "lower bounds of noisy scores, and with them the threshold, are not rounded outward",
         "samplers/advantages.py",
-        "(below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE),",
-        "below + lower,",
+        "(below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE)",
+        "below + lower",
     ),
     Fault(
         "inward-cut",

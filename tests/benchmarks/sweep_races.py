@@ -1,0 +1,117 @@
+"""Which races take longer than those with more scores or winners: ``python -m tests.benchmarks.sweep_races``.
+
+Each noise, as a ranking and as a set, is timed over grids of sizes, winners, scales and shapes of scores that are
+finer than those of ``sweep``: what sticks out here takes milliseconds. A case is listed if it takes ``--factor`` times
+as long as a neighbour that asks for more, or so many times what a neighbour that asks for less lets expect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import opendp_topk as tk
+
+from .bench_race import _thread_seconds, shapes
+from .sweep import SHAPES
+from .timing import readable
+
+SIZES = (10**4, 2 * 10**4, 5 * 10**4, 10**5, 2 * 10**5, 5 * 10**5, 10**6)
+WINNERS = (1, 10, 30, 100, 300, 1000, 3000)
+SCALES = (0.1, 10.0, 1000.0)
+TURNS = 3
+NOISES = {
+    "gumbel": tk.Gumbel(),
+    "exponential": tk.Exponential(),
+    "laplace": tk.Laplace(),
+    "logistic": tk.Logistic(),
+    "half-logistic": tk.HalfLogistic(),
+}
+
+
+class Case(NamedTuple):
+    """A race: ``size``, ``winners`` and ``scale`` are places in the grids."""
+
+    noise: str
+    release: str
+    shape: str
+    size: int
+    winners: int
+    scale: int
+
+    def __str__(self) -> str:
+        grid = f"d = {SIZES[self.size]}, k = {WINNERS[self.winners]}, scale {SCALES[self.scale]:g}"
+        return f"{self.noise}, {self.release}, {self.shape}, {grid}"
+
+
+def found(noises: list[str], factor: float) -> dict[Case, float]:
+    """The times of all cases, and of those that stick out once more: other programs disturb a few of so many."""
+    times: dict[Case, float] = {}
+    for size, d in enumerate(SIZES):
+        for shape, x in _scores(d).items():
+            grid = itertools.product(noises, ("ranking", "set"), range(len(WINNERS)), range(len(SCALES)))
+            for noise, release, winners, scale in grid:
+                case = Case(noise, release, shape, size, winners, scale)
+                if WINNERS[winners] < d:
+                    times[case] = seconds(case, x)
+    for case in [case for case, _, _ in humps(times, factor)]:
+        times[case] = min(times[case], seconds(case, _scores(SIZES[case.size])[case.shape]))
+    return times
+
+
+def _scores(d: int) -> dict[str, Any]:
+    draw = np.random.default_rng(d)
+    return shapes(d) | {name: SHAPES[name](draw, d) for name in ("logarithmic", "two levels", "large")}
+
+
+def seconds(case: Case, x: Any) -> float:
+    """The median time of a release, after one that builds what is kept."""
+    space = tk.VectorDomain(tk.AtomDomain(float if x.dtype.kind == "f" else int)), tk.LInfDistance(monotonic=True)
+    k, scale, noise = WINNERS[case.winners], SCALES[case.scale], NOISES[case.noise]
+    make = tk.then_lipschitz_top_k(tk.MaxDivergence(), k=k, scale=scale, noise=noise, release=case.release)
+    measurement = space >> make
+    measurement(x)
+    return statistics.median(_thread_seconds(lambda: measurement(x)) for _ in range(TURNS))
+
+
+def humps(times: Mapping[Case, float], factor: float) -> list[tuple[Case, Case, float]]:
+    """Cases that take ``factor`` times what a neighbour's time lets expect, with it and how many times, worst first."""
+    chosen = []
+    for case, taken in times.items():
+        other, ratio = max(
+            ((one, taken / allowed) for one, allowed in _expected(case, times)), key=lambda pair: pair[1]
+        )
+        if ratio > factor:
+            chosen.append((case, other, ratio))
+    return sorted(chosen, key=lambda entry: -entry[2])
+
+
+def _expected(case: Case, times: Mapping[Case, float]) -> Iterator[tuple[Case, float]]:
+    """Neighbours, and how long the case may take by the time of each: as long, or longer as it asks for more."""
+    for field, grid in (("size", SIZES), ("winners", WINNERS)):
+        here = getattr(case, field)
+        for there in (here - 1, here + 1):
+            other = case._replace(**{field: there})
+            if other in times:
+                yield other, times[other] * max(1.0, grid[here] / grid[there])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sweep_races", description=__doc__)
+    parser.add_argument("noises", nargs="*", default=list(NOISES), metavar="noise")
+    parser.add_argument("--factor", type=float, default=3.0, help="times what a neighbour lets expect")
+    options = parser.parse_args()
+    times = found(options.noises, options.factor)
+    slowest = max(times, key=lambda case: times[case])
+    print(f"{len(times)} cases, the slowest {readable(times[slowest])}: {slowest}")
+    for case, other, ratio in humps(times, options.factor):
+        print(f"  {readable(times[case])}: {case}: {ratio:.1f} times what this lets expect: {other}")
+
+
+if __name__ == "__main__":
+    main()
