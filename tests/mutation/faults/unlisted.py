@@ -244,4 +244,11 @@ FAULTS = (
         "entropy = dummies.Led(entropy, range(len(counts), len(counts) + most), prefix)",
         "entropy = dummies.Led(entropy, range(0), prefix)",
     ),
+    Fault(
+        "one-release-for-all",
+        "releases of unlisted keys that are drawn at once are one release",
+        _SLOTS,
+        "[slots.named(row) for row in drawn.tolist()]",
+        "[slots.named(row) for row in drawn[:1].tolist() * times]",
+    ),
 )
