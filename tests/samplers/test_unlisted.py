@@ -61,7 +61,7 @@ def test_repeated_releases_follow_the_law(noise: Any) -> None:
     setting = unlisted.Setting(noise.name, 2, 3, 2.0, 3.0)
     found = repeated({0: 3, 1: 3}, 3, Fraction(3), Fraction(2), noise, 2, 4000)
     law = unlisted.law(setting, (3, 3))
-    assert_follows(Counter((keys, len(keys) < 2) for keys in found), law, detects=0.25)
+    assert_follows(Counter((keys, len(keys) < 2) for keys in found), law, detects=0.3)
 
 
 def test_repeated_releases_without_noise_and_among_many_dummies() -> None:

@@ -245,7 +245,7 @@ FAULTS = (
         "entropy = dummies.Led(entropy, range(0), prefix)",
     ),
     Fault(
-        "one-release-for-all",
+        "one-unlisted-release",
         "releases of unlisted keys that are drawn at once are one release",
         _SLOTS,
         "[slots.named(row) for row in drawn.tolist()]",
