@@ -23,7 +23,7 @@ from tests.oracles.unlisted import Counts, Setting
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 SAMPLES, CONFIDENCE = 10**6, 1 - 1e-6
 NONE = "none: the library's mechanism"
-Batches = Callable[[Counts, int], list[Any]]
+Batches = Callable[..., list[Any]]
 Pair = tuple[Counts, Counts]
 Slots = tuple[Sequence[int | None], Sequence[float]]
 
