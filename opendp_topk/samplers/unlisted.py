@@ -113,12 +113,7 @@ def repeated(
 
 def _best(counts: Mapping[Any, int], n: int) -> tuple[Any, ...]:
     """The n keys with the largest counts, fewer where there are fewer; equal counts in the order of the keys."""
-    keys = list(counts)
-    sizes = np.fromiter(counts.values(), dtype=np.int64, count=len(keys))
-    if len(keys) > n:
-        least = np.partition(sizes, len(keys) - n)[len(keys) - n]
-        keys = [keys[at] for at in np.flatnonzero(sizes >= least).tolist()]  # [enough]
-    return tuple(sorted(keys, key=lambda key: (-counts[key], key))[:n])  # [ties]
+    return tuple(sorted(counts, key=lambda key: (-counts[key], key))[:n])  # [ties]
 
 
 # end-proof-region: unlisted

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .frames import _CATEGORIES, _collect
 from .guard import guarded
+from .held import ColumnCounts
 from .parts import in_parts
 from .spark import count_keys
 
@@ -17,9 +20,9 @@ if TYPE_CHECKING:
 
 # proof-region: count_users_by_key
 def count_users_by_key(rows: nw.LazyFrame[Any], most: int | None = None) -> Mapping[Any, int]:
-    """How many distinct users have each item that occurs: Python strings or integers, to Python integers.
+    """How many distinct users have each item that occurs: a mapping of Python strings or integers to Python integers.
 
-    Rows with a null are dropped. Counts that Spark has stay there until they are asked for.
+    Rows with a null are dropped. Counts that Spark has stay there until they are asked for, others in columns.
 
     Args:
         rows: What ``two_columns`` returned.
@@ -35,7 +38,7 @@ def count_users_by_key(rows: nw.LazyFrame[Any], most: int | None = None) -> Mapp
     return guarded(lambda: _by_key(rows, types, most))
 
 
-def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> dict[Any, int]:
+def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> ColumnCounts:
     import narwhals as nw
 
     user, item = map(nw.col, rows.collect_schema().names())
@@ -43,13 +46,11 @@ def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> dict
     labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
     if labels:
         pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [labels]
-    counts: Counter[Any] = Counter()
-    for part in in_parts(pairs, rows):
-        counts.update(_counted(part, most))  # [parts]
-    return dict(counts)
+    counted = functools.reduce(_added, (_counted(part, most) for part in in_parts(pairs, rows)))  # [parts]
+    return by_item(counted)
 
 
-def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> dict[Any, int]:
+def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
     """The counts of one part."""
     import narwhals as nw
 
@@ -59,7 +60,19 @@ def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> dict[Any, int]:
         first = placed.group_by("user").agg(nw.col("row").min().alias("first"))
         found = placed.join(first, on="user").filter(nw.col("row") - nw.col("first") < most).lazy()  # [first-items]
     counted = _collect(found.group_by("item").agg(nw.len().alias("count")))  # [users]
-    return dict(zip(counted["item"].to_list(), map(int, counted["count"].to_list()), strict=True))  # [by-key]
+    return counted.with_columns(nw.col("count").cast(nw.Int64()))
+
+
+def _added(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The counts of two parts together."""
+    import narwhals as nw
+
+    return nw.concat([one, other]).group_by("item").agg(nw.col("count").sum())  # [added]
+
+
+def by_item(counted: nw.DataFrame[Any]) -> ColumnCounts:
+    """The column ``count`` by the column ``item``."""
+    return ColumnCounts(counted["item"], counted["count"].to_numpy().astype(np.int64))  # [by-key]
 
 
 # end-proof-region: count_users_by_key
