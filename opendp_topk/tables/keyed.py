@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .firsts import count_first
 from .frames import _CATEGORIES, _collect
 from .guard import guarded
 from .held import ColumnCounts
@@ -54,12 +55,11 @@ def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
     """The counts of one part."""
     import narwhals as nw
 
-    found: Any = pairs.unique()  # [once]
-    if most is not None:
-        placed = _collect(found).sort("user", "item").with_row_index("row")  # [in-order]
-        first = placed.group_by("user").agg(nw.col("row").min().alias("first"))
-        found = placed.join(first, on="user").filter(nw.col("row") - nw.col("first") < most).lazy()  # [first-items]
-    counted = _collect(found.group_by("item").agg(nw.len().alias("count")))  # [users]
+    if most is None:
+        counted = _collect(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [users]
+    else:
+        held = pairs.implementation.is_duckdb()  # its engine may hold more rows than memory has room for
+        counted = count_first(_collect(pairs.unique() if held else pairs), most)  # [first-items]
     return counted.with_columns(nw.col("count").cast(nw.Int64()))
 
 

@@ -121,7 +121,7 @@ def make_sum_by_item(
             require_kind(rows, items[0], input_domain.item)  # [check-kind]
         found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), keyed.max_items)  # [totals]
         if items is None:
-            return {item: total for item, total in found.items() if total}  # [positive]
+            return found  # [positive]
         return np.array([found.get(item, 0) for item in items], dtype=np.int64)  # [candidate-order]
 
     def stability_map(d_in: int) -> int:
