@@ -45,17 +45,6 @@ def count_keys(frame: DataFrame, most: int | None) -> HeldCounts:
     return _held(_first(_pairs(frame).distinct(), most).groupBy("item").count())  # [spark-users]
 
 
-def sum_keys(totals: DataFrame, most: int | None) -> HeldCounts:
-    """The sums of ``value`` by item, but for those that are 0, of the first ``most`` items of each user.
-
-    ``totals`` has one row (user, item, value) for each user and item.
-    """
-    from pyspark.sql import functions as F
-
-    summed = _first(totals, most).groupBy("item").agg(F.sum("value").alias("count"))  # [spark-sums]
-    return _held(summed.filter(F.col("count") != 0))  # [spark-positive]
-
-
 def _first(pairs: DataFrame, most: int | None) -> DataFrame:
     """The rows of the first ``most`` items of each user; a user and an item are together in one row at most."""
     from pyspark.sql import Window
@@ -104,6 +93,21 @@ def exact(table: DataFrame, *names: str) -> DataFrame:
 
 
 # end-proof-region: spark_counts
+
+
+# proof-region: spark_sums
+def sum_keys(totals: DataFrame, most: int | None) -> HeldCounts:
+    """The sums of ``value`` by item, but for those that are 0, of the first ``most`` items of each user.
+
+    ``totals`` has one row (user, item, value) for each user and item.
+    """
+    from pyspark.sql import functions as F
+
+    summed = _first(totals, most).groupBy("item").agg(F.sum("value").alias("count"))  # [spark-sums]
+    return _held(summed.filter(F.col("count") != 0))  # [spark-positive]
+
+
+# end-proof-region: spark_sums
 
 
 # proof-region: spark_groups
