@@ -90,16 +90,23 @@ FAULTS = (
     Fault(
         "most-items-and-one",
         "one item more of each user counts than max_items allows",
-        "tables/keyed.py",
-        '(nw.col("row") - nw.col("first") < most)',
-        '(nw.col("row") - nw.col("first") <= most)',
+        "tables/firsts.py",
+        "distinct[_places(users) < most]",
+        "distinct[_places(users) <= most]",
     ),
     Fault(
         "keyed-rows-for-users",
         "a user with several rows for one item counts several times, where nobody lists the items",
         "tables/keyed.py",
-        "found: Any = pairs.unique()",
-        "found: Any = pairs",
+        'pairs.unique().group_by("item")',
+        'pairs.group_by("item")',
+    ),
+    Fault(
+        "keys-of-others",
+        "the noisy counts that reach the threshold are given to the first keys",
+        "measurements/stable_histogram.py",
+        "keys_at(reached)",
+        "keys_at(np.arange(len(reached)))",
     ),
     Fault(
         "threshold-passed-at-equality-only",
