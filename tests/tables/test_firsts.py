@@ -22,6 +22,7 @@ ITEMS = ["a", "b", "Z", "é", "ab", "\U0001f600", "\uffee", ""]
 USERS: dict[str, list[Any]] = {
     "small": [3, 1, 2],
     "negative": [-5, 0, 7],
+    "spread": [0, 2**61, 2**62],
     "wide": [-(2**63), 2**63 - 1, 0],
     "unsigned": [2**64 - 1, 0, 2**63],
     "strings": ["x", "", "y"],
