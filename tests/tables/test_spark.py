@@ -1,4 +1,4 @@
-"""Tables of Spark: the reference's counts and sums, no more rows than needed, and one release whatever fails on the way.
+"""Tables of Spark: the reference's counts and sums, no rows that are not needed, and one release whatever fails.
 
 Tries proofs/transformations/count_by_item.tex and sum_by_item.tex.
 """
