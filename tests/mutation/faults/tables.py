@@ -91,13 +91,6 @@ FAULTS = (
         "return max(most, most - least + 1) <= _MOST",
     ),
     Fault(
-        "zero-sums-released",
-        "in Spark an item whose sum is 0 is left in",
-        "tables/spark.py",
-        'summed.filter(F.col("count") != 0)',
-        "summed",
-    ),
-    Fault(
         "floats-identify",
         "floats identify users",
         "tables/frames.py",
