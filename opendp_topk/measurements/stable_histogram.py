@@ -90,7 +90,7 @@ def make_stable_histogram(
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(n) for n keys, vectorised; a second for 10^6 keys.
+        O(n) for n keys, vectorised; 0.2 s for 10^6 keys in a ``dict``, and less where they come from a table.
 
     Proof: proofs/measurements/stable_histogram.tex
 

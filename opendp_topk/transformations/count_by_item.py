@@ -52,7 +52,8 @@ def make_count_by_item(
 
     Returns:
         A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``; without
-        candidates to counts by item, a ``dict`` in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``.
+        candidates to counts by item, a mapping in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``. It
+        leaves keys in columns, or in Spark, and makes Python objects of those that are asked for.
         Its map, for d_in users added, removed or replaced, adds and removes mixed:
 
         * ``d_in`` in the default metric under both: no count moves by more;

@@ -18,7 +18,7 @@ import opendp_topk as tk
 
 from .timing import readable, seconds
 
-TURNS = 3
+TURNS = 5
 MEASURE = tk.Approximate(tk.MaxDivergence())
 DELTA = 1e-8
 
