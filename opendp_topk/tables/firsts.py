@@ -29,8 +29,9 @@ def count_first(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
     pairs.sort()
     distinct = pairs[_starts(pairs)]  # [distinct]
     users = distinct // max(1, len(items))
-    kept = distinct[_places(users) < most] % max(1, len(items))  # [first-ranks]
-    counts = nw.Series.from_numpy("count", np.bincount(kept, minlength=len(items)), backend=items.implementation)
+    kept = _leading(users, most)  # [first-ranks]
+    ranks = distinct[kept] - users[kept] * len(items)
+    counts = nw.Series.from_numpy("count", np.bincount(ranks, minlength=len(items)), backend=items.implementation)
     return items.with_columns(counts).filter(nw.col("count") > 0).select("item", "count")  # [counted-ranks]
 
 
@@ -41,7 +42,7 @@ def keep_first(rows: nw.DataFrame[Any], most: int) -> nw.DataFrame[Any]:
     placed, items, pairs = _numbered(rows)
     order = np.argsort(pairs)
     kept = np.zeros(len(pairs), dtype=np.bool_)
-    kept[order] = _places(pairs[order] // max(1, len(items))) < most  # [first-rows]
+    kept[order] = _leading(pairs[order] // max(1, len(items)), most)  # [first-rows]
     chosen = nw.Series.from_numpy("kept", kept, backend=placed.implementation)
     return placed.with_columns(chosen).filter(nw.col("kept")).select(rows.columns)
 
@@ -75,10 +76,11 @@ def _starts(ordered: Numbers) -> NDArray[np.bool_]:
     return np.append(np.ones(min(1, len(ordered)), dtype=np.bool_), ordered[1:] != ordered[:-1])  # [starts]
 
 
-def _places(users: Numbers) -> Numbers:
-    """The place of each entry among the equal ones around it, from 0 on."""
-    starts = np.flatnonzero(_starts(users))
-    return np.arange(len(users)) - np.repeat(starts, np.diff(np.append(starts, len(users))))  # [places]
+def _leading(users: Numbers, most: int) -> NDArray[np.bool_]:
+    """Which entries are among the first ``most`` of the equal ones that lie side by side."""
+    kept = np.ones(len(users), dtype=np.bool_)
+    kept[most:] = users[most:] != users[:-most]  # [leading]
+    return kept
 
 
 # end-proof-region: first_items

@@ -52,14 +52,27 @@ def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> Colu
 
 
 def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
-    """The counts of one part."""
+    """The counts of one part. Only the items of users with more than ``most`` rows are put in order."""
     import narwhals as nw
 
     if most is None:
-        counted = _collect(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [users]
-    else:
-        held = pairs.implementation.is_duckdb()  # its engine may hold more rows than memory has room for
-        counted = count_first(_collect(pairs.unique() if held else pairs), most)  # [first-items]
+        return _sized(pairs)
+    if pairs.implementation.is_duckdb():
+        return count_first(_collect(pairs.unique()), most)  # [first-items]
+    users = _collect(pairs.group_by("user").agg(nw.len().alias("rows")))
+    heavy = users.filter(nw.col("rows") > most).select("user")  # [heavy]
+    if not len(heavy):
+        return _sized(pairs)  # [all-light]
+    if 2 * len(heavy) > len(users):
+        return count_first(_collect(pairs), most)  # [mostly-heavy]
+    light, rest = (pairs.join(heavy.lazy(), on="user", how=how) for how in ("anti", "semi"))
+    return _added(_sized(light), count_first(_collect(rest), most))  # [light-and-heavy]
+
+
+def _sized(pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    import narwhals as nw
+
+    counted = _collect(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [users]
     return counted.with_columns(nw.col("count").cast(nw.Int64()))
 
 

@@ -68,8 +68,8 @@ FAULTS = (
         "later-rows-kept",
         "of each user's items a later one is kept in the place of the first, where sums are limited",
         "tables/firsts.py",
-        "kept[order] = _places(pairs[order] // max(1, len(items))) < most",
-        "kept[order] = _places(pairs[order] // max(1, len(items))) != 0",
+        "users[most:] != users[:-most]",
+        "users[:-most] != users[most:][::-1]",
     ),
     Fault(
         "negative-sums-by-key",

@@ -91,8 +91,8 @@ FAULTS = (
         "most-items-and-one",
         "one item more of each user counts than max_items allows",
         "tables/firsts.py",
-        "distinct[_places(users) < most]",
-        "distinct[_places(users) <= most]",
+        "kept = _leading(users, most)",
+        "kept = _leading(users, most + 1)",
     ),
     Fault(
         "keyed-rows-for-users",
