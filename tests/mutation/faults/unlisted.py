@@ -95,6 +95,20 @@ FAULTS = (
         "kept = _leading(users, most + 1)",
     ),
     Fault(
+        "heavy-by-one",
+        "users with one row more than items that count are taken for users with few",
+        "tables/keyed.py",
+        'nw.col("rows") > most',
+        'nw.col("rows") > most + 1',
+    ),
+    Fault(
+        "heavy-twice",
+        "users with many rows count among those with few, too",
+        "tables/keyed.py",
+        "_added(_sized(light), count",
+        "_added(_sized(pairs), count",
+    ),
+    Fault(
         "keyed-rows-for-users",
         "a user with several rows for one item counts several times, where nobody lists the items",
         "tables/keyed.py",
