@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from ..core.claims import proven
 from ..core.measurement import Declared, Measurement
@@ -16,7 +17,7 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import exact, one_minus_exp_up
 from ..samplers.bernoulli import DIGITS, events
 from ..spaces.costs import FREE, Cost
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure
 from ._any_of import any_of, share_of
 from ._selection_curve import chances
@@ -98,9 +99,10 @@ def make_partition_selection(
     def chance(count: int) -> int:
         return table[min(count, len(table) - 1)]  # [chance]
 
-    def function(counts: dict[Any, int]) -> tuple[Any, ...]:
-        kept = events([chance(count) for count in counts.values()]).tolist()  # [events]
-        return tuple(sorted(itertools.compress(counts, kept)))  # [sorted]
+    def function(counts: Mapping[Any, int]) -> tuple[Any, ...]:
+        sizes, keys_at = columns(counts)  # [columns]
+        kept = events([chance(count) for count in sizes.tolist()])  # [events]
+        return tuple(sorted(keys_at(np.flatnonzero(kept))))  # [sorted]
 
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..numerics.arithmetic import exact, round_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.totals import compose
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure, PrivacyProfile
 from ._any_of import any_of, laplace_beyond
 from ._gaussian_tail import gaussian_beyond
@@ -89,7 +90,7 @@ def make_stable_histogram(
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(n) for n keys, vectorised; a second for 10^6 keys.
+        O(n) for n keys, vectorised; 0.2 s for 10^6 keys in a ``dict``, and less where they come from a table.
 
     Proof: proofs/measurements/stable_histogram.tex
 
@@ -122,13 +123,13 @@ def make_stable_histogram(
 
     level = _threshold(lost, b, delta, threshold)  # [level]
 
-    def function(counts: dict[Any, int]) -> FoundCounts:
-        if not counts:
+    def function(counts: Mapping[Any, int]) -> FoundCounts:
+        sizes, keys_at = columns(counts)  # [columns]
+        if not len(sizes):
             return FoundCounts((), ())  # [nothing]
-        sizes = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
         noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes)))  # [noise]
-        reached = zip(counts, noisy.tolist(), (noisy >= level).tolist(), strict=True)
-        found = sorted((-count, key) for key, count, kept in reached if kept)  # [reached]
+        reached = np.flatnonzero(noisy >= level)  # [reached]
+        found = sorted(zip((-noisy[reached]).tolist(), keys_at(reached), strict=True))  # [sorted]
         return FoundCounts(tuple(key for _, key in found), tuple(-count for count, _ in found))
 
     def privacy_map(d_in: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,7 +21,7 @@ from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.totals import compose
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, largest
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
 from ._choice import Choice
 from ._grid import Grid
@@ -133,9 +134,10 @@ def make_unknown_domain_counts(
     b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
 
-    def function(counts: dict[Any, int]) -> FoundItemsWithCounts:
-        found = select.function(counts)  # [select]
-        sizes = np.array([counts[key] for key in found.items], dtype=np.int64)
+    def function(counts: Mapping[Any, int]) -> FoundItemsWithCounts:
+        best = largest(counts, limit + 1)
+        found = select.function(best)  # [select]
+        sizes = np.array([best[key] for key in found.items], dtype=np.int64)
         noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes))).tolist() if found.items else ()
         return FoundItemsWithCounts(found.items, tuple(noisy), found.stopped)  # [count]
 

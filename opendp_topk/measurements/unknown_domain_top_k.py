@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..core.claims import proven
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.releases import FoundItems
+from ..core.repeatable import Repeatable
 from ..core.spaces import require_space
 from ..core.steps import Steps
 from ..distributions import one_shot as laws
@@ -100,7 +101,8 @@ def make_unknown_domain_top_k(
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(m + limit) for m keys, vectorised; 0.3 s for 10^6 keys.
+        O(m + limit) for m keys, vectorised; 0.1 s for 10^6 keys in a ``dict``, and less where they come from a table.
+        Many releases on the same counts, as ``make_repeat`` draws them, take some microseconds each.
 
     Proof: proofs/measurements/unknown_domain_top_k.tex
 
@@ -132,6 +134,13 @@ def make_unknown_domain_top_k(
         best = largest(counts, limit + 1)  # [largest]
         return _found(unlisted.top_k(best, limit, level, tau, noise, k))  # [release]
 
+    def many(counts: Mapping[Any, int], times: int) -> tuple[FoundItems, ...]:
+        best = largest(counts, limit + 1)
+        return tuple(map(_found, unlisted.repeated(best, limit, level, tau, noise, k, times)))  # [many]
+
+    def each(tables: Sequence[Mapping[Any, int]]) -> tuple[FoundItems, ...]:
+        return tuple(map(function, tables))  # [each]
+
     def _found(items: Any) -> FoundItems:
         return FoundItems(items, len(items) < k)  # [stopped]
 
@@ -155,7 +164,7 @@ def make_unknown_domain_top_k(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=function,
+        function=Repeatable(function, 0, many, each),  # [repeatable]
         privacy_map=privacy_map,
         parameters={
             "mechanism": "unknown_domain_top_k",

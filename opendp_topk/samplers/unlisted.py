@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..noises.noise import Noise
-from . import dummies, noiseless, race
+from . import dummies, noiseless, race, rows
 from .entropy import SYSTEM, Entropy
 
 _FEW = 1000  # keys with which all that race are fewer than a block
@@ -91,14 +91,29 @@ def top_k(
     return slots.named(drawn.tolist())
 
 
+def repeated(
+    counts: Mapping[Any, int],
+    limit: int,
+    threshold: Fraction,
+    scale: Fraction,
+    noise: Noise,
+    k: int,
+    times: int,
+    entropy: Entropy = SYSTEM,
+) -> list[tuple[Any, ...]]:
+    """The results of ``times`` independent calls of :func:`top_k`."""
+    if scale == 0 or limit >= _MANY:
+        calls = (top_k(counts, limit, threshold, scale, noise, k, entropy) for _ in range(times))
+        return list(calls)  # [one-by-one]
+    slots = slots_of(counts, limit, threshold)
+    options: Any = {"sign": 1, "ordered": True, "entropy": entropy}
+    drawn = rows.top_k(slots.values, scale * slots.unit, noise, k, times, **options)  # [races]
+    return [slots.named(row) for row in drawn.tolist()]
+
+
 def _best(counts: Mapping[Any, int], n: int) -> tuple[Any, ...]:
     """The n keys with the largest counts, fewer where there are fewer; equal counts in the order of the keys."""
-    keys = list(counts)
-    sizes = np.fromiter(counts.values(), dtype=np.int64, count=len(keys))
-    if len(keys) > n:
-        least = np.partition(sizes, len(keys) - n)[len(keys) - n]
-        keys = [keys[at] for at in np.flatnonzero(sizes >= least).tolist()]  # [enough]
-    return tuple(sorted(keys, key=lambda key: (-counts[key], key))[:n])  # [ties]
+    return tuple(sorted(counts, key=lambda key: (-counts[key], key))[:n])  # [ties]
 
 
 # end-proof-region: unlisted

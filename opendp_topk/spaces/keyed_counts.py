@@ -5,13 +5,18 @@ Proof: proofs/spaces/keyed_counts.tex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import DataTypeError, DistanceError, OutOfBoundsError, ParameterError, checks
 from .domains import Domain
 from .metrics import Metric
+
+Places = NDArray[np.int64]
 
 
 # proof-region: keyed_counts
@@ -26,9 +31,9 @@ class KeyedCountsDomain(Domain):
     """
 
     def validate(self, value: Any) -> Mapping[Any, int]:
-        from ..tables.held import HeldCounts
+        from ..tables.held import FetchedCounts
 
-        if isinstance(value, HeldCounts):
+        if isinstance(value, FetchedCounts):
             return value  # [held]
         if not isinstance(value, Mapping):
             raise DataTypeError(f"counts by key must be a mapping from keys to counts, not {type(value).__name__}")
@@ -46,11 +51,29 @@ class KeyedCountsDomain(Domain):
         return value if type(value) is dict else dict(value)
 
 
+def columns(counts: Mapping[Any, int]) -> tuple[Places, Callable[[Places], list[Any]]]:
+    """The counts in some order, as int64, and a function that says whose are those at given places of it."""
+    from ..tables.held import ColumnCounts
+
+    if isinstance(counts, ColumnCounts):
+        return counts.sizes, counts.keys_at  # [held-columns]
+    keys = list(counts)
+    sizes = np.fromiter(counts.values(), dtype=np.int64, count=len(keys))  # [sizes]
+    return sizes, lambda places: [keys[at] for at in places.tolist()]
+
+
 def largest(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
-    """Counts with the same n largest, ties in the public order of keys: these alone, where an engine holds the rest."""
+    """Some counts of a mapping, with the same n largest, ties in the public order of keys."""
     from ..tables.held import HeldCounts
 
-    return counts.largest(n) if isinstance(counts, HeldCounts) else counts  # [held-largest]
+    if isinstance(counts, HeldCounts):
+        return counts.largest(n)  # [held-largest]
+    sizes, keys_at = columns(counts)
+    if len(sizes) <= n:
+        return counts
+    least = np.partition(sizes, len(sizes) - n)[len(sizes) - n]
+    places = np.flatnonzero(sizes >= least)  # [enough]
+    return dict(zip(keys_at(places), sizes[places].tolist(), strict=True))
 
 
 @dataclass(frozen=True)

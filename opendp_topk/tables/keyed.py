@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .firsts import count_first
 from .frames import _CATEGORIES, _collect
 from .guard import guarded
+from .held import ColumnCounts
 from .parts import in_parts
 from .spark import count_keys
 
@@ -17,9 +21,9 @@ if TYPE_CHECKING:
 
 # proof-region: count_users_by_key
 def count_users_by_key(rows: nw.LazyFrame[Any], most: int | None = None) -> Mapping[Any, int]:
-    """How many distinct users have each item that occurs: Python strings or integers, to Python integers.
+    """How many distinct users have each item that occurs: a mapping of Python strings or integers to Python integers.
 
-    Rows with a null are dropped. Counts that Spark has stay there until they are asked for.
+    Rows with a null are dropped. Counts that Spark has stay there until they are asked for, others in columns.
 
     Args:
         rows: What ``two_columns`` returned.
@@ -35,7 +39,7 @@ def count_users_by_key(rows: nw.LazyFrame[Any], most: int | None = None) -> Mapp
     return guarded(lambda: _by_key(rows, types, most))
 
 
-def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> dict[Any, int]:
+def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> ColumnCounts:
     import narwhals as nw
 
     user, item = map(nw.col, rows.collect_schema().names())
@@ -43,23 +47,45 @@ def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> dict
     labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
     if labels:
         pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [labels]
-    counts: Counter[Any] = Counter()
-    for part in in_parts(pairs, rows):
-        counts.update(_counted(part, most))  # [parts]
-    return dict(counts)
+    counted = functools.reduce(_added, (_counted(part, most) for part in in_parts(pairs, rows)))  # [parts]
+    return by_item(counted)
 
 
-def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> dict[Any, int]:
-    """The counts of one part."""
+def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
+    """The counts of one part. Only the items of users with more than ``most`` rows are put in order."""
     import narwhals as nw
 
-    found: Any = pairs.unique()  # [once]
-    if most is not None:
-        placed = _collect(found).sort("user", "item").with_row_index("row")  # [in-order]
-        first = placed.group_by("user").agg(nw.col("row").min().alias("first"))
-        found = placed.join(first, on="user").filter(nw.col("row") - nw.col("first") < most).lazy()  # [first-items]
-    counted = _collect(found.group_by("item").agg(nw.len().alias("count")))  # [users]
-    return dict(zip(counted["item"].to_list(), map(int, counted["count"].to_list()), strict=True))  # [by-key]
+    if most is None:
+        return _sized(pairs)
+    if pairs.implementation.is_duckdb():
+        return count_first(_collect(pairs.unique()), most)  # [first-items]
+    users = _collect(pairs.group_by("user").agg(nw.len().alias("rows")))
+    heavy = users.filter(nw.col("rows") > most).select("user")  # [heavy]
+    if not len(heavy):
+        return _sized(pairs)  # [all-light]
+    if 2 * len(heavy) > len(users):
+        return count_first(_collect(pairs), most)  # [mostly-heavy]
+    light, rest = (pairs.join(heavy.lazy(), on="user", how=how) for how in ("anti", "semi"))
+    return _added(_sized(light), count_first(_collect(rest), most))  # [light-and-heavy]
+
+
+def _sized(pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    import narwhals as nw
+
+    counted = _collect(pairs.unique().group_by("item").agg(nw.len().alias("count")))  # [users]
+    return counted.with_columns(nw.col("count").cast(nw.Int64()))
+
+
+def _added(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The counts of two parts together."""
+    import narwhals as nw
+
+    return nw.concat([one, other]).group_by("item").agg(nw.col("count").sum())  # [added]
+
+
+def by_item(counted: nw.DataFrame[Any]) -> ColumnCounts:
+    """The column ``count`` by the column ``item``."""
+    return ColumnCounts(counted["item"], counted["count"].to_numpy().astype(np.int64))  # [by-key]
 
 
 # end-proof-region: count_users_by_key

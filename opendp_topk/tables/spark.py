@@ -42,18 +42,27 @@ def count_listed(frame: DataFrame, kind: str, candidates: Sequence[Any]) -> Any:
 
 def count_keys(frame: DataFrame, most: int | None) -> HeldCounts:
     """The counts of all items, of the first ``most`` of each user; they stay where they are until asked for."""
+    return _held(_first(_pairs(frame).distinct(), most).groupBy("item").count())  # [spark-users]
+
+
+def _first(pairs: DataFrame, most: int | None) -> DataFrame:
+    """The rows of the first ``most`` items of each user; a user and an item are together in one row at most."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    pairs = _pairs(frame).distinct()
-    if most is not None:
-        basket = Window.partitionBy("user").orderBy("item")
-        pairs = pairs.withColumn("row", F.row_number().over(basket)).filter(F.col("row") <= most)  # [spark-first]
-    counted = pairs.groupBy("item").count()  # [spark-users]
+    if most is None:
+        return pairs
+    basket = Window.partitionBy("user").orderBy("item")
+    return pairs.withColumn("row", F.row_number().over(basket)).filter(F.col("row") <= most)  # [spark-first]
+
+
+def _held(counted: DataFrame) -> HeldCounts:
+    """The column ``count`` by the column ``item``."""
+    from pyspark.sql import functions as F
 
     def best(n: int | None) -> dict[Any, int]:
-        chosen = counted if n is None else counted.orderBy(F.desc("count"), F.asc("item")).limit(n)  # [spark-best]
-        return {key: int(count) for key, count in guarded(chosen.collect)}
+        ranked = counted if n is None else counted.orderBy(F.desc("count"), F.asc("item")).limit(n)  # [spark-best]
+        return {key: int(count) for key, count in guarded(ranked.select("item", "count").collect)}
 
     return HeldCounts(best)
 
@@ -62,27 +71,43 @@ def with_places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -
     """The rows whose entry of this column is in the list, each with its ``place`` there."""
     import pyarrow as pa
 
-    exact = pa.string() if kind == "String" else pa.int64()
+    exact_type = pa.string() if kind == "String" else pa.int64()
     places = [at for at, one in enumerate(listed) if kind == "String" or -(2**63) <= one < 2**63]  # [spark-range]
-    columns = {name: pa.array([listed[at] for at in places], exact), "place": pa.array(places, pa.int64())}
+    columns = {name: pa.array([listed[at] for at in places], exact_type), "place": pa.array(places, pa.int64())}
     return table.join(table.sparkSession.createDataFrame(pa.table(columns)), on=name)  # [spark-places]
 
 
 def _pairs(frame: DataFrame) -> DataFrame:
     """The columns ``user`` and ``item``, without nulls, as wide integers, or strings that are compared by bytes."""
-    return _exact(frame.toDF("user", "item"), "user", "item").dropna()  # [spark-known]
+    return exact(frame.toDF("user", "item"), "user", "item").dropna()  # [spark-known]
 
 
-def _exact(table: DataFrame, *names: str) -> DataFrame:
+def exact(table: DataFrame, *names: str) -> DataFrame:
+    """These columns as wide integers, or strings that are compared by bytes, and the others as they are."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType
 
     kinds = {field.name: isinstance(field.dataType, StringType) for field in table.schema.fields}
-    exact = (F.collate(name, "UTF8_BINARY") if kinds[name] else F.col(name).cast(_NUMBERS) for name in names)
-    return table.select(*(column.alias(name) for column, name in zip(exact, names, strict=True)))  # [spark-exact]
+    typed = {name: F.collate(name, "UTF8_BINARY") if kinds[name] else F.col(name).cast(_NUMBERS) for name in names}
+    return table.select(*(typed.get(name, F.col(name)).alias(name) for name in table.columns))  # [spark-exact]
 
 
 # end-proof-region: spark_counts
+
+
+# proof-region: spark_sums
+def sum_keys(totals: DataFrame, most: int | None) -> HeldCounts:
+    """The sums of ``value`` by item, but for those that are 0, of the first ``most`` items of each user.
+
+    ``totals`` has one row (user, item, value) for each user and item.
+    """
+    from pyspark.sql import functions as F
+
+    summed = _first(totals, most).groupBy("item").agg(F.sum("value").alias("count"))  # [spark-sums]
+    return _held(summed.filter(F.col("count") != 0))  # [spark-positive]
+
+
+# end-proof-region: spark_sums
 
 
 # proof-region: spark_groups
@@ -90,7 +115,7 @@ def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]
     """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""
     from pyspark.sql import functions as F
 
-    known = _exact(frame.toDF("user", "item", "group"), "user", "item", "group").filter(F.col("user").isNotNull())
+    known = exact(frame.toDF("user", "item", "group"), "user", "item", "group").filter(F.col("user").isNotNull())
     placed = with_places(known, "group", kind, groups)  # [spark-groups]
     first = placed.groupBy("user").agg(F.min("place").alias("place"))  # [spark-first-group]
     kept = placed.join(first, on=["user", "place"])  # [spark-one-group]

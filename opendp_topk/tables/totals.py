@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ColumnError
-from .frames import _CATEGORIES, _INTEGERS, _collect, _table, identifier_columns
+from .firsts import keep_first
+from .frames import _CATEGORIES, _INTEGERS, _chosen, _collect, _names, _table, identifier_columns
 from .guard import guarded
+from .keyed import by_item
+from .spark import exact, sum_keys
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -20,7 +24,7 @@ def valued_columns(frame: Any, user: str, item: str, value: str) -> nw.LazyFrame
     """The columns of users, items and numbers of ``frame``, in this order, and nothing else.
 
     Args:
-        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB).
+        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB, Spark).
         user: The name of the column of users, as ``two_columns`` takes it.
         item: The name of the column of items, likewise.
         value: The name of a column of integers up to Int64, of float32 or float64, or of decimals.
@@ -33,9 +37,12 @@ def valued_columns(frame: Any, user: str, item: str, value: str) -> nw.LazyFrame
     """
     identifier_columns(frame, {"user": user, "item": item})  # [identifiers]
     table = _table(frame)
-    if value not in guarded(lambda: table.collect_schema().names()):
+    names = guarded(lambda: _names(table))
+    if value not in names:
         raise ColumnError(f"the table must have the column {value!r}, which the input domain declares as value")
-    chosen: nw.LazyFrame[Any] = guarded(lambda: table.lazy().select(user, item, value))  # [three-columns]
+    if names.count(value) > 1:
+        raise ColumnError(f"the table must have one column {value!r}, the value, and it has several of this name")
+    chosen: nw.LazyFrame[Any] = guarded(lambda: _chosen(table, names, [user, item, value]))  # [three-columns]
     schema = guarded(chosen.collect_schema)
     kind = type(schema.get(value)).__name__
     if kind not in _NUMBERS:  # [numbers]
@@ -52,8 +59,8 @@ def valued_columns(frame: Any, user: str, item: str, value: str) -> nw.LazyFrame
 # proof-region: totals
 def totals_by_item(
     rows: nw.LazyFrame[Any], step: float, farthest: int, bounds: tuple[int, int], most: int | None = None
-) -> dict[Any, int]:
-    """For each item that occurs, the sum of its users' clamped totals, in steps: Python integers.
+) -> Mapping[Any, int]:
+    """For each item the sum of its users' clamped totals, in steps, where that is not 0: Python integers.
 
     An integer beyond 2^53 counts as 2^53. A number becomes the whole number of steps nearest to it, halfway the one
     above, and no more than ``farthest`` from 0. A user's numbers for an item are added, and the total is clamped to
@@ -76,17 +83,19 @@ def totals_by_item(
 
 def _totals(
     rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int, bounds: tuple[int, int], most: int | None
-) -> dict[Any, int]:
+) -> Mapping[Any, int]:
     import narwhals as nw
 
+    if rows.implementation.is_pyspark():
+        rows = nw.from_native(exact(rows.to_native().toDF("user", "item", "value"), "user", "item"))  # [spark-columns]
     summed = totals_by_pair(rows, types, step, farthest)
     found: Any = summed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
+    if rows.implementation.is_pyspark():
+        return sum_keys(found.to_native(), most)  # [spark]
     if most is not None:
-        ordered = _collect(found).sort("user", "item").with_row_index("row")  # [in-order]
-        first = ordered.group_by("user").agg(nw.col("row").min().alias("first"))
-        found = ordered.join(first, on="user").filter(nw.col("row") - nw.col("first") < most).lazy()  # [first-items]
-    by_item = _collect(found.group_by("item").agg(nw.col("value").sum()))  # [sum]
-    return dict(zip(by_item["item"].to_list(), map(int, by_item["value"].to_list()), strict=True))  # [by-item]
+        found = keep_first(_collect(found), most).lazy()  # [first-items]
+    sums = _collect(found.group_by("item").agg(nw.col("value").sum().alias("count")))  # [sum]
+    return by_item(sums.filter(nw.col("count") != 0))  # [by-item]
 
 
 def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int) -> nw.LazyFrame[Any]:

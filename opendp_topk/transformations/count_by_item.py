@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -15,7 +15,7 @@ from ..core.transformation import Transformation
 from ..errors import CandidatesError, ParameterError, checks
 from ..spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.metrics import LInfDistance, Metric, UserDistance
+from ..spaces.metrics import LInfDistance, UserDistance
 
 
 @proven("transformations/count_by_item")
@@ -52,7 +52,8 @@ def make_count_by_item(
 
     Returns:
         A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``; without
-        candidates to counts by item, a ``dict`` in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``.
+        candidates to counts by item, a mapping in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``. It
+        leaves keys in columns, or in Spark, and makes Python objects of those that are asked for.
         Its map, for d_in users added, removed or replaced, adds and removes mixed:
 
         * ``d_in`` in the default metric under both: no count moves by more;
@@ -96,28 +97,23 @@ def make_count_by_item(
     if monotonic is None:
         monotonic = input_metric.neighbors == "add_remove"  # [cheapest]
     checks.flag("monotonic", monotonic)
-    if items is not None and max_items is not None:
-        raise ParameterError("max_items must be left out with candidates: of those, all that a user has count")
-    keyed = KeyedCountDistance(max_items, monotonic)  # [keyed-metric]
+    output_domain, output_metric = space_of(items, max_items, monotonic)  # [output-space]
 
     def count_keys(rows: Any) -> Any:
         from ..tables.keyed import count_users_by_key
 
-        return count_users_by_key(rows, keyed.max_items)  # [count-keys]
+        return count_users_by_key(rows, output_metric.max_items)  # [count-keys]
 
     def stability_map(d_in: int) -> int:
         if input_metric.neighbors == "replace" and monotonic:
             return 2 * d_in  # [stability-replace]
         return d_in  # [stability]
 
-    space: tuple[Domain, Metric] = KeyedCountsDomain(), keyed  # [keyed-domain]
-    if items is not None:
-        space = VectorDomain(AtomDomain(int), size=len(items)), LInfDistance(monotonic=monotonic)  # [output-domain]
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=space[0],
-        output_metric=space[1],
+        output_domain=output_domain,
+        output_metric=output_metric,
         function=count_keys if items is None else DistinctUsers(items),
         stability_map=stability_map,
         parameters={
@@ -129,6 +125,15 @@ def make_count_by_item(
         }
         | ({} if max_items is None else {"max_items": max_items}),
     )
+
+
+def space_of(items: Sequence[Any] | None, max_items: Any, monotonic: bool) -> tuple[Domain, Any]:
+    """Where counts or sums of items lie: vectors with an entry for each that is listed, or mappings from all."""
+    if items is None:
+        return KeyedCountsDomain(), KeyedCountDistance(max_items, monotonic)  # [keyed-space]
+    if max_items is not None:
+        raise ParameterError("max_items must be left out with candidates: of those, all that a user has count")
+    return VectorDomain(AtomDomain(int), size=len(items)), LInfDistance(monotonic=monotonic)  # [listed-space]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,10 @@ from ..core.transformation import Transformation
 from ..errors import ColumnError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
-from ..spaces.domains import AtomDomain, Domain, VectorDomain
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.metrics import LInfDistance, Metric, UserDistance
+from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
-from .count_by_item import integers_or_strings
+from .count_by_item import integers_or_strings, space_of
 
 FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
 STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53: up to there all integers are floats
@@ -107,21 +106,20 @@ def make_sum_by_item(
     if not STEPS[0] <= step <= STEPS[1]:
         raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
     lower, upper = whole_steps(bounds, step)  # [whole-steps]
-    if items is not None and max_items is not None:
-        raise ParameterError("max_items must be left out with candidates: of those, all that a user has count")
     if items is None and lower < 0:
         raise ParameterError("bounds must not be negative without candidates: give a lower bound >= 0")  # [counts]
     monotonic = checks.flag("monotonic", input_metric.neighbors == "add_remove" if monotonic is None else monotonic)
-    keyed = KeyedCountDistance(max_items, monotonic)  # [keyed-metric]
+    output_domain, output_metric = space_of(items, max_items, monotonic)  # [output-space]
 
     def function(rows: Any) -> Any:
         from ..tables.totals import totals_by_item
 
         if items is not None:
             require_kind(rows, items[0], input_domain.item)  # [check-kind]
-        found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), keyed.max_items)  # [totals]
+        most = output_metric.max_items if items is None else None
+        found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), most)  # [totals]
         if items is None:
-            return {item: total for item, total in found.items() if total}  # [positive]
+            return found  # [positive]
         return np.array([found.get(item, 0) for item in items], dtype=np.int64)  # [candidate-order]
 
     def stability_map(d_in: int) -> int:
@@ -130,14 +128,11 @@ def make_sum_by_item(
             return d_in * (high - low) * (2 if monotonic else 1)  # [stability-replace]
         return d_in * (high - low if monotonic else max(high, -low))  # [stability]
 
-    space: tuple[Domain, Metric] = KeyedCountsDomain(), keyed  # [keyed-domain]
-    if items is not None:
-        space = VectorDomain(AtomDomain(int), size=len(items)), LInfDistance(monotonic=monotonic)  # [output-domain]
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=space[0],
-        output_metric=space[1],
+        output_domain=output_domain,
+        output_metric=output_metric,
         function=function,
         stability_map=stability_map,
         parameters={

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from opendp_topk.noises.standard import Gumbel
-from opendp_topk.samplers.unlisted import slots_of, top_k
+from opendp_topk.noises.standard import Exponential, Gumbel
+from opendp_topk.samplers.unlisted import repeated, slots_of, top_k
+from tests.oracles import unlisted
+from tests.oracles.chi_square import assert_follows
 
 
 def expected(counts: dict[Any, int], limit: int) -> tuple[list[Any], list[int]]:
@@ -51,3 +54,16 @@ def test_far_scores_are_certain() -> None:
     counts = {"a": 10**9, "b": 10**8, "c": 1}
     assert top_k(counts, 2, Fraction(1000), Fraction(2), Gumbel(), 2) == ("a", "b")
     assert top_k(counts, 3, Fraction(10**5, 3), Fraction(2), Gumbel(), 3) == ("a", "b")
+
+
+@pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=lambda noise: noise.name)
+def test_repeated_releases_follow_the_law(noise: Any) -> None:
+    setting = unlisted.Setting(noise.name, 2, 3, 2.0, 3.0)
+    found = repeated({0: 3, 1: 3}, 3, Fraction(3), Fraction(2), noise, 2, 4000)
+    law = unlisted.law(setting, (3, 3))
+    assert_follows(Counter((keys, len(keys) < 2) for keys in found), law, detects=0.3)
+
+
+def test_repeated_releases_without_noise_and_among_many_dummies() -> None:
+    assert repeated({"a": 5, "b": 4}, 2, Fraction(1), Fraction(0), Gumbel(), 2, 3) == [("a", "b")] * 3
+    assert repeated({"a": 10**6}, 900, Fraction(1000), Fraction(2), Gumbel(), 2, 3) == [("a",)] * 3

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
+
 import opendp_topk as tk
 from opendp_topk.errors import DataTypeError
 from opendp_topk.spaces.keyed_counts import largest
-from opendp_topk.tables.held import HeldCounts
+from opendp_topk.tables.held import ColumnCounts, HeldCounts
 from opendp_topk.tables.spark_plans import require_determinate
 from tests.concepts.sentinels import raises_exactly
+
+nw = pytest.importorskip("narwhals", reason="tables need narwhals")
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
 COUNTS = {"b": 90, "a": 91, "c": 500, "A": 3, "d": 1}
 RANKED = ["c", "a", "b", "A", "d"]
@@ -42,7 +48,44 @@ def test_the_largest_are_asked_for_alone() -> None:
     engine = Engine()
     assert list(largest(HeldCounts(engine.best), 2)) == ["c", "a"]
     assert engine.asked == [2]
-    assert largest(COUNTS, 2) is COUNTS
+    assert largest(COUNTS, 2) == {"a": 91, "c": 500}
+    assert largest(COUNTS, 5) is COUNTS
+
+
+def in_columns() -> ColumnCounts:
+    return ColumnCounts(nw.from_native(pl.Series(list(COUNTS)), series_only=True), np.array(list(COUNTS.values())))
+
+
+def test_counts_in_columns_are_the_mapping() -> None:
+    held = in_columns()
+    assert tk.KeyedCountsDomain().validate(held) is held
+    assert held == COUNTS
+    assert (len(held), held["c"], "z" in held) == (5, 500, False)
+    assert repr(held) == f"ColumnCounts({COUNTS})"
+    assert largest(held, 3) == {"b": 90, "a": 91, "c": 500}
+    assert largest(ColumnCounts(held._keys, np.array([1, 2, 2, 2, 3])), 2) == {"a": 2, "c": 2, "A": 2, "d": 3}
+
+
+def test_only_what_is_released_leaves_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ColumnCounts, "fetch", lambda self: pytest.fail("all keys were fetched"))
+    asked: list[int] = []
+    keys_at = ColumnCounts.keys_at
+
+    def watched(self: ColumnCounts, places: Any) -> list[Any]:
+        asked.append(len(places))
+        return keys_at(self, places)
+
+    monkeypatch.setattr(ColumnCounts, "keys_at", watched)
+    space, measure = (tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=2)), tk.Approximate(tk.MaxDivergence())
+    options: dict[str, Any] = {"k": 2, "scale": 1e-6, "limit": 3, "delta": 1e-6}
+    for release, expected in (
+        (tk.then_stable_histogram(measure, scale=1e-6, threshold=90), (("c", "a", "b"), (500, 91, 90))),
+        (tk.then_unknown_domain_top_k(measure, **options), (("c", "a"), False)),
+        (tk.then_unknown_domain_counts(measure, **options, count_scale=0), (("c", "a"), (500, 91), False)),
+        (tk.then_partition_selection(measure, epsilon=1.0, delta=1e-9), ("a", "b", "c")),
+    ):
+        assert (space >> release)(in_columns()) == expected
+    assert asked == [3, 4, 4, 3]
 
 
 def test_a_frame_that_shows_no_plan_is_refused() -> None:

@@ -63,6 +63,15 @@ def test_every_back_end_agrees(make: Callable[..., Any], integers: bool) -> None
         assert {type(count) for count in found.values()} == {int}
 
 
+@pytest.mark.parametrize("heavy", [0, 1, 2, 3, 4, 5])
+def test_users_with_few_rows_and_with_many_count_alike(heavy: int) -> None:
+    """Of five users so many have more items than count; others have as many rows as items that count, or fewer."""
+    rows = [(user, item) for user in range(5) for item in range(3 if user < heavy else user % 3)] + [(4, 7)] * 3
+    columns = {"u": [user for user, _ in rows], "i": [9 - item for _, item in rows]}
+    for make in (makers.polars_lazy, makers.pandas_frame, makers.pyarrow_table):
+        assert count_users_by_key(two_columns(make(columns, True), "u", "i"), 2) == reference(columns, 2)
+
+
 def test_an_empty_table_has_no_keys() -> None:
     for most in (None, 1):
         assert count_users_by_key(two_columns(makers.polars_frame({"u": [], "i": []}, True), "u", "i"), most) == {}

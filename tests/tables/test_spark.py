@@ -1,6 +1,6 @@
-"""Tables of Spark: the reference's counts, no more rows than are asked for, and one release whatever fails on the way.
+"""Tables of Spark: the reference's counts and sums, no rows that are not needed, and one release whatever fails.
 
-Tries proofs/transformations/count_by_item.tex.
+Tries proofs/transformations/count_by_item.tex and sum_by_item.tex.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from opendp_topk.tables.frames import count_distinct_users, two_columns
 from opendp_topk.tables.grouping import split_by_group
 from opendp_topk.tables.held import HeldCounts
 from opendp_topk.tables.keyed import count_users_by_key
+from opendp_topk.tables.totals import totals_by_item, valued_columns
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
 from tests.oracles.groups import by_group
+from tests.oracles.totals import clamped_totals
 
 from . import hostile
 from .spark_session import session
 from .test_keyed import reference
+from .test_totals import BOUNDS, KINDS, frame, random_rows
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +76,21 @@ def test_the_largest_counts_come_with_ties_in_the_public_order(spark: Any, name:
     ranked = sorted(expected, key=lambda key: (-expected[key], key))
     for n in (1, 3, len(ranked) + 2):
         assert list(counts.largest(n).items()) == [(key, expected[key]) for key in ranked[:n]]
+
+
+@pytest.mark.parametrize("kind", ["large", "floats", "decimals"])
+def test_sums_are_those_of_the_reference(spark: Any, kind: str) -> None:
+    """Sums stay in Spark, without those that are 0."""
+    dtype, _, step = KINDS[kind]
+    rows = [*random_rows(kind, 60, 5), (1, "nothing", KINDS[kind][1][1] * 0)]
+    table = valued_columns(spark.createDataFrame(frame(rows, dtype).to_arrow()).repartition(4), "user", "item", "paid")
+    for most in (None, 2):
+        sums = totals_by_item(table, float(step), 2**31, BOUNDS, most)
+        expected = {item: total for item, total in clamped_totals(rows, step, BOUNDS, most).items() if total}
+        assert isinstance(sums, HeldCounts)
+        assert dict(sums) == expected
+        ranked = sorted(expected, key=lambda key: (-expected[key], key))
+        assert list(sums.largest(2).items()) == [(key, expected[key]) for key in ranked[:2]]
 
 
 def test_no_more_keys_leave_spark_than_take_part(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,20 @@ FAULTS = (
         "near.floor()",
     ),
     Fault(
+        "zero-sums-by-key",
+        "items whose sum is 0 are among the sums by key",
+        _TOTALS,
+        'by_item(sums.filter(nw.col("count") != 0))',
+        "by_item(sums)",
+    ),
+    Fault(
+        "later-rows-kept",
+        "of each user's items a later one is kept in the place of the first, where sums are limited",
+        "tables/firsts.py",
+        "users[most:] != users[:-most]",
+        "users[:-most] != users[most:][::-1]",
+    ),
+    Fault(
         "negative-sums-by-key",
         "sums by key may be of negative numbers",
         _SUM,
