@@ -30,8 +30,8 @@ _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so t
 _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
 _NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
-_NARROW = 3  # weights in a layer differ by a factor of 8 at most, so that a good part of its proposals is accepted
-_MANY = 32  # each so many layers, narrow means one bit more: few of them are drawn from
+_NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
+_MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
 _CLOSE = 2.0  # sets of a layer are found well enough if a finer walk finds them no more than four times as often
