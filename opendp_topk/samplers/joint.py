@@ -7,6 +7,7 @@ An output is accepted with the probability that turns the total of its proposals
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 from .canonical import accepted
 from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
-from .ladder import Ladder, ladder
+from .head import head, reaching
+from .ladder import Ladder
 from .paths import Paths
 from .subsets import below
 from .walks import Walk, walk
@@ -73,7 +75,7 @@ def draw(
     Returns:
         int64 array of shape (k,), ascending if not ``ordered``.
     """
-    rungs = ladder(values, sign)
+    rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale)  # [deep-enough]
     nested = _nested(rungs, scale, k, ordered)
     limits, shares = [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
@@ -87,6 +89,7 @@ def draw(
         if drawn is None:
             continue
         ranks, chance = drawn
+        rungs = reaching(rungs, int(np.max(ranks)), values, sign)  # [others]
         loss = rungs.loss(ranks)  # [loss]
         if loss > limits[i]:
             continue  # [outside]
@@ -134,9 +137,8 @@ def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]
     def new(start: int, limit: float | int, reached: Indices) -> Layer:
         return Layer(start, limit, reached, _log_size(reached, ordered, _DETAIL), _DETAIL)
 
-    everything = new(0, inf, np.full(k, len(rungs.scores)))
-    last = ceil(everything.log_size) + _SPARE  # [last-start]
-    kept = [everything._replace(start=last)]  # [last-layer]
+    last = _last(rungs.everybody, k, ordered)
+    kept = [new(last, inf, np.full(k, rungs.everybody))]  # [last-layer]
     heaviest = layer(0, 0).log_size
     open_layers: list[tuple[float, int, int, Layer]] = []
 
@@ -155,6 +157,12 @@ def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]
         push(middle, left)
         push(end, found._replace(start=middle))
     return sorted(kept, key=lambda layer: layer.start)
+
+
+@functools.lru_cache(maxsize=64)
+def _last(d: int, k: int, ordered: bool) -> int:
+    """Where the last layer starts."""
+    return ceil(_log_size(np.full(k, d), ordered, _DETAIL)) + _SPARE  # [last-start]
 
 
 def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Rankings | Paths | Walk:

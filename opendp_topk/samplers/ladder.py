@@ -31,10 +31,21 @@ _MOST = 2**64 - 1  # the largest difference of 64-bit integers
 # proof-region: ladder
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """``scores`` in the order of the candidates, larger being better, and ``ascending``."""
+    """``scores`` in the order of the candidates, larger being better, and ``ascending``.
+
+    ``who`` has the indices of the candidates who are on the ladder, in ascending order, where they are not all of
+    the ``size`` there are; the others are worse.
+    """
 
     scores: NDArray[Any]
     ascending: NDArray[Any]
+    who: Indices | None = None
+    size: int = 0
+
+    @property
+    def everybody(self) -> int:
+        """How many candidates there are, on the ladder or not."""
+        return len(self.scores) if self.who is None else self.size
 
     @property
     def best(self) -> NDArray[Any]:
@@ -47,7 +58,7 @@ class Ladder:
 
     def ceilings(self, k: int, limit: float | int) -> Indices:
         """For each of the k best ranks the number of scores that are at most ``limit`` >= 0 worse."""
-        least = np.searchsorted(self.ascending, _lowered(self.best[:k], self.ascending[0], limit))  # [reach]
+        least = np.searchsorted(self.ascending, lowered(self.best[:k], self.ascending[0], limit))  # [reach]
         return np.asarray(len(self.ascending) - least)
 
     def loss(self, ranks: Indices) -> Fraction | int:
@@ -66,11 +77,18 @@ class Ladder:
 
     def candidates(self, ranks: Indices) -> Indices:
         """Who has these distinct ranks; among equal scores the lowest index has the first rank."""
+        found = self._places(ranks)
+        return found if self.who is None else self.who[found]  # [who]
+
+    def _places(self, ranks: Indices) -> Indices:
+        """The same for those who are on the ladder alone, counted in their order."""
         d = len(self.scores)
         if d <= max(_FEW, _DENSE * len(ranks)) or self.scores.dtype == object:
             return d - 1 - np.argsort(self.scores[::-1], kind="stable")[::-1][ranks]  # [sorted]
         values, which = np.unique(self.best[ranks], return_inverse=True)
         place = ranks - (d - np.searchsorted(self.ascending, values, side="right"))[which]  # [place-among-equals]
+        if self.ascending is self.scores:
+            return np.asarray(np.searchsorted(self.ascending, values)[which] + place)  # [in-order]
         if len(values) <= _SINGLY:
             return self._each(values, which, place)  # [one-by-one]
         found = self._holders(values, int(np.max(ranks)))
@@ -108,13 +126,26 @@ class Ladder:
 
 def ladder(values: NDArray[Any], sign: int) -> Ladder:
     """Canonical scores on a ladder: for ``sign`` = -1 they are mirrored, so that the smallest become the largest."""
+    scores = mirrored(values, sign)
+    return Ladder(scores, scores if _ascends(scores) else np.sort(scores))  # [sort]
+
+
+def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
+    """Larger scores are better: ``values``, or for ``sign`` = -1 a mirror image of them."""
     scores = np.ascontiguousarray(values)
     if sign < 0:
         scores = -scores if scores.dtype == np.float64 else ~scores  # [mirror]
-    return Ladder(scores, np.sort(scores))  # [sort]
+    return scores
 
 
-def _lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
+def _ascends(scores: NDArray[Any]) -> bool:
+    """Whether no score exceeds the next one: few steps tell where scores have no order."""
+    left, right = scores[:-1], scores[1:]
+    starts = range(0, len(left), _CHUNK)
+    return all(bool(np.all(left[i : i + _CHUNK] <= right[i : i + _CHUNK])) for i in starts)  # [ascends]
+
+
+def lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
     """The least values of their type that are at most ``limit`` below ``scores``; 64-bit integers end at ``lowest``."""
     if scores.dtype == object:
         return scores - limit

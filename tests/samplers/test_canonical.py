@@ -72,6 +72,17 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, 
     )
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_partition", "close_head")
+@pytest.mark.parametrize(("depth", "sign"), [(Fraction(0), -1), (Fraction(2), 1)])
+def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most proposals have members that were not sorted at first, and bounds for them that are far too high."""
+    monkeypatch.setattr(canonical, "_depth", lambda *_: depth)
+    scores = [5.0, 3.0, 3.0, 1.0, 2.5]
+    found = draws(2000, [sign * x for x in scores], 2, Fraction(3, 2), HALF, sign=sign)
+    assert_follows(found, oracle.gumbel_law(scores, 2, Fraction(3, 2), HALF, "margin"), detects=0.75)
+
+
 @pytest.mark.usefixtures("one_partition")
 def test_smallest_scores_first() -> None:
     found = draws(2500, [0, 3, 1, 2], 2, Fraction(1), HALF, sign=-1)

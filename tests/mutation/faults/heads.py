@@ -13,6 +13,20 @@ FAULTS = (
         "here[place[chunk == c] % counts[c]]",
     ),
     Fault(
+        "head-of-one",
+        "those who matter are measured from the best candidate instead of the one with the rank",
+        "samplers/head.py",
+        "np.partition(best, len(best) - rank)[[len(best) - rank]]",
+        "np.partition(best, len(best) - rank)[[-1]]",
+    ),
+    Fault(
+        "head-not-deep-enough",
+        "candidates who belong to layers of the joint mechanism are not counted in them",
+        "samplers/joint.py",
+        "_level(_last(len(values), k, ordered)) * scale)",
+        "_level(1) * scale)",
+    ),
+    Fault(
         "rougher-than-promised",
         "sets are drawn from a rougher walk than the one whose promise weighs their layer",
         "samplers/joint.py",
