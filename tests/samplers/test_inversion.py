@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from opendp_topk.samplers import inversion
 from opendp_topk.samplers.inversion import draw, table
 
 from ..oracles.chi_square import assert_follows
@@ -131,7 +132,8 @@ def test_the_ends_of_what_is_left(u: int) -> None:
 
 @pytest.mark.quick(scale="7/3")
 @pytest.mark.parametrize(("name", "scale"), LAWS, ids=IDS)
-def test_draws_follow_the_law(name: str, scale: Fraction) -> None:
+def test_draws_follow_the_law(name: str, scale: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inversion, "_CHUNK", 7000)
     out = np.empty(60_000, dtype=np.int64)
     draw(table(weights(name, scale), mirrored=True), out, Words(7))
     most = int(6 * scale) + 4
