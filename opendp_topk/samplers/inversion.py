@@ -57,7 +57,7 @@ class Table:
 # proof-region: inversion
 @functools.lru_cache(maxsize=16)
 def table(weights: Weights, *, mirrored: bool) -> Table:
-    """The table of a law, kept: two megabytes at most, and 16 of them."""
+    """The table of a law, kept: little more than two megabytes at most, and 16 of them."""
     found = boundaries(weights, _DIGITS, mirrored=mirrored)  # [boundaries]
     steps = np.maximum(np.array(found.ends, dtype=np.int64), 0)
     room = np.maximum(np.diff(steps) - found.width, 0) >> 2 * _PART  # [room]

@@ -132,12 +132,19 @@ def test_the_ends_of_what_is_left(u: int) -> None:
 
 @pytest.mark.quick(scale="7/3")
 @pytest.mark.parametrize(("name", "scale"), LAWS, ids=IDS)
-def test_draws_follow_the_law(name: str, scale: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inversion, "_CHUNK", 7000)
+def test_draws_follow_the_law(name: str, scale: Fraction) -> None:
     out = np.empty(60_000, dtype=np.int64)
     draw(table(weights(name, scale), mirrored=True), out, Words(7))
     most = int(6 * scale) + 4
     assert_follows(counted(out.tolist(), -most, most), pooled(masses(name, scale), -most, most), detects=0.7)
+
+
+def test_values_of_all_chunks_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some dozens are left open at first, in most of the chunks; none stays open, which is no value of the law."""
+    monkeypatch.setattr(inversion, "_CHUNK", 500)
+    law, out = table(weights("laplace", Fraction(500)), mirrored=True), np.zeros(10_000, dtype=np.int64)
+    draw(law, out, Words(5))
+    assert int(abs(out).max()) < 500 * 40
 
 
 def test_few_digits_are_read() -> None:
