@@ -212,11 +212,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{one.name:<44} {readable(one.own):>10}  {one.ratios['argpartition']:.2f} of argpartition", flush=True)
     stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.is_file() else {}
     further = list(beyond.cases())
-    slower = worse([*found, *further], stored)
+    every: list[Row | Case] = [*found, *further]
+    slower = worse(every, stored)
     print("\n".join(slower) or f"no ratio is more than {WORSE} times the stored one")
     if not options.check:
         PAGE.write_text(markdown(found, further, list(against_others()), options.most), encoding="utf-8")
-        kept = {one.name: {name: round(ratio, 3) for name, ratio in one.ratios.items()} for one in (*found, *further)}
+        kept = {one.name: {name: round(ratio, 3) for name, ratio in one.ratios.items()} for one in every}
         STORED.write_text(json.dumps(stored | kept, indent=1) + "\n", encoding="utf-8")
         draw(found)
     return int(bool(slower))
