@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .ladder import Ladder, ladder, lowered, mirrored
+from .ladder import Ladder, ascends, ladder, lowered, mirrored
 
 _MANY = 2**15  # fewer candidates are sorted faster than they are looked through
 _EACH = 64  # best of so many candidates each: some of the best of all are among them, whatever their order
@@ -36,6 +36,8 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None) -> 
     if depth is None or d < max(_MANY, _EACH * rank) or values.dtype == object:
         return ladder(values, sign)
     scores = mirrored(values, sign)
+    if ascends(scores):
+        return Ladder(scores, scores)  # [in-order]
     cut = _cut(scores, rank, Ladder(scores, scores).limit(depth))
     sample = scores[:: d // _SAMPLE]
     if np.count_nonzero(sample >= cut) * _LARGEST > len(sample):

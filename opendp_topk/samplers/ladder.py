@@ -127,7 +127,7 @@ class Ladder:
 def ladder(values: NDArray[Any], sign: int) -> Ladder:
     """Canonical scores on a ladder: for ``sign`` = -1 they are mirrored, so that the smallest become the largest."""
     scores = mirrored(values, sign)
-    return Ladder(scores, scores if _ascends(scores) else np.sort(scores))  # [sort]
+    return Ladder(scores, scores if ascends(scores) else np.sort(scores))  # [sort]
 
 
 def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
@@ -138,7 +138,7 @@ def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
     return scores
 
 
-def _ascends(scores: NDArray[Any]) -> bool:
+def ascends(scores: NDArray[Any]) -> bool:
     """Whether no score exceeds the next one: few steps tell where scores have no order."""
     left, right = scores[:-1], scores[1:]
     starts = range(0, len(left), _CHUNK)
