@@ -103,14 +103,12 @@ class Ladder:
     def _each(self, values: NDArray[Any], which: Indices, place: Indices) -> Indices:
         """The ``place``-th candidate, counted from 0, that has a value, for a few values."""
         found = np.zeros(len(place), dtype=np.int64)
-        starts = np.arange(0, len(self.scores), _CHUNK)
         for i, value in enumerate(values):
-            counts = [np.count_nonzero(self.scores[start : start + _CHUNK] == value) for start in starts.tolist()]
-            until = np.cumsum(counts)
-            chunk = np.where(which == i, np.searchsorted(until, place, side="right"), len(starts))  # [chunk]
-            for c in np.unique(chunk[which == i]).tolist():
-                here = starts[c] + np.flatnonzero(self.scores[starts[c] : starts[c] + _CHUNK] == value)
-                found[chunk == c] = here[place[chunk == c] - (until[c] - counts[c])]  # [each]
+            at, held = which == i, self.scores == value
+            if 2 * np.count_nonzero(held) <= len(held):
+                found[at] = np.flatnonzero(held)[place[at]]  # [each]
+            else:
+                found[at] = _past(np.flatnonzero(~held), place[at])  # [all-but-others]
         return found
 
     def _holders(self, values: NDArray[Any], worst: int) -> Indices:
@@ -143,6 +141,11 @@ def ascends(scores: NDArray[Any]) -> bool:
     left, right = scores[:-1], scores[1:]
     starts = range(0, len(left), _CHUNK)
     return all(bool(np.all(left[i : i + _CHUNK] <= right[i : i + _CHUNK])) for i in starts)  # [ascends]
+
+
+def _past(others: Indices, place: Indices) -> Indices:
+    """The ``place``-th integers, counted from 0, that are not among the ascending ``others``."""
+    return np.asarray(place + np.searchsorted(others - np.arange(len(others)), place, side="right"))  # [past]
 
 
 def lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:

@@ -6,11 +6,11 @@ from ..fault import Fault
 
 FAULTS = (
     Fault(
-        "chunks-from-start",
-        "among candidates of one value places are counted from the start of each chunk",
+        "others-not-passed",
+        "where most candidates have one value, one with another score is taken for the next of them",
         "samplers/ladder.py",
-        "here[place[chunk == c] - (until[c] - counts[c])]",
-        "here[place[chunk == c] % counts[c]]",
+        'place, side="right"))  # [past]',
+        'place, side="left"))  # [past]',
     ),
     Fault(
         "head-of-one",
