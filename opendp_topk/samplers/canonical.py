@@ -67,13 +67,13 @@ def subset(
         int64 array of shape (k,).
     """
     rungs = head(values, sign, k + 1, _depth(len(values), k, scale, gamma))
-    ranked = known = Scores(rungs.best, scale, 1)  # [rank]
+    ranked = best = Scores(rungs.best, scale, 1)  # [rank]
     edge, rival = ranked.values[k - 1], ranked.values[k - 1 if capped else k]  # [references]
     with np.errstate(all="ignore"):
-        last = len(ranked.values) - 1
+        known = rungs.best if rungs.who is None else np.append(rungs.best, rungs.cut)  # [known]
         fall = Fall(
             len(values) - k,
-            lambda j: _bounds(gamma, known.advantages(known.values[np.minimum(k + j, last)], edge)),  # [fall]
+            lambda j: _bounds(gamma, best.advantages(known[np.minimum(k + j, len(known) - 1)], edge)),  # [fall]
         )
         rise = _bounds(1 - gamma, -ranked.advantages(ranked.values[:k], rival))  # [rise]
         cells = partition(k, fall, rise)

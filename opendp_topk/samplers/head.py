@@ -24,7 +24,8 @@ _SAMPLE = 2**10  # about so many candidates tell whether the head is that large
 def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None) -> Ladder:
     """The ladder of all candidates at most ``depth`` worse than the ``rank``-th best one, and perhaps of others.
 
-    Those who are not on it, if any, are worse than all who are.
+    Those who are not on it, if any, are worse than all who are: their scores are below its ``cut``. It lies more than
+    ``depth`` below the ``rank``-th best score, or as much up to rounding, so that it says how little they matter.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
@@ -38,13 +39,14 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None) -> 
     scores = mirrored(values, sign)
     if ascends(scores):
         return Ladder(scores, scores)  # [in-order]
-    cut = _cut(scores, rank, Ladder(scores, scores).limit(depth))
+    limit = Ladder(scores, scores).limit(depth) + (scores.dtype != np.float64)  # [one-more]
+    cut = _cut(scores, rank, limit)
     sample = scores[:: d // _SAMPLE]
     if np.count_nonzero(sample >= cut) * _LARGEST > len(sample):
         return ladder(scores, 1)  # [everybody]
     who = np.flatnonzero(scores >= cut)  # [who]
     chosen = scores[who]
-    return Ladder(chosen, np.sort(chosen), who, d)  # [sort-the-head]
+    return Ladder(chosen, np.sort(chosen), who, d, cut)  # [sort-the-head]
 
 
 def _cut(scores: NDArray[Any], rank: int, limit: float | int) -> Any:

@@ -34,13 +34,14 @@ class Ladder:
     """``scores`` in the order of the candidates, larger being better, and ``ascending``.
 
     ``who`` has the indices of the candidates who are on the ladder, in ascending order, where they are not all of
-    the ``size`` there are; the others are worse.
+    the ``size`` there are; the others have scores below ``cut``, and these have not.
     """
 
     scores: NDArray[Any]
     ascending: NDArray[Any]
     who: Indices | None = None
     size: int = 0
+    cut: Any = None
 
     @property
     def everybody(self) -> int:

@@ -110,6 +110,25 @@ def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.M
     assert p_value(draws(2500, [0, 0, 0], 2, Fraction(1), HALF), law) < 1e-10
 
 
+@pytest.mark.parametrize("gap", [1, 1000])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_others_who_hardly_matter_are_hardly_proposed(dtype: Any, gap: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many are best and nobody else is near: what is known of the others must tell that they are not."""
+    tried = []
+    accepted = canonical.accepted
+
+    def counted(*arguments: Any) -> bool:
+        tried.append(1)
+        assert len(tried) < 400, "proposals are made in vain"
+        return accepted(*arguments)
+
+    monkeypatch.setattr(canonical, "accepted", counted)
+    scores = (np.arange(2**16) % 256 * gap).astype(dtype)
+    for _ in range(5):
+        chosen = canonical.subset(scores, Fraction(1, 1000), HALF, 4, sign=1, capped=False)
+        assert np.all(scores[chosen] == 255 * gap)
+
+
 def test_decisions_equal_high_precision() -> None:
     """V is placed at the threshold itself up to some digit, so that one word does not decide."""
     generator = random.Random(3)

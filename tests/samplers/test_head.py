@@ -52,9 +52,18 @@ def test_the_head_has_all_who_are_near_the_best(
             assert {i for i in order if x[order[rank - 1]] - x[i] <= depth} <= set(on)
             assert min(x[i] for i in on) > max((x[i] for i in set(order) - set(on)), default=min(x) - 1)
             assert found.everybody == len(values)
+            if found.who is not None:
+                cut = Fraction(found.cut.item()) + (sign < 0 and values.dtype.kind != "f") * _shift(values)
+                assert max((x[i] for i in set(order) - set(on)), default=cut - 1) < cut <= min(x[i] for i in on)
+                assert x[order[rank - 1]] - cut > depth or len(on) == len(values) or values.dtype.kind == "f"
             assert found.candidates(np.arange(len(on))).tolist() == order[: len(on)]
             _ceilings(found, x, order, rank, depth)
     assert len(sizes) > 2 or (sign > 0 and bool(np.all(values[:-1] <= values[1:])))
+
+
+def _shift(values: np.ndarray) -> int:
+    """By how much mirrored integers, all digits inverted, differ from their negatives."""
+    return 1 if values.dtype.kind == "i" else 1 - 2**64
 
 
 def _ceilings(found: Ladder, x: list[Fraction], order: list[int], rank: int, depth: Fraction) -> None:
