@@ -20,6 +20,13 @@ FAULTS = (
         "np.partition(best, len(best) - rank)[[-1]]",
     ),
     Fault(
+        "others-like-the-last",
+        "candidates who were not sorted are proposed as often as if they were as good as the last who were",
+        "samplers/canonical.py",
+        "np.append(rungs.best, rungs.cut)",
+        "np.append(rungs.best, rungs.best[-1])",
+    ),
+    Fault(
         "head-not-deep-enough",
         "candidates who belong to layers of the joint mechanism are not counted in them",
         "samplers/joint.py",
