@@ -28,7 +28,8 @@ def log_bounds(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 
     Each is within 2^-49 (|ln| + 1) of the logarithm. ln 0 is -inf and ln inf is inf.
     """
-    below, above = _log(lower), _log(upper)
+    below = _log(lower)
+    above = below if upper is lower else _log(upper)
     return below - _slack(below), above + _slack(above)  # [slack]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from fractions import Fraction
 from itertools import count
+from math import ceil, log
 from typing import Any
 
 import gmpy2
@@ -24,12 +25,13 @@ from .advantages import Scores
 from .arrivals import Clock, Uniform
 from .cells import DEPTH, Fall, partition
 from .entropy import SYSTEM, Entropy, Indices
-from .ladder import ladder
+from .head import head, reaching
 from .subsets import below
 
 _WORD = 64  # digits come in words of the machine
 _CLIP = 2.0**1000  # so that products and sums of a few stay finite; clipping from below raises a bound
 _SHRINK = 1 - 2.0**-40  # a smaller weight of a shortfall bounds it from above: room for all that is rounded
+_RARE = 16  # subsets with a member that is not sorted with the others have less than e^-16 of the weight
 _TINY = 2.0**-900  # a smaller weight counts as none, which bounds from above, too: its products could underflow
 
 
@@ -64,11 +66,15 @@ def subset(
     Returns:
         int64 array of shape (k,).
     """
-    rungs = ladder(values, sign)
-    ranked = Scores(rungs.best, scale, 1)  # [rank]
+    rungs = head(values, sign, k + 1, _depth(len(values), k, scale, gamma))
+    ranked = best = Scores(rungs.best, scale, 1)  # [rank]
     edge, rival = ranked.values[k - 1], ranked.values[k - 1 if capped else k]  # [references]
     with np.errstate(all="ignore"):
-        fall = Fall(len(values) - k, lambda j: _bounds(gamma, ranked.advantages(ranked.values[k + j], edge)))  # [fall]
+        known = rungs.best if rungs.who is None else np.append(rungs.best, rungs.cut)  # [known]
+        fall = Fall(
+            len(values) - k,
+            lambda j: _bounds(gamma, best.advantages(known[np.minimum(k + j, len(known) - 1)], edge)),  # [fall]
+        )
         rise = _bounds(1 - gamma, -ranked.advantages(ranked.values[:k], rival))  # [rise]
         cells = partition(k, fall, rise)
     lowest = max(0, int(cells.bits.max())) - DEPTH  # [lowest]
@@ -82,9 +88,16 @@ def subset(
         else:
             cell = cells[i]
             (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
+            rungs = reaching(rungs, t - 1, values, sign)  # [others]
+            ranked = Scores(rungs.best, scale, 1)
             log_weight = _exact(gamma, ranked, t - 1, edge) - _exact(1 - gamma, ranked, h, rival)  # [log-weight]
         if accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy):
             return np.sort(rungs.candidates(subsets.members(k, h, t, entropy)))  # [release]
+
+
+def _depth(d: int, k: int, scale: Fraction, gamma: Fraction) -> Fraction | None:
+    """Sets with a member that is so much worse than the k-th best have hardly any weight."""
+    return None if gamma == 0 else (ceil(k * (log(d / k) + 1)) + _RARE) * scale / gamma
 
 
 def _bounds(weight: Fraction, advantages: Floats) -> Floats:

@@ -122,14 +122,16 @@ def _log_sizes(k: int, corners: Integers) -> Floats:
     n, m, j = last_t - first_h - 2, k - 1 - first_h, last_t - k - 1
     rows = np.minimum(last_h - first_h + 1, (n + 1) / (j + 1))  # [rows]
     columns = np.minimum(last_t - first_t + 1, (n + 2) / (m + 1))  # [columns]
-    return _log_binomials(n, m, j) + log_bounds(rows, rows)[1] + log_bounds(columns, columns)[1] + 2.0**-10  # [size]
+    both = np.array([rows, columns])
+    return np.asarray(_log_binomials(n, m, j) + np.sum(log_bounds(both, both)[1], axis=0) + 2.0**-10)  # [size]
 
 
 def _log_binomials(n: Integers, m: Integers, j: Integers) -> Floats:
     """Upper bounds on ln C(n, m), where n = m + j."""
     inner = (m > 0) & (j > 0)
-    a, b, c = (np.where(inner, x, 1).astype(np.float64) for x in (n, m, j))
-    log_a, log_b, log_c = log_bounds(a, a)[1], log_bounds(b, b)[0], log_bounds(c, c)[0]
+    a, b, c = each = np.where(inner, np.array([n, m, j]), 1).astype(np.float64)
+    lower, upper = log_bounds(each, each)
+    log_a, log_b, log_c = upper[0], lower[1], lower[2]
     leading = a * log_a - b * log_b - c * log_c  # [entropy-term]
     root = (log_a - log_b - log_c - _LEAST_LOG_TWO_PI) / 2  # [root-term]
     return np.where(inner, leading + root + 2.0**-44 * a * (log_a + 4), 0.0)  # [slack]

@@ -79,9 +79,8 @@ def _gaussian(scale: mpq, entropy: Entropy) -> int:
 def _inverted(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> Integers:
     """n integers with P(z) in proportion to the weight of |z|, which is of the order of ``scale``."""
     if scale < _SMALL or (scale < _MEDIUM and n >= _MANY):
-        law, found = table(weights, mirrored=True), np.empty(n, dtype=np.int64)
-        for start in range(0, n, _CHUNK):
-            draw(law, found[start : start + _CHUNK], entropy)  # [direct]
+        found = np.empty(n, dtype=np.int64)
+        draw(table(weights, mirrored=True), found, entropy)  # [direct]
         return found
     cells = lattice(weights, int(scale).bit_length() - _SMALL.bit_length() + 1)  # [shift]
     return _in_chunks(n, lambda m: _kept(lambda open_: propose(cells, open_, entropy), m))

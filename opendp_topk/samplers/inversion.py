@@ -23,9 +23,10 @@ Digits = NDArray[np.uint16]
 _PART = 16  # digits of U that are drawn at a time
 _CELLS = 2**_PART  # how many beginnings of that length there are
 _DIGITS = 3 * _PART  # digits of U at which the steps are tabulated: one is hit once in 2^46
-_FINE = 4  # digits after the first 16 at which the rest of the unit interval has a table
+_FINE = 5  # digits after the first 16 at which the rest of the unit interval has a table
 _WORD = 64  # digits come in words of the machine
-_OPEN = -(2**31)  # no value: 20 digits leave it open
+_CHUNK = 2**16  # values at a time, so that what lies between digits and values stays in the cache
+_OPEN = -(2**31)  # no value: 21 digits leave it open
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Table:
         weights: The law of the sizes of Z.
         mirrored: How they become integers, as in ``boundaries``.
         guide: For the first 16 digits, Z: the beginnings that are given away.
-        more: For the first 20 digits of the others, counted from the first of them, Z or ``_OPEN``.
+        more: For the first 21 digits of the others, counted from the first of them, Z or ``_OPEN``.
         ends: The steps between what is left of the probabilities, at 48 digits.
         width: How much greater they may be.
         least: What Z would be below all of them.
@@ -56,7 +57,7 @@ class Table:
 # proof-region: inversion
 @functools.lru_cache(maxsize=16)
 def table(weights: Weights, *, mirrored: bool) -> Table:
-    """The table of a law, kept: two megabytes at most, and 16 of them."""
+    """The table of a law, kept: little more than two megabytes at most, and 16 of them."""
     found = boundaries(weights, _DIGITS, mirrored=mirrored)  # [boundaries]
     steps = np.maximum(np.array(found.ends, dtype=np.int64), 0)
     room = np.maximum(np.diff(steps) - found.width, 0) >> 2 * _PART  # [room]
@@ -71,7 +72,7 @@ def table(weights: Weights, *, mirrored: bool) -> Table:
 
 
 def _more(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
-    """The values that 20 digits decide, for those from ``total`` / 2^16 on."""
+    """The values that 21 digits decide, for those from ``total`` / 2^16 on."""
     shift, length = 2 * _PART - _FINE, _CELLS - total << _FINE
     cells, late = ((ends + back >> shift) - (total << _FINE) for back in (0, width))
     entered = np.bincount(cells, minlength=length)
@@ -83,16 +84,22 @@ def _more(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
 
 def draw(law: Table, out: Ints, entropy: Entropy) -> None:
     """Fill ``out`` with independent draws."""
+    left = [_looked_up(law, out[start : start + _CHUNK], entropy) for start in range(0, len(out), _CHUNK)]
+    rest = np.concatenate([places + i * _CHUNK for i, (places, _) in enumerate(left)] or [out])
+    if len(rest):
+        out[rest] = _searched(law, np.concatenate([known for _, known in left]), entropy)  # [undecided]
+
+
+def _looked_up(law: Table, out: Ints, entropy: Entropy) -> tuple[Ints, Ints]:
+    """Fill ``out`` but for those that 21 digits leave open: their places, and the first 32 digits of each."""
     first, total = _digits(len(out), entropy), int(law.given[-1])
     out[:] = law.guide.take(first)  # [sixteen]
     late = np.flatnonzero(first >= total)
-    if len(late):
-        known = (first[late].astype(np.int64) - total << _PART) + _digits(len(late), entropy)  # [thirty-two]
-        values = law.more.take(known >> _PART - _FINE)  # [twenty]
-        out[late] = values
-        rest = np.flatnonzero(values == _OPEN)
-        if len(rest):
-            out[late[rest]] = _searched(law, known[rest] + (total << _PART), entropy)  # [undecided]
+    known = (first[late].astype(np.int64) - total << _PART) + _digits(len(late), entropy)  # [thirty-two]
+    values = law.more.take(known >> _PART - _FINE)  # [twenty-one]
+    out[late] = values
+    rest = np.flatnonzero(values == _OPEN)
+    return late[rest], known[rest] + (total << _PART)  # [left-open]
 
 
 def _searched(law: Table, known: Ints, entropy: Entropy) -> Ints:

@@ -7,6 +7,7 @@ An output is accepted with the probability that turns the total of its proposals
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 from .canonical import accepted
 from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
-from .ladder import Ladder, ladder
+from .head import head, reaching
+from .ladder import Ladder
 from .paths import Paths
 from .subsets import below
 from .walks import Walk, walk
@@ -30,8 +32,8 @@ _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so t
 _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
 _NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
-_NARROW = 3  # weights in a layer differ by a factor of 8 at most, so that a good part of its proposals is accepted
-_MANY = 32  # each so many layers, narrow means one bit more: few of them are drawn from
+_NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
+_MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
 _CLOSE = 2.0  # sets of a layer are found well enough if a finer walk finds them no more than four times as often
@@ -73,7 +75,7 @@ def draw(
     Returns:
         int64 array of shape (k,), ascending if not ``ordered``.
     """
-    rungs = ladder(values, sign)
+    rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale)  # [deep-enough]
     nested = _nested(rungs, scale, k, ordered)
     limits, shares = [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
@@ -87,6 +89,7 @@ def draw(
         if drawn is None:
             continue
         ranks, chance = drawn
+        rungs = reaching(rungs, int(np.max(ranks)), values, sign)  # [others]
         loss = rungs.loss(ranks)  # [loss]
         if loss > limits[i]:
             continue  # [outside]
@@ -134,9 +137,8 @@ def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]
     def new(start: int, limit: float | int, reached: Indices) -> Layer:
         return Layer(start, limit, reached, _log_size(reached, ordered, _DETAIL), _DETAIL)
 
-    everything = new(0, inf, np.full(k, len(rungs.scores)))
-    last = ceil(everything.log_size) + _SPARE  # [last-start]
-    kept = [everything._replace(start=last)]  # [last-layer]
+    last = _last(rungs.everybody, k, ordered)
+    kept = [new(last, inf, np.full(k, rungs.everybody))]  # [last-layer]
     heaviest = layer(0, 0).log_size
     open_layers: list[tuple[float, int, int, Layer]] = []
 
@@ -155,6 +157,12 @@ def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]
         push(middle, left)
         push(end, found._replace(start=middle))
     return sorted(kept, key=lambda layer: layer.start)
+
+
+@functools.lru_cache(maxsize=64)
+def _last(d: int, k: int, ordered: bool) -> int:
+    """Where the last layer starts."""
+    return ceil(_log_size(np.full(k, d), ordered, _DETAIL)) + _SPARE  # [last-start]
 
 
 def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Rankings | Paths | Walk:

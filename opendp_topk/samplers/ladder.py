@@ -31,10 +31,22 @@ _MOST = 2**64 - 1  # the largest difference of 64-bit integers
 # proof-region: ladder
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """``scores`` in the order of the candidates, larger being better, and ``ascending``."""
+    """``scores`` in the order of the candidates, larger being better, and ``ascending``.
+
+    ``who`` has the indices of the candidates who are on the ladder, in ascending order, where they are not all of
+    the ``size`` there are; the others have scores below ``cut``, and these have not.
+    """
 
     scores: NDArray[Any]
     ascending: NDArray[Any]
+    who: Indices | None = None
+    size: int = 0
+    cut: Any = None
+
+    @property
+    def everybody(self) -> int:
+        """How many candidates there are, on the ladder or not."""
+        return len(self.scores) if self.who is None else self.size
 
     @property
     def best(self) -> NDArray[Any]:
@@ -47,7 +59,7 @@ class Ladder:
 
     def ceilings(self, k: int, limit: float | int) -> Indices:
         """For each of the k best ranks the number of scores that are at most ``limit`` >= 0 worse."""
-        least = np.searchsorted(self.ascending, _lowered(self.best[:k], self.ascending[0], limit))  # [reach]
+        least = np.searchsorted(self.ascending, lowered(self.best[:k], self.ascending[0], limit))  # [reach]
         return np.asarray(len(self.ascending) - least)
 
     def loss(self, ranks: Indices) -> Fraction | int:
@@ -66,11 +78,18 @@ class Ladder:
 
     def candidates(self, ranks: Indices) -> Indices:
         """Who has these distinct ranks; among equal scores the lowest index has the first rank."""
+        found = self._places(ranks)
+        return found if self.who is None else self.who[found]  # [who]
+
+    def _places(self, ranks: Indices) -> Indices:
+        """The same for those who are on the ladder alone, counted in their order."""
         d = len(self.scores)
         if d <= max(_FEW, _DENSE * len(ranks)) or self.scores.dtype == object:
             return d - 1 - np.argsort(self.scores[::-1], kind="stable")[::-1][ranks]  # [sorted]
         values, which = np.unique(self.best[ranks], return_inverse=True)
         place = ranks - (d - np.searchsorted(self.ascending, values, side="right"))[which]  # [place-among-equals]
+        if self.ascending is self.scores:
+            return np.asarray(np.searchsorted(self.ascending, values)[which] + place)  # [in-order]
         if len(values) <= _SINGLY:
             return self._each(values, which, place)  # [one-by-one]
         found = self._holders(values, int(np.max(ranks)))
@@ -85,14 +104,12 @@ class Ladder:
     def _each(self, values: NDArray[Any], which: Indices, place: Indices) -> Indices:
         """The ``place``-th candidate, counted from 0, that has a value, for a few values."""
         found = np.zeros(len(place), dtype=np.int64)
-        starts = np.arange(0, len(self.scores), _CHUNK)
         for i, value in enumerate(values):
-            counts = [np.count_nonzero(self.scores[start : start + _CHUNK] == value) for start in starts.tolist()]
-            until = np.cumsum(counts)
-            chunk = np.where(which == i, np.searchsorted(until, place, side="right"), len(starts))  # [chunk]
-            for c in np.unique(chunk[which == i]).tolist():
-                here = starts[c] + np.flatnonzero(self.scores[starts[c] : starts[c] + _CHUNK] == value)
-                found[chunk == c] = here[place[chunk == c] - (until[c] - counts[c])]  # [each]
+            at, held = which == i, self.scores == value
+            if 2 * np.count_nonzero(held) <= len(held):
+                found[at] = np.flatnonzero(held)[place[at]]  # [each]
+            else:
+                found[at] = _past(np.flatnonzero(~held), place[at])  # [all-but-others]
         return found
 
     def _holders(self, values: NDArray[Any], worst: int) -> Indices:
@@ -108,13 +125,31 @@ class Ladder:
 
 def ladder(values: NDArray[Any], sign: int) -> Ladder:
     """Canonical scores on a ladder: for ``sign`` = -1 they are mirrored, so that the smallest become the largest."""
+    scores = mirrored(values, sign)
+    return Ladder(scores, scores if ascends(scores) else np.sort(scores))  # [sort]
+
+
+def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
+    """Larger scores are better: ``values``, or for ``sign`` = -1 a mirror image of them."""
     scores = np.ascontiguousarray(values)
     if sign < 0:
         scores = -scores if scores.dtype == np.float64 else ~scores  # [mirror]
-    return Ladder(scores, np.sort(scores))  # [sort]
+    return scores
 
 
-def _lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
+def ascends(scores: NDArray[Any]) -> bool:
+    """Whether no score exceeds the next one: few steps tell where scores have no order."""
+    left, right = scores[:-1], scores[1:]
+    starts = range(0, len(left), _CHUNK)
+    return all(bool(np.all(left[i : i + _CHUNK] <= right[i : i + _CHUNK])) for i in starts)  # [ascends]
+
+
+def _past(others: Indices, place: Indices) -> Indices:
+    """The ``place``-th integers, counted from 0, that are not among the ascending ``others``."""
+    return np.asarray(place + np.searchsorted(others - np.arange(len(others)), place, side="right"))  # [past]
+
+
+def lowered(scores: NDArray[Any], lowest: Any, limit: float | int) -> NDArray[Any]:
     """The least values of their type that are at most ``limit`` below ``scores``; 64-bit integers end at ``lowest``."""
     if scores.dtype == object:
         return scores - limit

@@ -50,7 +50,8 @@ class Blocks:
         b, a, spare = self.sizes, self.modes, self.modes - self.shares
         lower, upper = log_bounds(self.tilts, self.tilts)
         tilted = spare * np.where(spare > 0, upper, lower)
-        terms = np.concatenate([_log_factorials(b), -_log_factorials(a), -_log_factorials(b - a), tilted])
+        of_sizes, of_modes, of_others = _log_factorials(np.array([b, a, b - a]))
+        terms = np.concatenate([of_sizes, -of_modes, -of_others, tilted])
         return fsum(terms) + fsum(np.abs(terms)) * 2.0**-40 + len(b) * 2.0**-28  # [log-units]
 
     @cached_property
@@ -88,7 +89,7 @@ def blocks(ceilings: Integers, detail: int) -> Blocks:
     matters = np.flatnonzero(np.append(spare[:-1] < least[1:], True))  # [matters]
     picked = matters[_spaced(_reaches(spare[matters], places[matters]), detail)]  # [picked]
     needed, ends = places[picked], ceilings[picked]
-    sizes, shares = np.diff(ends, prepend=0), np.diff(needed, prepend=0)
+    sizes, shares = _steps(ends), _steps(needed)
     tilts = _tilts(ends - needed, needed)
     modes = np.minimum(np.floor((sizes + 1) * (tilts / (1 + tilts))), sizes).astype(np.int64)
     return Blocks(sizes, shares, tilts, modes)
@@ -107,19 +108,19 @@ def _spaced(reaches: Floats, detail: int) -> Integers:
 
 def _reaches(spare: Integers, needed: Integers) -> Floats:
     """Over how many conditions, about, a set that keeps close to all of them forgets by how much it does."""
-    at = np.unique(np.linspace(0, len(spare) - 1, _BENDS).astype(np.int64))
+    at = _evenly(len(spare), _BENDS)
     if len(at) < 3:
         return np.full(len(spare), np.inf)
-    rise = 1 / _tilts(spare[at], needed[at])
-    bend = np.gradient(rise, needed[at].astype(np.float64))
-    reach = np.cbrt(rise * (1 + rise) / np.maximum(bend, 2.0**-60) ** 2)
-    return np.asarray(_REACHES * np.interp(np.arange(len(spare)), at, reach))
+    rise, where = 1 / _tilts(spare[at], needed[at]), needed[at]
+    bend = (rise[2:] - rise[:-2]) / (where[2:] - where[:-2])
+    reach = np.cbrt(rise[1:-1] * (1 + rise[1:-1]) / np.maximum(bend, 2.0**-60) ** 2)
+    return np.asarray(_REACHES * np.interp(np.arange(len(spare)), at[1:-1], reach))
 
 
 def _tilts(spare: Integers, needed: Integers) -> Floats:
     """The slopes, not increasing, of a line from (0, 0) above points (spare, needed), at the points."""
     corners = [(0, 0)]
-    picked = np.unique(np.linspace(0, len(spare) - 1, _CORNERS).astype(np.int64))
+    picked = _evenly(len(spare), _CORNERS)
     for x, y in zip(spare[picked].tolist(), needed[picked].tolist(), strict=True):
         while len(corners) > 1 and _rises(corners[-2], corners[-1], (x, y)):
             corners.pop()
@@ -128,6 +129,19 @@ def _tilts(spare: Integers, needed: Integers) -> Floats:
     with np.errstate(divide="ignore"):
         slopes = np.minimum(np.diff(y) / np.diff(x), _STEEPEST)
     return np.asarray(slopes[np.searchsorted(x[1:], spare)])
+
+
+def _evenly(n: int, most: int) -> Integers:
+    """Distinct places of 0..n-1, ascending, with both ends: all, or ``most`` of them."""
+    number = min(n, most)
+    return np.arange(number) * (n - 1) // max(number - 1, 1)
+
+
+def _steps(ascending: Integers) -> Integers:
+    """The first number, and by how much each other one exceeds the one before."""
+    steps = ascending.copy()
+    steps[1:] -= ascending[:-1]
+    return steps
 
 
 def _rises(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import frexp, ldexp
+from typing import NamedTuple
 
 import numpy as np
 from gmpy2 import bincoef, mpq, mpz
@@ -29,8 +30,7 @@ _LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products
 _LN2 = 0.6931471805599453  # ln 2 rounded; the slack where it is used covers the error
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
+class Row(NamedTuple):
     """Bounds for the walks through the first blocks that have W more members than these blocks' shares.
 
     The bound is ``bounds[W - start]``, or ``outside`` where there is no such entry, times 2 to the sum of all ``power``

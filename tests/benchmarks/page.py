@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from . import bench_types
+from . import bench_types, beyond
 from .bench_race import _thread_seconds, ranking, shapes
+from .beyond import Case
 from .timing import readable, seconds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,7 +121,7 @@ def growth(found: Sequence[Row]) -> float:
     return statistics.linear_regression(*zip(*points, strict=True)).slope if len(points) > 1 else math.nan
 
 
-def worse(found: Sequence[Row], stored: dict[str, dict[str, float]]) -> list[str]:
+def worse(found: Sequence[Row | Case], stored: dict[str, dict[str, float]]) -> list[str]:
     """The ratios that are more than 1.3 times what is stored; those against one pass are no promise."""
     return [
         f"{one.name}: {ratio:.2f} of {peer}, and {before:.2f} is stored"
@@ -130,7 +131,9 @@ def worse(found: Sequence[Row], stored: dict[str, dict[str, float]]) -> list[str
     ]
 
 
-def markdown(found: Sequence[Row], others: Sequence[tuple[str, float, float]], most: int) -> str:
+def markdown(
+    found: Sequence[Row], further: Sequence[Case], others: Sequence[tuple[str, float, float]], most: int
+) -> str:
     """The page."""
     x = shapes(10 ** min(most, 7))[_SHAPE]
     held = bench_types.held(ranking(x, 10), x) / 2**20
@@ -161,6 +164,7 @@ def markdown(found: Sequence[Row], others: Sequence[tuple[str, float, float]], m
         ]
         lines.append("")
     lines += bench_types.markdown(list(bench_types.rows(10**most)), 10**most)
+    lines += beyond.markdown(further)
     lines += ["## Other libraries", "", "| | here | there | times |", "|---|--:|--:|--:|"]
     lines += [f"| {name} | {readable(own)} | {readable(peer)} | {peer / own:,.0f} |" for name, own, peer in others]
     return "\n".join([*lines, ""])
@@ -195,11 +199,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found.append(one)
         print(f"{one.name:<44} {readable(one.own):>10}  {one.ratios['argpartition']:.2f} of argpartition", flush=True)
     stored = json.loads(STORED.read_text(encoding="utf-8")) if STORED.is_file() else {}
-    slower = worse(found, stored)
+    further = list(beyond.cases())
+    every: list[Row | Case] = [*found, *further]
+    slower = worse(every, stored)
     print("\n".join(slower) or f"no ratio is more than {WORSE} times the stored one")
     if not options.check:
-        PAGE.write_text(markdown(found, list(against_others()), options.most), encoding="utf-8")
-        kept = {one.name: {name: round(ratio, 3) for name, ratio in one.ratios.items()} for one in found}
+        PAGE.write_text(markdown(found, further, list(against_others()), options.most), encoding="utf-8")
+        kept = {one.name: {name: round(ratio, 3) for name, ratio in one.ratios.items()} for one in every}
         STORED.write_text(json.dumps(stored | kept, indent=1) + "\n", encoding="utf-8")
         draw(found)
     return int(bool(slower))

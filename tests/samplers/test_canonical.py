@@ -72,6 +72,17 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, 
     )
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_partition", "close_head")
+@pytest.mark.parametrize(("depth", "sign"), [(Fraction(0), -1), (Fraction(2), 1)])
+def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most proposals have members that were not sorted at first, and bounds for them that are far too high."""
+    monkeypatch.setattr(canonical, "_depth", lambda *_: depth)
+    scores = [5.0, 3.0, 3.0, 1.0, 2.5]
+    found = draws(2000, [sign * x for x in scores], 2, Fraction(3, 2), HALF, sign=sign)
+    assert_follows(found, oracle.gumbel_law(scores, 2, Fraction(3, 2), HALF, "margin"), detects=0.75)
+
+
 @pytest.mark.usefixtures("one_partition")
 def test_smallest_scores_first() -> None:
     found = draws(2500, [0, 3, 1, 2], 2, Fraction(1), HALF, sign=-1)
@@ -97,6 +108,25 @@ def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.M
     monkeypatch.setattr(canonical.subsets, "size", size)
     monkeypatch.setattr(canonical.subsets, "draw_class", draw_class)
     assert p_value(draws(2500, [0, 0, 0], 2, Fraction(1), HALF), law) < 1e-10
+
+
+@pytest.mark.parametrize("gap", [1, 1000])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_others_who_hardly_matter_are_hardly_proposed(dtype: Any, gap: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many are best and nobody else is near: what is known of the others must tell that they are not."""
+    tried = []
+    accepted = canonical.accepted
+
+    def counted(*arguments: Any) -> bool:
+        tried.append(1)
+        assert len(tried) < 400, "proposals are made in vain"
+        return accepted(*arguments)
+
+    monkeypatch.setattr(canonical, "accepted", counted)
+    scores = (np.random.default_rng(4).integers(0, 256, 2**16) * gap).astype(dtype)
+    for _ in range(5):
+        chosen = canonical.subset(scores, Fraction(1, 1000), HALF, 4, sign=1, capped=False)
+        assert np.all(scores[chosen] == 255 * gap)
 
 
 def test_decisions_equal_high_precision() -> None:

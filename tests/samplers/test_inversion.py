@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from opendp_topk.samplers import inversion
 from opendp_topk.samplers.inversion import draw, table
 
 from ..oracles.chi_square import assert_follows
@@ -136,6 +137,14 @@ def test_draws_follow_the_law(name: str, scale: Fraction) -> None:
     draw(table(weights(name, scale), mirrored=True), out, Words(7))
     most = int(6 * scale) + 4
     assert_follows(counted(out.tolist(), -most, most), pooled(masses(name, scale), -most, most), detects=0.7)
+
+
+def test_values_of_all_chunks_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some dozens are left open at first, in most of the chunks; none stays open, which is no value of the law."""
+    monkeypatch.setattr(inversion, "_CHUNK", 500)
+    law, out = table(weights("laplace", Fraction(500)), mirrored=True), np.zeros(10_000, dtype=np.int64)
+    draw(law, out, Words(5))
+    assert int(abs(out).max()) < 500 * 40
 
 
 def test_few_digits_are_read() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.samplers import joint
+from opendp_topk.samplers import head, joint
 from opendp_topk.samplers.ladder import ladder
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
@@ -75,6 +75,20 @@ CASES = [
 @pytest.mark.parametrize(("scores", "k", "scale"), CASES)
 def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
     assert_follows(draws(4000, scores, k, scale, ordered), oracle.law(scores, k, scale, ordered), detects=1.5)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_nest", "close_head")
+@pytest.mark.parametrize(("ordered", "sign"), [(True, -1), (False, 1)])
+def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last layer begins so early that some of its outputs, with ranks that were not sorted at first, count."""
+    monkeypatch.setattr(joint, "_SPARE", 0)
+    joint._last.cache_clear()
+    scores, scale = [0, 4, 1, 6, 3, 3, 2], Fraction(1)
+    assert head.head(np.array(scores), 1, 2, joint._level(joint._last(7, 2, ordered)) * scale).who is not None
+    found = draws(3000, [sign * x for x in scores], 2, scale, ordered, sign)
+    joint._last.cache_clear()
+    assert_follows(found, oracle.law(scores, 2, scale, ordered), detects=0.5)
 
 
 @pytest.mark.slow

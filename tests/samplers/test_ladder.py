@@ -65,6 +65,7 @@ def test_who_has_a_rank(sign: int, head: int, singly: int, few: int, monkeypatch
     for values in (
         ties,
         ties * 0.5,
+        np.where(abs(ties) > 1, 1, ties),
         np.where(ties == 0, np.copysign(0.0, generator.normal(size=40)), ties),
         ties.astype(np.uint64),
         generator.normal(size=40),

@@ -6,11 +6,32 @@ from ..fault import Fault
 
 FAULTS = (
     Fault(
-        "chunks-from-start",
-        "among candidates of one value places are counted from the start of each chunk",
+        "others-not-passed",
+        "where most candidates have one value, one with another score is taken for the next of them",
         "samplers/ladder.py",
-        "here[place[chunk == c] - (until[c] - counts[c])]",
-        "here[place[chunk == c] % counts[c]]",
+        'place, side="right"))  # [past]',
+        'place, side="left"))  # [past]',
+    ),
+    Fault(
+        "head-of-one",
+        "those who matter are measured from the best candidate instead of the one with the rank",
+        "samplers/head.py",
+        "np.partition(best, len(best) - rank)[[len(best) - rank]]",
+        "np.partition(best, len(best) - rank)[[-1]]",
+    ),
+    Fault(
+        "others-like-the-last",
+        "candidates who were not sorted are proposed as often as if they were as good as the last who were",
+        "samplers/canonical.py",
+        "np.append(rungs.best, rungs.cut)",
+        "np.append(rungs.best, rungs.best[-1])",
+    ),
+    Fault(
+        "head-not-deep-enough",
+        "candidates who belong to layers of the joint mechanism are not counted in them",
+        "samplers/joint.py",
+        "_level(_last(len(values), k, ordered)) * scale)",
+        "_level(1) * scale)",
     ),
     Fault(
         "rougher-than-promised",

@@ -41,8 +41,15 @@ FAULTS = (
         "(total - given[::-1] << 2 * _PART)",
     ),
     Fault(
+        "places-of-first-chunk",
+        "values that 32 digits leave open are put where the first chunk has such",
+        "samplers/inversion.py",
+        "places + i * _CHUNK",
+        "places + 0 * _CHUNK",
+    ),
+    Fault(
         "step-within",
-        "20 digits are taken to decide where a step lies among them",
+        "21 digits are taken to decide where a step lies among them",
         "samplers/inversion.py",
         "(starts == after) & (starts > 0)",
         "(starts > 0)",

@@ -1,0 +1,66 @@
+"""A ladder of the best candidates alone, where the others hardly ever matter: a small part is sorted in place of all.
+
+A candidate who is far below the others is chosen so seldom that its place among those like it need not be known before.
+Whoever asks for one who is not on such a ladder gets the ladder of all.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .ladder import Ladder, ascends, ladder, lowered, mirrored
+
+_MANY = 2**15  # fewer candidates are sorted faster than they are looked through
+_EACH = 64  # best of so many candidates each: some of the best of all are among them, whatever their order
+_LARGEST = 4  # a head of more than this part of all candidates saves less than it takes to find
+_SAMPLE = 2**10  # about so many candidates tell whether the head is that large
+
+
+# proof-region: head
+def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None) -> Ladder:
+    """The ladder of all candidates at most ``depth`` worse than the ``rank``-th best one, and perhaps of others.
+
+    Those who are not on it, if any, are worse than all who are: their scores are below its ``cut``. It lies more than
+    ``depth`` below the ``rank``-th best score, or as much up to rounding, so that it says how little they matter.
+
+    Args:
+        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
+        sign: +1 if larger scores are better, -1 if smaller ones are.
+        rank: Counted from 1, at most d.
+        depth: >= 0, or None where everybody matters.
+    """
+    d = len(values)
+    if depth is None or d < max(_MANY, _EACH * rank) or values.dtype == object:
+        return ladder(values, sign)
+    scores = mirrored(values, sign)
+    if ascends(scores):
+        return Ladder(scores, scores)  # [in-order]
+    limit = Ladder(scores, scores).limit(depth) + (scores.dtype != np.float64)  # [one-more]
+    cut = _cut(scores, rank, limit)
+    sample = scores[:: d // _SAMPLE]
+    if np.count_nonzero(sample >= cut) * _LARGEST > len(sample):
+        return ladder(scores, 1)  # [everybody]
+    who = np.flatnonzero(scores >= cut)  # [who]
+    chosen = scores[who]
+    return Ladder(chosen, np.sort(chosen), who, d, cut)  # [sort-the-head]
+
+
+def _cut(scores: NDArray[Any], rank: int, limit: float | int) -> Any:
+    """A score such that who is at most ``limit`` worse than the ``rank``-th best has at least this."""
+    rows = scores[: len(scores) // _EACH * _EACH].reshape(_EACH, -1)
+    best = rows.max(axis=0)
+    known = np.partition(best, len(best) - rank)[[len(best) - rank]]  # [no-better]
+    lowest = np.finfo(np.float64).min if scores.dtype == np.float64 else np.iinfo(scores.dtype).min
+    return lowered(known, scores.dtype.type(lowest), limit)[0]  # [cut]
+
+
+def reaching(rungs: Ladder, rank: int, values: NDArray[Any], sign: int) -> Ladder:
+    """The same ladder if it has this rank, counted from 0, and the ladder of all candidates otherwise."""
+    return rungs if rank < len(rungs.scores) else ladder(values, sign)  # [reaching]
+
+
+# end-proof-region: head
