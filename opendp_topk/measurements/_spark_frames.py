@@ -79,8 +79,8 @@ def run(job: Callable[[], T]) -> T:
         failed = True
     assert failed
     raise ForeignError(
-        "Spark could not finish its work, and nothing was released: see its own log, and check that its workers' Python "
-        "(PYSPARK_PYTHON) has opendp_topk[spark]"
+        "Spark could not finish its work, and nothing was released: see its own log, and check that the Python of its "
+        "workers (PYSPARK_PYTHON) has opendp_topk[spark]"
     )
 
 
