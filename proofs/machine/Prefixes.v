@@ -1,6 +1,7 @@
 (* The first digits of a uniform number enclose it, and through a quantile function the noise that is made of it. *)
 From Coq Require Import Reals List Lra Lia.
 From Coquelicot Require Import Rbar.
+From Machine Require Import Sums.
 Open Scope R_scope.
 
 (* The first m digits, as an integer, and the interval of the numbers that have them. *)
@@ -24,9 +25,6 @@ Definition possible (Fi : R -> Rbar) (digit : nat -> bool) (m : nat) (z : R) : P
 
 Section Prefixes.
 Variables (U : R) (digit : nat -> bool).
-
-Lemma power_pos : forall m, 0 < 2 ^ m.
-Proof. intros m. apply pow_lt. lra. Qed.
 
 Lemma leading_S : forall m, INR (leading digit (S m)) = 2 * INR (leading digit m) + if digit m then 1 else 0.
 Proof. intros m. cbn [leading]. rewrite plus_INR, mult_INR. destruct (digit m); simpl; lra. Qed.
