@@ -146,7 +146,7 @@ End Best.
 
 (* Scores without noise: ties go to the lower label. *)
 Section Noiseless.
-Context {I L : Type} (score : I -> R) (label : I -> L) (lower : L -> L -> Prop).
+Context {I L : Type} (same : forall i j : I, {i = j} + {i <> j}) (score : I -> R) (label : I -> L) (lower : L -> L -> Prop).
 Hypothesis (lower_strict : forall a, ~ lower a a) (lower_chain : forall a b c, lower a b -> lower b c -> lower a c).
 
 Definition precedes (i j : I) : Prop := (score j < score i)%R \/ score i = score j /\ lower (label i) (label j).
@@ -162,5 +162,8 @@ Proof.
   - left. now rewrite equal.
   - right. split; [now rewrite equal|now apply lower_chain with (label j)].
 Qed.
+
+Theorem finalists_without_noise : forall k l w, NoDup l -> part precedes k l w -> best precedes k l w.
+Proof. intros k l w. apply finalists; [exact same|exact precedes_chain]. Qed.
 
 End Noiseless.
