@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.samplers import upper_tail
 from opendp_topk.spaces.curves import closed_forms
 
 from . import coq
@@ -106,3 +107,17 @@ def test_the_delta_of_unknown_candidates_is_the_checked_one(built: Path) -> None
         _, delta = unknown.map(1)
         claims.append((f"chance {limit} (1 / {tau}) ({threshold} / {tau})", delta))
     between(built, "Unlisted", claims)
+
+
+@pytest.mark.slow
+def test_the_sizes_of_upper_tails_have_the_checked_law(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upper_tail, "BLOCK", 6)
+    goals = "".join(
+        f"Goal sum (binomial 6 (/ 2 ^ 4)) (seq 0 {n + 1}) = {total} / 2 ^ 24.\n"
+        "Proof. unfold binomial. simpl. field. Qed.\n"
+        for n, total in enumerate(upper_tail._exact_cumulative(4))
+    )
+    coq.answered(
+        built,
+        "From Coq Require Import Reals List.\nFrom Machine Require Import Sums Survivors.\nOpen Scope R_scope.\n" + goals,
+    )

@@ -55,6 +55,14 @@ BROKEN = [
     ("Composition", "(a + 2 * e)", "(a + e)"),
     ("Choices", "(of_ranking candidates s') (2 * r)", "(of_ranking candidates s') r"),
     ("Joined", "(1 - exp (- ((E - eps) / 2)))", "(1 - exp (- (E - eps)))"),
+    ("ManySteps", "a + 2 * (spent c (S n) h", "a + (spent c (S n) h"),
+    ("Gumbel", "exp (- z) * exp (- exp (- z)).", "exp (- z) * exp (- (2 * exp (- z)))."),
+    ("Boundaries", "Rbar_lt (upper j) (lower i).", "Rbar_lt (lower j) (lower i)."),
+    ("Scanned", "bounded Y lower (fun _ => p_infty) rho kept", "bounded Y (fun _ => m_infty) lower rho kept"),
+    ("Best", "NoDup (concat ls) -> Forall2 (best k) ls ws", "NoDup (concat ls) -> Forall2 (best (k - 1)) ls ws"),
+    ("Skipping", "map (app (repeat true l)) (words (n - l))", "[repeat true n]"),
+    ("Survivors", "* (1 - q) ^ (d - n).", "* (1 - q) ^ d."),
+    ("Deferred", "share possible i question false * drawn", "/ 2 * drawn"),
 ]  # fmt: skip
 
 
@@ -66,4 +74,5 @@ def test_a_broken_statement_does_not_compile(built: Path, tmp_path: Path, name: 
     text = file.read_text("utf-8")
     assert old in text
     file.write_text(text.replace(old, new), "utf-8")
-    assert "Error" in coq.run(tmp_path / "copy", file.name)
+    said = coq.run(tmp_path / "copy", file.name)
+    assert "Error" in said and "Syntax error" not in said
