@@ -145,3 +145,19 @@ Proof.
   intros A next K K' c n B good good' near enough.
   split; apply (renyi_of_many next) with c; try assumption; intros m h here; apply (near m h here).
 Qed.
+
+(* Steps that do not depend on answers: their ranges add up. *)
+Theorem range_of_independent : forall {A : Type} (outcomes : nat -> list A) (P P' : nat -> A -> R) c n,
+  (forall m, law (outcomes m) (P m)) -> (forall m, law (outcomes m) (P' m)) ->
+  (forall m, range (outcomes m) (P m) (P' m) (c m)) ->
+  range (histories (fun m _ => outcomes m) n) (released (fun m _ => P m) n) (released (fun m _ => P' m) n)
+    (fold_right (fun m rest => c m + rest) 0 (rev (seq 0 n))).
+Proof.
+  intros A outcomes P P' c n good good' near.
+  assert (laws_P : laws (fun m _ => outcomes m) (fun m _ => P m)) by (intros m h _; apply good).
+  assert (laws_P' : laws (fun m _ => outcomes m) (fun m _ => P' m)) by (intros m h _; apply good').
+  induction n as [|n IH]; [intros [] [] _ _; simpl; rewrite no_loss; lra|].
+  intros [h y] [g z] inside inside'. apply both_in in inside, inside'. destruct inside as [here there], inside' as [here' there'].
+  rewrite !(step_loss (fun m _ => outcomes m)) by assumption.
+  rewrite seq_S, rev_app_distr. simpl. specialize (IH h g here here'). specialize (near n y z there there'). lra.
+Qed.
