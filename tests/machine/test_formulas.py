@@ -119,5 +119,6 @@ def test_the_sizes_of_upper_tails_have_the_checked_law(built: Path, monkeypatch:
     )
     coq.answered(
         built,
-        "From Coq Require Import Reals List.\nFrom Machine Require Import Sums Survivors.\nOpen Scope R_scope.\n" + goals,
+        "From Coq Require Import Reals List.\nFrom Machine Require Import Sums Survivors.\nOpen Scope R_scope.\n"
+        + goals,
     )
