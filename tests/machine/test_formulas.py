@@ -10,6 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.samplers import upper_tail
+from opendp_topk.spaces import concentrated
 from opendp_topk.spaces.curves import closed_forms
 
 from . import coq
@@ -67,12 +68,12 @@ def between(built: Path, file: str, claims: list[tuple[str, Fraction | float]]) 
         f"Goal {said} <= {number(found)}. Proof. {unfold} interval with (i_prec 120). Qed.\n"
         f"Goal {number(found)} <= {said} * (1 + 1 / 1000000000). Proof. {unfold} interval with (i_prec 120). Qed.\n"
         for said, found in claims
-        for unfold in ["unfold a_PF, one_range, chance."]
+        for unfold in ["unfold a_PF, one_range, chance, price, tanh, sinh, cosh."]
     )
     coq.answered(
         built,
         "From Coq Require Import Reals.\nFrom Interval Require Import Tactic.\n"
-        f"From Machine Require Import Curve FlippingRange {file}.\nOpen Scope R_scope.\n"
+        f"From Machine Require Import Curve FlippingRange RangeConcentrated {file}.\nOpen Scope R_scope.\n"
         "Definition chance (n : R) (D t : R) : R := n * exp D / (n * exp D + exp t).\n" + goals,
     )
 
@@ -94,6 +95,15 @@ def test_the_curve_of_a_range_is_the_checked_one(built: Path) -> None:
     pairs = [(a, a * share) for a in RATIONALS for share in (Fraction(0), Fraction(1, 3), Fraction(9, 10))]
     claims = [(f"one_range {number(a)} {number(eps)}", closed_forms.range_delta(a, eps)) for a, eps in pairs]
     between(built, "Curve", claims)
+
+
+@pytest.mark.slow
+def test_the_exact_rhos_are_the_checked_ones(built: Path) -> None:
+    claims: list[tuple[str, Fraction | float]] = []
+    for a in RATIONALS:
+        claims.append((f"price {number(a)}", concentrated.rho_of_range(a)))
+        claims.append((f"({number(a)} * tanh ({number(a)} / 2))", concentrated.rho_of_pure(a)))
+    between(built, "PureConcentrated", claims)
 
 
 @pytest.mark.slow

@@ -55,6 +55,7 @@ BROKEN = [
     ("Composition", "(a + 2 * e)", "(a + e)"),
     ("Choices", "(of_ranking candidates s') (2 * r)", "(of_ranking candidates s') r"),
     ("Joined", "(1 - exp (- ((E - eps) / 2)))", "(1 - exp (- (E - eps)))"),
+    ("RangeConcentrated", "a / (1 - exp (- a)) - 1 - ln", "a / (1 - exp (- a)) - 1 - 2 * ln"),
     ("ManySteps", "a + 2 * (spent c (S n) h", "a + (spent c (S n) h"),
     ("Gumbel", "exp (- z) * exp (- exp (- z)).", "exp (- z) * exp (- (2 * exp (- z)))."),
     ("Boundaries", "Rbar_lt (upper j) (lower i).", "Rbar_lt (lower j) (lower i)."),
