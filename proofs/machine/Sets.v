@@ -1,6 +1,6 @@
 (* Sets of winners, which are functions of rankings: what Gumbel noise and peeling cost where the order is not released. *)
 From Coq Require Import Reals List Lra.
-From Machine Require Import Sums Laws Exponential Peeling PeelingRange Digits Images.
+From Machine Require Import Sums Laws Exponential Peeling PeelingRange Digits Images RangeConcentrated PeelingConcentrated.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -39,5 +39,12 @@ Proof. apply image_pure; try (apply peeling_is_a_law; [assumption|apply size]). 
 
 Theorem peeled_sets_range : range (sets k l) (peeled_set k l s) (peeled_set k l s') (INR (Nat.min (2 * k) (length l) - 1) * r).
 Proof. apply image_range; try (apply peeling_is_a_law; [assumption|apply size]). now apply peeling_range. Qed.
+
+Theorem peeled_sets_zCDP : 0 < r ->
+  zCDP (sets k l) (peeled_set k l s) (peeled_set k l s') (INR (Nat.min k (length l - 1)) * price r).
+Proof.
+  intros positive. apply image_zCDP; try (apply peeling_is_a_law; [assumption|apply size]).
+  apply peeling_zCDP; try assumption. apply size.
+Qed.
 
 End Sets.
