@@ -65,8 +65,8 @@ def number(value: Fraction | float) -> str:
 def between(built: Path, file: str, claims: list[tuple[str, Fraction | float]]) -> None:
     """Coq proves that each number is not below the expression beside it, nor above it by more than 10^-9 of it."""
     goals = "".join(
-        f"Goal {said} <= {number(found)}. Proof. {unfold} interval with (i_prec 120). Qed.\n"
-        f"Goal {number(found)} <= {said} * (1 + 1 / 1000000000). Proof. {unfold} interval with (i_prec 120). Qed.\n"
+        f"Goal {said} <= {number(found)}. Proof. {unfold} interval with (i_prec 200). Qed.\n"
+        f"Goal {number(found)} <= {said} * (1 + 1 / 1000000000). Proof. {unfold} interval with (i_prec 200). Qed.\n"
         for said, found in claims
         for unfold in ["unfold a_PF, one_range, chance, price, tanh, sinh, cosh."]
     )
