@@ -36,7 +36,7 @@ Proof.
   2: { intros x _. unfold minus, plus, opp, scal; simpl. unfold mult; simpl. ring. }
   assert (smooth : forall x, continuous (fun x => scal c (losers m s x)) x).
   { intros x. apply (@continuous_scal_r R_UniformSpace R_AbsRing R_NormedModule c), losers_continuous. }
-  rewrite (@RInt_minus R_CompleteNormedModule) by (apply integrable; [apply times_continuous || apply smooth]).
+  rewrite (@RInt_minus R_CompleteNormedModule); [|apply integrable, times_continuous|apply integrable; exact smooth].
   rewrite (@RInt_scal R_CompleteNormedModule) by apply integrable, losers_continuous. reflexivity.
 Qed.
 
@@ -138,7 +138,7 @@ Proof.
     - unfold scal; simpl. unfold mult; simpl. f_equal. apply RInt_ext. intros x _. f_equal. ring.
     - apply integrable. intros x. apply (continuous_comp (fun x => exp (- c) * x + 0) f); [|apply smooth].
       apply (@ex_derive_continuous R_AbsRing R_NormedModule). now auto_derive. }
-  rewrite !scaled by (intros; apply times_continuous || apply losers_continuous).
+  rewrite !scaled by (exact (losers_continuous m _) || exact (times_continuous _)).
   rewrite (RInt_ext (fun x => exp (- c) * x * losers m (fun j => s j + c) (exp (- c) * x))
     (fun x => scal (exp (- c)) (x * losers m s x))).
   2: { intros x _. rewrite losers_shift. unfold scal; simpl. unfold mult; simpl.

@@ -91,3 +91,6 @@ Proof.
   intros A w f c l nonneg more. rewrite <- sum_scale. apply sum_le. intros a inside.
   rewrite (Rmult_comm c). apply Rmult_le_compat_l; auto.
 Qed.
+
+Lemma power_pos : forall n, 0 < 2 ^ n.
+Proof. intros n. apply pow_lt. lra. Qed.

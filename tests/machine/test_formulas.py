@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.samplers import upper_tail
+from opendp_topk.spaces import concentrated
 from opendp_topk.spaces.curves import closed_forms
 
 from . import coq
@@ -63,15 +65,15 @@ def number(value: Fraction | float) -> str:
 def between(built: Path, file: str, claims: list[tuple[str, Fraction | float]]) -> None:
     """Coq proves that each number is not below the expression beside it, nor above it by more than 10^-9 of it."""
     goals = "".join(
-        f"Goal {said} <= {number(found)}. Proof. {unfold} interval with (i_prec 120). Qed.\n"
-        f"Goal {number(found)} <= {said} * (1 + 1 / 1000000000). Proof. {unfold} interval with (i_prec 120). Qed.\n"
+        f"Goal {said} <= {number(found)}. Proof. {unfold} interval with (i_prec 200). Qed.\n"
+        f"Goal {number(found)} <= {said} * (1 + 1 / 1000000000). Proof. {unfold} interval with (i_prec 200). Qed.\n"
         for said, found in claims
-        for unfold in ["unfold a_PF, one_range, chance."]
+        for unfold in ["unfold a_PF, one_range, chance, price, tanh, sinh, cosh."]
     )
     coq.answered(
         built,
         "From Coq Require Import Reals.\nFrom Interval Require Import Tactic.\n"
-        f"From Machine Require Import Curve FlippingRange {file}.\nOpen Scope R_scope.\n"
+        f"From Machine Require Import Curve FlippingRange RangeConcentrated {file}.\nOpen Scope R_scope.\n"
         "Definition chance (n : R) (D t : R) : R := n * exp D / (n * exp D + exp t).\n" + goals,
     )
 
@@ -96,6 +98,15 @@ def test_the_curve_of_a_range_is_the_checked_one(built: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_exact_rhos_are_the_checked_ones(built: Path) -> None:
+    claims: list[tuple[str, Fraction | float]] = []
+    for a in RATIONALS:
+        claims.append((f"price {number(a)}", concentrated.rho_of_range(a)))
+        claims.append((f"({number(a)} * tanh ({number(a)} / 2))", concentrated.rho_of_pure(a)))
+    between(built, "PureConcentrated", claims)
+
+
+@pytest.mark.slow
 def test_the_delta_of_unknown_candidates_is_the_checked_one(built: Path) -> None:
     space = tk.KeyedCountsDomain(), tk.KeyedCountDistance()
     claims = []
@@ -106,3 +117,18 @@ def test_the_delta_of_unknown_candidates_is_the_checked_one(built: Path) -> None
         _, delta = unknown.map(1)
         claims.append((f"chance {limit} (1 / {tau}) ({threshold} / {tau})", delta))
     between(built, "Unlisted", claims)
+
+
+@pytest.mark.slow
+def test_the_sizes_of_upper_tails_have_the_checked_law(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upper_tail, "BLOCK", 6)
+    goals = "".join(
+        f"Goal sum (binomial 6 (/ 2 ^ 4)) (seq 0 {n + 1}) = {total} / 2 ^ 24.\n"
+        "Proof. unfold binomial. simpl. field. Qed.\n"
+        for n, total in enumerate(upper_tail._exact_cumulative(4))
+    )
+    coq.answered(
+        built,
+        "From Coq Require Import Reals List.\nFrom Machine Require Import Sums Survivors.\nOpen Scope R_scope.\n"
+        + goals,
+    )
