@@ -6,6 +6,7 @@ import ipaddress
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +21,13 @@ ATTEMPTS = 3
 
 @contextmanager
 def session() -> Iterator[Any]:
-    """Two workers, no page, no port that others reach."""
+    """Two workers with the Python of the tests, no page, no port that others reach."""
     if shutil.which("java") is None and not os.environ.get("OPENDP_TOPK_REQUIRE_SPARK"):
         pytest.skip("no Java: apt install default-jre-headless")
     sql = pytest.importorskip("pyspark.sql") if not os.environ.get("OPENDP_TOPK_REQUIRE_SPARK") else None
     if sql is None:
         import pyspark.sql as sql
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

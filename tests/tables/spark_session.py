@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -24,9 +26,10 @@ def require_spark() -> None:
     pytest.skip(reason)
 
 
-def session(folder: Path, master: str = _TASKS) -> Iterator[Any]:
-    """The session, and its end."""
+def session(folder: Path, master: str = _TASKS, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Any]:
+    """The session, with ``more`` settings, and its end; its workers run the Python of the tests."""
     require_spark()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     here = ".".join(("127", "0", "0", "1"))
@@ -40,6 +43,7 @@ def session(folder: Path, master: str = _TASKS) -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
+        **more,
     }
     builder = SparkSession.builder.master(master).appName("tests")
     for name, value in settings.items():
