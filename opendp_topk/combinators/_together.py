@@ -63,8 +63,6 @@ def planned(members: Sequence[Measurement]) -> Plan:
 
 def release_by_group(rows: Any, groups: Sequence[Any], plan: Plan) -> tuple[Any, ...]:
     """The releases of the members of ``plan``, each on the rows of the users who belong to the group in its place."""
-    if rows.implementation.is_pyspark():
-        plan = plan._replace(lists={}, alone=list(range(len(plan.members))))  # [spark-alone]
     tables = split_by_group(rows, groups, plan.alone) if plan.alone else []
     counts = [count_by_group(rows, groups, items) for items in plan.lists]  # [counts]
     releases: list[Any] = [None] * len(plan.members)

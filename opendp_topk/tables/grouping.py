@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ColumnError
-from .cells import CountsByGroup, count_packed_cells, sparse
+from .cells import CountsByGroup, count_packed_cells, counted, sparse
 from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect, _mismatch
 from .guard import guarded
-from .spark import split
+from .spark import count_cells, split
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -127,6 +127,11 @@ def count_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: S
     types = _types(rows, groups)
     if isinstance(candidates[0], str) != (types[1] in _STRINGS):  # [check-item-kind]
         raise ColumnError(_mismatch(guarded(rows.collect_schema).names()[1], candidates[0]))
+    if rows.implementation.is_pyspark():
+        kinds = [_kind(name) for name in types[1:]]
+        found = guarded(lambda: count_cells(rows.to_native(), kinds, groups, candidates).toArrow())  # [spark-counts]
+        cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
+        return counted(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
     return guarded(lambda: _cells(_known(rows, types), types, groups, candidates))
 
 

@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.errors import ColumnError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables.frames import count_distinct_users, two_columns
-from opendp_topk.tables.grouping import split_by_group
+from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.held import HeldCounts
 from opendp_topk.tables.keyed import count_users_by_key
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
@@ -111,6 +111,28 @@ def test_rows_go_to_the_first_group_of_their_user(spark: Any) -> None:
     assert [Counter(map(tuple, part.to_native().collect())) for part in found] == expected
     assert sum(map(Counter.total, expected)) > 50
     assert SPACE[0].validate(found[0]).collect_schema().names() == ["member", "work"]
+    counts = count_by_group(domain.validate(table), ["b", "a", "none", "A"], [4, 2**40, 0])
+    assert counts.rows(0, 4).tolist() == [distinct_users(part, [4, 2**40, 0]) for part in expected]
+
+
+def test_all_groups_are_counted_and_released_in_the_jobs_of_one(spark: Any) -> None:
+    """However many groups: as many jobs, and without noise the best of each group's own counts."""
+    rows = [(user, str(item), user % 7) for user in range(60) for item in range(9) if (user * item) % 11 < 5 + item % 4]
+    table = made(spark, [(str(user), item, str(town)) for user, item, town in rows], False, ("member", "work", "seen"))
+    works = [str(item) for item in range(10)]
+    best = SPACE >> tk.then_count_by_item(candidates=works)
+    best = best >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=0) >> tk.index_candidates(works)
+    space = tk.GroupedFrameDomain("member", "work", "seen"), tk.UserDistance()
+    jobs = []
+    for towns in (["3"], [*map(str, range(9)), "x"]):
+        spark.sparkContext.setJobGroup(f"of {len(towns)}", "groups")
+        built = space >> tk.then_partition_by(tk.MaxDivergence(), measurements=dict.fromkeys(towns, best))
+        released = built(table)
+        jobs.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"of {len(towns)}")))
+        for town, found in zip(towns, released, strict=True):
+            counts = distinct_users([(user, item) for user, item, at in rows if str(at) == town], works)
+            assert found == sorted(works, key=lambda one, counts=counts: (-counts[int(one)], one))[:3]
+    assert jobs[0] == jobs[1] > 0
 
 
 def test_names_differ_by_case_and_may_hold_what_spark_reads_as_syntax(spark: Any) -> None:
