@@ -14,6 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements import _spark_scores
+from opendp_topk.tables import spark_tasks
 
 from ..concepts.examples import COUNTS
 from .spark_hosts import two_hosts
@@ -36,7 +37,7 @@ def filing(folder: Path, first: int) -> Callable[[bytes], Any]:
     Attempt 0 of partition 0 waits until attempt 1 has raced as well. Then ``first`` of them answers, and the other one
     waits for the end of the release.
     """
-    own = _spark_scores.worker
+    own = spark_tasks.worker
 
     def worker(pickled: bytes) -> Any:
         race = own(pickled)
@@ -70,7 +71,7 @@ def test_of_a_task_that_runs_twice_one_part_is_taken(
 ) -> None:
     """The candidates of partition 0 are all far ahead and equal, so that the winners are its finalists."""
     taken: list[Any] = []
-    chosen = _spark_scores.chosen
+    chosen = spark_tasks.chosen
 
     def watched(rows: Any) -> Any:
         taken.extend(rows)

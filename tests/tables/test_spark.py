@@ -101,38 +101,18 @@ def test_rows_go_to_the_first_group_of_their_user(spark: Any) -> None:
     import random
 
     draw = random.Random(3)
-    rows = [
-        (draw.choice([None, *range(20)]), draw.randrange(5), draw.choice([None, "A", "a", "b"])) for _ in range(200)
-    ]
+    users, towns = [None, *range(20)], [None, "A", "a", "b"]
+    rows = [(draw.choice(users), draw.randrange(5), draw.choice(towns)) for _ in range(200)]
     table = made(spark, rows, True, ("member", "work", "seen"))
     domain = tk.GroupedFrameDomain("member", "work", "seen")
-    found = split_by_group(domain.validate(table), ["b", "a", "none", "A"])
-    expected = [Counter(part) for part in by_group(rows, ["b", "a", "none", "A"])]
+    groups = ["b", "a", "none", "A"]
+    found = split_by_group(domain.validate(table), groups)
+    expected = [Counter(part) for part in by_group(rows, groups)]
     assert [Counter(map(tuple, part.to_native().collect())) for part in found] == expected
     assert sum(map(Counter.total, expected)) > 50
     assert SPACE[0].validate(found[0]).collect_schema().names() == ["member", "work"]
-    counts = count_by_group(domain.validate(table), ["b", "a", "none", "A"], [4, 2**40, 0])
+    counts = count_by_group(domain.validate(table), groups, [4, 2**40, 0])
     assert counts.rows(0, 4).tolist() == [distinct_users(part, [4, 2**40, 0]) for part in expected]
-
-
-def test_all_groups_are_counted_and_released_in_the_jobs_of_one(spark: Any) -> None:
-    """However many groups: as many jobs, and without noise the best of each group's own counts."""
-    rows = [(user, str(item), user % 7) for user in range(60) for item in range(9) if (user * item) % 11 < 5 + item % 4]
-    table = made(spark, [(str(user), item, str(town)) for user, item, town in rows], False, ("member", "work", "seen"))
-    works = [str(item) for item in range(10)]
-    best = SPACE >> tk.then_count_by_item(candidates=works)
-    best = best >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=0) >> tk.index_candidates(works)
-    space = tk.GroupedFrameDomain("member", "work", "seen"), tk.UserDistance()
-    jobs = []
-    for towns in (["3"], [*map(str, range(9)), "x"]):
-        spark.sparkContext.setJobGroup(f"of {len(towns)}", "groups")
-        built = space >> tk.then_partition_by(tk.MaxDivergence(), measurements=dict.fromkeys(towns, best))
-        released = built(table)
-        jobs.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"of {len(towns)}")))
-        for town, found in zip(towns, released, strict=True):
-            counts = distinct_users([(user, item) for user, item, at in rows if str(at) == town], works)
-            assert found == sorted(works, key=lambda one, counts=counts: (-counts[int(one)], one))[:3]
-    assert jobs[0] == jobs[1] > 0
 
 
 def test_names_differ_by_case_and_may_hold_what_spark_reads_as_syntax(spark: Any) -> None:
@@ -247,15 +227,10 @@ def test_counts_after_a_retry_are_those_of_the_table(spark: Any, tmp_path: Path)
         assert mark.exists()
 
 
-def always_killed(batches: Any) -> Any:
-    os.kill(os.getpid(), signal.SIGKILL)
-    yield from batches
-
-
 def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
     text = (Path(__file__).parents[2] / "docs" / "tutorials" / "cluster.md").read_text(encoding="utf-8")
     steps = re.findall(r"```python( spark)?\n(.*?)```", text, re.DOTALL)
-    assert [bool(on_spark) for on_spark, _ in steps] == [False, False, True, True, True]
+    assert [bool(on_spark) for on_spark, _ in steps] == [False, False, True, True, True, True]
     names: dict[str, Any] = {"spark": spark}
     for _, step in steps:
         exec(compile(step, "cluster.md", "exec"), names)
@@ -263,7 +238,7 @@ def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
 
 def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_path: Path) -> None:
     table = made(spark, [(SENTINEL_TEXT, "a")], False)
-    table = table.mapInArrow(always_killed, table.schema)
+    table = table.mapInArrow(lambda batches: os.kill(os.getpid(), signal.SIGKILL) or batches, table.schema)
     release = SPACE >> tk.then_count_by_item(candidates=["a", "b"])
     release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}
