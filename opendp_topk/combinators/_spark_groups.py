@@ -3,7 +3,7 @@
 The counts of many groups and candidates are more than a driver should hold. Then each worker draws for the groups of
 which it has the counts, and what comes to the driver is the winners' places alone.
 
-Proof: proofs/combinators/spark_groups.tex
+Proof: proofs/combinators/together.tex
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def select_in_workers(rows: Any, groups: Sequence[Any], kind: Selecting, task: b
         TableError: Spark failed.
     """
     cells = cells_by_group(rows, groups, kind.items)
-    answers = chosen(guarded(cells.mapInArrow(worker(task), ANSWER).collect))  # [workers]
+    answers = chosen(guarded(cells.mapInArrow(worker(task), ANSWER).collect))  # [answers]
     found = [one for answer in answers for one in answer]
     homes = np.concatenate([np.zeros(0, dtype=np.int64), *(names for names, _ in found)])
     if len(np.unique(homes)) < len(homes):
@@ -86,7 +86,7 @@ def drawn(member: Measurement, wanted: Integers | None, batches: Iterable[pa.Rec
     for cells in _whole_groups(batches):
         homes, places, counts = cells if wanted is None else cells[:, np.isin(cells[0], wanted)]  # [wanted]
         names, at = np.unique(homes, return_inverse=True)  # [groups]
-        found += _each(kind, names, counted(at * len(kind.items) + places, counts, len(kind.items)))  # [each]
+        found += _each(kind, names, counted(at * len(kind.items) + places, counts, len(kind.items)))  # [each-group]
     return found
 
 

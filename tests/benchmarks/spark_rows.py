@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def ways(plan: str, folder: str, master: str) -> Iterator[Callable[[], int]]:
         spark.stop()
 
 
-def session(folder: str, master: str) -> Any:
+def session(folder: str, master: str, more: Mapping[str, str] = MappingProxyType({})) -> Any:
     from pyspark.sql import SparkSession
 
     settings = {
@@ -76,7 +77,9 @@ def session(folder: str, master: str) -> Any:
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.memory": MEMORY,
         "spark.local.dir": f"{folder}.spark",
+        **more,
     }
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)

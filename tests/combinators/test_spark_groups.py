@@ -1,4 +1,7 @@
-"""Selections for the groups of a Spark frame by its workers: each from its own counts, once, and of all groups."""
+"""Selections for the groups of a Spark frame by its workers: each from its own counts, once, and of all groups.
+
+Tries proofs/combinators/together.tex.
+"""
 
 from __future__ import annotations
 
