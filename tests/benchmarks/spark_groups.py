@@ -1,8 +1,8 @@
 """The best 3 in each group of a Spark frame, drawn by the driver or by its workers.
 
 ``python -m tests.benchmarks.spark_groups GROUPS ITEMS ROWS``: uniform, ten rows a user. Each plan has a session of its
-own, whose two executors are other processes than the driver. "counts" makes the counts of all groups and drops them, which
-is what either plan does first. A peak is that of the driver's Python and of its JVM. Needs the extra ``spark`` and Java.
+own, whose two executors are other processes than the driver. "counts" makes the counts of all groups and drops them,
+as either plan does first. A peak is that of the driver's Python and of its JVM. Needs the extra ``spark`` and Java.
 """
 
 from __future__ import annotations
