@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..tables.spark_session import require_spark, session
+from .spark_session import require_spark, session
 
 DRIVER, *HOSTS = (str(ipaddress.ip_network("127.0.0.0/8")[at]) for at in (1, 2, 3))
 MEMORY = 512
