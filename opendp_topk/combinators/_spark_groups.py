@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Drawn = tuple[Integers, Any]
 
-FEW = 10_000_000  # groups times candidates: the driver holds 60 bytes of each count that is not 0
+FEW = 10_000_000  # groups times candidates: up to there the driver takes as long, and 0.8 GB
 _AT_ONCE = 2**20  # counts that a worker takes at a time, 24 MiB
 _CELLS = 2**22  # scores that are drawn for at a time, 32 MiB
 
