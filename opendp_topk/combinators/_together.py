@@ -6,15 +6,15 @@ Proof: proofs/combinators/together.tex
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..core.measurement import Measurement
-from ..core.repeatable import Composed, Repeatable
 from ..tables.grouping import count_by_group, split_by_group
-from ..transformations.count_by_item import DistinctUsers
+from ._selecting import Selecting, selecting
+from ._spark_groups import select_in_workers, task_for_workers
 from .queryable import sealed
 
 if TYPE_CHECKING:
@@ -22,20 +22,6 @@ if TYPE_CHECKING:
 
 _LISTS = 16  # lists of candidates at most are counted at once, since each of them takes a pass of its own
 _CELLS = 2**22  # counts at a time, 32 MiB
-
-
-class Selecting(NamedTuple):
-    """A measurement that counts the distinct users of ``items``, selects, and hands the release to ``after``."""
-
-    items: tuple[Any, ...]
-    select: Repeatable
-    after: tuple[Callable[[Any], Any], ...]
-
-    def finished(self, release: Any) -> Any:
-        """What becomes of one release."""
-        for step in self.after:
-            release = step(release)
-        return release
 
 
 # proof-region: together
@@ -63,31 +49,25 @@ def planned(members: Sequence[Measurement]) -> Plan:
 
 def release_by_group(rows: Any, groups: Sequence[Any], plan: Plan) -> tuple[Any, ...]:
     """The releases of the members of ``plan``, each on the rows of the users who belong to the group in its place."""
-    if rows.implementation.is_pyspark():
-        plan = plan._replace(lists={}, alone=list(range(len(plan.members))))  # [spark-alone]
-    tables = split_by_group(rows, groups, plan.alone) if plan.alone else []
-    counts = [count_by_group(rows, groups, items) for items in plan.lists]  # [counts]
     releases: list[Any] = [None] * len(plan.members)
+    listed = [
+        (places, task_for_workers(rows, len(groups) * len(items), plan.members, places))
+        for items, places in plan.lists.items()
+    ]
+    tables = split_by_group(rows, groups, plan.alone) if plan.alone else []
+    counts = [
+        count_by_group(rows, groups, items) if task is None else None
+        for items, (_, task) in zip(plan.lists, listed, strict=True)
+    ]  # [counts]
     for at, table in zip(plan.alone, tables, strict=True):
         releases[at] = sealed(plan.members[at].function, table)  # [release-each]
-    for found, places in zip(counts, plan.lists.values(), strict=True):
-        _release_at_once(found, places, plan, releases)
+    for (places, task), found in zip(listed, counts, strict=True):
+        if found is not None:
+            _release_at_once(found, places, plan, releases)
+        elif task is not None:
+            kind = plan.parts[id(plan.members[places[0]])]
+            _fill(kind, select_in_workers(rows, groups, kind, task, places), places, releases)  # [workers]
     return tuple(releases)
-
-
-def selecting(member: Measurement) -> Selecting | None:
-    """The parts of a measurement that counts listed items and selects from them; None of any other."""
-    steps = _steps(member.function)
-    if len(steps) < 2 or not isinstance(steps[0], DistinctUsers) or not isinstance(steps[1], Repeatable):
-        return None
-    return Selecting(steps[0].items, steps[1], tuple(steps[2:]))  # [steps]
-
-
-def _steps(function: Any) -> list[Any]:
-    """The functions that are applied one after the other."""
-    if isinstance(function, Composed):
-        return [*_steps(function.first), *_steps(function.then)]
-    return _steps(function.function) if isinstance(function, Measurement) else [function]  # [flat]
 
 
 def _release_at_once(found: CountsByGroup, places: Sequence[int], plan: Plan, releases: list[Any]) -> None:
@@ -99,11 +79,11 @@ def _release_at_once(found: CountsByGroup, places: Sequence[int], plan: Plan, re
         for at in places[bisect_left(places, start) : bisect_left(places, start + height)]:
             same.setdefault(id(plan.members[at]), []).append(at)
         for name, here in same.items():
-            _fill(plan.parts[name], table[np.array(here) - start], here, releases)  # [same-member]
+            kind = plan.parts[name]
+            _fill(kind, kind.select.each(table[np.array(here) - start]), here, releases)  # [same-member]
 
 
-def _fill(kind: Selecting, scores: Any, places: Sequence[int], releases: list[Any]) -> None:
-    found = kind.select.each(scores)
+def _fill(kind: Selecting, found: Any, places: Sequence[int], releases: list[Any]) -> None:
     for at, release in zip(places, found.tolist() if found.ndim == 1 else found, strict=True):  # [indices]
         releases[at] = sealed(kind.finished, release) if kind.after else release  # [each]
 

@@ -72,10 +72,11 @@ def make_partition_by(
         DataError: On a call, the table lacks a column, or a column has a type that cannot hold identifiers.
 
     Runtime:
-        One pass over the rows, which are held in memory. Groups whose measurements count equal lists of candidates
-        and select from the counts are counted in one pass and, where noise is added in one shot, drawn at once: the
-        best 3 of 10 in each of 10^5 groups take half as long again as counting them. Other measurements are released
-        one by one, a millisecond and more each.
+        One pass over the rows, which are held in memory, or where they lie on Spark. Groups whose measurements count
+        equal lists of candidates and select from the counts are counted in one pass and, where noise is added in one
+        shot, drawn at once: the best 3 of 10 in each of 10^5 groups take half as long again as counting them. Other
+        measurements are released one by one, a millisecond and more each, or a job each on Spark. Above 10^7 groups
+        times candidates Spark's workers draw, if all groups have one measurement; they need this library.
 
     Proof: proofs/combinators/partition_by.tex
 

@@ -1,5 +1,5 @@
 """Randomised functions with a privacy map: one ``make_*`` constructor a file, and what they share in files with an
 underscore.
 
-It may import errors, markup, numerics, proof, noises, spaces, spaces.curves, samplers, distributions and core.
+It may import errors, markup, numerics, tables, proof, noises, spaces, spaces.curves, samplers, distributions and core.
 """

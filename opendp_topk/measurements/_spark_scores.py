@@ -1,22 +1,21 @@
 """Releases of scores in a Spark frame: raced by the workers that hold them, or collected where that is faster.
 
-Spark runs a task again where a worker is lost, and sometimes two of a kind at once; of each partition the driver gets
-one result. So the digits of a lost or a doubled task are never seen, and those of the others are used once.
-
 Proof: proofs/measurements/spark_scores.tex
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..core.candidates import IndexCandidates
 from ..core.measurement import Measurement
-from ..errors import DataTypeError, ForeignError, TopKError, checks
+from ..errors import DataTypeError, checks
 from ..samplers.merge import Part
+from ..tables.spark_tasks import ANSWER, chosen, worker
 from ._in_parts import gathered, part_of, require_race, winners
 from ._spark_frames import run, two_columns
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 PLANS = ("auto", "collect", "workers")
 FEW = 10_000_000  # scores that are collected unless the caller says otherwise: up to here that is faster, in 200 MB
 _AT_ONCE = 2**20  # scores that are raced at a time: 8 MiB, and few merges
-_ANSWER = "number int, answer binary"
 
 
 # proof-region: spark_scores
@@ -70,43 +68,6 @@ def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
             held, rows = [], 0
     if held:
         yield held
-
-
-def worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What races one partition, for ``mapInArrow``, and answers with one row: its number, and a part or an error."""
-
-    def race(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        assert context is not None
-        yield answered(context.partitionId(), pickled, batches)
-
-    return race
-
-
-def answered(number: int, pickled: bytes, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
-    """The answer for the partition with this number."""
-    import pyarrow as pa
-
-    try:
-        answer: Part | TopKError = raced(pickle.loads(pickled), batches)  # [race-partition]
-    except TopKError as error:
-        answer = error
-    arrays = [pa.array([number], pa.int32()), pa.array([pickle.dumps(answer)], pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, ["number", "answer"])
-
-
-def chosen(rows: Iterable[Any]) -> list[Part]:
-    """The parts that the workers returned: of each partition one, or the first error."""
-    found = sorted(rows, key=lambda row: row["number"])
-    if [row["number"] for row in found] != list(range(len(found))):
-        raise ForeignError("Spark returned a partition twice or not at all: nothing was released")  # [once]
-    answers = [pickle.loads(row["answer"]) for row in found]
-    for answer in answers:
-        if isinstance(answer, TopKError):
-            raise answer  # [error]
-    return answers
 
 
 def release_spark(measurement: Measurement, frame: Any, candidate: str, score: str, *, plan: str = "auto") -> Any:
@@ -160,7 +121,7 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
     if plan == "collect" or (plan == "auto" and domain.size is not None and domain.size <= FEW):
         whole = raced(measurement, run(rows.toArrow).to_batches())  # [collect]
     else:
-        job = rows.mapInArrow(worker(pickle.dumps(measurement)), _ANSWER)
+        job = rows.mapInArrow(worker(pickle.dumps(partial(raced, measurement))), ANSWER)  # [race-partition]
         whole = gathered(chosen(run(job.collect)), race)  # [workers]
     found = winners(measurement, whole)
     return IndexCandidates(tuple(found))(measurement.declared.decode(tuple(range(len(found)))))  # [candidates]

@@ -32,6 +32,12 @@ class CountsByGroup:
         return table.reshape(-1, self.width)
 
 
+def counted(cells: Integers, counts: Integers, width: int) -> CountsByGroup:
+    """The counts of distinct cells, in any order."""
+    order = np.argsort(cells)
+    return CountsByGroup(width, cells[order], counts[order])  # [ascending]
+
+
 def sparse(cells: Integers, width: int) -> CountsByGroup:
     """The counts of cells that are given once for each distinct user."""
     ordered = np.sort(cells)

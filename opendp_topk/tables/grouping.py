@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ColumnError
-from .cells import CountsByGroup, count_packed_cells, sparse
+from .cells import CountsByGroup, count_packed_cells, counted, sparse
 from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect, _mismatch
 from .guard import guarded
-from .spark import split
+from .spark import count_cells, split
 
 if TYPE_CHECKING:
     import narwhals as nw
+    from pyspark.sql import DataFrame
 
 
 # proof-region: split_by_group
@@ -124,10 +125,33 @@ def count_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: S
         ColumnError: Groups or candidates are strings and the column holds integers, or the other way round.
         TableError: The back end failed.
     """
+    if rows.implementation.is_pyspark():
+        found = guarded(_on_spark(rows, groups, candidates).toArrow)  # [spark-counts]
+        cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
+        return counted(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
+    types = _types_of_all(rows, groups, candidates)
+    return guarded(lambda: _cells(_known(rows, types), types, groups, candidates))
+
+
+def cells_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
+    """The counts of a Spark frame that are not 0, those of a group in one partition, where groups ascend.
+
+    The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``.
+    """
+    cells = _on_spark(rows, groups, candidates)
+    return guarded(lambda: cells.repartition("home").sortWithinPartitions("home"))  # [by-home]
+
+
+def _types_of_all(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
     types = _types(rows, groups)
     if isinstance(candidates[0], str) != (types[1] in _STRINGS):  # [check-item-kind]
         raise ColumnError(_mismatch(guarded(rows.collect_schema).names()[1], candidates[0]))
-    return guarded(lambda: _cells(_known(rows, types), types, groups, candidates))
+    return types
+
+
+def _on_spark(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
+    kinds = [_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
+    return guarded(lambda: count_cells(rows.to_native(), kinds, groups, candidates))  # [spark-cells-of]
 
 
 def _cells(

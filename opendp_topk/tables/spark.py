@@ -115,13 +115,34 @@ def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]
     """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""
     from pyspark.sql import functions as F
 
+    kept, names = _at_home(frame, kind, groups), frame.columns[:2]
+    parts = (kept.filter(F.col("home") == at) for at in range(len(groups)))
+    return [part.select("user", "item").toDF(*names) for part in parts]  # [spark-split]
+
+
+def count_cells(frame: DataFrame, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
+    """The counts by group and candidate that are not 0: the columns ``home`` and ``place``, theirs, and ``count``.
+
+    Args:
+        frame: Three columns: users, items and groups.
+        kinds: "String" if the items, and if the groups, are strings; otherwise they are integers.
+        groups: Distinct, all of their kind.
+        candidates: Distinct, all of their kind.
+    """
+    kept = _at_home(frame, kinds[1], groups).dropna()  # [spark-items]
+    placed = with_places(kept, "item", kinds[0], candidates)  # [spark-candidates]
+    return placed.select("user", "home", "place").distinct().groupBy("home", "place").count()  # [spark-cells]
+
+
+def _at_home(frame: DataFrame, kind: str, groups: Sequence[Any]) -> DataFrame:
+    """The columns ``user``, ``item`` and ``home`` of the rows in each user's first group, whose place is ``home``."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
     known = exact(frame.toDF("user", "item", "group"), "user", "item", "group").filter(F.col("user").isNotNull())
     placed = with_places(known, "group", kind, groups)  # [spark-groups]
-    first = placed.groupBy("user").agg(F.min("place").alias("place"))  # [spark-first-group]
-    kept = placed.join(first, on=["user", "place"])  # [spark-one-group]
-    names = frame.columns[:2]
-    parts = (kept.filter(F.col("place") == at) for at in range(len(groups)))
-    return [part.select("user", "item").toDF(*names) for part in parts]  # [spark-split]
+    first = placed.withColumn("home", F.min("place").over(Window.partitionBy("user")))  # [spark-first-group]
+    return first.filter(F.col("place") == F.col("home")).select("user", "item", "home")  # [spark-one-group]
 
 
 # end-proof-region: spark_groups

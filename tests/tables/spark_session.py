@@ -7,13 +7,16 @@ import ipaddress
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 LOOPBACK = str(ipaddress.ip_network("127.0.0.0/8")[1])
+_TASKS = "local[2,4]"  # two at a time; one that fails is tried three times more
+_ROOT = str(Path(__file__).parents[2])
 
 
 def require_spark() -> None:
@@ -26,8 +29,8 @@ def require_spark() -> None:
     pytest.skip(reason)
 
 
-def session(folder: Path, master: str) -> Iterator[Any]:
-    """The session, and its end; its workers run this Python and find these tests, whatever else is on the path."""
+def session(folder: Path, master: str = _TASKS, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Any]:
+    """The session, with ``more`` settings, and its end; its workers run this Python and find these tests."""
     require_spark()
     from pyspark.sql import SparkSession
 
@@ -42,6 +45,7 @@ def session(folder: Path, master: str) -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
+        **more,
     }
     builder = SparkSession.builder.master(master).appName("tests")
     for name, value in settings.items():
@@ -55,9 +59,6 @@ def session(folder: Path, master: str) -> Iterator[Any]:
     finally:
         spark.stop()
         _end_java()
-
-
-_ROOT = str(Path(__file__).parents[2])
 
 
 def _end_java() -> None:

@@ -19,7 +19,7 @@ import opendp_topk as tk
 from opendp_topk.errors import ColumnError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables.frames import count_distinct_users, two_columns
-from opendp_topk.tables.grouping import split_by_group
+from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.held import HeldCounts
 from opendp_topk.tables.keyed import count_users_by_key
 from opendp_topk.tables.totals import totals_by_item, valued_columns
@@ -40,7 +40,7 @@ SPACE = FrameDomain("member", "work"), tk.UserDistance()
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from session(tmp_path_factory.mktemp("spark"), "local[2,4]")  # a task that fails is tried three times more
+    yield from session(tmp_path_factory.mktemp("spark"))
 
 
 def made(
@@ -119,16 +119,18 @@ def test_rows_go_to_the_first_group_of_their_user(spark: Any) -> None:
     import random
 
     draw = random.Random(3)
-    rows = [
-        (draw.choice([None, *range(20)]), draw.randrange(5), draw.choice([None, "A", "a", "b"])) for _ in range(200)
-    ]
+    users, towns = [None, *range(20)], [None, "A", "a", "b"]
+    rows = [(draw.choice(users), draw.randrange(5), draw.choice(towns)) for _ in range(200)]
     table = made(spark, rows, True, ("member", "work", "seen"))
     domain = tk.GroupedFrameDomain("member", "work", "seen")
-    found = split_by_group(domain.validate(table), ["b", "a", "none", "A"])
-    expected = [Counter(part) for part in by_group(rows, ["b", "a", "none", "A"])]
+    groups = ["b", "a", "none", "A"]
+    found = split_by_group(domain.validate(table), groups)
+    expected = [Counter(part) for part in by_group(rows, groups)]
     assert [Counter(map(tuple, part.to_native().collect())) for part in found] == expected
     assert sum(map(Counter.total, expected)) > 50
     assert SPACE[0].validate(found[0]).collect_schema().names() == ["member", "work"]
+    counts = count_by_group(domain.validate(table), groups, [4, 2**40, 0])
+    assert counts.rows(0, 4).tolist() == [distinct_users(part, [4, 2**40, 0]) for part in expected]
 
 
 def test_names_differ_by_case_and_may_hold_what_spark_reads_as_syntax(spark: Any) -> None:
@@ -243,15 +245,10 @@ def test_counts_after_a_retry_are_those_of_the_table(spark: Any, tmp_path: Path)
         assert mark.exists()
 
 
-def always_killed(batches: Any) -> Any:
-    os.kill(os.getpid(), signal.SIGKILL)
-    yield from batches
-
-
 def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
     text = (Path(__file__).parents[2] / "docs" / "tutorials" / "cluster.md").read_text(encoding="utf-8")
     steps = re.findall(r"```python( spark)?\n(.*?)```", text, re.DOTALL)
-    assert [bool(on_spark) for on_spark, _ in steps] == [False, False, True, True, True]
+    assert [bool(on_spark) for on_spark, _ in steps] == [False, False, True, True, True, True]
     names: dict[str, Any] = {"spark": spark}
     for _, step in steps:
         exec(compile(step, "cluster.md", "exec"), names)
@@ -259,7 +256,7 @@ def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
 
 def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_path: Path) -> None:
     table = made(spark, [(SENTINEL_TEXT, "a")], False)
-    table = table.mapInArrow(always_killed, table.schema)
+    table = table.mapInArrow(lambda batches: os.kill(os.getpid(), signal.SIGKILL) or batches, table.schema)
     release = SPACE >> tk.then_count_by_item(candidates=["a", "b"])
     release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}

@@ -7,7 +7,8 @@ from tests.mutation.fault import Fault
 _MERGE = "samplers/merge.py"
 _TAPE = "samplers/tape.py"
 _PARTS = "measurements/_in_parts.py"
-_SPARK = "measurements/_spark_scores.py"
+_GROUPS = "combinators/_spark_groups.py"
+_SPARK = "tables/spark_tasks.py"
 
 FAULTS = (
     Fault(
@@ -114,5 +115,40 @@ FAULTS = (
         _SPARK,
         "            raise answer  # [error]\n    return answers",
         "            continue  # [error]\n    return [one for one in answers if not isinstance(one, TopKError)]",
+    ),
+    Fault(
+        "torn-group",
+        "a group whose counts two workers have is released twice",
+        _GROUPS,
+        "if len(np.unique(homes)) < len(homes):",
+        "if len(np.unique(homes)) > len(homes):",
+    ),
+    Fault(
+        "group-cut",
+        "a worker draws for the part of a group that has come so far",
+        _GROUPS,
+        "end = int(np.searchsorted(cells[0], cells[0][-1]))",
+        "end = int(np.searchsorted(cells[0], cells[0][-1], side='right'))",
+    ),
+    Fault(
+        "other-groups-drawn",
+        "a worker draws for groups of other members, too",
+        _GROUPS,
+        "cells if wanted is None else cells[:, np.isin(cells[0], wanted)]",
+        "cells",
+    ),
+    Fault(
+        "groups-in-the-order-of-workers",
+        "releases come in the order of the workers' answers, and not in that of the groups",
+        _GROUPS,
+        "for _, releases in found])[order]",
+        "for _, releases in found])",
+    ),
+    Fault(
+        "several-members-sent",
+        "the workers draw with the first of several members for all",
+        _GROUPS,
+        "if any(members[at] is not member for at in places):",
+        "if all(members[at] is not member for at in places):",
     ),
 )

@@ -150,8 +150,8 @@ FAULTS = (
         "others-counts",
         "groups that are drawn at once get each other's releases",
         "combinators/_together.py",
-        "table[np.array(here) - start], here, releases)",
-        "table[np.array(here) - start], here[::-1], releases)",
+        "kind.select.each(table[np.array(here) - start]), here, releases)",
+        "kind.select.each(table[np.array(here) - start]), here[::-1], releases)",
     ),
     Fault(
         "nothing-after",
