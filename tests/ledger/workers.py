@@ -237,6 +237,7 @@ def interrupted(path: str) -> None:
         sent[0] = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
     ledger = tk.Ledger(path)
     threading.Thread(target=press).start()
     try:
