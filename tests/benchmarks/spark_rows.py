@@ -23,7 +23,7 @@ import numpy as np
 
 import opendp_topk as tk
 
-from ..measurements.spark import LOOPBACK
+from ..tables.spark_session import LOOPBACK
 from .spark_scores import children, peak
 
 ITEMS, PART = 100_000, 5_000_000

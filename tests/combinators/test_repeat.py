@@ -114,6 +114,7 @@ def test_too_few_scores_release_nothing() -> None:
     raises_exactly(tk.DataLengthError, lambda: several([1]), "at least k elements (2)")
 
 
+@pytest.mark.slow
 def test_curves_are_composed() -> None:
     once = top2(tk.PrivacyProfile())
     several, members = tk.make_repeat(once, times=7).map(1), tk.make_composition([once] * 7).map(1)

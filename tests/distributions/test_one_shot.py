@@ -119,7 +119,7 @@ def test_rational_weights_give_rational_laws(name: str, k: int) -> None:
             assert abs(found[outcome] - number(p)) < number(p) * mpmath.mpf(10) ** -40
 
 
-@pytest.mark.quick(outcome=("(0,)", "(2,)", "(2, 0)"))
+@pytest.mark.quick(outcome=("(0,)", "(2,)"))
 @pytest.mark.parametrize("outcome", [(0,), (2,), (0, 1), (2, 0)], ids=str)
 def test_oracle_of_exponential_rankings_agrees_with_quadrature(outcome: tuple[int, ...]) -> None:
     """The density of the last winner's value, times the chance that earlier winners are above it in order."""

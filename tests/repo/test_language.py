@@ -52,6 +52,7 @@ def test_no_file_holds(what: str) -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_no_code_is_commented_out() -> None:
     found = []
     for path in FILES:
