@@ -38,8 +38,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def filing(folder: Path, first: int) -> Callable[[bytes], Any]:
     """The library's own worker, which files what it answers under its partition and attempt.
 
-    Attempt 0 of partition 0 waits until attempt 1 has raced as well. Then ``first`` of them answers, and the other one
-    waits for the end of the release.
+    Attempt ``first`` of partition 0 answers as soon as the other one has raced as well, which waits for the end of the
+    release.
     """
     own = spark_tasks.worker
 
@@ -58,7 +58,7 @@ def filing(folder: Path, first: int) -> Callable[[bytes], Any]:
             place = pathlib.Path(str(folder), f"{number}-{attempt}")
             place.with_suffix(".part").write_bytes(answer["answer"][0].as_py())
             place.with_suffix(".part").rename(place)
-            awaited = place.with_name("0-1" if attempt == first else "over")
+            awaited = place.with_name(f"0-{1 - first}" if attempt == first else "over")
             end = time.monotonic() + 120
             while number == 0 and not awaited.exists() and time.monotonic() < end:
                 time.sleep(0.02)
