@@ -10,15 +10,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 import opendp_topk as tk
 from opendp_topk.combinators import _spark_groups
 from opendp_topk.tables.grouping import cells_by_group
 
-from .spark_rows import session
-from .spark_scores import children, peak
+from .spark_scores import children, peak, session
 
 PLANS = ("counts", "driver", "workers")
 
@@ -26,8 +24,7 @@ PLANS = ("counts", "driver", "workers")
 def row(plan: str, groups: int, items: int, rows: int) -> str:
     """One line of the table."""
     _spark_groups.FEW = 0 if plan == "workers" else groups * items
-    with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder:
-        spark = session(folder, "local-cluster[2,1,1536]", {"spark.executorEnv.PYTHONPATH": os.getcwd()})
+    with session("local-cluster[2,1,1536]", {"spark.driver.memory": "2g"}) as spark:
         table = spark.range(0, rows, 1, 16).selectExpr(
             "pmod(xxhash64(id div 10), 1000000000) as user",
             f"pmod(xxhash64(id), {items}) as item",
@@ -46,7 +43,6 @@ def row(plan: str, groups: int, items: int, rows: int) -> str:
             assert len(by_town(table)) == groups
         seconds = time.perf_counter() - start
         peaks = " + ".join(f"{peak(one) / 1000:.2f}" for one in (os.getpid(), *children()))
-        spark.stop()
     return f"| {groups:,} | {items:,} | {rows:,} | {plan} | {seconds:.0f} s | {peaks} GB |"
 
 

@@ -13,18 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 import opendp_topk as tk
 
-from ..tables.spark_session import LOOPBACK
-from .spark_scores import children, peak
+from .spark_scores import children, peak, session
 
 ITEMS, PART = 100_000, 5_000_000
 MASTERS = ("local[2]",)
@@ -59,33 +56,11 @@ def ways(plan: str, folder: str, master: str) -> Iterator[Callable[[], int]]:
         pairs = pl.scan_parquet(f"{folder}/*.parquet").select("user", "item").unique()
         yield lambda: int(pairs.group_by("item").len().collect(engine="streaming")["len"].sum())
     else:
-        spark = session(folder, master)
-        table = spark.read.parquet(folder)
-        by_hand = table.select("user", "item").distinct().groupBy("item").count()
-        own: Callable[[], int] = lambda: int(counting()(table).sum())  # noqa: E731
-        yield own if plan == "spark" else lambda: sum(by_hand.toArrow()["count"].to_pylist())
-        spark.stop()
-
-
-def session(folder: str, master: str, more: Mapping[str, str] = MappingProxyType({})) -> Any:
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": LOOPBACK,
-        "spark.driver.bindAddress": LOOPBACK,
-        "spark.driver.memory": MEMORY,
-        "spark.local.dir": f"{folder}.spark",
-        **more,
-    }
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+        with session(master, {"spark.driver.memory": MEMORY}) as spark:
+            table = spark.read.parquet(folder)
+            by_hand = table.select("user", "item").distinct().groupBy("item").count()
+            own: Callable[[], int] = lambda: int(counting()(table).sum())  # noqa: E731
+            yield own if plan == "spark" else lambda: sum(by_hand.toArrow()["count"].to_pylist())
 
 
 def processor_seconds(process: int) -> float:

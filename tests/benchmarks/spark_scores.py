@@ -13,18 +13,22 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import opendp_topk as tk
 
-from ..tables.spark_session import LOOPBACK
+from ..tables import spark_session
 
 PARTITIONS = 16
 PLANS = ("no release", "native", "workers", "collect")
 _SCALE = 20
+_SETTINGS = {"spark.driver.memory": "8g", "spark.driver.maxResultSize": "0"}
 
 
 def peak(process: int) -> float:
@@ -38,24 +42,12 @@ def children() -> list[int]:
     return [int(line.split()[0]) for line in listed.stdout.splitlines() if "java" in line]
 
 
-def session() -> Any:
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": LOOPBACK,
-        "spark.driver.bindAddress": LOOPBACK,
-        "spark.driver.memory": "8g",
-        "spark.driver.maxResultSize": "0",
-        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-    }
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
+@contextmanager
+def session(master: str, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Any]:
+    """A session with Spark's own defaults where ``more`` says nothing else; its folder is removed at the end."""
+    defaults = {"spark.executor.memory": "1g", "spark.sql.shuffle.partitions": "200"}
+    with tempfile.TemporaryDirectory(prefix="opendp-topk-", ignore_cleanup_errors=True) as folder:
+        yield from spark_session.session(Path(folder), master, {**defaults, **more})
 
 
 def release(spark: Any, n: int, plan: str) -> None:
@@ -73,20 +65,18 @@ def release(spark: Any, n: int, plan: str) -> None:
 
 def rows(plan: str, sizes: Iterable[int]) -> Iterator[str]:
     """One row a size, the smallest first, since a peak never falls."""
-    spark = session()
-    release(spark, 100_000, plan)
-    java = children()
-    for n in sorted(sizes):
-        start = time.perf_counter()
-        release(spark, n, plan)
-        seconds = time.perf_counter() - start
-        yield f"| {n:,} | {plan} | {seconds:.1f} s | {peak(os.getpid()):.0f} + {sum(map(peak, java)):.0f} MB |"
-    spark.stop()
+    with session("local-cluster[2,1,1024]", _SETTINGS) as spark:
+        release(spark, 100_000, plan)
+        java = children()
+        for n in sorted(sizes):
+            start = time.perf_counter()
+            release(spark, n, plan)
+            seconds = time.perf_counter() - start
+            yield f"| {n:,} | {plan} | {seconds:.1f} s | {peak(os.getpid()):.0f} + {sum(map(peak, java)):.0f} MB |"
 
 
 def main() -> None:
     plan, *sizes = sys.argv[1:]
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if plan in PLANS:
         for row in rows(plan, map(int, sizes)):
             print(row, flush=True)
