@@ -39,13 +39,21 @@ class Check:
         """The digest of both statements as they stand.
 
         Raises:
-            ProofError: The document has no such label, or the sources no such theorem.
+            ProofError: The document has no such label above the mark, or ends before it, or the sources have no such
+                theorem.
         """
         text = library.text(self.document)
-        if rf"\label{{{self.label}}}" not in text:
+        _, label, below = text.partition(rf"\label{{{self.label}}}")
+        if not label:
             raise ProofError(f"{self.document}.tex has no label {self.label}, which it calls checked by machine")
+        if self.mark(self.digest) not in below.partition(r"\end{document}")[0]:
+            raise ProofError(f"{self.document}.tex must mark {self.label} as checked below the theorem, above its end")
         parts = [statement(text, self.label), stated(self.theorem)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def mark(self, digest: str) -> str:
+        """What the document says, with this digest."""
+        return rf"\checked{{{self.label}}}{{{self.theorem}}}{{{digest}}}{{{self.remark}}}"
 
     @property
     def is_current(self) -> bool:

@@ -20,7 +20,7 @@ from pathlib import Path
 from ..errors import ProofError
 from . import library
 from .closures import closure, origins, pins
-from .machine import Check, checks
+from .machine import checks
 from .modules import Statement
 from .normal import undocumented
 from .regions import region
@@ -120,16 +120,11 @@ def repin(name: str) -> int:
         source = source.replace(old, new)
     for check in checks(name):
         changed += not check.is_current
-        source = source.replace(marked(check, check.digest), marked(check, check.actual))
+        source = source.replace(check.mark(check.digest), check.mark(check.actual))
     path.write_text(source, encoding="utf-8")
     changed += _repin_statements(name)
     forget()
     return changed
-
-
-def marked(check: Check, digest: str) -> str:
-    """The mark of a checked statement, with this digest."""
-    return rf"\checked{{{check.label}}}{{{check.theorem}}}{{{digest}}}{{{check.remark}}}"
 
 
 def _repin_statements(name: str) -> int:

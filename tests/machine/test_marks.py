@@ -87,6 +87,17 @@ def test_a_statement_that_is_missing(copy: Path, file: str, old: str, new: str, 
     assert any(said in problem for problem in form.problems(DOCUMENT))
 
 
+@pytest.mark.parametrize("after", [r"\end{document}", r"\precondition"], ids=["below the end", "above the theorem"])
+def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
+    text = (copy / TEX).read_text("utf-8")
+    (mark,) = re.findall(r"\\checked\{range\}.*\n", text)
+    (copy / TEX).write_text(text.replace(mark, "").replace(after, after + "\n" + mark), "utf-8")
+    proof.forget()
+    (check,) = proof.checks(DOCUMENT)
+    assert check.status == "missing"
+    assert any("below the theorem" in problem for problem in form.problems(DOCUMENT))
+
+
 def test_a_renewal_writes_what_is_now_stated(copy: Path) -> None:
     spoil(copy / TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y') \le a(r) + 0$")
     assert form.repin(DOCUMENT) == 1
