@@ -10,17 +10,17 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 import opendp_topk as tk
 
-from .bench_race import _thread_seconds, shapes
+from . import sweep
 from .grid import Case, Grid
-from .sweep import SHAPES
-from .timing import readable
+from .shapes import SHAPES, scores
+from .timing import readable, thread
 
 GRID = Grid(
     size=(10**4, 2 * 10**4, 5 * 10**4, 10**5, 2 * 10**5, 5 * 10**5, 10**6),
@@ -42,7 +42,7 @@ _FURTHER = ("logarithmic", "two levels", "large")
 def found(noises: list[str], factor: float) -> dict[Case, float]:
     """The times of all cases, and of those that stick out once more: other programs disturb a few of so many."""
     races = [f"{noise}, {release}" for noise in noises for release in ("ranking", "set")]
-    times = {case: seconds(case) for case in GRID.cases(races, (*shapes(2), *_FURTHER))}
+    times = {case: seconds(case) for case in GRID.cases(races, (*SHAPES, *_FURTHER))}
     for case in [case for case, _, _ in humps(times, factor)]:
         times[case] = min(times[case], seconds(case))
     return times
@@ -55,13 +55,15 @@ def seconds(case: Case) -> float:
     options: dict[str, Any] = {"k": case.winners, "scale": case.scale, "noise": NOISES[noise], "release": release}
     measurement = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), **options)
     measurement(x)
-    return statistics.median(_thread_seconds(lambda: measurement(x)) for _ in range(TURNS))
+    timed = thread(partial(measurement, x))
+    return statistics.median(timed() for _ in range(TURNS))
 
 
 @lru_cache(maxsize=1)
 def _scores(d: int) -> dict[str, Any]:
     draw = np.random.default_rng(d)
-    return shapes(d) | {name: SHAPES[name](draw, d) for name in _FURTHER}
+    further = {name: sweep.SHAPES[name](draw, d) for name in _FURTHER}
+    return {name: scores(name, d) for name in SHAPES} | further
 
 
 def humps(times: Mapping[Case, float], factor: float) -> list[tuple[Case, Case, float]]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+Timed = Callable[[], float]
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -13,6 +16,23 @@ def seconds(call: Callable[[], Any]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def wall(call: Callable[[], Any], calls: int = 1) -> Timed:
+    """What takes the wall-clock time of one of so many calls."""
+    return partial(_clocked, time.perf_counter, call, calls)
+
+
+def thread(call: Callable[[], Any], calls: int = 1) -> Timed:
+    """What takes the time of the calling thread alone, for one of so many calls: other programs disturb it little."""
+    return partial(_clocked, time.thread_time, call, calls)
+
+
+def _clocked(clock: Callable[[], float], call: Callable[[], Any], calls: int) -> float:
+    start = clock()
+    for _ in range(calls):
+        call()
+    return (clock() - start) / calls
 
 
 def medians(own: Callable[[], Any], peer: Callable[[], Any], *, turns: int = 9) -> tuple[float, float, float]:
