@@ -30,8 +30,7 @@ def benches() -> Iterator[Bench]:
 
 def against_sort(d: int = 10**6, k: int = 10) -> Iterator[Bench]:
     """Canonical and joint releases at scale 10."""
-    for shape in shapes.SHAPES:
-        x = shapes.scores(shape, d)
+    for shape, x in shapes.shapes(d):
         for mechanism in ("canonical", "joint set", "joint ranking"):
             yield _bench(mechanism, shape, x, k, 10.0, 15, Goal(1.5, "np.sort"))
 

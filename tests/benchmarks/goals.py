@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from . import bench_calls, bench_count, bench_groups, bench_noise, bench_race, bench_sets, one_shot
 from .bench import Bench, Case, measured, printed
-from .timing import readable
+from .timing import readable, with_steady_memory
 
 PARTS: dict[str, Callable[[], Iterator[Bench]]] = {
     "one-shot": one_shot.with_goals,
@@ -66,4 +66,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    with_steady_memory()
     raise SystemExit(main())

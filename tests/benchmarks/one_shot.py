@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .bench import Bench, Goal
-from .shapes import SHAPES, inexact, ranking, scores
+from .shapes import inexact, ranking, shapes
 from .timing import thread
 
 WINNERS = (1, 10, 100, 1000)
@@ -32,8 +32,7 @@ class Spot(NamedTuple):
 def benches(most: int) -> Iterator[tuple[Spot, Bench]]:
     """All shapes, sizes up to 10^most, and numbers of winners below the size; one vector is there at a time."""
     for power in range(1, most + 1):
-        for shape in SHAPES:
-            x = scores(shape, 10**power)
+        for shape, x in shapes(10**power):
             for k in WINNERS if len(x) < _SLOWEST else (10, 1000):
                 if k < len(x):
                     yield Spot(shape, len(x), k), bench(Spot(shape, len(x), k), x)
@@ -42,7 +41,7 @@ def benches(most: int) -> Iterator[tuple[Spot, Bench]]:
 def with_goals() -> Iterator[Bench]:
     """Those that are held to a goal."""
     for d, k in _GOALS:
-        yield from (bench(Spot(shape, d, k), scores(shape, d)) for shape in SHAPES)
+        yield from (bench(Spot(shape, d, k), x) for shape, x in shapes(d))
 
 
 def bench(spot: Spot, x: Any) -> Bench:

@@ -15,6 +15,7 @@ from pathlib import Path
 from . import bench_types, goals, one_shot, others, page_text
 from .bench import WORSE, Case, Stored, measured, printed
 from .page_text import Found
+from .timing import with_steady_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, STORED, PLOT = (ROOT / "docs" / f"benchmarks.{suffix}" for suffix in ("md", "json", "svg"))
@@ -66,4 +67,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    with_steady_memory()
     raise SystemExit(main())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,16 @@ SHAPES: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
+def shapes(d: int) -> Iterator[tuple[str, Any]]:
+    """d scores of each shape, the same each time; one vector is there at a time."""
+    draw = np.random.default_rng(0)
+    for name, make in SHAPES.items():
+        yield name, make(draw, d)
+
+
 def scores(shape: str, d: int) -> Any:
-    """d scores of a shape, the same each time."""
-    return SHAPES[shape](np.random.default_rng(0), d)
+    """d scores of a shape, the same as among all."""
+    return next(x for name, x in shapes(d) if name == shape)
 
 
 def ranking(x: Any, k: int, scale: float = 10.0, measure: tk.Measure | None = None, **options: Any) -> tk.Measurement:

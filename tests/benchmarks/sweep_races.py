@@ -19,7 +19,7 @@ import opendp_topk as tk
 
 from . import sweep
 from .grid import Case, Grid
-from .shapes import SHAPES, scores
+from .shapes import SHAPES, shapes
 from .timing import readable, thread
 
 GRID = Grid(
@@ -63,7 +63,7 @@ def seconds(case: Case) -> float:
 def _scores(d: int) -> dict[str, Any]:
     draw = np.random.default_rng(d)
     further = {name: sweep.SHAPES[name](draw, d) for name in _FURTHER}
-    return {name: scores(name, d) for name in SHAPES} | further
+    return dict(shapes(d)) | further
 
 
 def humps(times: Mapping[Case, float], factor: float) -> list[tuple[Case, Case, float]]:
