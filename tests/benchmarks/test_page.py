@@ -14,7 +14,7 @@ from .bench import Bench, Case, Goal, measured
 from .one_shot import Spot
 
 SPOT = Spot("uniform", 10**5, 10)
-STORED = {str(SPOT): {"argpartition": 2.0, "inexact": 1.0, "max": 10.0}}
+STORED = {str(SPOT): {"argpartition": 2.0, "inexact": 1.0, "max": 10.0}, "left out": {"peer": 1.0}}
 
 
 def takes(*seconds: float) -> Callable[[], float]:
@@ -72,6 +72,7 @@ def test_what_is_slow_once_is_measured_again(check: Any) -> None:
     """Three slow turns, then a call that builds, then three as stored; slow ones again are no accident."""
     assert check(2.0, 2.0, 2.0, 99.0, 1.0, 1.0, 1.0) == 0
     assert check(2.0, 2.0, 2.0, 99.0, 2.0, 2.0, 1.0) == 1
+    assert check(1.0, 1.0, 1.0, 99.0, 2.0, 2.0, 2.0) == 0, "what is not slow is measured once"
 
 
 def test_a_check_writes_nothing_and_a_run_stores_its_ratios_beside_older_ones(check: Any) -> None:
@@ -80,19 +81,20 @@ def test_a_check_writes_nothing_and_a_run_stores_its_ratios_beside_older_ones(ch
     assert json.loads(page.STORED.read_text(encoding="utf-8")) == STORED
     check(1.1, options=("--most", "5"))
     kept = json.loads(page.STORED.read_text(encoding="utf-8"))
-    assert kept == {str(SPOT): {"argpartition": 2.2, "inexact": 1.1, "max": 11.0}, "int8, d = 8, k = 1": _RATIOS}
+    renewed = {str(SPOT): {"argpartition": 2.2, "inexact": 1.1, "max": 11.0}, "int8, d = 8, k = 1": _RATIOS}
+    assert kept == {**renewed, "left out": STORED["left out"]}
     assert "| uniform | 100,000 | 1.1 s | 2.20 | 1.10 | 11.00 |" in page.PAGE.read_text(encoding="utf-8")
 
 
 def test_a_goal_is_a_ratio_or_a_time() -> None:
     """The first call is not counted, and of the others it is the median."""
-    ratio = Bench("of a peer", takes(99.0, 3.0, 9.0, 4.0), {"peer": takes(2.0)}, 3, Goal(1.5, "peer"))
-    seconds = Bench("of time", takes(99.0, 3.0, 9.0, 4.0), {"peer": takes(2.0)}, 3, Goal(4.0))
+    ratio = Bench("of a peer", takes(99.0, 3.0, 9.0, 4.0), {"peer": takes(2.0)}, 3, Goal(2.5, "peer"))
+    seconds = Bench("of time", takes(99.0, 3.0, 9.0, 4.0), {"peer": takes(2.0)}, 3, Goal(3.9))
     found = list(measured([ratio, seconds], {}))
-    assert [(case.own, case.ratios["peer"], case.met) for case in found] == [(4.0, 2.0, False), (4.0, 2.0, True)]
+    assert [(case.own, case.ratios["peer"], case.met) for case in found] == [(4.0, 2.0, True), (4.0, 2.0, False)]
     assert goals.markdown(found)[2:4] == [
-        "| of a peer | 4 s | 2.00 | peer | 1.5 | missed |",
-        "| of time | 4 s | 2.00 | peer | 4 s | met |",
+        "| of a peer | 4 s | 2.00 | peer | 2.5 | met |",
+        "| of time | 4 s | 2.00 | peer | 3.9 s | missed |",
     ]
 
 
