@@ -34,15 +34,21 @@ def write_table(path: Path, strings: bool) -> None:
 
 def by_hand(path: Path) -> dict[str, Callable[[], Any]]:
     """Distinct users an item, for all items: as one would write it in polars, in its two best forms, and in DuckDB."""
-    import duckdb
     import polars as pl
 
-    pairs = f"SELECT DISTINCT item, \"user\" FROM '{path}'"
     return {
         "polars n_unique": lambda: pl.read_parquet(path).group_by("item").agg(pl.col("user").n_unique()),
         "polars unique, len": lambda: pl.scan_parquet(path).unique().group_by("item").len().collect(engine="streaming"),
-        "DuckDB": lambda: duckdb.query(f"SELECT item, count(*) AS n FROM ({pairs}) GROUP BY item").fetchnumpy(),  # type: ignore[union-attr]
+        "DuckDB": lambda: _duckdb(path),
     }
+
+
+def _duckdb(path: Path) -> Any:
+    import duckdb
+
+    pairs = f"SELECT DISTINCT item, \"user\" FROM '{path}'"
+    found = duckdb.query(f"SELECT item, count(*) AS n FROM ({pairs}) GROUP BY item")
+    return found.fetchnumpy()  # type: ignore[union-attr]
 
 
 def benches(*peers: str) -> Iterator[Bench]:

@@ -66,6 +66,7 @@ def markdown(found: Found) -> str:
         "Written by `python -m tests.benchmarks.page` in one run, own and peers in turns, on one thread; medians. A",
         f"ratio below 1 is faster than the peer. NumPy is {np.__version__}. `--check` reports every ratio that is more",
         f"than {WORSE} times the one that is stored beside this page, also when measured once more.",
+        "Memory that is freed is kept by the process, so that no peer pays for fresh pages whenever it makes an array.",
         "",
         "The peers: `np.argpartition`, which finds the k largest scores without noise; the same with inexact noise,",
         "`numpy.random`'s exponential in float64; and `np.max`, one plain pass over the scores.",

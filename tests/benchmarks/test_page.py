@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,6 @@ def test_without_an_environment_for_diffprivlib_the_other_rows_stay(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(others, "against_opendp", lambda: iter([release(1.0)]))
-    monkeypatch.setattr(others.sys, "executable", str(tmp_path / "neither"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "neither"))
     assert [bench.name for bench in others.benches(tmp_path / "nowhere")] == [str(SPOT)]
     assert ".venv-foreign/bin/pip install" in capsys.readouterr().out
