@@ -37,6 +37,7 @@ def benches(parts: Iterable[str]) -> Iterator[Bench]:
 def markdown(found: Iterable[Case]) -> list[str]:
     """A table of those that have a goal."""
     return [
+        "",
         "| case | here | ratio | of | goal | |",
         "|---|--:|--:|---|--:|---|",
         *(_line(case) for case in found if case.goal),

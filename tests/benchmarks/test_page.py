@@ -93,7 +93,7 @@ def test_a_goal_is_a_ratio_or_a_time() -> None:
     seconds = Bench("of time", takes(99.0, 3.0, 9.0, 4.0), {"peer": takes(2.0)}, 3, Goal(3.9))
     found = list(measured([ratio, seconds], {}))
     assert [(case.own, case.ratios["peer"], case.met) for case in found] == [(4.0, 2.0, True), (4.0, 2.0, False)]
-    assert goals.markdown(found)[2:4] == [
+    assert goals.markdown(found)[3:5] == [
         "| of a peer | 4 s | 2.00 | peer | 2.5 | met |",
         "| of time | 4 s | 2.00 | peer | 3.9 s | missed |",
     ]
