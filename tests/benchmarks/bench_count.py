@@ -15,7 +15,8 @@ import numpy as np
 
 import opendp_topk as tk
 
-from .timing import medians, row
+from .bench import Bench, Goal, measured, printed
+from .timing import wall
 
 ROWS, USERS, CANDIDATES, RUNS = 10**7, 10**6, 10**5, 5
 
@@ -33,28 +34,34 @@ def write_table(path: Path, strings: bool) -> None:
 
 def by_hand(path: Path) -> dict[str, Callable[[], Any]]:
     """Distinct users an item, for all items: as one would write it in polars, in its two best forms, and in DuckDB."""
-    import duckdb
     import polars as pl
 
-    pairs = f"SELECT DISTINCT item, \"user\" FROM '{path}'"
     return {
         "polars n_unique": lambda: pl.read_parquet(path).group_by("item").agg(pl.col("user").n_unique()),
         "polars unique, len": lambda: pl.scan_parquet(path).unique().group_by("item").len().collect(engine="streaming"),
-        "DuckDB": lambda: duckdb.query(f"SELECT item, count(*) AS n FROM ({pairs}) GROUP BY item").fetchnumpy(),  # type: ignore[union-attr]
+        "DuckDB": lambda: _duckdb(path),
     }
 
 
-def rows() -> Iterator[str]:
-    """Medians for integer and for string identifiers, and of ratios to each peer, turn by turn."""
-    for strings in (False, True):
-        candidates: list[Any] = [f"item {i}" for i in range(CANDIDATES)] if strings else list(range(CANDIDATES))
+def _duckdb(path: Path) -> Any:
+    import duckdb
+
+    pairs = f"SELECT DISTINCT item, \"user\" FROM '{path}'"
+    found = duckdb.query(f"SELECT item, count(*) AS n FROM ({pairs}) GROUP BY item")
+    return found.fetchnumpy()  # type: ignore[union-attr]
+
+
+def benches(*peers: str) -> Iterator[Bench]:
+    """Integer and string identifiers, against these forms or all; the file is there while a case is measured."""
+    for ids, most in (("int64", 0.5), ("string", 1.1)):
+        candidates: list[Any] = [f"item {i}" if ids == "string" else i for i in range(CANDIDATES)]
         count = tk.make_count_by_item(tk.FrameDomain("user", "item"), tk.UserDistance(), candidates=candidates)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "rows.parquet")
-            write_table(path, strings)
-            for name, peer in by_hand(path).items():
-                own, theirs, ratio = medians(partial(_counted, count, path), peer, turns=RUNS)
-                yield row(f"count 10^7 rows, {'string' if strings else 'int64'} ids", own, name, theirs, ratio)
+            write_table(path, ids == "string")
+            chosen = {name: wall(peer) for name, peer in by_hand(path).items() if not peers or name in peers}
+            own = wall(partial(_counted, count, path))
+            yield Bench(f"10^7 rows to counts, {ids} ids", own, chosen, RUNS, Goal(most, "polars n_unique"))
 
 
 def _counted(count: tk.Transformation, path: Path) -> Any:
@@ -62,5 +69,4 @@ def _counted(count: tk.Transformation, path: Path) -> Any:
 
 
 if __name__ == "__main__":
-    for line in rows():
-        print(line, flush=True)
+    list(printed(measured(benches(), {})))

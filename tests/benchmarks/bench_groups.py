@@ -6,6 +6,7 @@ Run it alone with ``python -m tests.benchmarks.bench_groups``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 import opendp_topk as tk
 from opendp_topk.tables.grouping import count_by_group
 
-from .timing import medians, row
+from .bench import Bench, Goal, measured, printed
+from .timing import wall
 
 ROWS, USERS, GROUPS, ITEMS, RUNS = 3 * 10**6, 10**6, 10**5, 10, 7
 
@@ -27,8 +29,8 @@ def table() -> Any:
     return pl.DataFrame({"user": users, "item": draw.integers(0, ITEMS, ROWS), "group": users * 7919 % GROUPS})
 
 
-def rows() -> Iterator[str]:
-    """Medians, and of ratios turn by turn: to the library's own counts, and to distinct users counted by polars."""
+def benches() -> Iterator[Bench]:
+    """The whole against the library's own counts, and against distinct users counted by polars."""
     import polars as pl
 
     rows_of_all, groups = table(), range(GROUPS)
@@ -39,14 +41,12 @@ def rows() -> Iterator[str]:
         domain, tk.UserDistance(), tk.MaxDivergence(), measurements=dict.fromkeys(groups, best)
     )
     peers = {
-        "the counts alone": lambda: count_by_group(domain.validate(rows_of_all), groups, range(ITEMS)).rows(0, GROUPS),
-        "polars n_unique": lambda: rows_of_all.group_by("group", "item").agg(pl.col("user").n_unique()),
+        "counting": wall(lambda: count_by_group(domain.validate(rows_of_all), groups, range(ITEMS)).rows(0, GROUPS)),
+        "polars n_unique": wall(lambda: rows_of_all.group_by("group", "item").agg(pl.col("user").n_unique())),
     }
-    for name, peer in peers.items():
-        own, theirs, ratio = medians(lambda: by_group(rows_of_all), peer, turns=RUNS)
-        yield row("best 3 of 10 in each of 10^5 groups, 3·10^6 rows", own, name, theirs, ratio)
+    name = "best 3 of 10 in each of 10^5 groups, 3·10^6 rows"
+    yield Bench(name, wall(partial(by_group, rows_of_all)), peers, RUNS, Goal(2, "counting"))
 
 
 if __name__ == "__main__":
-    for line in rows():
-        print(line, flush=True)
+    list(printed(measured(benches(), {})))

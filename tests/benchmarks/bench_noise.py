@@ -1,6 +1,6 @@
-"""Noise on integers and on grids: this library, NumPy's inexact draws, and OpenDP for one value.
+"""Noise alone: many values against NumPy's inexact draws, large scales and fine grids, and one value against OpenDP.
 
-Run it alone with ``python -m tests.benchmarks.bench_noise``.
+Run it alone with ``python -m tests.benchmarks.bench_noise``. Without OpenDP one value is timed alone.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,77 +16,78 @@ import numpy as np
 import opendp_topk as tk
 from opendp_topk.samplers.integers import discrete_gaussian, discrete_laplace
 
-from .timing import best_of_batches, medians, row, seconds
+from .bench import Bench, Goal, measured, printed
+from .timing import Timed, thread
 
 N = 10**6
+FEWER = 10**4
 SAMPLERS: dict[str, Callable[[Fraction, int], Any]] = {"Laplace": discrete_laplace, "Gaussian": discrete_gaussian}
 
 
-def rows() -> Iterator[str]:
+def benches() -> Iterator[Bench]:
     """All of them."""
-    yield from draws()
-    yield from releases()
-    yield from large()
-    yield from single()
+    for section in (draws, releases, large, fresh, single):
+        yield from section()
 
 
-def draws() -> Iterator[str]:
+def draws() -> Iterator[Bench]:
     """10^6 values, table kept."""
-    generator = np.random.default_rng(0)
-    peers = {"Laplace": generator.laplace, "Gaussian": generator.normal}
     for scale in (10, 1000):
         for name, draw in SAMPLERS.items():
-
-            def ours(draw: Any = draw, scale: int = scale) -> Any:
-                return draw(Fraction(scale), N)
-
-            def inexact(draw: Any = peers[name], scale: int = scale) -> Any:
-                return draw(0, scale, N)
-
-            yield row(f"10^6 values of {name}, scale {scale}", *_peer(ours, inexact, "NumPy, inexact"))
+            own = thread(partial(draw, Fraction(scale), N))
+            yield Bench(f"10^6 values of {name}, scale {scale}", own, _numpy(name, scale, N), 15, _AS_NUMPY)
 
 
-def releases() -> Iterator[str]:
+def releases() -> Iterator[Bench]:
     """10^6 counts with noise, against float counts with float noise."""
-    generator, x = np.random.default_rng(1), np.arange(N)
+    x, generator = np.arange(N), np.random.default_rng(1)
     for scale in (10.0, 1000.0):
         for name, measurement in _measurements(scale).items():
             draw = generator.laplace if name == "Laplace" else generator.normal
-
-            def inexact(draw: Any = draw, scale: float = scale) -> Any:
-                return x + draw(0, scale, N)
-
-            call = partial(measurement, x)
-            yield row(f"10^6 counts with {name}, scale {scale:g}", *_peer(call, inexact, "NumPy, inexact"))
+            peer = {"NumPy, inexact": thread(lambda draw=draw, scale=scale: x + draw(0, scale, N))}
+            yield Bench(f"10^6 counts with {name}, scale {scale:g}", thread(partial(measurement, x)), peer)
 
 
-def large() -> Iterator[str]:
-    """10^4 values each: large scales, fine grids, and scales that nobody used before."""
-    x, floats = np.arange(10**4), np.random.default_rng(2).uniform(0, 1, 10**4)
+def large() -> Iterator[Bench]:
+    """10^4 values each, at a large scale and on a fine grid; the time is that of one value."""
+    x, floats = np.arange(FEWER), np.random.default_rng(2).uniform(0, 1, FEWER)
     for name, measurement in _measurements(1e18).items():
-        yield row(
-            f"a count with {name}, scale 10^18 (of 10^4)", best_of_batches(partial(measurement, x), batch=1) / len(x)
-        )
-    space = tk.VectorDomain(tk.AtomDomain(float), size=len(floats)), tk.L1Distance()
+        yield _one_of_many(f"a count with {name}, scale 10^18", partial(measurement, x), name, Goal(2e-6))
+    space = tk.VectorDomain(tk.AtomDomain(float), size=FEWER), tk.L1Distance()
     grid = space >> tk.then_laplace(tk.MaxDivergence(), scale=1.0, granularity=2.0**-60)
-    yield row(
-        "a float with Laplace, grid 2^-60 (of 10^4)", best_of_batches(partial(grid, floats), batch=1) / len(floats)
-    )
+    yield _one_of_many("a float with Laplace, grid 2^-60", partial(grid, floats), "Laplace", None)
+
+
+def fresh() -> Iterator[Bench]:
+    """10^3 values at a scale that nobody used before."""
     for name, draw in SAMPLERS.items():
-        fresh = [seconds(partial(draw, Fraction(scale, 7), 1000)) for scale in range(101, 116)]
-        yield row(f"1000 values of {name}, new scale", sorted(fresh)[len(fresh) // 2])
+        scales = count(101)
+        own = thread(lambda draw=draw, scales=scales: draw(Fraction(next(scales), 7), 1000))
+        yield Bench(f"1000 values of {name}, new scale", own, _numpy(name, 15, 1000), 15)
 
 
-def single() -> Iterator[str]:
+def single() -> Iterator[Bench]:
     """One count with noise, in one call."""
     for name, measurement in _measurements(10.0).items():
-        own = best_of_batches(partial(measurement, [5]), batch=100)
         peer = _opendp(name)
-        if peer is None:
-            yield row(f"one count with {name}", own)
-        else:
-            theirs = best_of_batches(partial(peer, [5]), batch=100)
-            yield row(f"one count with {name}", own, "opendp", theirs, theirs / own)
+        peers = {} if peer is None else {"opendp": thread(partial(peer, [5]), 100)}
+        goal = None if peer is None else Goal(1.0, "opendp")
+        yield Bench(f"one count with {name}", thread(partial(measurement, [5]), 100), peers, 15, goal)
+
+
+_AS_NUMPY = Goal(0.6, "NumPy, inexact")
+
+
+def _one_of_many(name: str, call: Callable[[], Any], noise: str, goal: Goal | None) -> Bench:
+    own, peers = thread(call), _numpy(noise, 10, FEWER)
+    each = {peer: (lambda timed=timed: timed() / FEWER) for peer, timed in peers.items()}
+    return Bench(f"{name} (of 10^4)", lambda: own() / FEWER, each, 15, goal)
+
+
+def _numpy(name: str, scale: int, n: int) -> dict[str, Timed]:
+    generator = np.random.default_rng(0)
+    draw = generator.laplace if name == "Laplace" else generator.normal
+    return {"NumPy, inexact": thread(partial(draw, 0, scale, n))}
 
 
 def _measurements(scale: float) -> dict[str, tk.Measurement]:
@@ -108,11 +110,5 @@ def _opendp(name: str) -> Any:
     return dp.m.make_gaussian(domain, dp.l2_distance(T=int), scale=10.0)
 
 
-def _peer(own: Callable[[], Any], peer: Callable[[], Any], name: str) -> tuple[float, str, float, float]:
-    mine, theirs, ratio = medians(own, peer)
-    return mine, name, theirs, ratio
-
-
 if __name__ == "__main__":
-    for line in rows():
-        print(line, flush=True)
+    list(printed(measured(benches(), {})))

@@ -11,7 +11,8 @@ import argparse
 import itertools
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -19,17 +20,32 @@ import numpy as np
 
 import opendp_topk as tk
 
+from .grid import Case, Grid
 from .timing import readable
 
 SIZES = (10, 100, 1000, 10**4, 10**5)
 WINNERS = (1, 3, 10, 30, 100, 300, 1000)
 SCALES = (1e-6, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e3, 1e6)
+BATCH = 100  # releases in one call of a mechanism that is a batch
 WORTH = 0.02  # seconds; what takes less does not stick out
 Make = Callable[[tk.Measure, int, float], Any]
 
 
 def _lipschitz(noise: Any) -> Make:
     return lambda measure, k, scale: tk.then_lipschitz_top_k(measure, k=k, scale=scale, noise=noise)
+
+
+def _batch(make: Make) -> Make:
+    return lambda measure, k, scale: _Repeated(make(measure, k, scale))
+
+
+class _Repeated(NamedTuple):
+    """What completes a space by a measurement that is made of it, many times in one call."""
+
+    once: Any
+
+    def __rrshift__(self, space: Any) -> tk.Measurement:
+        return tk.make_repeat(space >> self.once, times=BATCH)
 
 
 MECHANISMS: dict[str, Make] = {
@@ -52,6 +68,13 @@ MECHANISMS: dict[str, Make] = {
     "joint ranking": lambda measure, k, scale: tk.then_joint_top_k(measure, k=k, scale=scale),
     "joint set": lambda measure, k, scale: tk.then_joint_top_k(measure, k=k, scale=scale, release="set"),
     "select then count": lambda measure, k, scale: tk.then_select_then_count(measure, k=k, scale=scale),
+    "batch of rankings": _batch(lambda measure, k, scale: tk.then_report_noisy_top_k(measure, k=k, scale=scale)),
+    "batch of gumbels": _batch(
+        lambda measure, k, scale: tk.then_report_noisy_top_k(tk.RangeDivergence(), k=k, scale=scale)
+    ),
+    "batch of joint sets": _batch(
+        lambda measure, k, scale: tk.then_joint_top_k(measure, k=k, scale=scale, release="set")
+    ),
 }
 SHAPES: dict[str, Callable[[Any, int], Any]] = {
     "uniform": lambda draw, d: draw.uniform(0, 1000, d),
@@ -66,44 +89,21 @@ SHAPES: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-class Case(NamedTuple):
-    """A mechanism with parameters: ``size``, ``winners`` and ``scale`` are places in the grids."""
-
-    mechanism: str
-    shape: str
-    size: int
-    winners: int
-    scale: int
-
-    def __str__(self) -> str:
-        grid = f"d = {SIZES[self.size]}, k = {WINNERS[self.winners]}, scale {SCALES[self.scale]:g}"
-        return f"{self.mechanism}, {self.shape}, {grid}"
-
-    def neighbours(self) -> Iterator[Case]:
-        """The cases that differ in one number by one step."""
-        for field, step in itertools.product(("size", "winners", "scale"), (-1, 1)):
-            yield self._replace(**{field: getattr(self, field) + step})
-
-
-def cases(mechanism: str) -> Iterator[Case]:
-    """All cases of a mechanism in which not all candidates win, the cheap ones first."""
-    grid = itertools.product(range(len(SIZES)), range(len(WINNERS)), range(len(SCALES)))
-    for size, winners, scale in grid:
-        if WINNERS[winners] < SIZES[size]:
-            yield from (Case(mechanism, shape, size, winners, scale) for shape in SHAPES)
-
-
 def duration(case: Case) -> float:
-    """The processor time of one release, after one on few scores that builds what is kept."""
-    scores = SHAPES[case.shape](np.random.default_rng(case.size), SIZES[case.size])
-    kind = float if scores.dtype.kind == "f" else int
+    """The processor time of one release."""
+    scores = _scores(case.shape, case.size)
     if case.mechanism == "select then count":
-        scores, kind = np.rint(scores).astype(np.int64), int
-    space = tk.VectorDomain(tk.AtomDomain(kind)), tk.LInfDistance(monotonic=True)
-    measurement = space >> MECHANISMS[case.mechanism](tk.MaxDivergence(), WINNERS[case.winners], SCALES[case.scale])
+        scores = np.rint(scores).astype(np.int64)
+    space = tk.VectorDomain(tk.AtomDomain(float if scores.dtype.kind == "f" else int)), tk.LInfDistance(monotonic=True)
+    measurement = space >> MECHANISMS[case.mechanism](tk.MaxDivergence(), case.winners, case.scale)
     start = time.process_time()
     measurement(scores)
     return time.process_time() - start
+
+
+@lru_cache(maxsize=len(SHAPES))
+def _scores(shape: str, size: int) -> Any:
+    return SHAPES[shape](np.random.default_rng(size), size)
 
 
 def _serve(connection: Connection) -> None:
@@ -147,11 +147,11 @@ class Worker:
         self._process.join()
 
 
-def conspicuous(found: Mapping[Case, float], factor: float, limit: float) -> list[Case]:
+def conspicuous(found: Mapping[Case, float], grid: Grid, factor: float, limit: float) -> list[Case]:
     """The cases that reach the limit, or take ``factor`` times the slowest neighbour."""
     chosen = []
     for case, taken in found.items():
-        others = [found[one] for one in case.neighbours() if one in found]
+        others = [found[one] for one in grid.neighbours(case, *Grid._fields) if one in found]
         if taken >= limit or taken > max(WORTH, factor * max(others, default=taken)):
             chosen.append(case)
     return sorted(chosen, key=lambda case: -found[case])
@@ -163,13 +163,16 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for one call")
     parser.add_argument("--factor", type=float, default=4.0, help="times the slowest neighbour")
     parser.add_argument("--every", type=int, default=1, help="of so many cases, time one, for a first look")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of scores")
+    parser.add_argument("--winners", type=int, nargs="+", default=WINNERS, help="numbers of winners")
     options = parser.parse_args()
-    worker = Worker(options.limit)
+    grid, worker = Grid(tuple(options.sizes), tuple(options.winners), SCALES), Worker(options.limit)
     for mechanism in options.mechanisms:
-        found = {case: worker.seconds(case) for case in itertools.islice(cases(mechanism), 0, None, options.every)}
+        chosen = itertools.islice(grid.cases([mechanism], SHAPES), 0, None, options.every)
+        found = {case: worker.seconds(case) for case in chosen}
         slowest = max(found, key=lambda case: found[case])
         print(f"{mechanism}: {len(found)} cases, the slowest {readable(found[slowest])}: {slowest}", flush=True)
-        for case in conspicuous(found, options.factor, options.limit):
+        for case in conspicuous(found, grid, options.factor, options.limit):
             print(f"  {readable(found[case])}: {case}", flush=True)
     worker.end()
 

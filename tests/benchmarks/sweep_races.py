@@ -8,22 +8,25 @@ as long as a neighbour that asks for more, or so many times what a neighbour tha
 from __future__ import annotations
 
 import argparse
-import itertools
 import statistics
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
 import opendp_topk as tk
 
-from .bench_race import _thread_seconds, shapes
-from .sweep import SHAPES
-from .timing import readable
+from . import sweep
+from .grid import Case, Grid
+from .shapes import SHAPES, shapes
+from .timing import readable, thread
 
-SIZES = (10**4, 2 * 10**4, 5 * 10**4, 10**5, 2 * 10**5, 5 * 10**5, 10**6)
-WINNERS = (1, 10, 30, 100, 300, 1000, 3000)
-SCALES = (0.1, 10.0, 1000.0)
+GRID = Grid(
+    size=(10**4, 2 * 10**4, 5 * 10**4, 10**5, 2 * 10**5, 5 * 10**5, 10**6),
+    winners=(1, 10, 30, 100, 300, 1000, 3000),
+    scale=(0.1, 10.0, 1000.0),
+)
 TURNS = 3
 NOISES = {
     "gumbel": tk.Gumbel(),
@@ -33,50 +36,34 @@ NOISES = {
     "half-logistic": tk.HalfLogistic(),
 }
 
-
-class Case(NamedTuple):
-    """A race: ``size``, ``winners`` and ``scale`` are places in the grids."""
-
-    noise: str
-    release: str
-    shape: str
-    size: int
-    winners: int
-    scale: int
-
-    def __str__(self) -> str:
-        grid = f"d = {SIZES[self.size]}, k = {WINNERS[self.winners]}, scale {SCALES[self.scale]:g}"
-        return f"{self.noise}, {self.release}, {self.shape}, {grid}"
+_FURTHER = ("logarithmic", "two levels", "large")
 
 
 def found(noises: list[str], factor: float) -> dict[Case, float]:
     """The times of all cases, and of those that stick out once more: other programs disturb a few of so many."""
-    times: dict[Case, float] = {}
-    for size, d in enumerate(SIZES):
-        for shape, x in _scores(d).items():
-            grid = itertools.product(noises, ("ranking", "set"), range(len(WINNERS)), range(len(SCALES)))
-            for noise, release, winners, scale in grid:
-                case = Case(noise, release, shape, size, winners, scale)
-                if WINNERS[winners] < d:
-                    times[case] = seconds(case, x)
+    races = [f"{noise}, {release}" for noise in noises for release in ("ranking", "set")]
+    times = {case: seconds(case) for case in GRID.cases(races, (*SHAPES, *_FURTHER))}
     for case in [case for case, _, _ in humps(times, factor)]:
-        times[case] = min(times[case], seconds(case, _scores(SIZES[case.size])[case.shape]))
+        times[case] = min(times[case], seconds(case))
     return times
 
 
+def seconds(case: Case) -> float:
+    """The median time of a release, after one that builds what is kept."""
+    x, (noise, release) = _scores(case.size)[case.shape], case.mechanism.split(", ")
+    space = tk.VectorDomain(tk.AtomDomain(float if x.dtype.kind == "f" else int)), tk.LInfDistance(monotonic=True)
+    options: dict[str, Any] = {"k": case.winners, "scale": case.scale, "noise": NOISES[noise], "release": release}
+    measurement = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), **options)
+    measurement(x)
+    timed = thread(partial(measurement, x))
+    return statistics.median(timed() for _ in range(TURNS))
+
+
+@lru_cache(maxsize=1)
 def _scores(d: int) -> dict[str, Any]:
     draw = np.random.default_rng(d)
-    return shapes(d) | {name: SHAPES[name](draw, d) for name in ("logarithmic", "two levels", "large")}
-
-
-def seconds(case: Case, x: Any) -> float:
-    """The median time of a release, after one that builds what is kept."""
-    space = tk.VectorDomain(tk.AtomDomain(float if x.dtype.kind == "f" else int)), tk.LInfDistance(monotonic=True)
-    k, scale, noise = WINNERS[case.winners], SCALES[case.scale], NOISES[case.noise]
-    make = tk.then_lipschitz_top_k(tk.MaxDivergence(), k=k, scale=scale, noise=noise, release=case.release)
-    measurement = space >> make
-    measurement(x)
-    return statistics.median(_thread_seconds(lambda: measurement(x)) for _ in range(TURNS))
+    further = {name: sweep.SHAPES[name](draw, d) for name in _FURTHER}
+    return dict(shapes(d)) | further
 
 
 def humps(times: Mapping[Case, float], factor: float) -> list[tuple[Case, Case, float]]:
@@ -93,12 +80,10 @@ def humps(times: Mapping[Case, float], factor: float) -> list[tuple[Case, Case, 
 
 def _expected(case: Case, times: Mapping[Case, float]) -> Iterator[tuple[Case, float]]:
     """Neighbours, and how long the case may take by the time of each: as long, or longer as it asks for more."""
-    for field, grid in (("size", SIZES), ("winners", WINNERS)):
-        here = getattr(case, field)
-        for there in (here - 1, here + 1):
-            other = case._replace(**{field: there})
-            if other in times:
-                yield other, times[other] * max(1.0, grid[here] / grid[there])
+    for other in GRID.neighbours(case, "size", "winners"):
+        if other in times:
+            more = max(case.size / other.size, case.winners / other.winners)
+            yield other, times[other] * max(1.0, more)
 
 
 def main() -> None:
