@@ -22,7 +22,7 @@ _MOST = 2**12  # so many bins are counted within a cache; where more would be ne
 _LONGEST = 900  # floats: widths of 2^-900 to 2^900, of which no multiple is subnormal or infinite
 _SHIFTS = 40  # integers: widths up to 2^40, of which no multiple has more than 64 digits
 _NARROW = 4  # a bin is at most a quarter of the scale wide, so that few proposals more are made in vain
-_CHUNK = 2**14  # scores at a time: 128 KiB, which stay in a cache while they are put into bins
+_CHUNK = 2**15  # scores at a time: 256 KiB, which stay in a cache while they are put into bins
 
 
 # proof-region: bins
@@ -35,15 +35,19 @@ class Edges:
     last: int
 
     def labels(self, scores: NDArray[Any]) -> NDArray[np.uint16]:
-        """The bins of scores: a better score has no larger number."""
+        """The bins of scores that are not better than the origin: a better score has no larger number.
+
+        To better ones they give some number of a bin.
+        """
         if scores.dtype == np.float64:
             with np.errstate(over="ignore"):
                 places = self.origin - scores
                 places *= 2.0**-self.power
             found = np.clip(places, 0, self.last, out=places).astype(np.uint16)  # [float-bin]
         else:
-            steps = self.origin.view(np.uint64) - np.minimum(scores, self.origin).view(np.uint64)
-            steps >>= np.uint64(self.power)
+            steps = self.origin.view(np.uint64) - scores.view(np.uint64)
+            if self.power:
+                steps >>= np.uint64(self.power)
             found = np.minimum(steps, np.uint64(self.last), out=steps).astype(np.uint16)  # [integer-bin]
         found += np.uint16(1)
         return found
@@ -67,7 +71,8 @@ class Bins:
     """All candidates in an order in which scores of better bins come first.
 
     First come those of ``best``, who are in bin 0, from best to worst; no other one is better than the last of them.
-    The others follow by their bin, and in a bin by their index. ``counts[i, j]`` of bin j are in the first i + 1 chunks.
+    The others follow by their bin, and in a bin by their index: ``counts[i, j]`` of
+    bin j are in the first i + 1 chunks.
     """
 
     scores: NDArray[Any]
@@ -133,9 +138,9 @@ class Bins:
         if j == 0:
             return int(self.best[place])  # [best]
         chunk = int(np.searchsorted(self.counts[:, j], place, side="right"))
-        before = self.counts[chunk - 1, j] if chunk else 0
-        start = chunk * _CHUNK
-        return start + int(np.flatnonzero(self.labels[start : start + _CHUNK] == j)[place - before])  # [of-bin]
+        place -= int(self.counts[chunk - 1, j]) if chunk else 0
+        labels = self.labels[chunk * _CHUNK : (chunk + 1) * _CHUNK]
+        return chunk * _CHUNK + (place if _alike(labels) else int(np.flatnonzero(labels == j)[place]))  # [of-bin]
 
 
 def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) -> Bins | None:
@@ -150,13 +155,16 @@ def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) 
     edges = _edges(scores[best[-1:]], depth, scale)
     if edges is None:
         return None
-    starts = range(0, len(scores), _CHUNK)
-    labels = np.empty(len(scores), dtype=np.uint16)
-    for start in starts:
-        labels[start : start + _CHUNK] = edges.labels(scores[start : start + _CHUNK])  # [labels]
+    labels, chunks = np.empty(len(scores), dtype=np.uint16), range(0, len(scores), _CHUNK)
+    for start in chunks:
+        chunk = scores[start : start + _CHUNK]
+        labels[start : start + _CHUNK] = edges.labels(chunk[:1] if _alike(chunk) else chunk)  # [labels]
     labels[best] = 0  # [bin-of-best]
-    counts = np.array([_counts(labels[start : start + _CHUNK], edges.last + 2) for start in starts])
-    return Bins(scores, best, edges, labels, np.cumsum(counts, axis=0))  # [counts]
+    counts, known = np.empty((len(chunks), edges.last + 2), dtype=np.int64), np.int64(0)
+    for row, start in zip(counts, chunks, strict=True):
+        np.add(known, _counts(labels[start : start + _CHUNK], edges.last + 2), out=row)
+        known = row  # [counts]
+    return Bins(scores, best, edges, labels, counts)
 
 
 def _edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> Edges | None:
@@ -171,11 +179,16 @@ def _edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> Edges | No
 
 def _counts(labels: NDArray[np.uint16], number: int) -> Indices:
     """How many have each label below ``number``."""
-    if (labels == labels[0]).all():
-        counts = np.zeros(number, dtype=np.int64)
-        counts[labels[0]] = len(labels)  # [all-alike]
-        return counts
-    return np.bincount(labels, minlength=number)  # [count]
+    if not _alike(labels):
+        return np.bincount(labels, minlength=number)  # [count]
+    counts = np.zeros(number, dtype=np.int64)
+    counts[labels[0]] = len(labels)  # [all-alike]
+    return counts
+
+
+def _alike(numbers: NDArray[Any]) -> bool:
+    """Whether all are equal; two of them mostly tell where they are not."""
+    return bool(numbers[0] == numbers[len(numbers) // 2] and (numbers == numbers[0]).all())
 
 
 # end-proof-region: bins
