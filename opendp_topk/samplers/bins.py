@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entropy import Indices
-from .ladder import limited, lowered, lowest
+from .ladder import largest_gap, limited, lowered, lowest
 
 _MOST = 2**12  # so many bins are counted within a cache; where more would be needed a sort is as quick
 _LONGEST = 900  # floats: widths of 2^-900 to 2^900, of which no multiple is subnormal or infinite
@@ -49,8 +49,7 @@ class Edges:
             if self.power:
                 steps >>= np.uint64(self.power)
             found = np.minimum(steps, np.uint64(self.last), out=steps).astype(np.uint16)  # [integer-bin]
-        found += np.uint16(1)
-        return found
+        return np.asarray(found + np.uint16(1))
 
     def tops(self, lowest: Any) -> NDArray[Any]:
         """For each bin, in descending order, a score that none in it exceeds who is not better than the origin."""
@@ -89,7 +88,7 @@ class Bins:
     @cached_property
     def first(self) -> NDArray[Any]:
         """The best scores, in descending order."""
-        return self.scores[self.best]
+        return np.asarray(self.scores[self.best])
 
     @cached_property
     def _ends(self) -> Indices:
@@ -102,16 +101,16 @@ class Bins:
     def worst(self, ranks: Indices) -> NDArray[Any]:
         """The worst score, shape (1,), of those at these ascending places."""
         bins = self._bins(ranks)
-        return self.at(ranks[bins == bins[-1]]).min(keepdims=True)  # [worst]
+        return np.asarray(self.at(ranks[bins == bins[-1]]).min(keepdims=True))  # [worst]
 
     def at(self, ranks: Indices) -> NDArray[Any]:
         """The scores of those who have these places in the order, counted from 0."""
-        return self.scores[self.candidates(ranks)]  # [scores]
+        return np.asarray(self.scores[self.candidates(ranks)])  # [scores]
 
     def at_most(self, ranks: Indices) -> NDArray[Any]:
         """Upper bounds, themselves in descending order, on the scores of these places and of all after them."""
         exact = self.first[np.minimum(ranks, len(self.best) - 1)]
-        return np.where(ranks < len(self.best), exact, self._tops[self._bins(ranks)])  # [top]
+        return np.asarray(np.where(ranks < len(self.best), exact, self._tops[self._bins(ranks)]))  # [top]
 
     def limit(self, level: Fraction) -> float | int:
         """A limit >= ``level`` for differences of scores, as for a ladder."""
@@ -122,6 +121,14 @@ class Bins:
         least = lowered(self.first[:k], lowest(self.scores.dtype), limit)
         exact = len(self.best) - np.searchsorted(self.first[::-1], least)
         return np.where(least > self.first[-1], exact, self._ends[self.edges.labels(least)])  # [reach]
+
+    def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
+        """The largest difference by which the i-th of these is worse than rank i; >= 0.
+
+        The i-th of them, counted from 0, is the i-th best one if they are not ``ordered``.
+        """
+        scores = self.at(ranks)
+        return largest_gap(self.first[: len(ranks)], scores if ordered else np.sort(scores)[::-1])  # [loss]
 
     def candidates(self, ranks: Indices) -> Indices:
         """Who has these places in the order."""
@@ -160,16 +167,17 @@ def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) 
         chunk = scores[start : start + _CHUNK]
         labels[start : start + _CHUNK] = edges.labels(chunk[:1] if _alike(chunk) else chunk)  # [labels]
     labels[best] = 0  # [bin-of-best]
-    counts, known = np.empty((len(chunks), edges.last + 2), dtype=np.int64), np.int64(0)
-    for row, start in zip(counts, chunks, strict=True):
-        np.add(known, _counts(labels[start : start + _CHUNK], edges.last + 2), out=row)
-        known = row  # [counts]
+    counts = np.empty((len(chunks), edges.last + 2), dtype=np.int64)
+    for i, start in enumerate(chunks):
+        counts[i] = _counts(labels[start : start + _CHUNK], edges.last + 2)
+        counts[i] += counts[i - 1] if i else 0  # [counts]
     return Bins(scores, best, edges, labels, counts)
 
 
 def _edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> Edges | None:
     width = scale / _NARROW
-    power = width.numerator.bit_length() - width.denominator.bit_length() - 1
+    power = width.numerator.bit_length() - width.denominator.bit_length()
+    power -= Fraction(2) ** power > width
     if origin.dtype != np.float64:
         power = max(power, 0)
     longest = _LONGEST if origin.dtype == np.float64 else _SHIFTS

@@ -7,6 +7,7 @@ so that few proposals are wasted; whatever the partition, the bounds hold.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,11 +52,17 @@ class Fall:
     @cached_property
     def samples(self) -> tuple[Integers, Floats]:
         """Ascending places and their bounds: all places, or in large falls many at the head and few at the end."""
-        places = np.arange(min(self.size, _SAMPLES // 4))
-        if self.size > _SAMPLES // 4:
-            rest = np.geomspace(_SAMPLES // 4, self.size, _SAMPLES)
-            places = np.unique(np.concatenate([places, rest.astype(np.int64) - 1]))
+        places = _sampled(self.size)
         return places, self.bound(places)
+
+
+@functools.lru_cache(maxsize=16)
+def _sampled(size: int) -> Integers:
+    places = np.arange(min(size, _SAMPLES // 4))
+    if size <= _SAMPLES // 4:
+        return places
+    rest = np.geomspace(_SAMPLES // 4, size, _SAMPLES)
+    return np.unique(np.concatenate([places, rest.astype(np.int64) - 1]))
 
 
 # proof-region: cells
@@ -101,9 +108,10 @@ def _strips(k: int, fall: Fall, floor: float) -> Integers:
     """Cells of all first gaps that divide the lowest members where the fall changes, about evenly."""
     places, bounds = fall.samples
     depth = -max(float(bounds[-1]), floor)
-    levels = np.linspace(0, depth, 1 + min(int(depth / _NARROW), _STRIPS))
-    inner = np.unique(places[np.minimum(np.searchsorted(-bounds, levels, side="right"), len(places) - 1)])
-    starts = k + 1 + np.unique(np.append(0, inner))
+    number = min(int(depth / _NARROW), _STRIPS)
+    levels = np.arange(number) * (depth / max(number, 1))
+    inner = places[np.minimum(np.searchsorted(-bounds, levels, side="right"), len(places) - 1)]
+    starts = k + 1 + np.append(0, inner[np.append(0, inner[:-1]) < inner])
     ends = np.append(starts[1:] - 1, k + fall.size)
     return np.array([np.zeros_like(starts), np.full_like(starts, k - 1), starts, ends])
 

@@ -21,19 +21,23 @@ _EACH = 64  # best of so many candidates each: some of the best of all are among
 _LARGEST = 4  # a head of more than this part of all candidates saves less than it takes to find
 _SAMPLE = 2**10  # about so many candidates tell whether the head is that large
 
+_LONG, _FEW = 2**18, 32  # bins are found sooner than a sort ends in long vectors, where few are looked for
+
 
 # proof-region: head
 def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, scale: Fraction) -> Ladder | Bins:
     """The ladder of all candidates at most ``depth`` worse than the ``rank``-th best one, and perhaps of others.
 
     Those who are not on it, if any, are worse than all who are: their scores are below its ``cut``. It lies more than
-    ``depth`` below the ``rank``-th best score, or as much up to rounding, so that it says how little they matter.
+    ``depth`` below the ``rank``-th best score, or as much up to rounding, so that it says how little they matter. Where
+    nearly everybody is near, and there are many, they are in bins that are narrow against ``scale`` instead.
 
     Args:
         values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
         sign: +1 if larger scores are better, -1 if smaller ones are.
         rank: Counted from 1, at most d.
         depth: >= 0, or None where everybody matters.
+        scale: > 0.
     """
     d = len(values)
     if depth is None or d < max(_MANY, _EACH * rank) or values.dtype == object:
@@ -45,9 +49,11 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
     columns = scores[: len(scores) // _EACH * _EACH].reshape(_EACH, -1).max(axis=0)
     known = np.partition(columns, len(columns) - rank)[[len(columns) - rank]]  # [no-better]
     cut = lowered(known, lowest(scores.dtype), limit)[0]  # [cut]
-    sample = scores[:: d // _SAMPLE]
+    sample = scores[:: max(d // _SAMPLE, 1)]
     if np.count_nonzero(sample >= cut) * _LARGEST > len(sample):
-        return bins(scores, _best(scores, columns, rank, known[0]), depth, scale) or ladder(scores, 1)  # [everybody]
+        few = d >= _LONG and rank <= _FEW
+        found = bins(scores, _best(scores, columns, rank, known[0]), depth, scale) if few else None
+        return found or ladder(scores, 1)  # [everybody]
     who = np.flatnonzero(scores >= cut)  # [who]
     chosen = scores[who]
     return Ladder(chosen, np.sort(chosen), who, d, cut)  # [sort-the-head]

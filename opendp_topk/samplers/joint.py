@@ -24,7 +24,7 @@ from .canonical import accepted
 from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
 from .head import head, reaching
-from .ladder import Ladder, largest_gap
+from .ladder import Ladder
 from .paths import Paths
 from .subsets import below
 from .walks import Walk, walk
@@ -91,7 +91,7 @@ def draw(
             continue
         ranks, chance = drawn
         rungs = reaching(rungs, int(np.max(ranks)), values, sign)  # [others]
-        loss = _loss(rungs, ranks, ordered)  # [loss]
+        loss = rungs.loss(ranks, ordered)  # [loss]
         if loss > limits[i]:
             continue  # [outside]
         first = nested[bisect_left(limits, loss)].start  # [first-layer]
@@ -99,11 +99,6 @@ def draw(
         if accepted(mpq(-loss / scale), ratio, None, entropy):  # [accept]
             chosen = rungs.candidates(ranks)
             return chosen if ordered else np.sort(chosen)  # [release]
-
-
-def _loss(rungs: Ladder | Bins, ranks: Indices, ordered: bool) -> Fraction | int:
-    scores = rungs.at(ranks)
-    return largest_gap(rungs.first[: len(ranks)], scores if ordered else np.sort(scores)[::-1])  # [gaps]
 
 
 def _nested(rungs: Ladder | Bins, scale: Fraction, k: int, ordered: bool) -> list[Layer]:

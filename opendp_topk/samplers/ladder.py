@@ -81,6 +81,13 @@ class Ladder:
             return self.best[ranks]
         return np.append(self.best, self.cut)[np.minimum(ranks, len(self.scores))]  # [top]
 
+    def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
+        """The largest difference by which the i-th best of ``ranks`` is worse than rank i; >= 0.
+
+        The i-th of them, counted from 0, is the i-th best one if they are not ``ordered``: they ascend.
+        """
+        return largest_gap(self.best[: len(ranks)], self.best[ranks])  # [loss]
+
     def candidates(self, ranks: Indices) -> Indices:
         """Who has these distinct ranks; among equal scores the lowest index has the first rank."""
         found = self._places(ranks)
