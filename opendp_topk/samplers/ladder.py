@@ -79,7 +79,7 @@ class Ladder:
         """Upper bounds on the scores of ranks, in their order: the scores, or the cut for those not on the ladder."""
         if self.who is None:
             return self.best[ranks]
-        return np.append(self.best, self.cut)[np.minimum(ranks, len(self.scores))]  # [top]
+        return np.append(self.best, self.cut)[np.minimum(ranks, len(self.scores))]  # [bound]
 
     def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
         """The largest difference by which the i-th best of ``ranks`` is worse than rank i; >= 0.
