@@ -111,6 +111,7 @@ def _strips(k: int, fall: Fall, floor: float) -> Integers:
     number = min(int(depth / _NARROW), _STRIPS)
     levels = np.arange(number) * (depth / max(number, 1))
     inner = places[np.minimum(np.searchsorted(-bounds, levels, side="right"), len(places) - 1)]
+    inner = np.maximum.accumulate(inner)  # [ascending]
     starts = k + 1 + np.append(0, inner[np.append(0, inner[:-1]) < inner])
     ends = np.append(starts[1:] - 1, k + fall.size)
     return np.array([np.zeros_like(starts), np.full_like(starts, k - 1), starts, ends])
