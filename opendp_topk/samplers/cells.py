@@ -78,8 +78,10 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
         h, t = np.indices((k, fall.size)).reshape(2, -1)
         found = np.array([h, h, t + k + 1, t + k + 1])  # [single]
         return Cells(found, _bits(_log_weights(k, found, fall, rise)))
-    floor = -_log_sizes(k, np.array([[0], [k - 1], [k + 1], [k + fall.size]]))[0] - DEPTH
-    corners = _strips(k, fall, floor)  # [strips]
+    corners = np.array([[0], [k - 1], [k + 1], [k + fall.size]])  # [one-cell]
+    floor = -_log_sizes(k, corners)[0] - DEPTH
+    if fall.samples[1][0] > floor:
+        corners = _strips(k, fall, floor)  # [strips]
     rising, heaviest = np.maximum(rise, floor), 0.0
     kept: list[tuple[Integers, Floats]] = []
     while True:

@@ -21,7 +21,8 @@ _EACH = 64  # best of so many candidates each: some of the best of all are among
 _LARGEST = 4  # a head of more than this part of all candidates saves less than it takes to find
 _SAMPLE = 2**10  # about so many candidates tell whether the head is that large
 
-_LONG, _FEW = 2**18, 32  # bins are found sooner than a sort ends in long vectors, where few are looked for
+_LONG = 2**18  # so many candidates are put into bins in less time than they are sorted
+_AMONG = 2**14  # and those that are released are found in less time, too, if they are one in so many
 
 
 # proof-region: head
@@ -51,7 +52,7 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
     cut = lowered(known, lowest(scores.dtype), limit)[0]  # [cut]
     sample = scores[:: max(d // _SAMPLE, 1)]
     if np.count_nonzero(sample >= cut) * _LARGEST > len(sample):
-        few = d >= _LONG and rank <= _FEW
+        few = d >= max(_LONG, _AMONG * rank)
         found = bins(scores, _best(scores, columns, rank, known[0]), depth, scale) if few else None
         return found or ladder(scores, 1)  # [everybody]
     who = np.flatnonzero(scores >= cut)  # [who]

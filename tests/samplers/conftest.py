@@ -19,7 +19,7 @@ def close_head(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def wide_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short vectors are in bins, too, some of which hold several candidates, up to four scales apart."""
-    sizes = {"_MANY": 0, "_EACH": 1, "_SAMPLE": 2**60, "_LARGEST": 2**40, "_LONG": 0}
+    sizes = {"_MANY": 0, "_EACH": 1, "_SAMPLE": 2**60, "_LARGEST": 2**40, "_LONG": 0, "_AMONG": 0}
     for name, value in sizes.items():
         monkeypatch.setattr(head, name, value)
     monkeypatch.setattr(bins, "_NARROW", Fraction(1, 4))
