@@ -92,7 +92,7 @@ def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> Non
     scores, k, gamma, loss = CASES[case]
     scale, capped = Fraction(3, 4), loss == "distance"
     assert isinstance(head.head(np.array(scores), 1, k + 1, Fraction(9), scale), Bins)
-    found = draws(2500, scores, k, scale, gamma, capped=capped, exponential=exponential)
+    found = draws(1500, scores, k, scale, gamma, capped=capped, exponential=exponential)
     law = (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, loss)
     assert_follows(found, law, detects=1.5)
 

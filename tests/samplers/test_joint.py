@@ -106,7 +106,7 @@ def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeyp
 def test_candidates_in_bins_have_their_part(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
     depth = joint._level(joint._last(len(scores), k, ordered)) * scale
     assert isinstance(head.head(np.array([-x for x in scores]), -1, k, depth, scale), Bins)
-    found = draws(3000, [-x for x in scores], k, scale, ordered, sign=-1)
+    found = draws(1500, [-x for x in scores], k, scale, ordered, sign=-1)
     assert_follows(found, oracle.law(scores, k, scale, ordered), detects=1.5)
 
 
