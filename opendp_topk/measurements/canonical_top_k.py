@@ -97,8 +97,8 @@ def make_canonical_top_k(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        One sort of the scores that matter, or of all where these are many, and work on binomials of as many bits as
-        log2 C(d, k). Memory O(d + k).
+        One sort of the scores that matter, or one pass that counts all in bins where these are most of many, and work
+        on binomials of as many bits as log2 C(d, k). Memory O(d + k).
 
     Proof: proofs/measurements/canonical_top_k.tex
 

@@ -76,8 +76,8 @@ def make_joint_top_k(
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
     Runtime:
-        One sort of the scores that matter, or of all where these are many, and bounds on the number of outputs at some
-        tens to hundreds of levels of loss.
+        One sort of the scores that matter, or one pass that counts all in bins where these are most of many, and
+        bounds on the number of outputs at some tens to hundreds of levels of loss.
         Milliseconds for k up to 100; tens to hundreds of milliseconds at k = 1000, and up to some seconds for a set
         where it and k = 5000 meet scores that fall steeply at first and slowly then. Memory O(d + k).
 

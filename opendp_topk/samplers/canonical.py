@@ -66,16 +66,12 @@ def subset(
     Returns:
         int64 array of shape (k,).
     """
-    rungs = head(values, sign, k + 1, _depth(len(values), k, scale, gamma))
-    ranked = best = Scores(rungs.best, scale, 1)  # [rank]
-    edge, rival = ranked.values[k - 1], ranked.values[k - 1 if capped else k]  # [references]
+    rungs = first = head(values, sign, k + 1, _depth(len(values), k, scale, gamma), scale)
+    best = Scores(rungs.first[: k + 1], scale, 1)  # [rank]
+    edge, rival = best.values[k - 1], best.values[k - 1 if capped else k]  # [references]
     with np.errstate(all="ignore"):
-        known = rungs.best if rungs.who is None else np.append(rungs.best, rungs.cut)  # [known]
-        fall = Fall(
-            len(values) - k,
-            lambda j: _bounds(gamma, best.advantages(known[np.minimum(k + j, len(known) - 1)], edge)),  # [fall]
-        )
-        rise = _bounds(1 - gamma, -ranked.advantages(ranked.values[:k], rival))  # [rise]
+        fall = Fall(len(values) - k, lambda j: _bounds(gamma, best.advantages(first.at_most(k + j), edge)))  # [fall]
+        rise = _bounds(1 - gamma, -best.advantages(best.values[:k], rival))  # [rise]
         cells = partition(k, fall, rise)
     lowest = max(0, int(cells.bits.max())) - DEPTH  # [lowest]
     bits = np.append(cells.bits, max(0, lowest))  # [with-best]
@@ -84,15 +80,19 @@ def subset(
     while True:
         i = bisect_right(proposals, below(int(proposals[-1]), entropy))  # [propose]
         if i == len(cells.bits):
-            h, t, n, log_weight = k, k, gmpy2.mpz(1), mpq(0)  # [best-proposed]
+            h, t, n = k, k, gmpy2.mpz(1)  # [best-proposed]
         else:
             cell = cells[i]
             (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
             rungs = reaching(rungs, t - 1, values, sign)  # [others]
-            ranked = Scores(rungs.best, scale, 1)
-            log_weight = _exact(gamma, ranked, t - 1, edge) - _exact(1 - gamma, ranked, h, rival)  # [log-weight]
+        ranks = subsets.members(k, h, t, entropy)  # [members]
+        if h == k:
+            log_weight = mpq(0)  # [weight-of-best]
+        else:
+            worst = Scores(rungs.worst(ranks), scale, 1)
+            log_weight = _exact(gamma, worst, 0, edge) - _exact(1 - gamma, best, h, rival)  # [log-weight]
         if accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy):
-            return np.sort(rungs.candidates(subsets.members(k, h, t, entropy)))  # [release]
+            return np.sort(rungs.candidates(ranks))  # [release]
 
 
 def _depth(d: int, k: int, scale: Fraction, gamma: Fraction) -> Fraction | None:

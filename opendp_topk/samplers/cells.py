@@ -7,6 +7,7 @@ so that few proposals are wasted; whatever the partition, the bounds hold.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ _SINGLE = 64  # so few classes are cells of their own: one pass is quicker than 
 _SAMPLES = 2**9  # a fall is looked at in so many places at most, to see where cells are worth splitting
 _MOST_CELLS = 2**17  # where splitting ends: any partition is right, and a coarse one only proposes more in vain
 _NARROW = 1.0  # weights in a cell differ by a factor of e at most, so that a good part of its proposals is accepted
+_STRIPS = 2**7  # so many cells at first, of all first gaps: one look in place of many rounds of splitting in two
 _NEGLIGIBLE = 4.0  # cells lighter than e^-4 of an even share of the heaviest are not worth splitting
 DEPTH = 40  # lighter cells are proposed as if they had 2^-40 of the largest weight, which hardly ever happens
 _LEAST_LOG_TWO_PI = 1.8378  # below ln(2 pi) = 1.837877..., as an upper bound on a binomial needs it
@@ -50,11 +52,17 @@ class Fall:
     @cached_property
     def samples(self) -> tuple[Integers, Floats]:
         """Ascending places and their bounds: all places, or in large falls many at the head and few at the end."""
-        places = np.arange(min(self.size, _SAMPLES // 4))
-        if self.size > _SAMPLES // 4:
-            rest = np.geomspace(_SAMPLES // 4, self.size, _SAMPLES)
-            places = np.unique(np.concatenate([places, rest.astype(np.int64) - 1]))
+        places = _sampled(self.size)
         return places, self.bound(places)
+
+
+@functools.lru_cache(maxsize=16)
+def _sampled(size: int) -> Integers:
+    places = np.arange(min(size, _SAMPLES // 4))
+    if size <= _SAMPLES // 4:
+        return places
+    rest = np.geomspace(_SAMPLES // 4, size, _SAMPLES)
+    return np.unique(np.concatenate([places, rest.astype(np.int64) - 1]))
 
 
 # proof-region: cells
@@ -72,6 +80,8 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
         return Cells(found, _bits(_log_weights(k, found, fall, rise)))
     corners = np.array([[0], [k - 1], [k + 1], [k + fall.size]])  # [one-cell]
     floor = -_log_sizes(k, corners)[0] - DEPTH
+    if fall.samples[1][0] > floor:
+        corners = _strips(k, fall, floor)  # [strips]
     rising, heaviest = np.maximum(rise, floor), 0.0
     kept: list[tuple[Integers, Floats]] = []
     while True:
@@ -94,6 +104,19 @@ def partition(k: int, fall: Fall, rise: Floats) -> Cells:
         corners = np.concatenate(
             [*_split_h(corners[:, by_h], rising), *_split_t(corners[:, by_t], levels, fall, k)], axis=1
         )
+
+
+def _strips(k: int, fall: Fall, floor: float) -> Integers:
+    """Cells of all first gaps that divide the lowest members where the fall changes, about evenly."""
+    places, bounds = fall.samples
+    depth = -max(float(bounds[-1]), floor)
+    number = min(int(depth / _NARROW), _STRIPS)
+    levels = np.arange(number) * (depth / max(number, 1))
+    inner = places[np.minimum(np.searchsorted(-bounds, levels, side="right"), len(places) - 1)]
+    inner = np.maximum.accumulate(inner)  # [ascending]
+    starts = k + 1 + np.append(0, inner[np.append(0, inner[:-1]) < inner])
+    ends = np.append(starts[1:] - 1, k + fall.size)
+    return np.array([np.zeros_like(starts), np.full_like(starts, k - 1), starts, ends])
 
 
 def _log_weights(k: int, corners: Integers, fall: Fall, rise: Floats) -> Floats:

@@ -19,6 +19,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
+from .bins import Bins
 from .canonical import accepted
 from .ceilings import Rankings
 from .entropy import SYSTEM, Entropy, Indices
@@ -75,7 +76,7 @@ def draw(
     Returns:
         int64 array of shape (k,), ascending if not ``ordered``.
     """
-    rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale)  # [deep-enough]
+    rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale, scale)  # [deep-enough]
     nested = _nested(rungs, scale, k, ordered)
     limits, shares = [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
@@ -90,7 +91,7 @@ def draw(
             continue
         ranks, chance = drawn
         rungs = reaching(rungs, int(np.max(ranks)), values, sign)  # [others]
-        loss = rungs.loss(ranks)  # [loss]
+        loss = rungs.loss(ranks, ordered)  # [loss]
         if loss > limits[i]:
             continue  # [outside]
         first = nested[bisect_left(limits, loss)].start  # [first-layer]
@@ -100,7 +101,7 @@ def draw(
             return chosen if ordered else np.sort(chosen)  # [release]
 
 
-def _nested(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
+def _nested(rungs: Ladder | Bins, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
     found = layers(rungs, scale, k, ordered)
     return found if ordered or k <= _FEW else _detailed(found)  # [nested]
 
@@ -124,7 +125,7 @@ def _finer(layer: Layer, detail: int) -> Layer:
     return layer._replace(log_size=_log_size(layer.ceilings, False, detail), detail=detail)  # [same-layer]
 
 
-def layers(rungs: Ladder, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
+def layers(rungs: Ladder | Bins, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
     """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
 
     The first starts at 0; the last holds all outputs. Where weight may be, starts are at most 3 apart.

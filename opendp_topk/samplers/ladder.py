@@ -55,26 +55,38 @@ class Ladder:
 
     def limit(self, level: Fraction) -> float | int:
         """A limit >= ``level`` for differences of scores: the next float64, or the largest integer at or below it."""
-        return round_up(level) if self.scores.dtype == np.float64 else floor(level)  # [limit]
+        return limited(self.scores.dtype, level)
 
     def ceilings(self, k: int, limit: float | int) -> Indices:
         """For each of the k best ranks the number of scores that are at most ``limit`` >= 0 worse."""
         least = np.searchsorted(self.ascending, lowered(self.best[:k], self.ascending[0], limit))  # [reach]
         return np.asarray(len(self.ascending) - least)
 
-    def loss(self, ranks: Indices) -> Fraction | int:
-        """The largest difference by which the i-th of ``ranks``, counted from 0, is worse than rank i; >= 0."""
-        above, below = self.best[: len(ranks)], self.best[ranks]
-        if above.dtype == np.float64:
-            with np.errstate(over="ignore"):
-                rounded = above - below
-            top = rounded == rounded.max()  # [top]
-            pairs = set(zip(above[top].tolist(), below[top].tolist(), strict=True))
-            return max(Fraction(a) - Fraction(b) for a, b in pairs)  # [exact-loss]
-        if above.dtype == object:
-            return int(np.max(above - below))
-        positive = above > below
-        return int(np.max(np.where(positive, above.view(np.uint64) - below.view(np.uint64), 0)))  # [modular-loss]
+    @property
+    def first(self) -> NDArray[Any]:
+        """The best scores, in descending order: all that are on the ladder."""
+        return self.best
+
+    def worst(self, ranks: Indices) -> NDArray[Any]:
+        """The worst score, shape (1,), of those who have these ascending ranks."""
+        return self.at(ranks[-1:])  # [worst]
+
+    def at(self, ranks: Indices) -> NDArray[Any]:
+        """The scores of these ranks, counted from 0."""
+        return self.best[ranks]  # [score]
+
+    def at_most(self, ranks: Indices) -> NDArray[Any]:
+        """Upper bounds on the scores of ranks, in their order: the scores, or the cut for those not on the ladder."""
+        if self.who is None:
+            return self.best[ranks]
+        return np.append(self.best, self.cut)[np.minimum(ranks, len(self.scores))]  # [bound]
+
+    def loss(self, ranks: Indices, ordered: bool) -> Fraction | int:
+        """The largest difference by which the i-th best of ``ranks`` is worse than rank i; >= 0.
+
+        The i-th of them, counted from 0, is the i-th best one if they are not ``ordered``: they ascend.
+        """
+        return largest_gap(self.best[: len(ranks)], self.best[ranks])  # [loss]
 
     def candidates(self, ranks: Indices) -> Indices:
         """Who has these distinct ranks; among equal scores the lowest index has the first rank."""
@@ -142,6 +154,30 @@ def ascends(scores: NDArray[Any]) -> bool:
     left, right = scores[:-1], scores[1:]
     starts = range(0, len(left), _CHUNK)
     return all(bool(np.all(left[i : i + _CHUNK] <= right[i : i + _CHUNK])) for i in starts)  # [ascends]
+
+
+def lowest(kind: np.dtype[Any]) -> Any:
+    """A number of this type, 64-bit integers or floats, that no score is below."""
+    return kind.type((np.finfo if kind == np.float64 else np.iinfo)(kind).min)
+
+
+def limited(kind: np.dtype[Any], level: Fraction) -> float | int:
+    """A limit >= ``level`` for differences of such scores: the next float64, or the largest integer at or below it."""
+    return round_up(level) if kind == np.float64 else floor(level)  # [limit]
+
+
+def largest_gap(above: NDArray[Any], below: NDArray[Any]) -> Fraction | int:
+    """The largest difference of pairs of scores, of which one at least is not negative."""
+    if above.dtype == np.float64:
+        with np.errstate(over="ignore"):
+            rounded = above - below
+        top = rounded == rounded.max()  # [top]
+        pairs = set(zip(above[top].tolist(), below[top].tolist(), strict=True))
+        return max(Fraction(a) - Fraction(b) for a, b in pairs)  # [exact-gap]
+    if above.dtype == object:
+        return int(np.max(above - below))
+    positive = above > below
+    return int(np.max(np.where(positive, above.view(np.uint64) - below.view(np.uint64), 0)))  # [modular-gap]
 
 
 def _past(others: Indices, place: Indices) -> Indices:

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.samplers import canonical, cells, subsets
+from opendp_topk.samplers import canonical, cells, head, subsets
 from opendp_topk.samplers.advantages import Scores
 from opendp_topk.samplers.arrivals import Clock
+from opendp_topk.samplers.bins import Bins
 from tests.oracles import canonical as oracle
 from tests.oracles.chi_square import assert_follows, p_value
 
@@ -81,6 +82,19 @@ def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monke
     scores = [5.0, 3.0, 3.0, 1.0, 2.5]
     found = draws(2000, [sign * x for x in scores], 2, Fraction(3, 2), HALF, sign=sign)
     assert_follows(found, oracle.gumbel_law(scores, 2, Fraction(3, 2), HALF, "margin"), detects=0.75)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_partition", "wide_bins")
+@pytest.mark.parametrize("exponential", [False, True])
+@pytest.mark.parametrize("case", [0, 1, 3, 5])
+def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> None:
+    scores, k, gamma, loss = CASES[case]
+    scale, capped = Fraction(3, 4), loss == "distance"
+    assert isinstance(head.head(np.array(scores), 1, k + 1, Fraction(9), scale), Bins)
+    found = draws(1500, scores, k, scale, gamma, capped=capped, exponential=exponential)
+    law = (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, loss)
+    assert_follows(found, law, detects=1.5)
 
 
 @pytest.mark.usefixtures("one_partition")

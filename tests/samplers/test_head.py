@@ -45,7 +45,7 @@ def test_the_head_has_all_who_are_near_the_best(
     sizes = set()
     for rank in (1, 2, 5):
         for depth in map(Fraction, (0, 0.3, 1, 4, 10**18)):
-            found = head(values, sign, rank, depth)
+            found = head(values, sign, rank, depth, Fraction(1))
             on = list(range(len(values))) if found.who is None else found.who.tolist()
             sizes.add(len(on))
             assert on == sorted(on)
@@ -74,7 +74,7 @@ def _ceilings(found: Ladder, x: list[Fraction], order: list[int], rank: int, dep
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_rank_beyond_the_head_is_looked_up_among_all(sign: int) -> None:
-    found: Any = head(TIES, sign, 3, Fraction(1))
+    found: Any = head(TIES, sign, 3, Fraction(1), Fraction(1))
     last = len(found.scores) - 1
     assert last + 1 < len(TIES)
     assert reaching(found, last, TIES, sign) is found
@@ -84,6 +84,6 @@ def test_a_rank_beyond_the_head_is_looked_up_among_all(sign: int) -> None:
 
 def test_a_head_that_is_nearly_everybody_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heads, "_LARGEST", 4)
-    assert head(TIES, 1, 3, Fraction(1)).who is not None
-    assert head(TIES, 1, 3, Fraction(30)).who is None
-    assert head(TIES, 1, 3, None).who is None
+    assert head(TIES, 1, 3, Fraction(1), Fraction(1)).who is not None
+    assert head(TIES, 1, 3, Fraction(30), Fraction(1)).who is None
+    assert head(TIES, 1, 3, None, Fraction(1)).who is None

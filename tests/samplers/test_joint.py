@@ -15,6 +15,7 @@ import pytest
 from gmpy2 import mpq
 
 from opendp_topk.samplers import head, joint
+from opendp_topk.samplers.bins import Bins
 from opendp_topk.samplers.ladder import ladder
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
@@ -35,7 +36,7 @@ def one_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     found, outputs = joint._nested, joint._outputs
 
     def nested(rungs: Any, scale: Fraction, k: int, ordered: bool) -> Any:
-        label = tuple(rungs.ascending.tolist()), scale, k, ordered
+        label = tuple(np.sort(rungs.scores).tolist()), scale, k, ordered, type(rungs)
         if label not in known:
             known[label] = found(rungs, scale, k, ordered)
         return known[label]
@@ -69,6 +70,13 @@ CASES = [
 ]
 
 
+WIDE = [
+    ([5, 3, 3, 1, 0, 4], 2, Fraction(3, 2)),
+    ([0.5, 4.25, 1.0, 6.0, 5.5], 3, Fraction(5, 2)),
+    ([30, 0, 2, 1, 31, 3], 3, Fraction(1, 2)),
+]
+
+
 @pytest.mark.quick(ordered=True, k=2)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
@@ -85,10 +93,21 @@ def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeyp
     monkeypatch.setattr(joint, "_SPARE", 0)
     joint._last.cache_clear()
     scores, scale = [0, 4, 1, 6, 3, 3, 2], Fraction(1)
-    assert head.head(np.array(scores), 1, 2, joint._level(joint._last(7, 2, ordered)) * scale).who is not None
+    assert head.head(np.array(scores), 1, 2, joint._level(joint._last(7, 2, ordered)) * scale, scale).who is not None
     found = draws(3000, [sign * x for x in scores], 2, scale, ordered, sign)
     joint._last.cache_clear()
     assert_follows(found, oracle.law(scores, 2, scale, ordered), detects=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_nest", "wide_bins")
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize(("scores", "k", "scale"), WIDE)
+def test_candidates_in_bins_have_their_part(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
+    depth = joint._level(joint._last(len(scores), k, ordered)) * scale
+    assert isinstance(head.head(np.array([-x for x in scores]), -1, k, depth, scale), Bins)
+    found = draws(1500, [-x for x in scores], k, scale, ordered, sign=-1)
+    assert_follows(found, oracle.law(scores, k, scale, ordered), detects=1.5)
 
 
 @pytest.mark.slow

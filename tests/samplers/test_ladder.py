@@ -33,7 +33,7 @@ def test_limits_ceilings_and_losses(scores: list[Any], sign: int) -> None:
         for k in range(1, len(x) + 1):
             assert found.ceilings(k, limit).tolist() == [sum(x[i] - y <= limit for y in x) for i in range(k)]
     for output in list(oracle.outputs(len(x), min(3, len(x)), True))[:200]:
-        assert found.loss(np.array(output)) == max(0, *(x[i] - x[r] for i, r in enumerate(output)))
+        assert found.loss(np.array(output), True) == max(0, *(x[i] - x[r] for i, r in enumerate(output)))
 
 
 @pytest.mark.parametrize("sign", [1, -1])

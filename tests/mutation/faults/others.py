@@ -37,8 +37,8 @@ FAULTS = (
         "canonical-rival",
         "the margin is taken from the k-th best score instead of the best one outside",
         "samplers/canonical.py",
-        "ranked.values[k - 1 if capped else k]",
-        "ranked.values[k - 1]",
+        "best.values[k - 1 if capped else k]",
+        "best.values[k - 1]",
     ),
     Fault(
         "canonical-weight",

@@ -324,8 +324,8 @@ FAULTS = (
         "rival-weighted-by-gamma",
         "the bound of a proposal weighs the best score outside by gamma",
         "samplers/canonical.py",
-        "_bounds(1 - gamma, -ranked",
-        "_bounds(gamma, -ranked",
+        "_bounds(1 - gamma, -best",
+        "_bounds(gamma, -best",
     ),
     Fault(
         "accept-undecided",

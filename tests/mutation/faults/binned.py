@@ -1,0 +1,71 @@
+"""Faults in bins of candidates: bounds of the next bin, members left out or counted twice, order taken for granted."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+FAULTS = (
+    Fault(
+        "last-number-is-worst",
+        "of a set the last one in the order of bins is taken for the worst",
+        "samplers/bins.py",
+        "self.at(ranks[bins == bins[-1]])",
+        "self.at(ranks[-1:])",
+    ),
+    Fault(
+        "float-top-too-low",
+        "the best score of a bin of floats is bounded by where the next bin begins",
+        "samplers/bins.py",
+        "np.nextafter(steps * 2.0**self.power, 0)",
+        "(steps + 1) * 2.0**self.power",
+    ),
+    Fault(
+        "integer-top-too-low",
+        "the best score of a bin of integers is bounded by where the next bin begins",
+        "samplers/bins.py",
+        "np.minimum(steps.astype(np.uint64) <<",
+        "np.minimum((steps + 1).astype(np.uint64) <<",
+    ),
+    Fault(
+        "last-bin-not-reached",
+        "a ceiling leaves out the bin that the limit lies in",
+        "samplers/bins.py",
+        "self._ends[self.edges.labels(least)]",
+        "self._ends[self.edges.labels(least) - 1]",
+    ),
+    Fault(
+        "bins-are-in-order",
+        "the members of a set that is drawn from bins are taken for sorted",
+        "samplers/bins.py",
+        "scores if ordered else np.sort(scores)[::-1]",
+        "scores",
+    ),
+    Fault(
+        "best-in-two-bins",
+        "the best are counted in the bins of their scores, too",
+        "samplers/bins.py",
+        "    labels[best] = 0  # [bin-of-best]\n",
+        "",
+    ),
+    Fault(
+        "alike-are-first",
+        "where all candidates of a chunk are in one bin they are counted in the first",
+        "samplers/bins.py",
+        "counts[labels[0]] = len(labels)",
+        "counts[1] = len(labels)",
+    ),
+    Fault(
+        "remainder-not-best",
+        "candidates after the last whole row are never among the best",
+        "samplers/head.py",
+        "np.arange(_EACH * wide, len(scores))",
+        "np.arange(0)",
+    ),
+    Fault(
+        "strips-overlap",
+        "strips of cells share the lowest member where they meet",
+        "samplers/cells.py",
+        "np.append(starts[1:] - 1, k + fall.size)",
+        "np.append(starts[1:], k + fall.size)",
+    ),
+)
