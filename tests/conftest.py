@@ -11,6 +11,21 @@ from opendp_topk.spaces.metrics import LInfDistance, Metric
 
 Space = tuple[VectorDomain, Metric]
 
+# Slow tests that are traced where coverage is counted: of pages, plots, servers, Spark and commands, which quick tests
+# leave out. Others compute for minutes what quick tests cover but for a few lines, and tracing doubles their time.
+TRACED = (
+    "tests/audit/test_html.py",
+    "tests/audit/test_lemmas.py",
+    "tests/cli/",
+    "tests/combinators/test_spark_groups.py",
+    "tests/ledger/",
+    "tests/measurements/test_comparison.py",
+    "tests/measurements/test_cost_plots.py",
+    "tests/measurements/test_recommendation.py",
+    "tests/measurements/test_spark_scores.py",
+    "tests/tables/",
+)
+
 
 @pytest.fixture
 def counts() -> Space:
@@ -25,13 +40,20 @@ def floats() -> Space:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
+
+    Where coverage is counted, slow tests that are not :data:`TRACED` are run without it.
+    """
     for item in items:
         for mark in item.iter_markers("quick"):
             given = item.callspec.params  # type: ignore[attr-defined]
             if not all(_among(given[name], values) for name, values in mark.kwargs.items()):
                 item.add_marker(pytest.mark.slow)
+    if config.pluginmanager.hasplugin("_cov"):
+        for item in items:
+            if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):
+                item.add_marker(pytest.mark.no_cover)
 
 
 def _among(value: Any, values: Any) -> bool:

@@ -19,8 +19,7 @@ from ..core.measurement import Measurement
 from ..errors import ForeignError, PickleError
 from ..tables.cells import CountsByGroup, Integers, counted
 from ..tables.grouping import cells_by_group
-from ..tables.guard import guarded
-from ..tables.spark_tasks import ANSWER, chosen, worker
+from ..tables.spark_tasks import answers
 from ._selecting import Selecting, selecting
 
 if TYPE_CHECKING:
@@ -63,12 +62,10 @@ def select_in_workers(rows: Any, groups: Sequence[Any], kind: Selecting, task: b
         places: Ascending places in ``groups``.
 
     Raises:
-        ForeignError: Spark lost a partition, or tore a group apart. Nothing was released.
-        TableError: Spark failed.
+        ForeignError: Spark failed, lost a partition, or tore a group apart. Nothing was released.
     """
     cells = cells_by_group(rows, groups, kind.items)
-    answers = chosen(guarded(cells.mapInArrow(worker(task), ANSWER).collect))  # [answers]
-    found = [one for answer in answers for one in answer]
+    found = [one for answer in answers(cells, task) for one in answer]  # [answers]
     homes = np.concatenate([np.zeros(0, dtype=np.int64), *(names for names, _ in found)])
     if len(np.unique(homes)) < len(homes):
         raise ForeignError("Spark split the counts of a group: nothing was released")  # [one-place]

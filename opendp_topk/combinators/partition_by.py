@@ -70,6 +70,7 @@ def make_partition_by(
         CandidatesError: The groups are neither all integers nor all strings.
         SpaceError: The metric or a measurement does not fit.
         DataError: On a call, the table lacks a column, or a column has a type that cannot hold identifiers.
+        ForeignError: On a call, Spark's workers were to draw, and failed. Nothing was released.
 
     Runtime:
         One pass over the rows, which are held in memory, or where they lie on Spark. Groups whose measurements count

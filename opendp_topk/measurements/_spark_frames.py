@@ -1,4 +1,4 @@
-"""What a Spark frame of scores must be, and the jobs that are run on it; nothing of Spark is imported here.
+"""What a Spark frame of scores must be; nothing of Spark is imported here.
 
 Proof: proofs/measurements/spark_scores.tex
 """
@@ -6,14 +6,13 @@ Proof: proofs/measurements/spark_scores.tex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
-from ..errors import ColumnError, DataTypeError, ForeignError, TopKError
+from ..errors import ColumnError, DataTypeError, ForeignError
 from ..spaces.domains import VectorDomain
+from ..tables.spark_tasks import run
 
-T = TypeVar("T")
 _INTEGERS = ("byte", "short", "integer", "long")
 _LABELS = (*_INTEGERS, "string")
 _SCORES = {int: _INTEGERS, float: ("float", "double")}
@@ -63,25 +62,6 @@ def require_repeatable(frame: Any) -> None:
             "the frame must give the same rows whenever Spark runs a task again, and this plan has a random function "
             "or a limit without an order: write the scores to a table first, and read them from there"
         )
-
-
-def run(job: Callable[[], T]) -> T:
-    """What ``job`` returns. What Spark says when it fails could hold data, so it is dropped.
-
-    Raises:
-        ForeignError: It failed, and nothing was released.
-    """
-    try:
-        return job()
-    except TopKError:
-        raise
-    except Exception:
-        failed = True
-    assert failed
-    raise ForeignError(
-        "Spark could not finish its work, and nothing was released: see its own log, and check that the Python of its "
-        "workers (PYSPARK_PYTHON) has opendp_topk[spark]"
-    )
 
 
 # end-proof-region: spark_frames

@@ -15,9 +15,9 @@ from ..core.candidates import IndexCandidates
 from ..core.measurement import Measurement
 from ..errors import DataTypeError, checks
 from ..samplers.merge import Part
-from ..tables.spark_tasks import ANSWER, chosen, worker
+from ..tables.spark_tasks import answers, run
 from ._in_parts import gathered, part_of, require_race, winners
-from ._spark_frames import run, two_columns
+from ._spark_frames import two_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,8 +121,8 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
     if plan == "collect" or (plan == "auto" and domain.size is not None and domain.size <= FEW):
         whole = raced(measurement, run(rows.toArrow).to_batches())  # [collect]
     else:
-        job = rows.mapInArrow(worker(pickle.dumps(partial(raced, measurement))), ANSWER)  # [race-partition]
-        whole = gathered(chosen(run(job.collect)), race)  # [workers]
+        task = pickle.dumps(partial(raced, measurement))  # [race-partition]
+        whole = gathered(answers(rows, task), race)  # [workers]
     found = winners(measurement, whole)
     return IndexCandidates(tuple(found))(measurement.declared.decode(tuple(range(len(found)))))  # [candidates]
 

@@ -129,14 +129,15 @@ def make_unknown_domain_top_k(
     tau = exact(checks.scale(scale))  # [check-scale]
     level = _threshold(noise, limit, input_metric, tau, delta, threshold)  # [level]
     choice = Choice(k, limit + 1, tau, 1, True)  # [choice]
+    search = unlisted.Search(limit, level, tau, noise, k)  # [search]
 
     def function(counts: Mapping[Any, int]) -> FoundItems:
         best = largest(counts, limit + 1)  # [largest]
-        return _found(unlisted.top_k(best, limit, level, tau, noise, k))  # [release]
+        return _found(unlisted.top_k(best, search))  # [release]
 
     def many(counts: Mapping[Any, int], times: int) -> tuple[FoundItems, ...]:
         best = largest(counts, limit + 1)
-        return tuple(map(_found, unlisted.repeated(best, limit, level, tau, noise, k, times)))  # [many]
+        return tuple(map(_found, unlisted.repeated(best, search, times)))  # [many]
 
     def each(tables: Sequence[Mapping[Any, int]]) -> tuple[FoundItems, ...]:
         return tuple(map(function, tables))  # [each]
@@ -175,7 +176,7 @@ def make_unknown_domain_top_k(
             "noise": noise.name,
         },
         declared=Declared(
-            law=lambda counts: exact_law.law(noise, counts, limit, level, tau, k),  # [law]
+            law=lambda counts: exact_law.law(counts, search),  # [law]
             decode=_found,  # [decode]
             accuracy=lambda _, alpha: laws.accuracy(noise, limit + 1, k, tau, alpha),  # [accuracy]
             steps=Steps(k, width, lost, _steps_to(k)) if noise.is_max_stable else None,  # [steps]

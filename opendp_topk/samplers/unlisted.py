@@ -24,6 +24,25 @@ _EXACT_FLOATS = 2**53  # integers up to it are float64 exactly
 
 # proof-region: unlisted
 @dataclass(frozen=True)
+class Search:
+    """What is released of counts by key: the k best of so many noisy slots, up to the first that is no key.
+
+    Attributes:
+        limit: How many keys may take part, at least k.
+        threshold: The score of the stop symbol, above the (limit + 1)-th best count.
+        scale: The scale of the noise, >= 0; without noise keys win ties against the stop symbol.
+        noise: The distribution of the noise at scale 1.
+        k: The number of slots that are drawn, if there are so many.
+    """
+
+    limit: int
+    threshold: Fraction
+    scale: Fraction
+    noise: Noise
+    k: int
+
+
+@dataclass(frozen=True)
 class Slots:
     """The keys that may be released, best first, and the scores of all slots: keys, dummies, and last the stop symbol.
 
@@ -57,57 +76,35 @@ def slots_of(counts: Mapping[Any, int], limit: int, threshold: Fraction, most: i
     return Slots(keys, values, unit)
 
 
-def top_k(
-    counts: Mapping[Any, int],
-    limit: int,
-    threshold: Fraction,
-    scale: Fraction,
-    noise: Noise,
-    k: int,
-    entropy: Entropy = SYSTEM,
-) -> tuple[Any, ...]:
+def top_k(counts: Mapping[Any, int], search: Search, entropy: Entropy = SYSTEM) -> tuple[Any, ...]:
     """The keys whose slots are the best of the k best noisy ones, best first, up to the first slot that is no key.
 
     Args:
         counts: Positive counts by key.
-        limit: How many keys may take part, at least k.
-        threshold: The score of the stop symbol, above the (limit + 1)-th best count.
-        scale: The scale of the noise, >= 0; without noise keys win ties against the stop symbol.
-        noise: The distribution of the noise at scale 1.
-        k: The number of slots that are drawn, if there are so many.
+        search: What is released of them.
         entropy: The source of digits.
     """
-    missing = limit - len(counts)
+    k, scale, noise, missing = search.k, search.scale, search.noise, search.limit - len(counts)
     if scale and len(counts) <= _FEW and missing in range(_MANY, dummies.MOST):
         prefix, most = dummies.best(missing, len(counts) + 1, entropy)  # [best-dummies]
-        slots = slots_of(counts, limit, threshold, most)
+        slots = slots_of(counts, search.limit, search.threshold, most)
         entropy = dummies.Led(entropy, range(len(counts), len(counts) + most), prefix)  # [led]
         k = min(k, len(slots.values))  # [no-more]
     else:
-        slots = slots_of(counts, limit, threshold)
+        slots = slots_of(counts, search.limit, search.threshold)
     if scale == 0:
         return slots.named(noiseless.top_k(slots.values, k, sign=1, ordered=True).tolist())  # [noiseless]
     drawn = race.top_k(slots.values, scale * slots.unit, noise, k, sign=1, ordered=True, entropy=entropy)  # [race]
     return slots.named(drawn.tolist())
 
 
-def repeated(
-    counts: Mapping[Any, int],
-    limit: int,
-    threshold: Fraction,
-    scale: Fraction,
-    noise: Noise,
-    k: int,
-    times: int,
-    entropy: Entropy = SYSTEM,
-) -> list[tuple[Any, ...]]:
+def repeated(counts: Mapping[Any, int], search: Search, times: int, entropy: Entropy = SYSTEM) -> list[tuple[Any, ...]]:
     """The results of ``times`` independent calls of :func:`top_k`."""
-    if scale == 0 or limit >= _MANY:
-        calls = (top_k(counts, limit, threshold, scale, noise, k, entropy) for _ in range(times))
-        return list(calls)  # [one-by-one]
-    slots = slots_of(counts, limit, threshold)
+    if search.scale == 0 or search.limit >= _MANY:
+        return [top_k(counts, search, entropy) for _ in range(times)]  # [one-by-one]
+    slots = slots_of(counts, search.limit, search.threshold)
     options: Any = {"sign": 1, "ordered": True, "entropy": entropy}
-    drawn = rows.top_k(slots.values, scale * slots.unit, noise, k, times, **options)  # [races]
+    drawn = rows.top_k(slots.values, search.scale * slots.unit, search.noise, search.k, times, **options)  # [races]
     return [slots.named(row) for row in drawn.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""Tasks for the workers of Spark, one for each partition, and the one answer of each that is taken.
+"""Jobs of Spark, tasks for its workers, one for each partition, and the one answer of each that is taken.
 
 Spark runs a task again where a worker is lost, and sometimes two of a kind at once; of each partition the driver gets
 one result. So the digits of a lost or a doubled task are never seen, and those of the others are used once.
@@ -8,17 +8,47 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ForeignError, TopKError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
 ANSWER = "number int, answer binary"
 
 
 # proof-region: spark_tasks
+def answers(frame: Any, pickled: bytes) -> list[Any]:
+    """What :func:`worker` answers for each partition of a Spark frame.
+
+    Raises:
+        ForeignError: Spark failed, or lost a partition. Nothing was released.
+        TopKError: A worker raised it.
+    """
+    return chosen(run(lambda: frame.mapInArrow(worker(pickled), ANSWER).collect()))  # [job]
+
+
+def run(job: Callable[[], T]) -> T:
+    """What ``job`` returns. What Spark says when it fails could hold data, so it is dropped.
+
+    Raises:
+        ForeignError: It failed, and nothing was released.
+    """
+    try:
+        return job()
+    except TopKError:
+        raise
+    except Exception:
+        failed = True
+    assert failed
+    raise ForeignError(
+        "Spark could not finish its work, and nothing was released: see its own log, and check that the Python of its "
+        "workers (PYSPARK_PYTHON) has opendp_topk[spark]"
+    )
+
+
 def worker(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What works on one partition, for ``mapInArrow``, and has one row: its number, and an answer or an error.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def number(value: Fraction | float) -> str:
     return f"({exact.numerator} / {exact.denominator})"
 
 
-def between(built: Path, file: str, claims: list[tuple[str, Fraction | float]]) -> None:
+def between(built: Path, file: str, claims: Sequence[tuple[str, Fraction | float]]) -> None:
     """Coq proves that each number is not below the expression beside it, nor above it by more than 10^-9 of it."""
     goals = "".join(
         f"Goal {said} <= {number(found)}. Proof. {unfold} interval with (i_prec 200). Qed.\n"

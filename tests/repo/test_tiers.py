@@ -14,6 +14,7 @@ from tests.concepts.combinations import COMBINATIONS
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.specimens import Specimen, check_specimen
 from tests.concepts.tried import LISTED, specimens_of
+from tests.conftest import TRACED
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
@@ -25,6 +26,10 @@ def test_plain_pytest_leaves_out_every_tier_but_the_quick_one() -> None:
     assert {"slow", "browser", "tex", "mutation", "foreign"} == TIERS
     left_out = SETTINGS["addopts"].split('-m "')[1].split('"')[0]
     assert set(left_out.split(" and ")) == {f"not {tier}" for tier in TIERS}
+
+
+def test_what_is_traced_among_slow_tests_is_there() -> None:
+    assert [path for path in TRACED if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)

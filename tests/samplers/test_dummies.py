@@ -83,10 +83,8 @@ def chance_of_the_key(noise: str, lead: float, dummies_: int, stop: float) -> fl
 def test_releases_among_many_dummies_follow_the_law(noise: Any, limit: int) -> None:
     lead = round(2 * math.log(limit)) / 2
     expected = chance_of_the_key(noise.name, lead, limit - 1, lead - 1)
-    drawn = Counter(
-        unlisted.top_k({"a": round(2 * lead)}, limit, Fraction(round(2 * lead) - 2), Fraction(2), noise, 3)
-        for _ in range(3000)
-    )
+    search = unlisted.Search(limit, Fraction(round(2 * lead) - 2), Fraction(2), noise, 3)
+    drawn = Counter(unlisted.top_k({"a": round(2 * lead)}, search) for _ in range(3000))
     assert 0.1 < expected < 0.9
     assert_follows(drawn, {("a",): expected, (): 1 - expected}, detects=0.4)
 
@@ -95,12 +93,13 @@ def test_releases_among_many_dummies_follow_the_law(noise: Any, limit: int) -> N
 def test_with_dummies_left_out_the_names_are_the_same(k: int) -> None:
     counts = dict(zip("abc", (10**9, 10**8, 10**7), strict=True))
     for limit, threshold in itertools.product((2000, 100_000), (1000, Fraction(10**9, 3))):
-        found = unlisted.top_k(counts, limit, Fraction(threshold), Fraction(2), Gumbel(), k)
+        found = unlisted.top_k(counts, unlisted.Search(limit, Fraction(threshold), Fraction(2), Gumbel(), k))
         assert found == tuple("abc"[: 3 if threshold == 1000 else 1][:k])
 
 
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_a_key_that_a_million_dummies_hide_is_not_found(noise: Any) -> None:
     """Its odds are e^4 to 10^6; with one dummy they would be 50 to 1."""
-    found = [unlisted.top_k({"a": 8}, 10**6, Fraction(1), Fraction(2), noise, 1) for _ in range(8)]
+    search = unlisted.Search(10**6, Fraction(1), Fraction(2), noise, 1)
+    found = [unlisted.top_k({"a": 8}, search) for _ in range(8)]
     assert found == [()] * 8

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.noises.standard import Exponential, Gumbel
-from opendp_topk.samplers.unlisted import repeated, slots_of, top_k
+from opendp_topk.samplers.unlisted import Search, repeated, slots_of, top_k
 from tests.oracles import unlisted
 from tests.oracles.chi_square import assert_follows
 
@@ -52,18 +52,18 @@ def test_names_end_at_the_first_slot_that_is_no_key() -> None:
 
 def test_far_scores_are_certain() -> None:
     counts = {"a": 10**9, "b": 10**8, "c": 1}
-    assert top_k(counts, 2, Fraction(1000), Fraction(2), Gumbel(), 2) == ("a", "b")
-    assert top_k(counts, 3, Fraction(10**5, 3), Fraction(2), Gumbel(), 3) == ("a", "b")
+    assert top_k(counts, Search(2, Fraction(1000), Fraction(2), Gumbel(), 2)) == ("a", "b")
+    assert top_k(counts, Search(3, Fraction(10**5, 3), Fraction(2), Gumbel(), 3)) == ("a", "b")
 
 
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=lambda noise: noise.name)
 def test_repeated_releases_follow_the_law(noise: Any) -> None:
     setting = unlisted.Setting(noise.name, 2, 3, 2.0, 3.0)
-    found = repeated({0: 3, 1: 3}, 3, Fraction(3), Fraction(2), noise, 2, 4000)
+    found = repeated({0: 3, 1: 3}, Search(3, Fraction(3), Fraction(2), noise, 2), 4000)
     law = unlisted.law(setting, (3, 3))
     assert_follows(Counter((keys, len(keys) < 2) for keys in found), law, detects=0.3)
 
 
 def test_repeated_releases_without_noise_and_among_many_dummies() -> None:
-    assert repeated({"a": 5, "b": 4}, 2, Fraction(1), Fraction(0), Gumbel(), 2, 3) == [("a", "b")] * 3
-    assert repeated({"a": 10**6}, 900, Fraction(1000), Fraction(2), Gumbel(), 2, 3) == [("a",)] * 3
+    assert repeated({"a": 5, "b": 4}, Search(2, Fraction(1), Fraction(0), Gumbel(), 2), 3) == [("a", "b")] * 3
+    assert repeated({"a": 10**6}, Search(900, Fraction(1000), Fraction(2), Gumbel(), 2), 3) == [("a",)] * 3

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements import _spark_scores
 from opendp_topk.tables import spark_tasks
 
 from ..concepts.examples import COUNTS
@@ -81,8 +80,8 @@ def test_of_a_task_that_runs_twice_one_part_is_taken(
         taken.extend(rows)
         return chosen(taken)
 
-    monkeypatch.setattr(_spark_scores, "worker", filing(tmp_path, first))
-    monkeypatch.setattr(_spark_scores, "chosen", watched)
+    monkeypatch.setattr(spark_tasks, "worker", filing(tmp_path, first))
+    monkeypatch.setattr(spark_tasks, "chosen", watched)
     rows = [(item, 10**6 if item < EACH else 0) for item in range(EACH * PARTS)]
     frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, PARTS), "item long, score long")
     measurement = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0)

@@ -151,4 +151,11 @@ FAULTS = (
         "if any(members[at] is not member for at in places):",
         "if all(members[at] is not member for at in places):",
     ),
+    Fault(
+        "text-of-spark",
+        "what Spark says when it fails is passed on",
+        _SPARK,
+        "    except Exception:\n        failed = True\n    assert failed\n",
+        "    except Exception as error:\n        raise ForeignError(str(error)) from error\n",
+    ),
 )

@@ -1,0 +1,67 @@
+"""A job of Spark that fails says what to do, whoever started it, and nothing of what Spark said.
+
+Tries proofs/measurements/spark_scores.tex and proofs/combinators/together.tex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.combinators import _spark_groups
+from opendp_topk.combinators._selecting import selecting
+
+from ..concepts.examples import COUNTS
+from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
+
+
+class Frame:
+    """A frame with the columns ``item`` and ``score``: no job succeeds, or Spark does not even plan one."""
+
+    __module__ = "pyspark.sql.failing"
+    schema = SimpleNamespace(
+        fields=[
+            SimpleNamespace(name=name, dataType=SimpleNamespace(typeName=lambda: "long")) for name in ("item", "score")
+        ]
+    )
+
+    def __init__(self, planned: bool) -> None:
+        self.planned = planned
+
+    def select(self, *_: str) -> Frame:
+        return self
+
+    def mapInArrow(self, *_: Any) -> Any:
+        return SimpleNamespace(collect=failed) if self.planned else failed()
+
+    def toArrow(self) -> Any:
+        failed()
+
+
+def failed() -> None:
+    raise RuntimeError(f"Exception thrown for the row of {SENTINEL_TEXT}")
+
+
+def of_groups(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
+    counted = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=["a", "b"])
+    kind = selecting(counted >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0))
+    assert kind is not None
+    monkeypatch.setattr(_spark_groups, "cells_by_group", lambda *_: frame)
+    return partial(_spark_groups.select_in_workers, frame, [1, 2], kind, b"", [0, 1])
+
+
+def of_scores(_: pytest.MonkeyPatch, frame: Any, plan: str = "workers") -> Callable[[], Any]:
+    top = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
+    return partial(tk.release_spark, top, frame, "item", "score", plan=plan)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+@pytest.mark.parametrize("started", [of_groups, of_scores, partial(of_scores, plan="collect")])
+def test_a_job_that_fails_names_what_to_check(monkeypatch: pytest.MonkeyPatch, started: Any, planned: bool) -> None:
+    release = started(monkeypatch, Frame(planned))
+    raises_exactly(tk.ForeignError, release, "nothing was released", "its own log", "PYSPARK_PYTHON", "[spark]")
