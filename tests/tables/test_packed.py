@@ -37,14 +37,14 @@ def test_counts_are_those_of_the_set_of_pairs(dtype: Any) -> None:
                 (offset + generator.randrange(spread + 1), offset + generator.randrange(spread + 1)) for _ in range(300)
             ]
             candidates = generator.sample(range(offset - 2, offset + spread + 3), min(5, spread + 2))
-            found = count_packed(*arrays(pairs, dtype), candidates)
+            found = count_packed([arrays(pairs, dtype)], candidates)
             assert found is not None
             assert found.dtype == np.int64
             assert found.tolist() == counted(pairs, candidates)
 
 
 def test_a_table_without_rows_has_counts_of_0() -> None:
-    found = count_packed(np.array([], dtype=np.int64), np.array([], dtype=np.int64), [3, 1])
+    found = count_packed([arrays([])], [3, 1])
     assert found is not None
     assert found.tolist() == [0, 0]
 
@@ -66,7 +66,7 @@ def test_a_table_without_rows_has_counts_of_0() -> None:
 )
 def test_pairs_are_packed_as_long_as_they_fit(users: tuple[int, int], items: tuple[int, int], fits: bool) -> None:
     pairs = [(u, i) for u in users for i in items]
-    found = count_packed(*arrays(pairs), list(dict.fromkeys(items)))
+    found = count_packed([arrays(pairs)], list(dict.fromkeys(items)))
     assert (found is not None) == fits
     if found is not None:
         assert found.tolist() == counted(pairs, list(dict.fromkeys(items)))
@@ -74,8 +74,8 @@ def test_pairs_are_packed_as_long_as_they_fit(users: tuple[int, int], items: tup
 
 def test_unsigned_identifiers_beyond_int64_do_not_fit() -> None:
     wide, small = arrays([(2**63, 1), (2**63 + 1, 2)], np.uint64)
-    assert count_packed(wide, small, [1]) is None
-    assert count_packed(small, wide, [1]) is None
+    assert count_packed([(wide, small)], [1]) is None
+    assert count_packed([(small, wide)], [1]) is None
 
 
 @pytest.mark.parametrize("most", [TOP, 0], ids=["packed", "joined"])
