@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cores import PIECE, on_cores, processors, sort_on_cores
+from .cores import PIECE, on_cores, sort_on_cores
 
 Block = tuple[NDArray[Any], NDArray[Any]]
 
 _MOST = 2**63 - 1  # the largest int64
 _NARROW = 2**32 - 1  # the largest uint32, of which twice as many are sorted in a time
+_SHARE = 2**14  # Candidates that are looked up at a time, which takes ten times longer than to hand them over.
 
 
 # proof-region: count_packed
@@ -24,7 +25,7 @@ def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[
 
     Args:
         blocks: The rows in pieces, each of them two arrays of integers: users, and as many items.
-        candidates: Distinct Python integers.
+        candidates: Distinct Python integers of 64 bits, at least one.
     """
     scores = np.zeros(len(candidates), dtype=np.int64)
     pieces = _pieces(blocks)
@@ -42,9 +43,10 @@ def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[
     on_cores(partial(_pack, least, first, span), list(zip(slots, pieces, strict=True)))
     sort_on_cores(pairs)
     places, wanted = _inside(candidates, first, last)
-    starts = (wanted - first) * span
-    limits = starts.astype(pairs.dtype), (starts + span).astype(pairs.dtype)
-    scores[places] = sum(on_cores(partial(_between, pairs, *limits), _shares(len(pairs))))  # [shares]
+    starts = ((wanted - first) * span).astype(pairs.dtype)
+    repeats = np.flatnonzero(pairs[1:] == pairs[:-1])  # [repeats]
+    shares = np.array_split(starts, 1 + len(starts) // _SHARE)  # [shares]
+    scores[places] = np.concatenate(on_cores(partial(_between, pairs, repeats, span), shares))
     return scores
 
 
@@ -63,35 +65,26 @@ def _ends(piece: Block) -> list[int]:
 
 def _pack(least: int, first: int, span: int, task: tuple[NDArray[Any], Block]) -> None:
     slot, (users, items) = task
-    packed = items.astype(np.int64)
-    packed -= first
-    packed *= span
-    packed += users.astype(np.int64, copy=False) - least
-    slot[:] = packed  # [pack]
+    np.subtract(items, first, out=slot, dtype=np.int64, casting="unsafe")
+    slot *= span
+    slot += np.subtract(users, least, dtype=np.int64, casting="unsafe").astype(slot.dtype, copy=False)  # [pack]
 
 
-def _inside(candidates: Sequence[int], first: int, last: int) -> tuple[Any, NDArray[np.int64]]:
-    """The places of the candidates from ``first`` to ``last``, and these candidates."""
-    if first <= min(candidates) and max(candidates) <= last:
-        return slice(None), np.array(candidates, dtype=np.int64)  # [all-in-range]
-    places = [at for at, one in enumerate(candidates) if first <= one <= last]  # [in-range]
-    return places, np.array([candidates[at] for at in places], dtype=np.int64)
+def _inside(candidates: Sequence[int], first: int, last: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The places of the candidates from ``first`` to ``last``, both int64, and these candidates."""
+    places = np.arange(len(candidates))
+    if max(candidates) > _MOST:
+        places = np.array([at for at, one in enumerate(candidates) if one <= _MOST], dtype=np.int64)  # [signed]
+        candidates = [candidates[at] for at in places.tolist()]
+    values = np.array(candidates, dtype=np.int64)
+    inside = (first <= values) & (values <= last)  # [in-range]
+    return places[inside], values[inside]
 
 
-def _shares(size: int) -> list[tuple[int, int]]:
-    """From 0 to ``size``, cut once for each processor if this pays."""
-    shares = max(1, min(processors(), size // PIECE))
-    return list(pairwise(size * at // shares for at in range(shares + 1)))  # [cut-shares]
-
-
-def _between(
-    pairs: NDArray[Any], starts: NDArray[Any], ends: NDArray[Any], share: tuple[int, int]
-) -> NDArray[np.signedinteger[Any]]:
-    """How many different numbers of sorted ``pairs`` lie from each start to before its end, and begin in this share."""
-    start, stop = share
-    new = start == 0 or pairs[start - 1] != pairs[start]
-    distinct = pairs[start:stop][np.append(new, pairs[start + 1 : stop] != pairs[start : stop - 1])]  # [distinct]
-    return np.searchsorted(distinct, ends) - np.searchsorted(distinct, starts)  # [between]
+def _between(pairs: NDArray[Any], repeats: NDArray[Any], span: int, starts: NDArray[Any]) -> NDArray[np.int64]:
+    """How many different numbers of sorted ``pairs`` lie in the ``span`` from each start, where some ``repeats``."""
+    begins, ends = np.searchsorted(pairs, starts), np.searchsorted(pairs, starts + span)
+    return ends - begins - (np.searchsorted(repeats, ends) - np.searchsorted(repeats, begins))  # [between]
 
 
 # end-proof-region: count_packed
