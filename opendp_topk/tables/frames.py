@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _CATEGORIES = ("Categorical", "Enum")
 _STRINGS = ("String", *_CATEGORIES)
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+_LONG = 2**14  # Rows of a block on the average from which on a copy of all takes longer than the calls for each.
 _RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
 
 
@@ -98,11 +99,13 @@ def _count(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[A
     if rows.implementation.is_pyspark():
         return _placed(count_listed(rows.to_native(), kind, candidates), len(candidates))  # [spark]
     user, item = map(nw.col, rows.collect_schema().names())
-    pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [drop-nulls]
+    pairs = rows.select(user.alias("user"), item.alias("item"))
+    integers = not set(types) & set(_STRINGS) and not rows.implementation.is_duckdb()
+    if not integers:
+        pairs = pairs.drop_nulls()  # [drop-nulls]
     labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
     if labels:
         pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [categories]
-    integers = not set(types) & set(_STRINGS) and not rows.implementation.is_duckdb()
     scores = np.zeros(len(candidates), dtype=np.int64)
     for part in in_parts(pairs, rows):
         scores += _counted(part, kind, candidates, integers)  # [parts]
@@ -112,9 +115,10 @@ def _count(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[A
 def _counted(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], integers: bool) -> NDArray[Any]:
     """The counts of one part."""
     if integers:
-        counts = _packed(_collect(pairs), candidates)
+        counts = _packed(_collect(pairs).drop_nulls(), candidates)  # [known-integers]
         if counts is not None:
             return counts  # [packed]
+        pairs = pairs.drop_nulls()  # [known-pairs]
     return _placed(_joined(pairs, kind, candidates), len(candidates))
 
 
@@ -127,8 +131,19 @@ def _placed(found: nw.DataFrame[Any], size: int) -> NDArray[Any]:
 
 def _packed(pairs: nw.DataFrame[Any], candidates: Sequence[int]) -> NDArray[Any] | None:
     """The counts of integers, unless their range is too wide."""
-    users, items = pairs["user"].to_numpy(), pairs["item"].to_numpy()
-    return count_packed(users, items, candidates) if {users.dtype.kind, items.dtype.kind} <= {"i", "u"} else None
+    blocks = _blocks(pairs)
+    kinds = {column.dtype.kind for block in blocks for column in block}
+    return count_packed(blocks, candidates) if kinds <= {"i", "u"} else None
+
+
+def _blocks(pairs: nw.DataFrame[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """The columns as arrays, in as many blocks as polars holds them in, if these are long: without a copy."""
+    users, items = pairs["user"], pairs["item"]
+    if pairs.implementation.is_polars():
+        held, other = users.to_native().get_chunks(), items.to_native().get_chunks()
+        if list(map(len, held)) == list(map(len, other)) and len(users) > _LONG * len(held):
+            return [(one.to_numpy(), two.to_numpy()) for one, two in zip(held, other, strict=True)]  # [as-held]
+    return [(users.to_numpy(), items.to_numpy())]  # [whole]
 
 
 def _joined(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> nw.DataFrame[Any]:

@@ -23,7 +23,8 @@ def in_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.L
     Only polars is given parts; the other back ends hold their rows already, or see to their memory themselves.
 
     Args:
-        pairs: A frame with a column ``user`` of integers or strings (no categories), without nulls.
+        pairs: A frame with a column ``user`` of integers or strings (no categories). Rows without a user may be in
+            any part, or in none.
         rows: A frame of at least as many rows, whose number is found at less cost.
     """
     if not rows.implementation.is_polars():

@@ -5,6 +5,7 @@ Tries proofs/transformations/count_by_item.tex.
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.tables import packed
+from opendp_topk.tables import cores, frames, packed
+from opendp_topk.tables.frames import count_distinct_users, two_columns
 from opendp_topk.tables.packed import count_packed
 
 TOP = 2**63 - 1
@@ -37,14 +39,14 @@ def test_counts_are_those_of_the_set_of_pairs(dtype: Any) -> None:
                 (offset + generator.randrange(spread + 1), offset + generator.randrange(spread + 1)) for _ in range(300)
             ]
             candidates = generator.sample(range(offset - 2, offset + spread + 3), min(5, spread + 2))
-            found = count_packed(*arrays(pairs, dtype), candidates)
+            found = count_packed([arrays(pairs, dtype)], candidates)
             assert found is not None
             assert found.dtype == np.int64
             assert found.tolist() == counted(pairs, candidates)
 
 
 def test_a_table_without_rows_has_counts_of_0() -> None:
-    found = count_packed(np.array([], dtype=np.int64), np.array([], dtype=np.int64), [3, 1])
+    found = count_packed([arrays([])], [3, 1])
     assert found is not None
     assert found.tolist() == [0, 0]
 
@@ -66,7 +68,7 @@ def test_a_table_without_rows_has_counts_of_0() -> None:
 )
 def test_pairs_are_packed_as_long_as_they_fit(users: tuple[int, int], items: tuple[int, int], fits: bool) -> None:
     pairs = [(u, i) for u in users for i in items]
-    found = count_packed(*arrays(pairs), list(dict.fromkeys(items)))
+    found = count_packed([arrays(pairs)], list(dict.fromkeys(items)))
     assert (found is not None) == fits
     if found is not None:
         assert found.tolist() == counted(pairs, list(dict.fromkeys(items)))
@@ -74,8 +76,8 @@ def test_pairs_are_packed_as_long_as_they_fit(users: tuple[int, int], items: tup
 
 def test_unsigned_identifiers_beyond_int64_do_not_fit() -> None:
     wide, small = arrays([(2**63, 1), (2**63 + 1, 2)], np.uint64)
-    assert count_packed(wide, small, [1]) is None
-    assert count_packed(small, wide, [1]) is None
+    assert count_packed([(wide, small)], [1]) is None
+    assert count_packed([(small, wide)], [1]) is None
 
 
 @pytest.mark.parametrize("most", [TOP, 0], ids=["packed", "joined"])
@@ -89,3 +91,79 @@ def test_both_ways_of_counting_agree(most: int, monkeypatch: pytest.MonkeyPatch)
     candidates = [7, -20, 19, 2**63, -3, 44]
     count = tk.make_count_by_item(tk.FrameDomain("user", "item"), tk.UserDistance(), candidates=candidates)
     assert count(table).tolist() == counted(pairs, candidates)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of four rows, shares of two candidates, and four processors."""
+    for module, name, value in ((packed, "PIECE", 4), (cores, "PIECE", 4), (packed, "_SHARE", 2)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(cores, "processors", lambda: 4)
+
+
+@pytest.mark.quick(offset=-7)
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("offset", [0, -7, 2**62])
+def test_pieces_and_processors_change_no_count(offset: int) -> None:
+    generator = random.Random(offset)
+    for size in (1, 4, 5, 37, 200):
+        for spread in (0, 3, 60):
+            pairs = [(offset + generator.randrange(spread + 1), generator.randrange(spread + 1)) for _ in range(size)]
+            cuts = sorted(generator.randrange(size + 1) for _ in range(3))
+            blocks = [arrays(pairs[a:b]) for a, b in zip([0, *cuts], [*cuts, size], strict=True)]
+            candidates = generator.sample(range(-1, spread + 2), spread + 3)
+            found = count_packed(blocks, candidates)
+            assert found is not None
+            assert found.tolist() == counted(pairs, candidates)
+
+
+@pytest.mark.parametrize("last", [2**16 - 2, 2**16 - 1])
+def test_pairs_in_32_bits_end_where_these_end(last: int) -> None:
+    pairs = [(u, i) for u in (0, 5, 2**16 - 1, 5) for i in (0, last - 1, last)]
+    for shift in (0, -(2**40), 2**62):
+        moved = [(u - shift, i + shift) for u, i in pairs]
+        found = count_packed([arrays(moved)], [shift + last, shift, shift + 1, shift + last - 1, 2**64 - 1])
+        assert found is not None
+        assert found.tolist() == [3, 3, 0, 3, 0]
+
+
+@pytest.mark.parametrize("layout", ["whole", "chunks", "shifted", "short"])
+def test_counts_do_not_depend_on_how_polars_holds_the_columns(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import polars as pl
+
+    monkeypatch.setattr(frames, "_LONG", 10 if layout != "short" else 2**14)
+    generator = random.Random(layout)
+    users = [generator.choice([None, *range(20)]) for _ in range(300)]
+    items = [generator.choice([None, *range(-5, 5)]) for _ in range(300)]
+    cuts: list[list[int]] = [[0, 90, 200, 300], [0, 90, 200, 300]]
+    if layout in ("whole", "shifted"):
+        cuts = [[0, 300], [0, 300]] if layout == "whole" else [[0, 90, 300], [0, 200, 300]]
+    columns = [
+        pl.concat([pl.Series(name, held[a:b], dtype=pl.Int64) for a, b in itertools.pairwise(ends)], rechunk=False)
+        for name, held, ends in zip(("user", "item"), (users, items), cuts, strict=True)
+    ]
+    table, candidates = pl.DataFrame(columns), [4, -5, 2**63, 0, 9]
+    known = [(u, i) for u, i in zip(users, items, strict=True) if u is not None and i is not None]
+    for most in (TOP, 0):
+        monkeypatch.setattr(packed, "_MOST", most)
+        for one in (table, table.lazy(), table.drop_nulls()):
+            found = count_distinct_users(two_columns(one, "user", "item"), candidates)
+            assert found.tolist() == counted(known, candidates)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("kind", [np.uint32, np.int64])
+def test_arrays_are_sorted_on_processors(kind: Any) -> None:
+    generator = random.Random(str(kind))
+    for size in (0, 1, 7, 8, 9, 100, 1000):
+        numbers = [generator.randrange(2**31 if size % 2 else 5) for _ in range(size)]
+        held = np.array(numbers, dtype=kind)
+        cores.sort_on_cores(held)
+        assert held.tolist() == sorted(numbers)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_an_error_on_another_processor_is_raised_here() -> None:
+    assert cores.on_cores(lambda one: 12 // one, [1, 2, 3]) == [12, 6, 4]
+    with pytest.raises(ZeroDivisionError):
+        cores.on_cores(lambda one: 12 // one, [1, 2, 0, 3])

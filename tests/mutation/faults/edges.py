@@ -37,8 +37,8 @@ FAULTS = (
         "null-users",
         "rows without a user are counted as those of one more user",
         "tables/frames.py",
-        'item.alias("item")).drop_nulls()',
-        'item.alias("item")).drop_nulls("item")',
+        "pairs = pairs.drop_nulls()  # [drop-nulls]",
+        'pairs = pairs.drop_nulls("item")  # [drop-nulls]',
     ),
     Fault(
         "candidates-from-data",
