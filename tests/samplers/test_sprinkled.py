@@ -208,10 +208,12 @@ def test_other_values_are_as_many_as_the_law_lacks(name: str, scale: Fraction, m
 def test_long_vectors_take_this_way(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr("opendp_topk.samplers.integers._MANY", 100)
-    monkeypatch.setattr("opendp_topk.samplers.integers.sprinkled", lambda weights, mirrored: None)
-    monkeypatch.setattr("opendp_topk.samplers.integers.draw_many", lambda law, out, entropy: asked.append(len(out)))
+    monkeypatch.setattr("opendp_topk.samplers.integers.sprinkled", lambda weights, mirrored: mirrored)
+    monkeypatch.setattr(
+        "opendp_topk.samplers.integers.draw_many", lambda law, out, entropy: asked.append((law, len(out)))
+    )
     for scale in (Fraction(1, 3), Fraction(1023)):
         draw(scale, 100)
         draw(scale, 99)
     draw(Fraction(1024), 100)
-    assert asked == [100, 100]
+    assert asked == [(True, 100), (True, 100)]
