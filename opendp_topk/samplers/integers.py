@@ -17,6 +17,7 @@ from .entropy import SYSTEM, Entropy
 from .exponentials import geometric, reaches
 from .inversion import draw, table
 from .lattice import lattice, propose
+from .sprinkled import draw_many, sprinkled
 
 Integers = NDArray[Any]
 
@@ -78,8 +79,11 @@ def _gaussian(scale: mpq, entropy: Entropy) -> int:
 
 def _inverted(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> Integers:
     """n integers with P(z) in proportion to the weight of |z|, which is of the order of ``scale``."""
-    if scale < _SMALL or (scale < _MEDIUM and n >= _MANY):
-        found = np.empty(n, dtype=np.int64)
+    found = np.empty(n, dtype=np.int64)
+    if scale < _MEDIUM and n >= _MANY:
+        draw_many(sprinkled(weights, mirrored=True), found, entropy)  # [many]
+        return found
+    if scale < _SMALL:
         draw(table(weights, mirrored=True), found, entropy)  # [direct]
         return found
     cells = lattice(weights, int(scale).bit_length() - _SMALL.bit_length() + 1)  # [shift]

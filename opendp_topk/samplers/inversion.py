@@ -1,4 +1,4 @@
-"""Noise on the integers by inversion of its cumulative law: 16 digits and a table, then 32 and 48, then until certain.
+"""Integers by inversion of their cumulative law: 16 digits and a table, then 32 and 48, then until certain.
 
 Of the 2^16 beginnings of a uniform U, each integer gets as many as its probability has room for. What is left of the
 probabilities lies side by side in the rest of the unit interval, where further digits decide between neighbours.
@@ -10,11 +10,12 @@ import functools
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .boundaries import Weights, boundaries
+from .boundaries import Boundaries, Weights, boundaries
 from .entropy import Entropy
 
 Ints = NDArray[np.int64]
@@ -29,13 +30,20 @@ _CHUNK = 2**16  # values at a time, so that what lies between digits and values 
 _OPEN = -(2**31)  # no value: 21 digits leave it open
 
 
+class Law(Protocol):
+    """A law on the integers."""
+
+    def steps(self, digits: int) -> Boundaries:
+        """Bounds on its cumulative law that many digits fine."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """What the digits of U say of Z, 16 at a time.
 
     Attributes:
-        weights: The law of the sizes of Z.
-        mirrored: How they become integers, as in ``boundaries``.
+        law: That of Z.
         guide: For the first 16 digits, Z: the beginnings that are given away.
         more: For the first 21 digits of the others, counted from the first of them, Z or ``_OPEN``.
         ends: The steps between what is left of the probabilities, at 48 digits.
@@ -44,9 +52,8 @@ class Table:
         given: How many beginnings the integers up to each step were given.
     """
 
-    weights: Weights
-    mirrored: bool
-    guide: NDArray[np.int16]
+    law: Law
+    guide: Ints
     more: NDArray[np.int32]
     ends: Ints
     width: int
@@ -55,20 +62,36 @@ class Table:
 
 
 # proof-region: inversion
+@dataclass(frozen=True)
+class Sized:
+    """The integers whose sizes have these weights, as in ``boundaries``."""
+
+    weights: Weights
+    mirrored: bool
+
+    def steps(self, digits: int) -> Boundaries:
+        """Bounds on the cumulative law that many digits fine."""
+        return boundaries(self.weights, digits, mirrored=self.mirrored)  # [boundaries]
+
+
 @functools.lru_cache(maxsize=16)
 def table(weights: Weights, *, mirrored: bool) -> Table:
-    """The table of a law, kept: little more than two megabytes at most, and 16 of them."""
-    found = boundaries(weights, _DIGITS, mirrored=mirrored)  # [boundaries]
-    steps = np.maximum(np.array(found.ends, dtype=np.int64), 0)
-    room = np.maximum(np.diff(steps) - found.width, 0) >> 2 * _PART  # [room]
+    """The table of such a law, kept: less than three megabytes, and 16 of them."""
+    law = Sized(weights, mirrored)
+    found = law.steps(_DIGITS)  # [sized]
+    return tabulated(law, np.array(found.ends, dtype=np.int64), found.width, found.least)
+
+
+def tabulated(law: Law, bounds: Ints, width: int, least: int) -> Table:
+    """The table of a law with these bounds 48 digits fine."""
+    steps = np.maximum(bounds, 0)
+    room = np.maximum(np.diff(steps) - width, 0) >> 2 * _PART  # [room]
     given = np.append(0, np.cumsum(room))
     total = int(given[-1])
     ends = steps + (total - given << 2 * _PART)  # [rest]
-    guide = np.zeros(_CELLS, dtype=np.int16)
-    guide[:total] = np.repeat(np.arange(len(room)) + found.least + 1, room)  # [guide]
-    return Table(
-        weights, mirrored, guide, _more(ends, found.width, found.least, total), ends, found.width, found.least, given
-    )
+    guide = np.zeros(_CELLS, dtype=np.int64)
+    guide[:total] = np.repeat(np.arange(len(room)) + least + 1, room)  # [guide]
+    return Table(law, guide, _more(ends, width, least, total), ends, width, least, given)
 
 
 def _more(ends: Ints, width: int, least: int, total: int) -> NDArray[np.int32]:
@@ -92,10 +115,10 @@ def draw(law: Table, out: Ints, entropy: Entropy) -> None:
 
 def _looked_up(law: Table, out: Ints, entropy: Entropy) -> tuple[Ints, Ints]:
     """Fill ``out`` but for those that 21 digits leave open: their places, and the first 32 digits of each."""
-    first, total = _digits(len(out), entropy), int(law.given[-1])
-    out[:] = law.guide.take(first)  # [sixteen]
+    first, total = digits_for(len(out), entropy), int(law.given[-1])
+    law.guide.take(first, out=out, mode="clip")  # [sixteen]
     late = np.flatnonzero(first >= total)
-    known = (first[late].astype(np.int64) - total << _PART) + _digits(len(late), entropy)  # [thirty-two]
+    known = (first[late].astype(np.int64) - total << _PART) + digits_for(len(late), entropy)  # [thirty-two]
     values = law.more.take(known >> _PART - _FINE)  # [twenty-one]
     out[late] = values
     rest = np.flatnonzero(values == _OPEN)
@@ -104,7 +127,7 @@ def _looked_up(law: Table, out: Ints, entropy: Entropy) -> tuple[Ints, Ints]:
 
 def _searched(law: Table, known: Ints, entropy: Entropy) -> Ints:
     """The values for 32 digits that may leave them open."""
-    known = (known << _PART) + _digits(len(known), entropy)  # [forty-eight]
+    known = (known << _PART) + digits_for(len(known), entropy)  # [forty-eight]
     counts = np.searchsorted(law.ends, known, side="right")
     near = known - law.ends[counts - 1] < law.width  # [near]
     for i in np.flatnonzero(near | (counts == 0) | (counts == len(law.ends))).tolist():
@@ -118,7 +141,7 @@ def _value(law: Table, known: int, entropy: Entropy) -> int:
     while True:
         for fresh in entropy.auxiliary(words).tolist():
             known, digits = known << _WORD | fresh, digits + _WORD  # [more-digits]
-        found = boundaries(law.weights, digits, mirrored=law.mirrored)
+        found = law.law.steps(digits)
         places = np.arange(len(found.ends)) + found.least - law.least
         after = (law.given[-1] - law.given.take(places, mode="clip")).tolist()  # [after]
         moved = (end + (cells << digits - _PART) for end, cells in zip(found.ends, after, strict=True))
@@ -129,7 +152,7 @@ def _value(law: Table, known: int, entropy: Entropy) -> int:
         words *= 2
 
 
-def _digits(n: int, entropy: Entropy) -> Digits:
+def digits_for(n: int, entropy: Entropy) -> Digits:
     """n fresh groups of 16 digits."""
     return entropy.auxiliary(-(-n // 4)).view(np.uint16)[:n]  # [digits]
 

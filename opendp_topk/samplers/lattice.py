@@ -50,9 +50,10 @@ class Lattice:
 @functools.lru_cache(maxsize=16)
 def lattice(weights: Weights, shift: int) -> Lattice:
     """The cells of this law, kept."""
-    cells = table(weights.coarse(shift), mirrored=False)
-    first = math.ceil((cells.weights.linear + cells.weights.square) * 2**_FINE)
-    growth = math.ceil(2 * cells.weights.square * 2**_FINE)
+    coarse = weights.coarse(shift)
+    cells = table(coarse, mirrored=False)
+    first = math.ceil((coarse.linear + coarse.square) * 2**_FINE)
+    growth = math.ceil(2 * coarse.square * 2**_FINE)
     certain = (first + growth * np.arange(-cells.least) >> _FINE - _CHOICE) + 1  # [certain]
     return Lattice(weights, shift, cells, certain)
 
@@ -96,7 +97,7 @@ def _decided(law: Lattice, cells: Ints, sizes: NDArray[Any], choices: Ints, entr
     within = sizes - (cells.astype(sizes.dtype) << law.shift)
     place = (within >> spare).astype(np.float64) * 2.0 ** (spare - law.shift)  # [within]
     ends = (place, place + (2.0**-_NARROW if spare else 0.0))
-    coarse = law.cells.weights
+    coarse = law.weights.coarse(law.shift)
     lower, upper = (
         end * (to(coarse.linear) + to(coarse.square) * (2.0 * cells + end))
         for end, to in zip(ends, (round_down, round_up), strict=True)

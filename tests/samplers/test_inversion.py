@@ -8,13 +8,14 @@ from bisect import bisect_right
 from collections import Counter
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from typing import Any, Protocol
 
 import mpmath
 import numpy as np
 import pytest
 
 from opendp_topk.samplers import inversion
-from opendp_topk.samplers.inversion import draw, table
+from opendp_topk.samplers.inversion import Table, draw, table
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled
@@ -29,15 +30,21 @@ LAWS = [
 IDS = [f"{name}-{scale}" for name, scale in LAWS]
 
 
+class Cumulative(Protocol):
+    """A cumulative law: P(Z < least), P(Z < least + 1), and so on."""
+
+    least: int
+    steps: list[Any]
+
+
 class Divided:
     """The unit interval as the table divides it: cells that are given away, and exact steps between what is left."""
 
-    def __init__(self, name: str, scale: Fraction, *, mirrored: bool = True, digits: int = 90) -> None:
-        self.law = table(weights(name, scale), mirrored=mirrored)
-        self.exact = Steps(name, scale, digits, mirrored=mirrored)
+    def __init__(self, law: Table, exact: Cumulative, *, digits: int = 90) -> None:
+        self.law, self.exact = law, exact
         self.total = int(self.law.given[-1])
         self.cells = Counter(self.law.guide[: self.total].tolist())
-        sums = list(accumulate((self.cells[z] for z in range(self.exact.least, -self.exact.least)), initial=0))
+        sums = list(accumulate((self.cells[z] for z in range(exact.least, exact.least + len(exact.steps))), initial=0))
         with mpmath.workdps(digits + 20):
             left = [mpmath.mpf(self.total - given) / 2**16 for given in sums]
             self.steps = [step + rest for step, rest in zip(self.exact.steps, left, strict=False)]
@@ -67,8 +74,9 @@ class Divided:
 
 
 @functools.cache
-def divided(name: str, scale: Fraction, mirrored: bool = True) -> Divided:
-    return Divided(name, scale, mirrored=mirrored)
+def divided(name: str, scale: Fraction, mirrored: bool = True, digits: int = 90) -> Divided:
+    exact = Steps(name, scale, digits, mirrored=mirrored)
+    return Divided(table(weights(name, scale), mirrored=mirrored), exact, digits=digits)
 
 
 @pytest.mark.quick(scale="7/3")
@@ -123,7 +131,7 @@ def test_digits_that_hug_a_step_are_read_until_they_leave_it(
 @pytest.mark.parametrize("u", [0, 1, 2**240 - 2, 2**240 - 1])
 def test_the_ends_of_what_is_left(u: int) -> None:
     for name, scale in (("laplace", Fraction(1, 3)), ("gaussian", Fraction(7, 3))):
-        oracle = Divided(name, scale, digits=160)
+        oracle = divided(name, scale, digits=160)
         at = u if u > 1 else u + (oracle.total << 224)
         z, words = oracle.draw(at, 240)
         assert z == oracle.value(at, 240)

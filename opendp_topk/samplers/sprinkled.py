@@ -1,0 +1,151 @@
+"""Noise on the integers for long vectors: every value from 16 digits, and then other values at some of the places.
+
+The 2^16 beginnings of a uniform all belong to integers, none of which gets more than the probability that it has at
+the places that keep their values. What its law lacks there, it gets at the others, which lie at independent distances.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .boundaries import Boundaries, Weights, boundaries
+from .entropy import Entropy
+from .inversion import Ints, Table, digits_for, draw, tabulated
+
+_PART = 16  # digits that decide on a value, and in which the probability of another one is counted
+_CELLS = 1 << _PART  # how many beginnings of that length there are
+_DIGITS = 3 * _PART  # digits at which steps are tabulated, as in ``inversion``: products of those fit int64
+_LEAST = 2**9  # of 2^16, the least share of places with other values: smaller ones have long tables of distances
+_HALF = 2**15  # of 2^16, more than the largest share
+_GUARD = 32  # bits of fixed point beyond the digits asked for: an error is below one for each place passed
+_CHUNK = 2**16  # values at a time, so that table and values stay in the cache
+_BLOCK = 2**20  # values at a time where others are put: memory beyond the result stays small
+_SPREAD = 4  # standard deviations beyond the mean, so that one draw of distances nearly always suffices
+
+
+# proof-region: sprinkled
+@dataclass(frozen=True)
+class Gaps:
+    """Places to pass before one that has another value: g with probability (1 - odds / 2^16)^g odds / 2^16."""
+
+    odds: int
+
+    def steps(self, digits: int) -> Boundaries:
+        """Bounds on the cumulative law that many digits fine."""
+        one = power = 1 << digits + _GUARD
+        ends: list[int] = []
+        while power >> _GUARD:  # [enough]
+            ends.append(one - power - len(ends) >> _GUARD)  # [passed]
+            power = power * (_CELLS - self.odds) >> _PART  # [power]
+        return Boundaries(ends, 2 + (len(ends) >> _GUARD), -1)  # [gap-width]
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """What a law of ``boundaries`` lacks: up to each step from ``least + 1`` on it is ``given`` that many cells."""
+
+    weights: Weights
+    mirrored: bool
+    odds: int
+    given: Ints
+    least: int
+
+    def steps(self, digits: int) -> Boundaries:
+        """Bounds on the cumulative law that many digits fine."""
+        found = boundaries(self.weights, digits, mirrored=self.mirrored)  # [deeper]
+        ends = self.left(np.array(found.ends, dtype=object), found.least, digits)
+        return Boundaries(ends.tolist(), self.width(found.width), found.least)
+
+    def left(self, ends: NDArray[Any], least: int, digits: int) -> NDArray[Any]:
+        """Lower bounds, from those of ``boundaries``."""
+        places = np.arange(len(ends)) + least - self.least
+        cells = self.given.take(places, mode="clip").astype(ends.dtype)  # [cells]
+        lacking = np.maximum(ends - cells * (_CELLS - self.odds << digits - 2 * _PART), 0)  # [lacking]
+        return np.maximum.accumulate(lacking * _CELLS // self.odds)  # [left]
+
+    def width(self, width: int) -> int:
+        """How much greater the steps may be, where those of ``boundaries`` may be greater by ``width``."""
+        return 2 + width * _CELLS // self.odds  # [rest-width]
+
+
+@dataclass(frozen=True, eq=False)
+class Sprinkled:
+    """A law in three parts.
+
+    Attributes:
+        guide: For 16 digits, a value.
+        rest: The law of the other values.
+        gaps: The law of the places between those.
+        odds: Of 2^16, the share of the other values.
+    """
+
+    guide: Ints
+    rest: Table
+    gaps: Table
+    odds: int
+
+
+@functools.lru_cache(maxsize=8)
+def sprinkled(weights: Weights, *, mirrored: bool) -> Sprinkled:
+    """The parts of the law of ``boundaries``, kept: at scales below 1024 less than five megabytes, and 8 of them."""
+    found = boundaries(weights, _DIGITS, mirrored=mirrored)  # [bounds]
+    ends = np.array(found.ends, dtype=np.int64)
+    masses = np.maximum(np.diff(np.maximum(ends, 0)) - found.width, 0)  # [masses]
+    large = masses[masses >= _HALF << _PART]
+
+    def cells(odds: int) -> int:
+        return int((large // (_CELLS - odds << _PART)).sum())  # [count]
+
+    odds = bisect_left(range(_HALF), _CELLS, lo=_LEAST, key=cells)  # [odds]
+    room = masses // (_CELLS - odds << _PART)  # [room]
+    given = np.minimum(np.append(0, np.cumsum(room)), _CELLS)  # [given]
+    guide = np.repeat(np.arange(len(room)) + found.least + 1, np.diff(given))  # [guide]
+    rest = Rest(weights, mirrored, odds, given, found.least)
+    values = tabulated(rest, rest.left(ends, found.least, _DIGITS), rest.width(found.width), found.least)
+    return Sprinkled(guide, values, _distances(odds), odds)
+
+
+def _distances(odds: int) -> Table:
+    gaps = Gaps(odds)
+    found = gaps.steps(_DIGITS)
+    return tabulated(gaps, np.array(found.ends, dtype=np.int64), found.width, found.least)  # [gaps]
+
+
+def draw_many(law: Sprinkled, out: Ints, entropy: Entropy) -> None:
+    """Fill ``out`` with independent draws."""
+    for start in range(0, len(out), _CHUNK):
+        part = out[start : start + _CHUNK]
+        law.guide.take(digits_for(len(part), entropy), out=part, mode="clip")  # [sixteen]
+    for start in range(0, len(out), _BLOCK):
+        _replace(law, out[start : start + _BLOCK], entropy)  # [blocks]
+
+
+def _replace(law: Sprinkled, out: Ints, entropy: Entropy) -> None:
+    """Put other values at some of the places."""
+    places = _places(law, len(out), entropy)
+    values = np.empty(len(places), dtype=np.int64)
+    draw(law.rest, values, entropy)
+    out[places] = values  # [replaced]
+
+
+def _places(law: Sprinkled, n: int, entropy: Entropy) -> Ints:
+    """Of the first n places, each with the probability of another value."""
+    found, last = [], -1
+    while last < n:
+        mean = (n - last) * law.odds >> _PART
+        gaps = np.empty(mean + _SPREAD * math.isqrt(mean) + _SPREAD, dtype=np.int64)
+        draw(law.gaps, gaps, entropy)
+        found.append(np.cumsum(gaps + 1) + last)  # [distances]
+        last = int(found[-1][-1])
+    places = np.concatenate(found)
+    return places[: np.searchsorted(places, n)]  # [within]
+
+
+# end-proof-region: sprinkled
