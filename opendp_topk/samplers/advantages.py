@@ -14,6 +14,7 @@ from math import ceil, floor
 from typing import Any
 
 import numpy as np
+from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ..numerics.arithmetic import round_down, round_up
@@ -64,15 +65,21 @@ class Scores:
         """Which of ``values`` have an advantage above ``bound``; some at or below it may be among them."""
         return self.exceeding(bound, reference)(values)
 
-    def exceeding(self, bound: Fraction, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+    def exceeding(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
         """:meth:`may_exceed` for one bound, for as many arrays of values as are asked."""
-        cut = Fraction(_plain(reference)) + self.sign * self.scale * bound
+        cut = mpq(_plain(reference)) + self._unit * mpq(bound)
         if self.values.dtype.kind == "f":
-            limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)  # [float-cut]
+            exact = Fraction(int(cut.numerator), int(cut.denominator))
+            limit: Any = round_down(exact) if self.sign > 0 else round_up(exact)  # [float-cut]
         else:
-            limit = floor(cut) if self.sign > 0 else ceil(cut)  # [integer-cut]
+            limit = int(floor(cut) if self.sign > 0 else ceil(cut))  # [integer-cut]
         compare: Any = np.greater if self.sign > 0 else np.less
         return lambda values: np.asarray(compare(values, limit), dtype=np.bool_)  # [compare]
+
+    @functools.cached_property
+    def _unit(self) -> mpq:
+        """``sign * scale`` exactly."""
+        return self.sign * mpq(self.scale)
 
     @functools.cached_property
     def _divisor(self) -> float | None:

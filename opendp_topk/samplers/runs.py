@@ -58,10 +58,12 @@ def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
     ranked = np.empty(len(number), dtype=np.complex128)
     ranked.real, ranked.imag = -number, upper
     rest = np.maximum.accumulate(ranked[::-1])[::-1].imag  # [rest]
-    cuts = (lower[:-1] > rest[1:]) | (number[:-1] != number[1:])  # [cut]
-    first = np.flatnonzero(np.append(True, cuts))
+    begins = np.ones(len(number) + 1, dtype=np.bool_)
+    np.logical_or(lower[:-1] > rest[1:], number[:-1] != number[1:], out=begins[1:-1])  # [cut]
+    bounds = begins.nonzero()[0]
+    first, after = bounds[:-1], bounds[1:]
     starts = runs.places[first]
-    return Runs(starts, starts + np.diff(first, append=len(number))), number[first]  # [parts]
+    return Runs(starts, starts + (after - first)), number[first]  # [parts]
 
 
 def decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:
