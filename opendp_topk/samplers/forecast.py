@@ -29,8 +29,8 @@ _OFTEN = 0.2  # of the groups: where more have a score that is wanted, the other
 _SAMPLE = 2048  # scores stand for all others, or
 _SAMPLE_PER_WANTED = 4  # times as many as are wanted
 _STRIDE = 0x9E3779B1  # an odd number, with which places of the sample have no period that data might have
-_DEAR = 2  # times as long as a candidate who is near takes one who enters from the tail, and
-_READ = 8  # times as long a group that is searched for them
+_DEAR = 4  # times as long as a candidate who is near takes one who enters from the tail, and
+_READ = 20  # times as long a group that is searched for them
 
 
 class Forecast(NamedTuple):
