@@ -92,7 +92,9 @@ def _near(
 
 
 def _true(marks: NDArray[np.bool_]) -> Indices:
-    """The places of what is true, ascending, where little is; of marks as many as a multiple of eight."""
+    """The places of what is true, ascending, where little is."""
+    if len(marks) % 8:
+        return marks.nonzero()[0]  # [one-by-one]
     eights = marks.view(np.uint64)
     some = (eights != 0).nonzero()[0]  # [eights]
     place = eights[some].view(np.bool_).nonzero()[0]
