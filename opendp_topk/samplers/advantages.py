@@ -7,13 +7,14 @@ stay accurate near the reference, however large the scores are and however small
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
+from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ..numerics.arithmetic import round_down, round_up
@@ -64,15 +65,20 @@ class Scores:
         """Which of ``values`` have an advantage above ``bound``; some at or below it may be among them."""
         return self.exceeding(bound, reference)(values)
 
-    def exceeding(self, bound: Fraction, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+    def exceeding(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
         """:meth:`may_exceed` for one bound, for as many arrays of values as are asked."""
-        cut = Fraction(_plain(reference)) + self.sign * self.scale * bound
+        cut = mpq(_plain(reference)) + self._unit * mpq(bound)
         if self.values.dtype.kind == "f":
-            limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)  # [float-cut]
+            limit: Any = _rounded(cut, self.sign)  # [float-cut]
         else:
-            limit = floor(cut) if self.sign > 0 else ceil(cut)  # [integer-cut]
+            limit = int(math.floor(cut) if self.sign > 0 else math.ceil(cut))  # [integer-cut]
         compare: Any = np.greater if self.sign > 0 else np.less
         return lambda values: np.asarray(compare(values, limit), dtype=np.bool_)  # [compare]
+
+    @functools.cached_property
+    def _unit(self) -> mpq:
+        """``sign * scale`` exactly."""
+        return self.sign * mpq(self.scale)
 
     @functools.cached_property
     def _divisor(self) -> float | None:
@@ -126,6 +132,23 @@ _WIDEST = {"i": np.int64, "u": np.uint64, "f": np.float64, "O": np.object_}
 def widened(values: NDArray[Any]) -> NDArray[Any]:
     """``values`` as int64, uint64, float64 or Python integers: the same numbers."""
     return values.astype(_WIDEST[values.dtype.kind], copy=False)  # [widest]
+
+
+# proof-region: float-cuts
+def _rounded(cut: mpq, sign: int) -> float:
+    """The largest float64 that is not above ``cut``, or with a negative sign the smallest that is not below it."""
+    try:
+        nearest = int(cut.numerator) / int(cut.denominator)  # [nearest-cut]
+    except OverflowError:
+        return round_down(_fraction(cut)) if sign > 0 else round_up(_fraction(cut))
+    return math.nextafter(nearest, -sign * math.inf) if sign * mpq(nearest) > sign * cut else nearest  # [step]
+
+
+# end-proof-region: float-cuts
+
+
+def _fraction(ratio: mpq) -> Fraction:
+    return Fraction(int(ratio.numerator), int(ratio.denominator))
 
 
 def _nearest(ratio: Fraction) -> float:

@@ -24,13 +24,14 @@ _LONGEST = 2.0**900  # step: of noise with a heavier tail there is no forecast, 
 _DEVIATIONS = 3.5  # by which more candidates than winners are expected above the threshold: so far off, a race is rare
 _ROOM = 1.1  # as many times the scores as would do are at least the reference
 _OPEN = 4  # groups of which all scores are looked at, or
+_MANY = 2**10  # groups for each of these, of which the best is looked at: of the rest no score stands out
 _PER_WANTED = 2  # as many scores as this for each that is wanted
 _OFTEN = 0.2  # of the groups: where more have a score that is wanted, the others' scores are many of those wanted, too
 _SAMPLE = 2048  # scores stand for all others, or
 _SAMPLE_PER_WANTED = 4  # times as many as are wanted
 _STRIDE = 0x9E3779B1  # an odd number, with which places of the sample have no period that data might have
-_DEAR = 2  # times as long as a candidate who is near takes one who enters from the tail, and
-_READ = 8  # times as long a group that is searched for them
+_DEAR = 4  # times as long as a candidate who is near takes one who enters from the tail, and
+_READ = 20  # times as long a group that is searched for them
 
 
 class Forecast(NamedTuple):
@@ -92,11 +93,12 @@ def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
 
 
 def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
-    """All scores of the best groups, and the best of each other group."""
-    few = min(few, len(groups) - 1)
-    at = len(groups) - few if scores.sign > 0 else few
-    order = np.argpartition(groups, at)
-    best, others = (order[at:], order[:at]) if scores.sign > 0 else (order[:at], order[at:])
+    """All scores of the best groups, and the best of each other group, of as many as tell enough."""
+    few, d = min(few, len(groups) - 1), len(groups)
+    many = min(_MANY * few + 1, d)
+    order = np.argpartition(groups, (d - few, d - many) if scores.sign > 0 else (few, many - 1))
+    ends = slice(d - few, d), slice(d - many, d - few)
+    best, others = (order[ends[0]], order[ends[1]]) if scores.sign > 0 else (order[:few], order[few:many])
     return np.concatenate([scores.take((best[:, None] * GROUP + np.arange(GROUP)).ravel()), groups[others]])
 
 

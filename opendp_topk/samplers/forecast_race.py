@@ -42,10 +42,11 @@ def race_forecast(
     reaches, able = None, np.ones(len(some), dtype=np.bool_)
     if levels.min() < LEVELS[0] or float(np.exp2(-levels.astype(np.float64)).sum()) * BLOCK > _MANY:
         reaches = scan.nearer(far, mark)
-        near = _near(reaches, values, groups)
-        if near is None:
+        found = _near(reaches, values, groups)
+        if found is None:
             return False
-        able = np.concatenate([able, scan.near(widened(values[near]), _MIDDLE, mark)])  # [middle]
+        near, their = found
+        able = np.concatenate([able, scan.near(their, _MIDDLE, mark)])  # [middle]
         some, levels = np.concatenate([some, near]), np.maximum(levels, far)
     fresh = scan.fresh(some)  # [draw]
     able |= leading(fresh, _MIDDLE)
@@ -53,8 +54,7 @@ def race_forecast(
     if reaches is not None:
         place = place[~reaches(widened(values[place]))]  # [others]
     drawn = joined([chosen(fresh, able), scan.tail(place, levels[place // BLOCK])])  # [draw-others]
-    reaching = scan.reaching(drawn, mark)
-    scan.add(chosen(drawn, reaching))
+    reaching = scan.add_reaching(drawn, mark[1])
     if not scan.reached(mark):
         held = joined([chosen(fresh, ~able), chosen(drawn, ~reaching)])
         _all_others(scan, levels, held, drawn[0][reaching])  # [wrong]
@@ -71,23 +71,34 @@ def _all_others(scan: Scan, levels: Indices, held: Drawn, entered: Indices) -> N
         scan.add(scan.body(some, levels[some // BLOCK]))  # [rest]
 
 
-def _near(reaches: Callable[[NDArray[Any]], Any], values: NDArray[Any], groups: NDArray[Any]) -> Indices | None:
-    """The places of all ``values`` that ``reaches`` holds for, ascending; None if they are too many."""
+def _near(
+    reaches: Callable[[NDArray[Any]], Any], values: NDArray[Any], groups: NDArray[Any]
+) -> tuple[Indices, NDArray[Any]] | None:
+    """The places of all ``values`` that ``reaches`` holds for, ascending, and these values; None if too many."""
     rows = values.reshape(len(groups), -1)
     reaching = np.flatnonzero(reaches(groups))  # [reaching]
-    found, left = [np.zeros(0, dtype=np.int64)], len(values) // _MOST_NEAR
+    found, those, left = [np.zeros(0, dtype=np.int64)], [widened(values[:0])], len(values) // _MOST_NEAR
     for start in range(0, len(reaching), _TOGETHER):
         part = reaching[start : start + _TOGETHER]
-        if part[-1] - part[0] < 2 * len(part):  # groups between them have nobody who is near
-            position = np.flatnonzero(reaches(widened(rows[part[0] : part[-1] + 1]))) + part[0] * GROUP  # [in-a-row]
-        else:
-            place = np.flatnonzero(reaches(widened(rows[part])))
-            position = part[place // GROUP] * GROUP + place % GROUP  # [apart]
-        found.append(position)
-        left -= len(position)
+        in_a_row = part[-1] - part[0] < 2 * len(part)  # groups between them have nobody who is near
+        some = widened((rows[part[0] : part[-1] + 1] if in_a_row else rows[part]).ravel())
+        place = _true(reaches(some))
+        found.append(place + part[0] * GROUP if in_a_row else part[place // GROUP] * GROUP + place % GROUP)  # [apart]
+        those.append(some[place])
+        left -= len(place)
         if left < 0:
             return None
-    return np.concatenate(found)
+    return np.concatenate(found), np.concatenate(those)
+
+
+def _true(marks: NDArray[np.bool_]) -> Indices:
+    """The places of what is true, ascending, where little is."""
+    if len(marks) % 8:
+        return marks.nonzero()[0]  # [one-by-one]
+    eights = marks.view(np.uint64)
+    some = (eights != 0).nonzero()[0]  # [eights]
+    place = eights[some].view(np.bool_).nonzero()[0]
+    return np.asarray(some[place >> 3] * 8 + (place & 7))  # [within]
 
 
 # end-proof-region: forecast_race

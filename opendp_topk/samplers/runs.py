@@ -43,9 +43,18 @@ class Runs:
         return np.asarray(np.arange(lengths.sum()) + np.repeat(self.starts - before, lengths))  # [places]
 
 
-def whole(n: int) -> Runs:
-    """The one run of all ``n`` places."""
-    return Runs(np.zeros(1, dtype=np.int64), np.full(1, n))
+def opened(lower: Floats, upper: Floats) -> Runs:
+    """The parts into which bounds divide the one run of all places; ``lower`` descends."""
+    rest = np.maximum.accumulate(upper[::-1])[::-1]
+    begins = np.ones(len(lower) + 1, dtype=np.bool_)
+    np.greater(lower[:-1], rest[1:], out=begins[1:-1])  # [cut-of-all]
+    bounds = begins.nonzero()[0]
+    return Runs(bounds[:-1], bounds[1:])
+
+
+def apart(number: Indices, lower: Floats, upper: Floats) -> bool:
+    """Whether bounds of the racers of runs with these numbers leave nothing open within any; ``lower`` descends."""
+    return bool(((lower[:-1] > upper[1:]) | (number[:-1] != number[1:])).all())  # [apart]
 
 
 def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
@@ -58,10 +67,12 @@ def divided(runs: Runs, lower: Floats, upper: Floats) -> tuple[Runs, Indices]:
     ranked = np.empty(len(number), dtype=np.complex128)
     ranked.real, ranked.imag = -number, upper
     rest = np.maximum.accumulate(ranked[::-1])[::-1].imag  # [rest]
-    cuts = (lower[:-1] > rest[1:]) | (number[:-1] != number[1:])  # [cut]
-    first = np.flatnonzero(np.append(True, cuts))
+    begins = np.ones(len(number) + 1, dtype=np.bool_)
+    np.logical_or(lower[:-1] > rest[1:], number[:-1] != number[1:], out=begins[1:-1])  # [cut]
+    bounds = begins.nonzero()[0]
+    first, after = bounds[:-1], bounds[1:]
     starts = runs.places[first]
-    return Runs(starts, starts + np.diff(first, append=len(number))), number[first]  # [parts]
+    return Runs(starts, starts + (after - first)), number[first]  # [parts]
 
 
 def decided(lower: Floats, upper: Floats, k: int, ordered: bool) -> bool:

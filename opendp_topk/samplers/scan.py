@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ..numerics.floatlog import Floats
@@ -56,11 +56,13 @@ class Scan:
         reference, threshold = mark or (self.reference, self.threshold)
         if not np.isfinite(threshold):
             return lambda values: np.ones(values.shape, dtype=np.bool_)
-        bound = Fraction(threshold) - Fraction(float(self.table.tail[level]))
+        bound = mpq(threshold) - mpq(float(self.table.tail[level]))
         return self.scores.exceeding(bound, reference)  # [near]
 
     def reached(self, mark: Mark) -> bool:
         """Whether the threshold is not below ``mark``."""
+        if self.reference == mark[0]:
+            return self.threshold >= mark[1]  # [reached-at-once]
         ahead = self.scores.advantages(np.array([self.reference], dtype=self.scores.take([]).dtype), mark[0])
         return bool(noisy_lower(ahead, np.array([self.threshold]))[0] >= mark[1])  # [reached]
 
@@ -91,16 +93,23 @@ class Scan:
             left = left[prefix[left] >= _ones(levels[left])]  # [rejected]
         return index, prefix
 
-    def reaching(self, drawn: Drawn, mark: Mark) -> NDArray[np.bool_]:
-        """Which of ``drawn`` may reach ``mark``."""
+    def add_reaching(self, drawn: Drawn, reach: float) -> NDArray[np.bool_]:
+        """Add those who may have a noisy advantage of ``reach`` over the present reference, and say which they are."""
         index, prefix = drawn
-        ahead = self.scores.advantages(self.scores.take(index), mark[0])
-        return noisy_upper(ahead, self.table.upper[prefix]) >= mark[1]  # [may-reach]
+        prefix_places = prefix.astype(np.intp)
+        ahead = self.scores.advantages(self.scores.take(index), self.reference)
+        upper = noisy_upper(ahead, self.table.upper[prefix_places])
+        those = upper >= reach  # [may-reach]
+        at = those.nonzero()[0]
+        lower = noisy_lower(ahead[at], self.table.lower[prefix_places[at]])
+        self._enter(index[at], prefix[at], lower, upper[at])
+        return those
 
     def add(self, drawn: Drawn) -> None:
         """Add candidates with the prefixes that were drawn for them."""
-        index, prefix = drawn
-        lower, upper = self._bounds(index, prefix)
+        self._enter(*drawn, *self._bounds(*drawn))
+
+    def _enter(self, index: Indices, prefix: NDArray[np.uint16], lower: Floats, upper: Floats) -> None:
         kept = upper >= self.threshold  # [drop-early]
         self.index = np.concatenate([self.index, index[kept]])
         self.prefix = np.concatenate([self.prefix, prefix[kept]])
@@ -119,7 +128,8 @@ class Scan:
 
     def _bounds(self, index: Indices, prefix: NDArray[np.uint16]) -> tuple[Floats, Floats]:
         advantages = self.scores.advantages(self.scores.take(index), self.reference)
-        return noisy_bounds(advantages, self.table.lower[prefix], self.table.upper[prefix])
+        places = prefix.astype(np.intp)  # once for both
+        return noisy_bounds(advantages, self.table.lower[places], self.table.upper[places])
 
     def _drop(self) -> None:
         rank = len(self.lower) - self.k
@@ -136,7 +146,7 @@ def leading(drawn: Drawn, level: int) -> NDArray[np.bool_]:
 
 def chosen(drawn: Drawn, those: NDArray[np.bool_]) -> Drawn:
     """Those of ``drawn``, with their prefixes."""
-    places = np.flatnonzero(those)  # once for both, and without a branch for each
+    places = those.nonzero()[0]  # once for both, and without a branch for each
     return drawn[0][places], drawn[1][places]
 
 

@@ -17,7 +17,7 @@ from ..numerics.floatlog import Floats
 from .advantages import Scores, noisy_bounds
 from .entropy import Entropy, Indices
 from .quantile_tables import DIGITS, quantile_bounds
-from .runs import Runs, decided, divided, matter, whole
+from .runs import Runs, apart, decided, divided, matter, opened
 
 _WORD = 64  # digits come in words of the machine
 MOST_LEVELS = 12  # at this level 524,288 digits are compared: only a source that repeats itself leaves two undecided
@@ -70,7 +70,8 @@ def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool
     order = (-lower).argsort()  # [descending]
     if decided(lower[order], upper[order], k, ordered):
         return order[:k]  # [at-once]
-    runs, _ = _undecided(whole(len(order)), lower[order], upper[order], k, ordered)
+    runs = opened(lower[order], upper[order])
+    runs = runs[matter(runs, k, ordered)]
     _draw_words(racers, order[runs.places])
     references = np.full(len(runs), racers.reference, dtype=racers.scores.take([]).dtype)
     unchanged = np.zeros(len(runs), dtype=np.bool_)
@@ -79,6 +80,8 @@ def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool
         lower, upper = _closer_bounds(racers, order[places], references[number])
         better = np.lexsort((-lower, number))  # [within]
         order[places] = order[places[better]]
+        if apart(number, lower[better], upper[better]):
+            break  # [all-apart]
         parts, parent = _undecided(runs, lower[better], upper[better], k, ordered)
         same = parts.lengths == runs.lengths[parent]
         hopeless = same & unchanged[parent]  # [hopeless]

@@ -53,9 +53,9 @@ def _positions(n: int, entropy: Entropy) -> NDArray[np.int64]:
 def _sizes(levels: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
     words = entropy.auxiliary(len(levels))
     sizes = np.zeros(len(levels), dtype=np.int64)
-    for level in np.unique(levels).tolist():
+    for level in np.bincount(levels).nonzero()[0].tolist():
         cumulative = _cumulative(level)
-        here = np.flatnonzero(levels == level)
+        here = (levels == level).nonzero()[0]
         sizes[here] = np.searchsorted(cumulative, words[here], side="left")  # [invert]
         hit = cumulative[np.minimum(sizes[here], len(cumulative) - 1)] == words[here]
         for undecided in here[hit].tolist():

@@ -78,3 +78,9 @@ def test_of_nearly_all_candidates_there_is_no_forecast() -> None:
     scores = Scores(np.zeros(D), Fraction(1), 1)
     assert forecast(scores, noises.Exponential(), D, np.zeros(D // 256)) is None
     assert forecast(scores, noises.Exponential(), 5, np.zeros(D // 256)) is not None
+
+
+def test_what_is_true_is_found_by_eights() -> None:
+    for share in (0.0, 0.01, 0.3, 1.0):
+        marks = GENERATOR.random(2048) < share
+        assert forecast_race._true(marks).tolist() == [place for place, one in enumerate(marks.tolist()) if one]

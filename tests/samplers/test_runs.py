@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from opendp_topk.samplers.runs import Runs, decided, divided, matter, whole
+from opendp_topk.samplers.runs import Runs, apart, decided, divided, matter, opened
 
 
 def _parts(lower: list[float], upper: list[float], offset: int) -> list[tuple[int, int]]:
@@ -30,7 +30,7 @@ def _pairs(runs: Runs) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_runs_are_cut_where_everything_is_decided(ordered: bool) -> None:
-    rng = random.Random(8)
+    rng, seen = random.Random(8), set()
     for _ in range(2000):
         starts, ends, bounds, expected, parents = [], [], [], [], []
         place = rng.randrange(3)
@@ -47,11 +47,16 @@ def test_runs_are_cut_where_everything_is_decided(ordered: bool) -> None:
         assert runs.places.tolist() == [p for start, end in _pairs(runs) for p in range(start, end)]
         lower, upper = (np.array([x for one in bounds for x in one[side]]) for side in (0, 1))
         parts, parent = divided(runs, lower, upper)
+        assert _pairs(opened(*map(np.array, bounds[0]))) == _parts(*bounds[0], 0)
+        separate = all(b - a == 1 for a, b in expected)
+        assert apart(np.array(runs.numbers), lower, upper) == separate
+        seen.add(separate)
         assert _pairs(parts) == expected
         assert parent.tolist() == parents
         k = rng.randrange(1, 12)
         kept = [(a, b) for a, b in expected if b - a > 1 and a < k and (ordered or b > k)]
         assert _pairs(parts[matter(parts, k, ordered)]) == kept
+    assert seen == {True, False}
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -71,4 +76,7 @@ def test_a_race_is_over_where_the_best_are_certain(ordered: bool) -> None:
 
 def test_bounds_that_touch_decide_nothing() -> None:
     for last, parts in ((2.0, [(0, 2)]), (1.9, [(0, 1), (1, 2)])):
-        assert _pairs(divided(whole(2), np.array([2.0, 1.0]), np.array([3.0, last]))[0]) == parts
+        lower, upper = np.array([2.0, 1.0]), np.array([3.0, last])
+        assert _pairs(divided(Runs(np.zeros(1, dtype=np.int64), np.array([2])), lower, upper)[0]) == parts
+        assert _pairs(opened(lower, upper)) == parts
+        assert apart(np.zeros(2, dtype=np.int64), lower, upper) == (len(parts) == 2)

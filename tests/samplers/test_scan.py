@@ -183,7 +183,8 @@ def test_a_mark_is_reached_where_k_candidates_certainly_reach_it(name: str, sign
                     assert kth >= Fraction(mark[1])
                 met[scan.reached(mark)] += 1
                 drawn = np.arange(d), _prefixes(scan, d)
-                below = chosen(drawn, ~scan.reaching(drawn, mark))
+                anew = Scan(scan.scores, scan.k, entries, scan.entropy, reference=values[origin])
+                below = chosen(drawn, ~anew.add_reaching(drawn, mark[1]))
                 for i, prefix in zip(below[0].tolist(), below[1].tolist(), strict=True):
                     assert _exact(case, i, origin, sign) + Fraction(float(entries.upper[prefix])) < Fraction(mark[1])
                 met[len(below[0]) > 0] += 1

@@ -168,10 +168,10 @@ FAULTS = (
     ),
     Fault(
         "chance-sample-advantages-1",
-        "0 becomes 1 in may_exceed",
+        "whether the nearest float exceeds a cut is asked of the sum of sign and cut",
         "samplers/advantages.py",
-        "            limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)  # [float-cut]\n",
-        "            limit: Any = round_down(cut) if self.sign > 1 else round_up(cut)  # [float-cut]\n",
+        "nextafter(nearest, -sign * math.inf) if sign * mpq(nearest) > sign * cut",
+        "nextafter(nearest, -sign * math.inf) if sign * mpq(nearest) > sign + cut",
     ),
     Fault(
         "chance-sample-advantages-4",

@@ -91,8 +91,8 @@ FAULTS = (
         "inward-cut",
         "the score below which nobody can win is rounded up",
         "samplers/advantages.py",
-        "limit: Any = round_down(cut) if self.sign > 0 else round_up(cut)",
-        "limit: Any = round_up(cut) if self.sign > 0 else round_down(cut)",
+        "limit: Any = _rounded(cut, self.sign)",
+        "limit: Any = _rounded(cut, -self.sign)",
     ),
     Fault(
         "truncated-table",

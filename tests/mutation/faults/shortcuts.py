@@ -90,6 +90,20 @@ FAULTS = (
         "left = left[:0]",
     ),
     Fault(
+        "neighbours-touch",
+        "runs count as decided where lower ends descend, though intervals overlap",
+        "samplers/runs.py",
+        "(lower[:-1] > upper[1:]) | (number",
+        "(lower[:-1] > lower[1:]) | (number",
+    ),
+    Fault(
+        "eights-cut",
+        "of eight candidates near a forecast the last is not looked at",
+        "samplers/forecast_race.py",
+        "some[place >> 3] * 8 + (place & 7)",
+        "some[place >> 3] * 8 + np.minimum(place & 7, 6)",
+    ),
+    Fault(
         "mark-moves",
         "a mark is compared with the threshold over another score",
         "samplers/scan.py",
@@ -100,8 +114,8 @@ FAULTS = (
         "upper-not-lower",
         "who may just reach a mark is divided from it by the lower end of the noise",
         "samplers/scan.py",
-        "self.table.upper[prefix]) >= mark[1]",
-        "self.table.lower[prefix]) >= mark[1]",
+        "noisy_upper(ahead, self.table.upper[prefix_places])",
+        "noisy_upper(ahead, self.table.lower[prefix_places])",
     ),
     Fault(
         "one-end-surveyed",
@@ -198,8 +212,8 @@ FAULTS = (
         "next-racer-only",
         "a run is cut where the next racer alone is certainly beaten",
         "samplers/runs.py",
-        "cuts = (lower[:-1] > rest[1:])",
-        "cuts = (lower[:-1] > upper[1:])",
+        "np.logical_or(lower[:-1] > rest[1:]",
+        "np.logical_or(lower[:-1] > upper[1:]",
     ),
     Fault(
         "permuted-backwards",
