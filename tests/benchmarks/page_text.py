@@ -29,6 +29,7 @@ class Found:
     one_shot: Mapping[Spot, Case]
     types: list[bench_types.Row]
     goals: list[Case]
+    fresh: list[Case]
     others: list[Case]
     held: tuple[int, int]
 
@@ -80,8 +81,9 @@ def markdown(found: Found) -> str:
     for k in WINNERS:
         lines += _one_shot(found.one_shot, k)
     lines += bench_types.markdown(found.types, int(size))
-    lines += [*_GOALS, *goals.markdown([*found.one_shot.values(), *found.goals]), *_OTHERS, *_others(found.others)]
-    return "\n".join([*lines, ""])
+    lines += [*_GOALS, *goals.markdown([*found.one_shot.values(), *found.goals])]
+    lines += [*_FRESH, *goals.markdown(found.fresh)]
+    return "\n".join([*lines, *_OTHERS, *_others(found.others), ""])
 
 
 def _one_shot(one_shot: Mapping[Spot, Case], k: int) -> list[str]:
@@ -114,6 +116,12 @@ alone. Sets, rankings and gaps take a plain sort of the same scores as their pee
 named; joint ones of many winners are at the scale where they take longest. Counting a table of 10⁷ rows of 10⁶ users
 uses all cores, as its peer does. A call, a map or a constructor is in turns with a sort of ten numbers, so that its
 ratio can be compared between machines.
+""".splitlines()
+
+_FRESH = """### With fresh pages
+
+The above is what calls take that are made again and again. The first call of a program pays for the pages of every
+array that it makes, `np.argpartition` for those of a whole index. These are one-shot releases where every call pays.
 """.splitlines()
 
 _OTHERS = """## Other libraries

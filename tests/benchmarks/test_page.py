@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]
     stored.write_text(json.dumps(STORED), encoding="utf-8")
     for module, name in ((goals, "benches"), (others, "benches")):
         monkeypatch.setattr(module, name, nothing)
+    monkeypatch.setattr(goals, "with_fresh_pages", lambda _: [Case("fresh pages", 1.0, _RATIOS, Goal(2.0, "max"))])
     monkeypatch.setattr(bench_types, "rows", lambda *_: iter([row]))
     monkeypatch.setattr(page_text, "held", lambda most: (2**20, most))
     monkeypatch.setattr(page_text, "draw", lambda *_: None)
@@ -84,7 +86,9 @@ def test_a_check_writes_nothing_and_a_run_stores_its_ratios_beside_older_ones(ch
     kept = json.loads(page.STORED.read_text(encoding="utf-8"))
     renewed = {str(SPOT): {"argpartition": 2.2, "inexact": 1.1, "max": 11.0}, "int8, d = 8, k = 1": _RATIOS}
     assert kept == {**renewed, "left out": STORED["left out"]}
-    assert "| uniform | 100,000 | 1.1 s | 2.20 | 1.10 | 11.00 |" in page.PAGE.read_text(encoding="utf-8")
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert "| uniform | 100,000 | 1.1 s | 2.20 | 1.10 | 11.00 |" in text
+    assert "| fresh pages | 1 s | 1.00 | max | 2 | met |" in text
 
 
 def test_a_goal_is_a_ratio_or_a_time() -> None:
@@ -109,6 +113,22 @@ def test_the_command_names_the_goals_that_are_missed(
     assert [line.split()[0] for line in told] == ["slow", "fast", "1"]
     assert told[0].endswith("goal 500 ms MISSED")
     assert told[2] == "1 of 2 goals are met"
+
+
+def test_another_process_says_what_it_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = Bench("slow", takes(1.0), {"peer": takes(4.0)}, 1, Goal(0.5, "peer"))
+    monkeypatch.setattr(goals, "PARTS", {"made up": lambda: iter([slow])})
+    assert goals.main(["--json"]) == 0
+    told = capsys.readouterr().out
+    monkeypatch.setattr(goals.subprocess, "run", lambda *_, **given: _Ended(told if given["env"] else ""))
+    assert goals.with_fresh_pages("made up") == [slow()]
+
+
+@dataclass
+class _Ended:
+    stdout: str
 
 
 def test_without_an_environment_for_diffprivlib_the_other_rows_stay(
