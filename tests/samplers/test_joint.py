@@ -33,12 +33,12 @@ def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def one_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The layers depend on the scores alone: for many draws from the same scores they are computed once."""
     known: dict[Any, Any] = {}
-    found, outputs = joint._nested, joint._outputs
+    found, outputs = joint.layers, joint._outputs
 
-    def nested(rungs: Any, scale: Fraction, k: int, ordered: bool) -> Any:
-        label = tuple(np.sort(rungs.scores).tolist()), scale, k, ordered, type(rungs)
+    def nested(task: joint.Task) -> Any:
+        label = tuple(np.sort(task.rungs.scores).tolist()), task.scale, task.k, task.ordered, type(task.rungs)
         if label not in known:
-            known[label] = found(rungs, scale, k, ordered)
+            known[label] = found(task)
         return known[label]
 
     def kept(ceilings: np.ndarray, ordered: bool, detail: int) -> Any:
@@ -47,7 +47,7 @@ def one_nest(monkeypatch: pytest.MonkeyPatch) -> None:
             known[label] = outputs(ceilings, ordered, detail)
         return known[label]
 
-    monkeypatch.setattr(joint, "_nested", nested)
+    monkeypatch.setattr(joint, "layers", nested)
     monkeypatch.setattr(joint, "_outputs", kept)
 
 
@@ -138,7 +138,7 @@ def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bo
 def test_layers_hold_what_they_say_and_their_shares_bound_weights(
     scores: list[Any], k: int, scale: Fraction, ordered: bool
 ) -> None:
-    nested = joint.layers(ladder(np.asarray(scores), 1), scale, k, ordered)
+    nested = joint.layers(joint.Task(ladder(np.asarray(scores), 1), scale, k, ordered))
     starts, limits = [layer.start for layer in nested], [layer.limit for layer in nested]
     shares = list(map(Fraction, joint._shares(starts)))
     weights, exponent = joint._weights(joint._shares(starts), [layer.log_size for layer in nested])
@@ -207,7 +207,7 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
             k = generator.randint(1, min(3, d))
             scores = [generator.choice([generator.randint(0, 9), generator.randint(0, 3) / 4]) * 1.0 for _ in range(d)]
             scale = Fraction(generator.randint(1, 60), generator.randint(1, 20))
-            nested = joint.layers(ladder(np.array(scores), 1), scale, k, ordered)
+            nested = joint.layers(joint.Task(ladder(np.array(scores), 1), scale, k, ordered))
             starts = [layer.start for layer in nested]
             weights, exponent = joint._weights(joint._shares(starts), [layer.log_size for layer in nested])
             proposals.clear()
@@ -324,23 +324,25 @@ def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
                 for seed in range(30):
                     joint.draw(scores, scale, 20, sign=1, ordered=ordered, entropy=Streams(seed))
             assert len(results) < 200
-            assert len(joint.layers(ladder(scores, 1), scale, 20, ordered)) < 100
+            assert len(joint.layers(joint.Task(ladder(scores, 1), scale, 20, ordered))) < 100
 
 
 @pytest.mark.slow
 def test_each_layer_is_drawn_in_the_detail_of_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     k, scale, scores = 100, Fraction(50), 1e6 / np.arange(1.0, 1001)
-    rungs = ladder(scores, 1)
-    plain, nested = joint.layers(rungs, scale, k, False), joint._nested(rungs, scale, k, False)
+    task = joint.Task(ladder(scores, 1), scale, k, False)
+    nested = joint.layers(task)
     assert len({layer.detail for layer in nested}) > 1
-    for one, other in zip(plain, nested, strict=True):
-        assert (one.start, one.limit, one.ceilings.tolist()) == (other.start, other.limit, other.ceilings.tolist())
-        assert other.log_size == joint._log_size(other.ceilings, False, other.detail)
-        assert -other.log_size * math.log(2) <= -joint.walk(other.ceilings, other.detail).log_bound()
+    for layer, after in zip(nested[:-1], nested[1:], strict=True):
+        assert layer.limit == task.rungs.limit(joint._level(after.start) * scale)
+        assert layer.ceilings.tolist() == task.rungs.ceilings(k, layer.limit).tolist()
+    for layer in nested:
+        assert layer.log_size == joint._log_size(layer.ceilings, False, layer.detail)
+        assert -layer.log_size * math.log(2) <= -joint.walk(layer.ceilings, layer.detail).log_bound()
     heaviest = max(layer.log_weight for layer in nested)
     assert {layer.detail for layer in nested if layer.log_weight > heaviest - 8} == {max(one.detail for one in nested)}
     promised, asked, outputs = {one.ceilings.tobytes(): one.detail for one in nested}, [], joint._outputs
-    monkeypatch.setattr(joint, "_nested", lambda *_: nested)
+    monkeypatch.setattr(joint, "layers", lambda _: nested)
 
     def noted(ceilings: np.ndarray, ordered: bool, detail: int) -> Any:
         asked.append((ceilings.tobytes(), detail))
