@@ -33,7 +33,7 @@ from .walks import Walk, walk
 _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
 _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
-_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
+_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting, nor more detail
 _NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
 _MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
@@ -162,12 +162,13 @@ def layers(task: Task) -> list[Layer]:
         if top.end == known or (fine := _close(task, top)) is top:
             return found
         known, detail = fine.end, fine.detail
-        found = [fine if layer is top else layer for layer in found]  # [finer]
+        found = [fine if layer is top else layer for layer in found]  # [finer-top]
 
 
 def improved(task: Task, found: list[Layer]) -> list[Layer]:
-    """The same layers in twice the detail, all of them narrow where weight may be."""
-    return _narrowed(task, found, max(layer.detail for layer in found) * _FINER, len(found))
+    """The same layers in more detail, if there is more, all of them narrow where weight may be."""
+    detail = max(layer.detail for layer in found)
+    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, inf)  # [more-detail]
 
 
 def _close(task: Task, layer: Layer) -> Layer:
@@ -180,7 +181,7 @@ def _close(task: Task, layer: Layer) -> Layer:
     return layer
 
 
-def _narrowed(task: Task, found: list[Layer], detail: int, many: int) -> list[Layer]:
+def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[Layer]:
     """The same layers, but those that are heavy in this detail at least, and split until they are narrow."""
     kept, heaviest = [found[-1]], -inf
     waiting: list[tuple[float, int, Layer]] = []
@@ -195,11 +196,11 @@ def _narrowed(task: Task, found: list[Layer], detail: int, many: int) -> list[La
         push(layer)
     while waiting:
         layer = heappop(waiting)[-1]
-        if layer.log_weight <= heaviest - _NEGLIGIBLE:
+        if layer.log_weight <= heaviest - _NEGLIGIBLE:  # [light]
             kept.append(layer)
         elif layer.detail < detail:
-            push(task.finer(layer, detail))
-        elif layer.end - layer.start <= _NARROW + len(kept) // many:
+            push(task.finer(layer, detail))  # [finer]
+        elif layer.end - layer.start <= _NARROW + len(kept) / many:  # [narrow]
             kept.append(layer)
         else:
             middle = (layer.start + layer.end) // 2

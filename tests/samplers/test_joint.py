@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -327,13 +328,62 @@ def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
             assert len(joint.layers(joint.Task(ladder(scores, 1), scale, 20, ordered))) < 100
 
 
+def past_a_tie() -> joint.Task:
+    """The last of 256 winners is one of many equal scores: a rough walk finds far too many sets of some layers."""
+    return joint.Task(ladder(np.random.default_rng(5000).integers(0, 100, 5000), 1), Fraction(1, 50), 256, False)
+
+
+def assert_light_or_narrow(nested: list[joint.Layer], width: float) -> None:
+    most = max(layer.detail for layer in nested)
+    heaviest = max(layer.log_size - layer.end for layer in nested[:-1] if layer.detail == most)
+    for layer in nested[:-1]:
+        narrow = layer.end - layer.start <= width and layer.detail == most
+        assert narrow or layer.log_size - layer.start <= heaviest - 8
+
+
+def test_layers_are_light_or_narrow_in_the_detail_they_are_drawn_in() -> None:
+    task = past_a_tie()
+    nested = joint.layers(task)
+    assert max(layer.detail for layer in nested) > joint._DETAIL
+    assert_light_or_narrow(nested, 4 + len(nested) / 4)
+    better = joint.improved(task, nested)
+    assert max(layer.detail for layer in better) > max(layer.detail for layer in nested)
+    assert_light_or_narrow(better, 4)
+
+
+def test_few_proposals_are_in_vain_where_a_rough_walk_finds_far_too_many_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two in five are accepted: even if it were one in three, true entropy would fail with less than 10^-11."""
+    task = past_a_tie()
+    nested, rounds, plain = joint.layers(task), [], joint.bisect_right
+    monkeypatch.setattr(joint, "bisect_right", lambda *a: rounds.append(a) or plain(*a))
+    for seed in range(5):
+        assert joint._attempt(task, nested, task.rungs.scores, 1, Streams(seed)) is not None
+    assert len(rounds) <= 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ordered", [True, False])
+def test_levels_follow_their_law_if_each_proposal_in_vain_makes_other_layers(
+    ordered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_PATIENCE": 1, "_DETAIL": 1, "_CLOSE": 1000.0, "_NARROW": 40, "_FEW": 0}.items():
+        monkeypatch.setattr(joint, name, value)
+    calls, plain = [], joint.improved
+    monkeypatch.setattr(joint, "improved", lambda *a: calls.append(len(a)) or plain(*a))
+    scores, found = [-10 * (i // 2) for i in range(12)], Counter[Fraction]()
+    for output, times in draws(400, scores, 4, Fraction(20), ordered).items():
+        found[oracle.loss(scores, output, ordered)] += times
+    assert len(calls) > 400
+    assert_follows(found, oracle.level_law(scores, 4, Fraction(20), ordered), detects=3)
+
+
 @pytest.mark.slow
 def test_each_layer_is_drawn_in_the_detail_of_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     k, scale, scores = 100, Fraction(50), 1e6 / np.arange(1.0, 1001)
     task = joint.Task(ladder(scores, 1), scale, k, False)
     nested = joint.layers(task)
     assert len({layer.detail for layer in nested}) > 1
-    for layer, after in zip(nested[:-1], nested[1:], strict=True):
+    for layer, after in pairwise(nested):
         assert layer.limit == task.rungs.limit(joint._level(after.start) * scale)
         assert layer.ceilings.tolist() == task.rungs.ceilings(k, layer.limit).tolist()
     for layer in nested:
