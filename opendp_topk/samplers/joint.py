@@ -38,7 +38,7 @@ _NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a go
 _MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
-_CLOSE = 2.0  # sets of a layer are found well enough if a finer walk finds them no more than four times as often
+_CLOSE, _ANEW = 1.0, 4.0  # so many bits a finer walk must gain to be worth its time: at first, and for all layers anew
 _PATIENCE = 2**8  # proposals in vain, after which better layers are worth their time
 _DIGITS = 40  # weights of layers are integers up to about 2^40
 
@@ -46,8 +46,7 @@ _DIGITS = 40  # weights of layers are integers up to about 2^40
 class Layer(NamedTuple):
     """All outputs under ``ceilings``, whose losses are at most ``limit``; 2^log_size bounds their number.
 
-    It is the first layer of those with a loss > start ln 2 scales, up to one of end ln 2 scales; of all that are left
-    if end = start. Sets are found in so much ``detail``.
+    It is the first layer of those with a loss > start ln 2 scales, up to end ln 2. Sets are found in this ``detail``.
     """
 
     start: int
@@ -91,11 +90,16 @@ class Task:
             end = min(end, ceil(Fraction(limit) / (_level(1) * self.scale)))  # [no-later]
         return Layer(start, end, limit, reached, _log_size(reached, self.ordered, detail), detail)
 
+    def latest(self, end: int) -> int:
+        """The last end of those with the limit of this one; integers have few limits where the scale is small."""
+        limit = self.rungs.limit(_level(end) * self.scale)
+        following = end + 1 if isinstance(limit, float) else ceil((limit + 1) / (_level(1) * self.scale))
+        return max(end, following - 1)  # [latest]
+
     def finer(self, layer: Layer, detail: int) -> Layer:
         """The same layer in another detail."""
-        if self.exact:
-            return layer._replace(detail=detail)
-        return layer._replace(log_size=_log_size(layer.ceilings, False, detail), detail=detail)  # [same-layer]
+        size = layer.log_size if self.exact else _log_size(layer.ceilings, False, detail)
+        return layer._replace(log_size=size, detail=detail)  # [same-layer]
 
 
 def draw(
@@ -150,8 +154,7 @@ def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, e
 def layers(task: Task) -> list[Layer]:
     """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
 
-    The first starts at 0; the last holds all outputs. Where weight may be they are narrow, and sets are found in so
-    much detail that more would not make the heaviest much lighter.
+    The first starts at 0; the last holds all outputs. Where weight may be they are narrow, and their sets well found.
     """
     last, everybody = _last(task.rungs.everybody, task.k, task.ordered), np.full(task.k, task.rungs.everybody)
     rest = Layer(last, last, inf, everybody, _log_size(everybody, task.ordered, _DETAIL), _DETAIL)  # [last-layer]
@@ -159,7 +162,7 @@ def layers(task: Task) -> list[Layer]:
     while True:
         found = _narrowed(task, found, detail, _MANY)
         top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
-        if top.end == known or (fine := _close(task, top)) is top:
+        if top.end == known or (fine := _close(task, top, _ANEW if known else _CLOSE)) is top:
             return found
         known, detail = fine.end, fine.detail
         found = [fine if layer is top else layer for layer in found]  # [finer-top]
@@ -171,14 +174,12 @@ def improved(task: Task, found: list[Layer]) -> list[Layer]:
     return _narrowed(task, found, detail * _FINER if detail < task.k else detail, inf)  # [more-detail]
 
 
-def _close(task: Task, layer: Layer) -> Layer:
-    """The same layer, of sets in so much detail that twice as much would not make it much lighter."""
-    while not task.exact and layer.detail < task.k:
-        finer = task.finer(layer, layer.detail * _FINER)
-        if layer.log_size <= finer.log_size + _CLOSE:
-            break
-        layer = finer
-    return layer
+def _close(task: Task, layer: Layer, gain: float) -> Layer:
+    """The same layer, of sets in so much detail that twice as much would make it no more than ``gain`` lighter."""
+    if task.exact or layer.detail >= task.k:
+        return layer
+    finer = task.finer(layer, layer.detail * _FINER)
+    return layer if layer.log_size <= finer.log_size + gain else _close(task, finer, gain)
 
 
 def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[Layer]:
@@ -203,7 +204,7 @@ def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[
         elif layer.end - layer.start <= _NARROW + len(kept) / many:  # [narrow]
             kept.append(layer)
         else:
-            middle = (layer.start + layer.end) // 2
+            middle = min(task.latest((layer.start + layer.end) // 2), layer.end - 1)
             push(task.layer(layer.start, middle, detail))  # [split]
             push(layer._replace(start=middle))
     return sorted(kept, key=lambda layer: layer.start)

@@ -44,8 +44,8 @@ FAULTS = (
         "promise-of-others",
         "a finer layer has the number of sets of one that is finer still",
         "samplers/joint.py",
-        "_log_size(layer.ceilings, False, detail), detail=detail)",
-        "_log_size(layer.ceilings, False, 2 * detail), detail=detail)",
+        "else _log_size(layer.ceilings, False, detail)",
+        "else _log_size(layer.ceilings, False, 2 * detail)",
     ),
     Fault(
         "wide-by-rough-bounds",
