@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise
@@ -32,22 +33,24 @@ from .walks import Walk, walk
 _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
 _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
-_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting
+_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting, nor more detail
 _NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
 _MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
-_CLOSE = 2.0  # sets of a layer are found well enough if a finer walk finds them no more than four times as often
+_CLOSE, _ANEW = 1.0, 4.0  # so many bits a finer walk must gain to be worth its time: at first, and for all layers anew
+_PATIENCE = 2**8  # proposals in vain, after which better layers are worth their time
 _DIGITS = 40  # weights of layers are integers up to about 2^40
 
 
 class Layer(NamedTuple):
     """All outputs under ``ceilings``, whose losses are at most ``limit``; 2^log_size bounds their number.
 
-    It is the first layer of those with a loss > start ln 2 scales. Sets are found in so much ``detail``.
+    It is the first layer of those with a loss > start ln 2 scales, up to end ln 2. Sets are found in this ``detail``.
     """
 
     start: int
+    end: int
     limit: float | int
     ceilings: Indices
     log_size: float
@@ -58,8 +61,47 @@ class Layer(NamedTuple):
         """The logarithm to base 2 of about the weight of all that it is the first layer of, or somewhat more."""
         return self.log_size - self.start
 
+    @property
+    def log_floor(self) -> float:
+        """The same, or somewhat less: that of all that it holds, as far as ``log_size`` is close."""
+        return self.log_size - self.end
+
 
 # proof-region: joint
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked for: k winners, in order or not, at a scale, of scores that are known by their ranks."""
+
+    rungs: Ladder | Bins
+    scale: Fraction
+    k: int
+    ordered: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether outputs under ceilings are counted, so that there is no detail to speak of."""
+        return self.ordered or self.k <= _FEW
+
+    def layer(self, start: int, end: int, detail: int) -> Layer:
+        """All outputs with a loss up to end ln 2 scales."""
+        limit = self.rungs.limit(_level(end) * self.scale)
+        reached = self.rungs.ceilings(self.k, limit)  # [reached]
+        if limit < inf:
+            end = min(end, ceil(Fraction(limit) / (_level(1) * self.scale)))  # [no-later]
+        return Layer(start, end, limit, reached, _log_size(reached, self.ordered, detail), detail)
+
+    def latest(self, end: int) -> int:
+        """The last end of those with the limit of this one; integers have few limits where the scale is small."""
+        limit = self.rungs.limit(_level(end) * self.scale)
+        following = end + 1 if isinstance(limit, float) else ceil((limit + 1) / (_level(1) * self.scale))
+        return max(end, following - 1)  # [latest]
+
+    def finer(self, layer: Layer, detail: int) -> Layer:
+        """The same layer in another detail."""
+        size = layer.log_size if self.exact else _log_size(layer.ceilings, False, detail)
+        return layer._replace(log_size=size, detail=detail)  # [same-layer]
+
+
 def draw(
     values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
 ) -> Indices:
@@ -77,86 +119,94 @@ def draw(
         int64 array of shape (k,), ascending if not ``ordered``.
     """
     rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale, scale)  # [deep-enough]
-    nested = _nested(rungs, scale, k, ordered)
-    limits, shares = [layer.limit for layer in nested], _shares([layer.start for layer in nested])
+    task = Task(rungs, scale, k, ordered)
+    nested = layers(task)
+    while (chosen := _attempt(task, nested, values, sign, entropy)) is None:
+        nested = improved(task, nested)  # [again]
+    return chosen if ordered else np.sort(chosen)  # [release]
+
+
+def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, entropy: Entropy) -> Indices | None:
+    """An output, or none after so many proposals in vain that better layers are worth their time."""
+    rungs, limits, shares = task.rungs, [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
     proposals = list(accumulate(weights))  # [proposals]
     known: dict[int, Rankings | Paths | Walk] = {}
-    while True:
+    for _ in range(_PATIENCE):
         i = bisect_right(proposals, below(proposals[-1], entropy))  # [propose]
         if i not in known:
-            known[i] = _outputs(nested[i].ceilings, ordered, nested[i].detail)  # [kept-detail]
+            known[i] = _outputs(nested[i].ceilings, task.ordered, nested[i].detail)  # [kept-detail]
         drawn = known[i].draw(entropy)  # [draw]
         if drawn is None:
             continue
         ranks, chance = drawn
         rungs = reaching(rungs, int(np.max(ranks)), values, sign)  # [others]
-        loss = rungs.loss(ranks, ordered)  # [loss]
+        loss = rungs.loss(ranks, task.ordered)  # [loss]
         if loss > limits[i]:
             continue  # [outside]
         first = nested[bisect_left(limits, loss)].start  # [first-layer]
         ratio = weights[i] * chance / shares[i] * mpq(2) ** (exponent - first)  # [ratio]
-        if accepted(mpq(-loss / scale), ratio, None, entropy):  # [accept]
-            chosen = rungs.candidates(ranks)
-            return chosen if ordered else np.sort(chosen)  # [release]
+        if accepted(mpq(-loss / task.scale), ratio, None, entropy):  # [accept]
+            return rungs.candidates(ranks)
+    return None  # [in-vain]
 
 
-def _nested(rungs: Ladder | Bins, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
-    found = layers(rungs, scale, k, ordered)
-    return found if ordered or k <= _FEW else _detailed(found)  # [nested]
-
-
-def _detailed(found: list[Layer]) -> list[Layer]:
-    """The same layers of sets, those that are heavy in so much detail that more would not make them much lighter."""
-    top = max(found, key=lambda layer: layer.log_weight)
-    fine, finer = top, _finer(top, _DETAIL * _FINER)
-    while fine.detail < len(top.ceilings) and fine.log_size > finer.log_size + _CLOSE:
-        fine, finer = finer, _finer(top, finer.detail * _FINER)
-    heaviest, heavy = fine.log_weight, dict.fromkeys([top.start], fine)
-    for layer in sorted(found, key=lambda layer: -layer.log_weight):
-        if layer.log_weight <= heaviest - _NEGLIGIBLE or fine.detail == _DETAIL:
-            break
-        heavy[layer.start] = heavy.get(layer.start) or _finer(layer, fine.detail)  # [finer]
-        heaviest = max(heaviest, heavy[layer.start].log_weight)
-    return [heavy.get(layer.start, layer) for layer in found]
-
-
-def _finer(layer: Layer, detail: int) -> Layer:
-    return layer._replace(log_size=_log_size(layer.ceilings, False, detail), detail=detail)  # [same-layer]
-
-
-def layers(rungs: Ladder | Bins, scale: Fraction, k: int, ordered: bool) -> list[Layer]:
+def layers(task: Task) -> list[Layer]:
     """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
 
-    The first starts at 0; the last holds all outputs. Where weight may be, starts are at most 3 apart.
+    The first starts at 0; the last holds all outputs. Where weight may be they are narrow, and their sets well found.
     """
+    last, everybody = _last(task.rungs.everybody, task.k, task.ordered), np.full(task.k, task.rungs.everybody)
+    rest = Layer(last, last, inf, everybody, _log_size(everybody, task.ordered, _DETAIL), _DETAIL)  # [last-layer]
+    found, known, detail = [task.layer(0, last, _DETAIL), rest], 0, _DETAIL
+    while True:
+        found = _narrowed(task, found, detail, _MANY)
+        top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
+        if top.end == known or (fine := _close(task, top, _ANEW if known else _CLOSE)) is top:
+            return found
+        known, detail = fine.end, fine.detail
+        found = [fine if layer is top else layer for layer in found]  # [finer-top]
 
-    def layer(start: int, end: int) -> Layer:
-        limit = rungs.limit(_level(end) * scale)
-        return new(start, limit, rungs.ceilings(k, limit))  # [reached]
 
-    def new(start: int, limit: float | int, reached: Indices) -> Layer:
-        return Layer(start, limit, reached, _log_size(reached, ordered, _DETAIL), _DETAIL)
+def improved(task: Task, found: list[Layer]) -> list[Layer]:
+    """The same layers in more detail, if there is more, all of them narrow where weight may be."""
+    detail = max(layer.detail for layer in found)
+    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, inf)  # [more-detail]
 
-    last = _last(rungs.everybody, k, ordered)
-    kept = [new(last, inf, np.full(k, rungs.everybody))]  # [last-layer]
-    heaviest = layer(0, 0).log_size
-    open_layers: list[tuple[float, int, int, Layer]] = []
 
-    def push(end: int, found: Layer) -> None:
-        heappush(open_layers, (found.start - found.log_size, found.start, end, found))
+def _close(task: Task, layer: Layer, gain: float) -> Layer:
+    """The same layer, of sets in so much detail that twice as much would make it no more than ``gain`` lighter."""
+    if task.exact or layer.detail >= task.k:
+        return layer
+    finer = task.finer(layer, layer.detail * _FINER)
+    return layer if layer.log_size <= finer.log_size + gain else _close(task, finer, gain)
 
-    push(last, layer(0, last))
-    while open_layers:
-        bound, start, end, found = heappop(open_layers)
-        if end - start <= _NARROW + len(kept) // _MANY or -bound <= heaviest - _NEGLIGIBLE:
-            kept.append(found)
-            continue
-        middle = (start + end) // 2
-        left = layer(start, middle)  # [split]
-        heaviest = max(heaviest, left.log_size - middle)
-        push(middle, left)
-        push(end, found._replace(start=middle))
+
+def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[Layer]:
+    """The same layers, but those that are heavy in this detail at least, and split until they are narrow."""
+    kept, heaviest = [found[-1]], -inf
+    waiting: list[tuple[float, int, Layer]] = []
+
+    def push(layer: Layer) -> None:
+        nonlocal heaviest
+        heappush(waiting, (-layer.log_weight, layer.start, layer))
+        if layer.detail >= detail:
+            heaviest = max(heaviest, layer.log_floor)
+
+    for layer in found[:-1]:
+        push(layer)
+    while waiting:
+        layer = heappop(waiting)[-1]
+        if layer.log_weight <= heaviest - _NEGLIGIBLE:  # [light]
+            kept.append(layer)
+        elif layer.detail < detail:
+            push(task.finer(layer, detail))  # [finer]
+        elif layer.end - layer.start <= _NARROW + len(kept) / many:  # [narrow]
+            kept.append(layer)
+        else:
+            middle = min(task.latest((layer.start + layer.end) // 2), layer.end - 1)
+            push(task.layer(layer.start, middle, detail))  # [split]
+            push(layer._replace(start=middle))
     return sorted(kept, key=lambda layer: layer.start)
 
 

@@ -182,10 +182,10 @@ FAULTS = (
     ),
     Fault(
         "chance-sample-joint-1",
-        "push(middle, left) is left out in layers",
+        "the left part of a layer that is split is left out",
         "samplers/joint.py",
-        "        push(middle, left)\n",
-        "        pass\n",
+        "            push(task.layer(layer.start, middle, detail))  # [split]\n",
+        "            pass\n",
     ),
     Fault(
         "chance-sample-joint-4",
