@@ -38,7 +38,7 @@ _NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a go
 _MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
-_CLOSE, _ANEW = 1.0, 4.0  # so many bits a finer walk must gain to be worth its time: at first, and for all layers anew
+_CLOSE, _ANEW = 2.0, 8.0  # so many bits a finer walk must gain to be worth its time: at first, and for all layers anew
 _PATIENCE = 2**8  # proposals in vain, after which better layers are worth their time
 _DIGITS = 40  # weights of layers are integers up to about 2^40
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 from . import bench_calls, bench_count, bench_groups, bench_noise, bench_race, bench_sets, one_shot
 from .bench import Bench, Case, Goal, measured, printed
-from .timing import FRESH, readable, with_steady_memory
+from .timing import STEADY, readable, with_steady_memory
 
 PARTS: dict[str, Callable[[], Iterator[Bench]]] = {
     "one-shot": one_shot.with_goals,
@@ -58,10 +58,11 @@ def _line(case: Case) -> str:
     return f"| {case.name} | {readable(case.own)} | {ratio} | {peer} | {case.goal} | {met} |"
 
 
-def with_fresh_pages(part: str) -> list[Case]:
-    """A part where each call that makes an array pays for its pages, as the only call of a program does."""
-    command = [sys.executable, "-m", "tests.benchmarks.goals", part, "--json"]
-    told = subprocess.run(command, env={**os.environ, **FRESH}, stdout=subprocess.PIPE, check=False).stdout
+def as_it_is(part: str) -> list[Case]:
+    """A part in a program of its own, where memory is kept or given back as the C library does by itself."""
+    command = [sys.executable, "-m", "tests.benchmarks.goals", part, "--as-it-is", "--json"]
+    plain = {name: value for name, value in os.environ.items() if name not in STEADY}
+    told = subprocess.run(command, env=plain, stdout=subprocess.PIPE, check=True).stdout
     return [Case(**{**one, "goal": Goal(*one["goal"])}) for one in json.loads(told)]
 
 
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.goals", description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="part", help=", ".join(PARTS))
     parser.add_argument("--no-counting", action="store_true", help="leave out what takes a minute")
+    parser.add_argument("--as-it-is", action="store_true", help="let the C library decide what memory is kept")
     parser.add_argument("--json", action="store_true", help="print the cases as one list in JSON")
     options = parser.parse_args(arguments)
     parts = [part for part in options.parts if not (options.no_counting and part == "counting")]
@@ -83,5 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    with_steady_memory()
+    if "--as-it-is" not in sys.argv:
+        with_steady_memory()
     raise SystemExit(main())

@@ -29,7 +29,7 @@ class Found:
     one_shot: Mapping[Spot, Case]
     types: list[bench_types.Row]
     goals: list[Case]
-    fresh: list[Case]
+    as_it_is: list[Case]
     others: list[Case]
     held: tuple[int, int]
 
@@ -82,7 +82,7 @@ def markdown(found: Found) -> str:
         lines += _one_shot(found.one_shot, k)
     lines += bench_types.markdown(found.types, int(size))
     lines += [*_GOALS, *goals.markdown([*found.one_shot.values(), *found.goals])]
-    lines += [*_FRESH, *goals.markdown(found.fresh)]
+    lines += [*_AS_IT_IS, *goals.markdown(found.as_it_is)]
     return "\n".join([*lines, *_OTHERS, *_others(found.others), ""])
 
 
@@ -118,10 +118,11 @@ uses all cores, as its peer does. A call, a map or a constructor is in turns wit
 ratio can be compared between machines.
 """.splitlines()
 
-_FRESH = """### With fresh pages
+_AS_IT_IS = """### Where memory is not kept
 
-The above is what calls take that are made again and again. The first call of a program pays for the pages of every
-array that it makes, `np.argpartition` for those of a whole index. These are one-shot releases where every call pays.
+The above is measured where freed memory is kept, in favour of peers that make large arrays. Left to itself the C
+library gives some of it back, so that `np.argpartition` pays for the pages of a whole index, as in the only call of a
+program. These are one-shot releases in such a process.
 """.splitlines()
 
 _OTHERS = """## Other libraries

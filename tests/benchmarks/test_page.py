@@ -14,6 +14,7 @@ import pytest
 from . import bench_types, goals, one_shot, others, page, page_text
 from .bench import Bench, Case, Goal, measured
 from .one_shot import Spot
+from .timing import STEADY
 
 SPOT = Spot("uniform", 10**5, 10)
 STORED = {str(SPOT): {"argpartition": 2.0, "inexact": 1.0, "max": 10.0}, "left out": {"peer": 1.0}}
@@ -39,7 +40,7 @@ def check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]
     stored.write_text(json.dumps(STORED), encoding="utf-8")
     for module, name in ((goals, "benches"), (others, "benches")):
         monkeypatch.setattr(module, name, nothing)
-    monkeypatch.setattr(goals, "with_fresh_pages", lambda _: [Case("fresh pages", 1.0, _RATIOS, Goal(2.0, "max"))])
+    monkeypatch.setattr(goals, "as_it_is", lambda _: [Case("not kept", 1.0, _RATIOS, Goal(2.0, "max"))])
     monkeypatch.setattr(bench_types, "rows", lambda *_: iter([row]))
     monkeypatch.setattr(page_text, "held", lambda most: (2**20, most))
     monkeypatch.setattr(page_text, "draw", lambda *_: None)
@@ -88,7 +89,7 @@ def test_a_check_writes_nothing_and_a_run_stores_its_ratios_beside_older_ones(ch
     assert kept == {**renewed, "left out": STORED["left out"]}
     text = page.PAGE.read_text(encoding="utf-8")
     assert "| uniform | 100,000 | 1.1 s | 2.20 | 1.10 | 11.00 |" in text
-    assert "| fresh pages | 1 s | 1.00 | max | 2 | met |" in text
+    assert "| not kept | 1 s | 1.00 | max | 2 | met |" in text
 
 
 def test_a_goal_is_a_ratio_or_a_time() -> None:
@@ -122,8 +123,10 @@ def test_another_process_says_what_it_measured(
     monkeypatch.setattr(goals, "PARTS", {"made up": lambda: iter([slow])})
     assert goals.main(["--json"]) == 0
     told = capsys.readouterr().out
-    monkeypatch.setattr(goals.subprocess, "run", lambda *_, **given: _Ended(told if given["env"] else ""))
-    assert goals.with_fresh_pages("made up") == [slow()]
+    monkeypatch.setattr(
+        goals.subprocess, "run", lambda *_, env, **__: _Ended("" if STEADY.keys() & env.keys() else told)
+    )
+    assert goals.as_it_is("made up") == [slow()]
 
 
 @dataclass

@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any
 
 Timed = Callable[[], float]
-_STEADY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**28)}  # 2^25 is the most it takes
-FRESH = dict.fromkeys(_STEADY, str(2**17))  # what the GNU C library begins with, and then adapts unless it is set
+STEADY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**28)}  # 2^25 is the most it takes
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -43,12 +42,12 @@ def with_steady_memory() -> None:
     """Start this program again in an environment by which freed memory is kept, and peers are at their quickest.
 
     Otherwise what ran before decides whether a call that makes an array of a MiB pays for fresh pages of the system's,
-    which takes some peers twice as long. An environment that sets both variables is left as it is: with those of
-    ``FRESH`` all calls pay for fresh pages. The GNU C library alone reads them; elsewhere nothing changes.
+    which takes some peers twice as long. An environment that sets both variables is left as it is. The GNU C library
+    alone reads them; elsewhere nothing changes.
     """
-    if not _STEADY.keys() <= os.environ.keys():
+    if not STEADY.keys() <= os.environ.keys():
         arguments = [sys.executable, *sys.orig_argv[1:]]
-        os.execve(sys.executable, arguments, {**os.environ, **_STEADY})
+        os.execve(sys.executable, arguments, {**os.environ, **STEADY})
 
 
 def medians(own: Callable[[], Any], peer: Callable[[], Any], *, turns: int = 9) -> tuple[float, float, float]:
