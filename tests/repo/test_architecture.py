@@ -25,7 +25,6 @@ PICTURE = {
 WALK = re.compile(r"<!-- walk: (\w+) -->\n((?:\d+\. .*\n(?: .*\n)*)+)")
 STEP = re.compile(r"^\d+\. `([^`]+\.py)` `([^`]+)`: ", re.MULTILINE)
 MOST_ENTRIES = 19
-MOST_LINES = 250
 
 
 def test_every_folder_has_a_row() -> None:
@@ -49,12 +48,6 @@ def test_the_top_of_the_package_is_surveyable() -> None:
     assert {"__init__.py", "__init__.pyi", "py.typed"} <= set(files)
     entries = {name.removesuffix(".pyi").removesuffix(".py") for name in files}
     assert len(entries) <= MOST_ENTRIES, sorted(entries)
-
-
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_holds_one_idea(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= MOST_LINES, f"{path.name} has {lines} lines: find the second idea in it and give it a file"
 
 
 def test_a_room_without_a_place_is_refused() -> None:
