@@ -53,7 +53,7 @@ def explained(
             except LedgerError:
                 raise
             except FileNotFoundError as error:
-                reason = error.strerror if deed == "created" else _missing(deed)
+                reason = str(error.strerror) if deed == "created" else _missing(deed)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
             except Exception as error:
