@@ -73,7 +73,7 @@ def test_no_number_lowers_what_was_spent(path: Path, door: str, value: Any) -> N
 def test_no_ledger_is_made_with_such_a_number(path: Path, name: str, value: Any) -> None:
     given = {"budget": (1, "1e-6"), "measure": tk.PrivacyProfile(), "dataset": "votes", "metric": VOTES}
     with pytest.raises(tk.ParameterError):
-        tk.Ledger(path, **{**given, name: (value, "1e-6") if name == "budget" else value})
+        tk.Ledger.create(path, **{**given, name: (value, "1e-6") if name == "budget" else value})
     assert list(path.parent.iterdir()) == []
 
 

@@ -223,11 +223,11 @@ FAULTS = (
         "",
     ),
     Fault(
-        "another-budget",
-        "a ledger is opened with another budget than its own",
-        "ledger/opening.py",
-        "if given == found:",
-        "if given[0] == found[0]:",
+        "created-anew",
+        "a ledger that is there is taken for the new one",
+        "ledger/creation.py",
+        "if not _placed(draft, path):",
+        "if not _placed(draft, path) and not path.exists():",
     ),
     Fault(
         "interactive-release",
