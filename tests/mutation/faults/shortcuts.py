@@ -408,7 +408,7 @@ FAULTS = (
         "failure-of-the-source",
         "where the system gives no digits, zeros serve",
         "samplers/entropy.py",
-        "        drawn = b\"\"\n",
+        '        drawn = b""\n',
         "        return memoryview(bytes(n))\n",
     ),
 )
