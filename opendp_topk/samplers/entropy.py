@@ -44,7 +44,7 @@ class Entropy:
 _SPARE = 48  # bytes beyond those asked for: they serve the watch alone, so that no digit is refused for its value
 _MARK = 16  # bytes that two places of fair ones share with a probability of 2^-128
 _STEADY = 192  # reads in which each digit of fair spare bytes changes, but with a probability below 2^-182
-_ALL = (1 << 8 * _SPARE) - 1
+_ALL = (1 << 8 * _SPARE) - 1  # a one in every place of the spare bytes
 
 
 class _Watch:
