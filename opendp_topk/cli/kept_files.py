@@ -2,7 +2,7 @@
 
 The number of files, their names and above all their sizes are exact functions of the rows: whoever knows all rows but
 one person's would read off them whether that person is in the table. So they are kept apart from the record, which
-is public. The list begins with 32 random bytes, so that its SHA-256 tells nothing to those who do not have it; to those
+is public. The list begins with 244 random bits, so that its SHA-256 tells nothing to those who do not have it; to those
 who have it, it attests which files, by names below the path and by sizes, were counted. It says nothing of contents.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import secrets
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -47,7 +47,7 @@ def kept(path: str | None, files: FileList | None) -> Iterator[str | None]:
         return
     if files is None:
         raise ParameterError("--files lists files, and standard input is none: leave it out")
-    content, place, reason = files.written(secrets.token_hex(32)), Path(path), ""
+    content, place, reason = files.written(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
         write_new(place, content)
     except FileExistsError:

@@ -22,7 +22,7 @@ from ..errors import ParameterError, ParameterTypeError, TableError
 from ..errors.ordinary import open_ordinary
 from .guard import guarded
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 20  # bytes that are looked at together: more take no less time
 _LONGEST = 1 << 24  # bytes of a line, beyond which a quote was not closed
 _BOM = codecs.BOM_UTF8
 _ASIDE = ('"', "\r", "\n")

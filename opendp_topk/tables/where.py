@@ -58,7 +58,7 @@ _KINDS = {
     "Boolean": "true or false",
     "Date": "dates",
 }
-_EXACT = 2**53
+_EXACT = 2**53  # up to here float64 holds every integer
 
 
 @dataclass(frozen=True)
