@@ -82,7 +82,7 @@ def resting_on(names: set[str]) -> set[str]:
             "measurements/laplace",
             "measurements/gaussian",
         ),
-        ("samplers/entropy.py", "os.urandom(n + _SPARE)", "bytes(n + _SPARE)", "samplers/entropy", "samplers/noiseless"),
+        ("samplers/entropy.py", "urandom(n + _SPARE)", "urandom(n)", "samplers/entropy", "samplers/noiseless"),
         ("samplers/entropy.py", "SYSTEM = Entropy()", "SYSTEM = None", "samplers/race", "samplers/entropy"),
         (
             "errors/checks.py",
