@@ -113,14 +113,14 @@ def test_a_conversation_of_an_older_ledger_is_read_as_it_was_meant(path: Path) -
     """Records without the word are of conversations that had a budget of their own if and only if it was not 0."""
     ledger = new(path, 1)
     journal: Any = ledger._journal
+    debit = journal.debit
+
+    def without(cost: Any, shown: Any, said: dict[str, Any]) -> Any:
+        return debit(cost, shown, {name: value for name, value in said.items() if name != "prepaid"})
+
     for budget in ("1/2", 0):
         with pytest.MonkeyPatch.context() as patched:
-            debit = journal.debit
-            patched.setattr(
-                journal,
-                "debit",
-                lambda cost, shown, said: debit(cost, shown, {k: v for k, v in said.items() if k != "prepaid"}),
-            )
+            patched.setattr(journal, "debit", without)
             talk = ledger.conversation([1], budget=budget)
         assert tk.Ledger(path).resume(talk.number, [1])._paid == (None if budget == 0 else (Fraction(1, 2),))
 

@@ -58,8 +58,15 @@ FAULTS = (
         "binary-tenths",
         "0.1 that a person wrote is the float next to it",
         "ledger/amounts.py",
-        "value = repr(float(value))  # [shortest]",
-        "value = Fraction(value)  # [shortest]",
+        "return _bounded(_read(repr(number), name), name)  # [shortest]",
+        "return _bounded(Fraction(number), name)  # [shortest]",
+    ),
+    Fault(
+        "lying-amount",
+        "an amount is compared before it is a number of Python's own",
+        "ledger/amounts.py",
+        "if isinstance(number, float) or number < 0:",
+        "if isinstance(number, float) or value < 0:",
     ),
     Fault(
         "ranges-add",
