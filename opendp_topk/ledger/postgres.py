@@ -29,6 +29,10 @@ _READ = begun("ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _AGAIN = ("40001", "40P01", "23505")  # another process was first: nothing was written here
 _LOCK = 0x6F74_6B6C  # "otkl": sets these locks apart from those of other programs
 _SHORTEST, _LONGEST = 0.0005, 0.02  # seconds between two attempts: quick at first, gentle to the server later
+_WITHIN = (
+    "this thread is in the middle of a debit from it, or of reading it: a signal's handler must not use it, "
+    "but set a flag by which its program does when the handler has returned"
+)
 _BUSY: set[str] = set()  # the places in use, by the one thread that has its turn
 
 
@@ -130,7 +134,7 @@ class PostgresLog:
         """
         with FORKING:  # [one-thread]
             if self.place in _BUSY:
-                raise failure(self.place, "used", "this thread is using it already: a signal handler has to wait")
+                raise failure(self.place, "used", _WITHIN)
             try:
                 _BUSY.add(self.place)
                 if self._connection is None or self._process != os.getpid():  # [process]

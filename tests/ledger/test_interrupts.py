@@ -31,20 +31,23 @@ class _At:
     There it looks for signals (and at the ends of loops); nothing that the interpreter does between is interrupted.
     """
 
-    def __init__(self, moment: int) -> None:
+    def __init__(self, moment: int, within: tuple[str, ...]) -> None:
         self.left = moment
+        self.within = within
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event in ("call", "c_return") and "opendp_topk" in frame.f_code.co_filename:
+        if event in ("call", "c_return") and any(one in frame.f_code.co_filename for one in self.within):
             self.left -= 1
             if self.left < 0:
                 raise KeyboardInterrupt
 
 
-def interrupted_at(moment: int, work: Callable[[], Any]) -> KeyboardInterrupt | None:
-    """The interrupt with its traceback; None if ``work`` ended before its moment came."""
+def interrupted_at(
+    moment: int, work: Callable[[], Any], within: tuple[str, ...] = ("opendp_topk",)
+) -> KeyboardInterrupt | None:
+    """The interrupt with its traceback; None if ``work`` ended before its moment came. ``within`` are parts of paths."""
     try:
-        sys.setprofile(_At(moment))
+        sys.setprofile(_At(moment, within))
         work()
     except KeyboardInterrupt as error:
         return error

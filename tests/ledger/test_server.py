@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import server_address
+from opendp_topk.ledger import files, postgres, server_address
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
 from .server import Server
+from .test_interrupts import WORK, in_another_thread, interrupted_at
 from .test_processes import ROOT
 from .workers import costing
 
@@ -416,7 +417,7 @@ real = log._last
 log._last = lambda connection: (os.kill(os.getpid(), signal.SIGUSR1), real(connection))[1]
 ledger.release(costing(1.0), [1])
 log._last = real
-assert found and all("a signal handler has to wait" in one for one in found), found
+assert found and all("in the middle of a debit" in one for one in found), found
 assert ledger.spent() == 1.0, ledger.spent()
 """
 
@@ -431,16 +432,27 @@ def test_a_signal_handler_that_releases_is_told_at_once(server: Server, schema: 
     assert done.returncode == 0, done.stderr
 
 
+WITHIN = "opendp_topk", "contextlib"  # where the lock would be taken, or held by a generator
+
+
 @pytest.mark.slow
-def test_ctrl_c_at_any_moment_leaves_no_lock(server: Server, schema: str) -> None:
-    """While its traceback lives another thread releases, and every release that was seen is recorded."""
+@pytest.mark.parametrize("work", WORK)
+def test_no_moment_of_a_debit_leaves_a_lock_of_a_server(server: Server, schema: str, work: str) -> None:
+    """While its traceback lives, another thread of this process and another connection have their turn at once."""
     address = server.address(f"{schema}/one")
-    new(address, 10**6).close()
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.ledger.workers", "pressed", address, "150"],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    interrupted, seen, spent = map(float, done.stdout.split())
-    assert interrupted > 10
-    assert seen <= spent <= seen + interrupted
+    ledger, other = new(address, 100), tk.Ledger(address)
+    ledger.reserve(cost=1)
+    moment, kept = 0, []
+    while (error := interrupted_at(moment, lambda: WORK[work](ledger), WITHIN)) is not None:
+        kept.append(error)
+        assert in_another_thread(lambda: files.FORKING.acquire(timeout=0.1)), f"moment {moment} left the lock held"
+        assert set() == postgres._BUSY
+        if moment % 10 == 0:
+            other._journal.settle(1, "failed")
+        moment += 1
+        kept = kept[-50:]
+    assert moment > 30
+    assert (ledger.spent(), ledger.verify()) == (1.0, [])
+    end = time.monotonic() + 30
+    while server.sql("SELECT FROM pg_locks WHERE locktype = 'advisory'"):
+        assert time.monotonic() < end, "a connection was left in its transaction"

@@ -252,34 +252,6 @@ def interrupted(path: str) -> None:
         print(json.dumps(time.monotonic() - sent[0]))
 
 
-def pressed(connect: str, times: str) -> None:
-    """Presses Ctrl-C at any moment of a release, and while its traceback lives releases in another thread.
-
-    Prints how often it was pressed inside, how many releases were seen, and what was spent.
-    """
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    ledger, interrupted, seen, kept = tk.Ledger(connect), 0, [], None
-    mine = costing(1.0, function=seen.append)
-    for _ in range(int(times)):
-        timer = threading.Timer(
-            int.from_bytes(os.urandom(2), "big") / 2**16 * 0.02, os.kill, (os.getpid(), signal.SIGINT)
-        )
-        try:
-            timer.start()
-            while True:
-                ledger.release(mine, [1])
-        except KeyboardInterrupt as error:
-            kept = error
-        assert kept is not None
-        interrupted += 1
-        timer.join()
-        thread = threading.Thread(target=ledger.release, args=(mine, [1]))
-        thread.start()
-        thread.join(30)
-        assert not thread.is_alive(), "the lock is held while the traceback lives"
-    print(interrupted, len(seen), ledger.spent())
-
-
 def two_names(path: str) -> None:
     """Releases twice, and dies in the middle of a third; prints how many were released."""
     ledger = tk.Ledger(path)
@@ -299,7 +271,7 @@ def spend_all(path: str) -> None:
     print(released)
 
 
-WORK = (two_names, spend_all, attempts, crashes, full_disk, read_only, threads_and_forks, births, interrupted, pressed)
+WORK = (two_names, spend_all, attempts, crashes, full_disk, read_only, threads_and_forks, births, interrupted)
 
 if __name__ == "__main__":
     {one.__name__: one for one in WORK}[sys.argv[1]](*sys.argv[2:])
