@@ -5,6 +5,7 @@ The tests keep the exception with its traceback, as an interactive session does.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -23,6 +24,12 @@ from tests.concepts.sentinels import raises_exactly
 from . import interrupts
 from .conftest import new
 from .workers import costing
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> None:
+    """What earlier tests left open is closed now, and not while descriptors are compared."""
+    gc.collect()
 
 
 class _At:
@@ -45,7 +52,7 @@ class _At:
 def interrupted_at(
     moment: int, work: Callable[[], Any], within: tuple[str, ...] = ("opendp_topk",)
 ) -> KeyboardInterrupt | None:
-    """The interrupt with its traceback; None if ``work`` ended before its moment came. ``within`` are parts of paths."""
+    """The interrupt with its traceback; None if ``work`` ended before its moment came in a file of ``within``."""
     try:
         sys.setprofile(_At(moment, within))
         work()
