@@ -31,7 +31,7 @@ def programs() -> Path:
     pytest.skip(reason)
 
 
-_HERE = ".".join(("127", "0", "0", "1"))  # this machine alone
+HERE = ".".join(("127", "0", "0", "1"))  # this machine alone
 
 
 class Server:
@@ -47,7 +47,7 @@ class Server:
         self.database = "postgres" if of is None else of.database
         self.user = self._account()
         with socket.socket() as probe:
-            probe.bind((_HERE, 0))
+            probe.bind((HERE, 0))
             self.port = probe.getsockname()[1]
         command = ["initdb", "-D", self.data, "-U", "ledger", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
         if of is not None:
@@ -72,7 +72,7 @@ class Server:
         """Start it and wait until it answers."""
         import psycopg
 
-        settings = ("-h", _HERE, "-p", str(self.port), "-k", str(self.folder), "-c", "max_connections=60")
+        settings = ("-h", HERE, "-p", str(self.port), "-k", str(self.folder), "-c", "max_connections=60")
         program = [self.programs / "postgres", "-D", self.data, *settings]
         self.process = subprocess.Popen(
             program, user=self.user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -87,7 +87,7 @@ class Server:
 
     def address(self, name: str, account: str = "ledger", database: str = "") -> str:
         """What to give to a ledger of this name."""
-        return f"postgresql://{account}@{_HERE}:{self.port}/{database or self.database}" + (name and f"#{name}")
+        return f"postgresql://{account}@{HERE}:{self.port}/{database or self.database}" + (name and f"#{name}")
 
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
         """What the last of these statements returns to the administrator."""

@@ -21,7 +21,7 @@ from opendp_topk.ledger import files, postgres, server_address
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
-from .server import Server
+from .server import HERE, Server
 from .test_interrupts import WORK, in_another_thread, interrupted_at
 from .test_processes import ROOT
 from .workers import costing
@@ -350,9 +350,9 @@ def test_what_a_server_refuses_is_told_in_its_words(server: Server, change: dict
 
 def test_a_server_that_is_not_there_is_told() -> None:
     pytest.importorskip("psycopg")
-    address = f"postgresql://one:{SECRET}@{'.'.join('1270')[:0]}localhost:1/x?sslmode=disable#name"
+    address = f"postgresql://one:{SECRET}@{HERE}:1/x?sslmode=disable#name"
     caught = raises_exactly(
-        tk.LedgerError, lambda: tk.Ledger(address), "postgresql://localhost:1/x#public/name", "refused"
+        tk.LedgerError, lambda: tk.Ledger(address), f"postgresql://{HERE}:1/x#public/name", "refused"
     )
     assert SECRET not in str(caught)
 
