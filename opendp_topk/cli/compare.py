@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..distributions.events import Enclosure
 from ..errors import MissingExtraError, ParameterError, TableError
+from ..errors.writing import write_whole
 from ..measurements._answers import Compared, Question
 from ..measurements._catalogue import able
 from ..measurements._comparison import Comparison, six_up
@@ -97,9 +101,11 @@ def _draw(request: Request, rows: list[Row], plot: str) -> None:
     target = request.target
     question = Question(target.measure, request.k, request.n_candidates, request.users, target.budget, request.release)
     figure = Comparison(question, tuple(row.found for row in rows)).plot(Figure(figsize=SIZE, layout="constrained"))
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=Path(plot).suffix[1:].lower())
     try:
-        figure.savefig(plot)
-    except OSError:
+        write_whole(Path(os.path.realpath(plot)), drawn.getvalue(), replace=True)
+    except (OSError, ValueError):
         raise TableError("the file of --plot cannot be written: choose another place") from None
 
 

@@ -14,6 +14,7 @@ import typer
 
 from ..errors import CandidatesError, ParameterError, TableError, TopKError
 from ..ledger.reservation import KEPT
+from ..markup import foreign
 
 P = ParamSpec("P")
 DATA, USAGE, INTERRUPTED = 1, 2, 130
@@ -53,7 +54,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except Exception as error:
             code, line = DATA, f"internal error ({type(error).__name__}); the details are withheld, they may hold data"
             line = "; ".join([line, *kept(error)])
-        typer.echo(f"opendp-topk: {' '.join(line.split())}", err=True)
+        typer.echo(f"opendp-topk: {foreign.line(' '.join(line.split()))}", err=True)
         raise typer.Exit(code)
 
     return run

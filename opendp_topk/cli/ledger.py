@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from ..errors import ParameterError
 from ..ledger import Ledger
 from ..ledger.export import csv_table, json_lines, summary, words_of
 from ..ledger.report import title_of
+from ..markup.foreign import json_text
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
 from . import ledger_files, show
@@ -132,7 +132,7 @@ def head(file: File, as_json: Json = False) -> None:
     if as_json:
         _print({"head": line})
     else:
-        typer.echo(line)
+        show.say(line)
 
 
 def reserve(
@@ -214,7 +214,7 @@ def _entries(account: Ledger) -> list[dict[str, Any]]:
 
 
 def _print(value: dict[str, Any]) -> None:
-    typer.echo(json.dumps(value, indent=2))
+    typer.echo(json_text(value, ascii_only=True))
 
 
 for name, command in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from ..ledger.creation import write_report
 from ..ledger.logs import path_of
 from ..ledger.report import page
 from ..ledger.units import Unit
+from ..markup.foreign import json_text
 from ..spaces.metrics import UserDistance
 from . import show
 from .options import NEIGHBORS, NeighborsOption
@@ -62,7 +62,7 @@ def require(to: str, endings: tuple[str, ...]) -> None:
 
 
 def write(to: str, text: str, *, as_json: bool = False) -> None:
-    """A new file that only its owner may read."""
+    """A new file, which those may read whom the umask lets."""
     write_report(path_of(to, "--to"), text.encode("utf-8"))
     say({"written": to}, f"Written to {to}.", as_json=as_json)
 
@@ -70,6 +70,6 @@ def write(to: str, text: str, *, as_json: bool = False) -> None:
 def say(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
     """What was done: as JSON on standard output, or in words on standard error."""
     if as_json:
-        typer.echo(json.dumps(fields, indent=2))
+        typer.echo(json_text(fields, ascii_only=True))
     else:
         show.note(words)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
-import json
 import os
 import sys
-import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ..errors import ParameterError, TableError
+from ..errors.ordinary import quoted
+from ..errors.writing import Draft
+from ..markup.foreign import cell, json_text
 
 STDOUT = "-"
 
@@ -49,8 +51,8 @@ class Destination:
         self.is_file = out is not None and out != STDOUT
         self._stdout = out == STDOUT
         self._force = force
-        self._target = Path(os.path.realpath(out)) if out is not None and self.is_file else Path()
-        self._claim: Path | None = None
+        self._target = Path(os.path.realpath(_a_name(out))) if out is not None and self.is_file else Path()
+        self._claim: Draft | None = None
         if self.is_file:
             self._refuse(out, keep)
 
@@ -66,15 +68,13 @@ class Destination:
 
     def __enter__(self) -> Destination:
         if self.is_file:
-            claim = self._target.with_name(f".{self._target.name[:100]}.{uuid.uuid4().hex[:8]}.partial")
             reason = None
             try:
-                os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-                self._claim = claim
+                self._claim = Draft(self._target)
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or "no such name"
             if reason is not None:
-                raise TableError(f"--out cannot be written in the folder {str(self._target.parent)!r}: {reason}")
+                raise TableError(f"--out cannot be written in the folder {quoted(str(self._target.parent))}: {reason}")
         return self
 
     def write(self, record: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Destination:
         if self._stdout:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
             try:
-                sys.stdout.write(_as_json(record, ensure_ascii=encoding != "utf8"))
+                sys.stdout.write(_as_json(record, ascii_only=encoding != "utf8"))
                 sys.stdout.flush()
                 return
             except OSError as error:
@@ -96,34 +96,36 @@ class Destination:
             return
         reason = None
         try:
-            with self._claim.open("w", encoding="utf-8", newline="\n") as stream:
-                stream.write(_as_csv(record) if self._target.suffix.lower() == ".csv" else _as_json(record))
-                stream.flush()
-                os.fsync(stream.fileno())
-            self._publish(self._claim)
+            text = _as_csv(record) if self._target.suffix.lower() == ".csv" else _as_json(record)
+            self._claim.write(text.encode("utf-8"))
+            self._claim.publish(replace=self._force)
         except OSError as error:
             reason = error.strerror or type(error).__name__
         if reason is not None:
             raise TableError(f"the record could not be written: {reason}. The release above was drawn and has its cost")
 
-    def _publish(self, claim: Path) -> None:
-        if not self._force:
-            try:
-                os.link(claim, self._target)
-                return
-            except FileExistsError:
-                raise  # it has come to exist meanwhile
-            except OSError:
-                pass  # a file system without hard links
-        os.replace(claim, self._target)
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._claim is not None:
-            self._claim.unlink(missing_ok=True)
+            self._claim.discard()
 
 
-def _as_json(record: dict[str, Any], *, ensure_ascii: bool = False) -> str:
-    return json.dumps(record, indent=2, ensure_ascii=ensure_ascii) + "\n"
+def _a_name(out: str) -> str:
+    """``out``, if the system can look for a file of that name."""
+    reason = ""
+    try:
+        out.encode()
+        os.lstat(out)
+    except ValueError:
+        reason = "has a character that no name of a file can have"
+    except OSError as error:
+        reason = "is longer than the name of a file can be" if error.errno == errno.ENAMETOOLONG else ""
+    if reason:
+        raise ParameterError(f"--out must be the name of a file, but {quoted(out)} {reason}")
+    return out
+
+
+def _as_json(record: dict[str, Any], *, ascii_only: bool = False) -> str:
+    return json_text(record, ascii_only=ascii_only) + "\n"
 
 
 def _as_csv(record: dict[str, Any]) -> str:
@@ -138,5 +140,5 @@ def _as_csv(record: dict[str, Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer.writerows(map(cell, line) for line in zip(*columns.values(), strict=True))
     return text.getvalue()

@@ -3,33 +3,89 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import TableError
+from ..errors.ordinary import quoted, read_ordinary
+from ..numerics.arithmetic import exact
 from .record import FORMAT
 
-_TEXT, _WHOLE, _NUMBER = (str,), (int,), (int, float)
+_MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
+_LARGEST = sys.float_info.max  # pages show numbers as floats
+
+Check = Callable[[Any], bool]
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST  # and so no NaN
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and _number(value)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _none_or(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _at_least(least: int, check: Check) -> Check:
+    return lambda value: check(value) and value >= least
+
+
+def _among(*values: str) -> Check:
+    return lambda value: _text(value) and value in values
+
+
+def _each(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _with(**fields: Check) -> Check:
+    """A mapping that has these fields, which hold what they should; it may have others."""
+    return lambda value: (
+        isinstance(value, Mapping) and all(name in value and check(value[name]) for name, check in fields.items())
+    )
+
+
+_NOT_NEGATIVE = _at_least(0, _number)
+_STATUS = _among("current", "stale", "missing", "unproven")
+_PROMISE = _with(alpha=_number, within_users=_none_or(_at_least(0, _whole)), words=_text)
+_VERSION = _with(name=_text, version=_text)
 # What the pages read of a record; docs/release.schema.json says more.
-_FIELDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("time", "release", "measure", "symbol", "neighbors"), _TEXT),
-    "d_in": _WHOLE,
-    "k": (int, type(None)),
-    **dict.fromkeys(("mechanism", "accuracy", "proof", "engine", "library"), (dict,)),
-    "items": (list,),
-    "scale": _NUMBER,
-    "d_out": (*_NUMBER, list),
-    "ledger": (dict, type(None)),
-}
-_OPTIONAL = ("where", "files")  # texts, where they are there
-_INNER = {
-    "mechanism": ("mechanism", "candidates"),
-    "accuracy": ("alpha", "within_users", "words"),
-    "count_accuracy": ("alpha", "within_users", "words"),
-    "proof": ("status", "documents"),
-    "engine": ("name", "version"),
-    "library": ("name", "version"),
-    "ledger": ("dataset", "entry", "time"),
+_RECORD = _with(
+    time=_text,
+    items=_each(lambda value: _text(value) or _whole(value)),
+    k=_none_or(_at_least(1, _whole)),
+    release=_among("ranking", "set"),
+    measure=_text,
+    symbol=_among("epsilon", "rho", "(epsilon, delta)", "(rho, delta)"),
+    neighbors=_among("add_remove", "replace"),
+    d_in=_at_least(1, _whole),
+    d_out=lambda value: _NOT_NEGATIVE(value) or (_each(_NOT_NEGATIVE)(value) and len(value) == 2),
+    mechanism=_with(mechanism=_text, candidates=_none_or(_at_least(0, _whole))),
+    scale=_NOT_NEGATIVE,
+    accuracy=_PROMISE,
+    ledger=_none_or(_with(dataset=_text, entry=_whole, time=_text)),
+    proof=_with(
+        status=_STATUS,
+        documents=_each(_with(document=_none_or(_text), status=_STATUS, claim=_none_or(_text))),
+    ),
+    engine=_VERSION,
+    library=_VERSION,
+)
+_BESIDE: dict[str, Check] = {
+    "counts": _each(_number),
+    "gaps": _each(_number),
+    "other": _number,
+    "count_accuracy": _PROMISE,
+    "where": _text,
+    "files": _text,
 }
 
 
@@ -37,39 +93,37 @@ def read_record(path: str) -> dict[str, Any]:
     """The record in a file.
 
     Raises:
-        TableError: There is none, or one of another format.
+        TableError: There is none, or one of another format, or one that does not hold together.
     """
-    reason = ""
+    content, found = read_ordinary(path, "the record", TableError, at_most=_MOST), None
     try:
-        found = json.loads(Path(path).read_bytes().decode("utf-8"))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+        found = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
-        reason = "it is no JSON"
-    if reason:
-        raise TableError(f"the record {path!r} cannot be read: {reason}")
+        found = None
+    if found is None:
+        raise TableError(f"the record {quoted(path)} cannot be read: it is no JSON")
     if not isinstance(found, dict) or not str(found.get("format", "")).startswith("opendp_topk.release."):
-        raise TableError(f"{path!r} is no record of a release: `opendp-topk release --out FILE.json` writes one")
+        raise TableError(f"{quoted(path)} is no record of a release: `opendp-topk release --out FILE.json` writes one")
     if found["format"] != FORMAT:
-        raise TableError(f"{path!r} has the format {found['format']}, and this version reads {FORMAT} alone")
-    if not _whole(found):
-        raise TableError(f"the record {path!r} is not whole: something was taken from it or changed")
+        raise TableError(f"{quoted(path)} has another format than {FORMAT}, which alone this version reads")
+    if not _holds(found):
+        raise TableError(f"the record {quoted(path)} is not whole: something was taken from it or changed")
     return found
 
 
-def _whole(record: dict[str, Any]) -> bool:
-    if any(not isinstance(record.get(name), types) for name, types in _FIELDS.items()):
+def _holds(record: dict[str, Any]) -> bool:
+    if not _RECORD(record) or not all(check(record[name]) for name, check in _BESIDE.items() if name in record):
         return False
-    if any(not isinstance(record[name], str) for name in _OPTIONAL if name in record):
-        return False
-    inner = ((record[name], names) for name, names in _INNER.items() if record.get(name) is not None)
-    if not all(isinstance(one, dict) and set(names) <= one.keys() for one, names in inner):
-        return False
-    beside = [record[name] for name in ("counts", "gaps") if name in record]
-    return all(isinstance(one, list) and len(one) == len(record["items"]) for one in beside) and _paired(record)
+    length, k = len(record["items"]), record["k"]
+    fits = all(len(record[name]) == length for name in ("counts", "gaps") if name in record)
+    paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
+    return fits and paired and (k is None or length <= k) and _measured(record)
 
 
-def _paired(record: dict[str, Any]) -> bool:
-    documents = record["proof"]["documents"]
-    fits = not isinstance(record["d_out"], list) or len(record["d_out"]) == 2
-    return fits and all(isinstance(one, dict) and {"document", "status", "claim"} <= one.keys() for one in documents)
+def _measured(record: dict[str, Any]) -> bool:
+    """Whether sums, which a record has in steps, have steps, and are numbers that a page can show."""
+    if record["mechanism"].get("value") is None:
+        return True
+    step = record["mechanism"].get("granularity")
+    numbers = [record["scale"], *record.get("counts", ())]
+    return _NOT_NEGATIVE(step) and all(abs(exact(one) * exact(step)) <= _LARGEST for one in numbers)

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.measurement import Measurement
+from ..markup import foreign
 from ..spaces.measures import is_pure
 from .planning import Request
 from .record import Asked, links, lost, plain
@@ -46,12 +47,12 @@ def console(*, stderr: bool = False) -> Console:
 def say(*lines: str, style: str = "") -> None:
     """Paragraphs on standard output."""
     for line in lines:
-        console().print(Text(line, style=style))
+        console().print(_text(line, style))
 
 
 def note(line: str) -> None:
     """A paragraph on standard error, which leaves standard output to the result."""
-    console(stderr=True).print(Text(line, style="dim"))
+    console(stderr=True).print(_text(line, "dim"))
 
 
 def rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
@@ -59,7 +60,7 @@ def rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
     screen, listed = console(), list(pairs)
     indent = max(len(name) for name, _ in listed) + 2
     for name, value in listed:
-        text = value if isinstance(value, Text) else Text(value)
+        text = _text(value)
         wrapped = text.wrap(screen, max(screen.width - indent, 10)) if " " in text.plain else [text]
         for number, line in enumerate(wrapped):
             line.rstrip()
@@ -72,13 +73,18 @@ def table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, righ
     for position, header in enumerate(headers):
         grid.add_column(header, justify="right" if position in right else "left", overflow="fold")
     for line in lines:
-        grid.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in line))
+        grid.add_row(*map(_text, line))
     console().print(grid)
+
+
+def _text(text: str | Text, style: str = "") -> Text:
+    """What is printed: a string may come from a file, and is one line that no terminal obeys."""
+    return text if isinstance(text, Text) else Text(foreign.line(text), style=style)
 
 
 def status(word: str) -> Text:
     """The state of a proof, coloured on a terminal."""
-    return Text(word, style=_STYLES.get(word, ""))
+    return Text(foreign.line(word), style=_STYLES.get(word, ""))
 
 
 def item(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingExtraError
+from ..errors import MissingExtraError, ParameterTypeError
 from ..markup import notebook
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ Array = NDArray[Any]
 
 class Items(list[Any]):
     """Released items: of a ranking best first, of a set in the order of the candidates. It is a list."""
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        if not isinstance(items, Iterable):
+            raise ParameterTypeError(f"items must be a list or another iterable, not {type(items).__name__}")
+        super().__init__(items)
 
     def to_frame(self) -> pl.DataFrame:
         """A data frame with the column ``item``, in the order of the release (extra ``tables``)."""

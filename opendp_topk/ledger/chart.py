@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from html import escape
 from typing import Any
 
+from ..markup.foreign import on_page as escape
 from .entries import Entry
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 72, 16, 34  # in units of the picture, which scales to the page

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import LedgerError
+from ..errors.ordinary import quoted
+from ..errors.writing import write_whole
 from .failures import EXISTS, explained, failure
 from .files import SEPARATOR, FileLog, write
 from .handles import opening
@@ -88,10 +90,10 @@ def write_report(path: Path, content: bytes) -> None:
         LedgerError: There is a file of that name, or it could not be written.
     """
     try:
-        write_new(path, content)
+        write_whole(path, content)
         return
     except FileExistsError:
         reason = "it exists already: choose another name"
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    raise LedgerError(f"the file {str(path)!r} could not be written: {reason}")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no file can have that name"
+    raise LedgerError(f"the file {quoted(str(path))} could not be written: {reason}")

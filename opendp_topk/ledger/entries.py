@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from .amounts import from_texts
@@ -72,6 +73,7 @@ def _add(found: list[Entry], record: Record, shown: Callable[[Any], Any]) -> Non
 
 def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> Entry:
     texts = {name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")}
+    datetime.fromisoformat(texts["time"])  # what is no time was not written by a ledger
     return Entry(
         number=int(fields["entries"]),
         cost=shown(from_texts(fields["cost"])),

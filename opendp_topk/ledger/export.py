@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from typing import Any
 
+from ..markup.foreign import cell, json_text
 from .entries import Entry
 from .ledger import Ledger
 
 _COLUMNS = tuple(Entry.__dataclass_fields__)
-_FORMULA = ("=", "+", "-", "@")  # with these a spreadsheet begins a formula
 
 
 def summary(ledger: Ledger) -> dict[str, Any]:
@@ -32,11 +31,14 @@ def summary(ledger: Ledger) -> dict[str, Any]:
 
 def json_lines(ledger: Ledger) -> str:
     """The summary, and each entry, one a line."""
-    return "".join(json.dumps(one) + "\n" for one in (summary(ledger), *(one.as_dict() for one in ledger.history())))
+    return "".join(
+        json_text(one, indent=None, ascii_only=True) + "\n"
+        for one in (summary(ledger), *(one.as_dict() for one in ledger.history()))
+    )
 
 
 def csv_table(ledger: Ledger) -> str:
-    """One line an entry under a header; what a spreadsheet would take for a formula begins with an apostrophe."""
+    """One line an entry under a header; no spreadsheet takes a text for a formula, nor a terminal for an order."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -45,8 +47,9 @@ def csv_table(ledger: Ledger) -> str:
 
 
 def _cell(value: Any) -> str:
-    words = "" if value is None else words_of(value)
-    return "'" + words if isinstance(value, str) and words.startswith(_FORMULA) else words
+    if value is None:
+        return ""
+    return str(cell(value)) if isinstance(value, str) else words_of(value)
 
 
 def words_of(distance: Any) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..markup.foreign import on_page as escape
 from ..spaces.measures import Approximate, PrivacyProfile
 from .chart import chart
 from .entries import Entry

@@ -1,4 +1,4 @@
-"""HTML whose texts are escaped: elements for pages, and the tables that notebooks show.
+"""Texts from outside, escaped: elements and tables of HTML, lines of terminals, and cells of spreadsheets.
 
 It may import nothing of the package.
 """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable
 from typing import Any
+
+from .foreign import on_page
 
 _LONG = 24  # rows: more than a screen holds get a field to search them
 _VOID = frozenset(("br", "input", "meta", "wbr"))
@@ -18,7 +19,7 @@ class Markup(str):
 def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
     """An element. Attributes lose a final underscore, others become hyphens; None and False leave one out."""
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{html.escape(str(value))}"')
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{on_page(value)}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
@@ -29,7 +30,7 @@ def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
 
 def join(parts: Iterable[Any], between: str = "") -> Markup:
     """The parts one after another, texts escaped."""
-    return Markup(between.join(part if isinstance(part, Markup) else html.escape(str(part)) for part in parts))
+    return Markup(between.join(part if isinstance(part, Markup) else on_page(part) for part in parts))
 
 
 def breakable(name: str) -> Markup:

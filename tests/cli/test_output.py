@@ -87,7 +87,7 @@ def test_only_the_record_is_left(
 ) -> None:
     if not links:
 
-        def unsupported(*_: Any) -> None:
+        def unsupported(*_: Any, **__: Any) -> None:
             raise OSError(errno.EOPNOTSUPP, "no hard links here")
 
         monkeypatch.setattr(os, "link", unsupported)

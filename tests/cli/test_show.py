@@ -224,7 +224,7 @@ def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> 
 
 
 DAMAGES: list[tuple[dict[str, Any], str]] = [
-    ({"format": "opendp_topk.release.v1"}, "has the format opendp_topk.release.v1"),
+    ({"format": "opendp_topk.release.v1"}, "another format"),
     ({"format": "another"}, "no record of a release"),
     ({"items": None}, "not whole"),
     ({"counts": [1, 2]}, "not whole"),
@@ -241,7 +241,7 @@ def test_what_is_no_record_is_one_line(command: Command, tmp_path: Path, damage:
 
 
 def test_files_that_cannot_be_read_are_one_line(command: Command, library: Library) -> None:
-    command("show", library.folder / "none.json").complains(1, "No such file")
+    command("show", library.folder / "none.json").complains(1, "does not exist")
     command("show", library.table).complains(1, "no JSON")
 
 

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from ...errors import ParameterError, ProofError, TableError, checks
+from ...errors.writing import write_whole
 from ...proof import latex
 from ..registry import proofs
 from ..report import NOT_TESTED, REFUTED
@@ -137,7 +138,7 @@ def _write(target: Path, files: dict[str, bytes]) -> None:
         for name, content in files.items():
             path = target / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            write_whole(path, content, replace=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
     if reason:

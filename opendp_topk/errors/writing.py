@@ -1,0 +1,126 @@
+"""Files that are made: whole on the disk under their name, or not there at all.
+
+A draft is made beside the place, as a new file and never through a link, and is written through the descriptor that was
+opened then. So who else may write in the folder can take the file away, which is noticed, and cannot lead what is
+written to another file. Who may read it, the process says by its umask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_NEW |= sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"))
+_FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_CLOEXEC"))
+_BY_FOLDER = {os.open, os.link, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
+_MODE = 0o666  # less the umask
+
+
+class Draft:
+    """A new file beside ``path``, which has another name until it is published; a context manager.
+
+    Args:
+        path: The file that is to be; its last part is not followed where it is a link.
+
+    Raises:
+        OSError: By each method: the system refuses, or the draft was exchanged for something else.
+        ValueError: When it is made: ``path`` holds a character that no name can have.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._place = path
+        self._draft = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:12]}.partial")
+        self._content = b""
+        self._folder = os.open(path.parent, _FOLDER) if _BY_FOLDER else None
+        try:
+            self._handle: int | None = os.open(self._name(self._draft), _NEW, _MODE, **self._at("dir_fd"))
+        except BaseException:
+            self._leave()
+            raise
+
+    def write(self, content: bytes) -> None:
+        """Let the draft be these bytes, on the disk."""
+        assert self._handle is not None
+        with os.fdopen(os.dup(self._handle), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._content = content
+
+    def publish(self, *, replace: bool = False) -> None:
+        """Give the draft its name; a file that has it is replaced only if that is said."""
+        if not self._is_draft(self._draft):
+            raise OSError(errno.ESTALE, "the file was exchanged for another while it was written")
+        if replace:
+            self._close()
+            os.replace(self._name(self._draft), self._name(self._place), **self._at("src_dir_fd", "dst_dir_fd"))
+        else:
+            self._link()
+
+    def _link(self) -> None:
+        draft, place = self._name(self._draft), self._name(self._place)
+        options = self._at("src_dir_fd", "dst_dir_fd") | _KEPT
+        try:
+            os.link(draft, place, **options)
+            return
+        except FileExistsError:
+            raise
+        except OSError:
+            pass  # a file system without hard links
+        with os.fdopen(os.open(place, _NEW, _MODE, **self._at("dir_fd")), "wb") as stream:
+            stream.write(self._content)
+
+    def _is_draft(self, path: Path) -> bool:
+        assert self._handle is not None
+        found = os.stat(self._name(path), follow_symlinks=False, **self._at("dir_fd"))
+        return os.path.samestat(found, os.fstat(self._handle))
+
+    def _name(self, path: Path) -> str:
+        return str(path) if self._folder is None else path.name
+
+    def _at(self, *names: str) -> dict[str, Any]:
+        return {} if self._folder is None else dict.fromkeys(names, self._folder)
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove what has not got its name, and let go of the folder."""
+        self._close()
+        with contextlib.suppress(OSError):
+            os.unlink(self._name(self._draft), **self._at("dir_fd"))
+        self._leave()
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _leave(self) -> None:
+        if self._folder is not None:
+            os.close(self._folder)
+            self._folder = None
+
+
+_KEPT: dict[str, Any] = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
+
+
+def write_whole(path: Path, content: bytes, *, replace: bool = False) -> None:
+    """A file with these bytes, through a :class:`Draft`.
+
+    Raises:
+        FileExistsError: There is a file of that name, and ``replace`` is not said.
+        OSError: It could not be written; nothing of it is left.
+        ValueError: ``path`` holds a character that no name can have.
+    """
+    with Draft(path) as draft:
+        draft.write(content)
+        draft.publish(replace=replace)

@@ -1,0 +1,51 @@
+"""Text that comes from outside, such as from a file, as text that does nothing: it is read, and never obeyed.
+
+A terminal obeys control characters, and so does whoever reads in the order that a mark of direction sets; a spreadsheet
+computes a cell that begins like a formula.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+# Controls (C0, DEL, C1), marks of direction, separators of lines, halves of characters, and what stands for no text.
+_ACTING = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufff9-\ufffb"
+_ON_PAGES = re.compile(f"(?![\n\t])[{_ACTING}]")
+_ON_A_LINE = re.compile(f"[{_ACTING}]")
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
+# With these a spreadsheet begins a formula, or passes over them and looks at what follows.
+
+
+def line(value: Any) -> str:
+    """One line for a terminal: what would act on it, a line break too, is written as Python writes it."""
+    return _ON_A_LINE.sub(_escaped, str(value))
+
+
+def on_page(value: Any) -> str:
+    """HTML that shows the text; line breaks and tabs stay."""
+    return html.escape(_ON_PAGES.sub(_escaped, str(value)))
+
+
+def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
+    """JSON in which what would act on a terminal is written as JSON writes it."""
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    return "\n".join(_ON_A_LINE.sub(_in_json, part) for part in text.split("\n"))
+
+
+def cell(value: Any) -> Any:
+    """What a spreadsheet shows as text where it is text; a number is a number."""
+    if not isinstance(value, str):
+        return value
+    text = line(value)
+    return "'" + text if value.lstrip(" ").startswith(_FORMULA) else text
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+def _in_json(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

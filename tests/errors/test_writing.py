@@ -1,0 +1,151 @@
+"""Files that are made: whole or not at all, by the umask, and never through what somebody else put in the way."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opendp_topk.errors import writing
+from opendp_topk.errors.writing import Draft, write_whole
+
+POSIX = pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="the system has no links that are not followed")
+
+
+def test_a_file_is_made_by_the_umask_and_leaves_nothing_else(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "a", b"text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").read_bytes() == b"text"
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_file_is_replaced_only_if_that_is_said(tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    place.write_bytes(b"old")
+    with pytest.raises(FileExistsError):
+        write_whole(place, b"new")
+    assert place.read_bytes() == b"old"
+    write_whole(place, b"new", replace=True)
+    assert (place.read_bytes(), os.listdir(tmp_path)) == (b"new", ["a"])
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_failure_leaves_nothing(tmp_path: Path, replace: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "a", b"text", replace=replace)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_system_without_links_gets_the_file_too_and_still_replaces_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no hard links here")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    write_whole(tmp_path / "a", b"text")
+    with pytest.raises(FileExistsError):
+        write_whole(tmp_path / "a", b"other")
+    assert ((tmp_path / "a").read_bytes(), os.listdir(tmp_path)) == (b"text", ["a"])
+
+
+def drafts(folder: Path) -> list[Path]:
+    return [folder / name for name in os.listdir(folder) if name.endswith(".partial")]
+
+
+@POSIX
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("moment", ["before it is written", "after it was written"])
+def test_a_link_in_the_place_of_the_draft_leads_nowhere(tmp_path: Path, moment: str, replace: bool) -> None:
+    """Who may write in the folder puts a link to another's file where the draft was."""
+    victim, folder = tmp_path / "victim", tmp_path / "shared"
+    victim.write_bytes(b"precious")
+    folder.mkdir()
+
+    def exchange() -> None:
+        (draft,) = drafts(folder)
+        draft.unlink()
+        draft.symlink_to(victim)
+
+    with contextlib.ExitStack() as stack:
+        draft = stack.enter_context(Draft(folder / "a"))
+        if moment == "before it is written":
+            exchange()
+        draft.write(b"text")
+        if moment == "after it was written":
+            exchange()
+        with pytest.raises(OSError, match="exchanged"):
+            draft.publish(replace=replace)
+    assert victim.read_bytes() == b"precious"
+    assert not (folder / "a").exists()
+
+
+@POSIX
+def test_a_link_that_has_the_name_of_the_draft_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+
+    class Known:
+        hex = "0" * 32
+
+    monkeypatch.setattr(writing.uuid, "uuid4", Known)
+    for target in (victim, tmp_path / "not there"):
+        link = tmp_path / f".a.{'0' * 12}.partial"
+        link.symlink_to(target)
+        with pytest.raises(FileExistsError):
+            Draft(tmp_path / "a")
+        link.unlink()
+    assert (victim.read_bytes(), (tmp_path / "not there").exists()) == (b"precious", False)
+
+
+@POSIX
+def test_a_link_that_has_the_name_of_the_file_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    victim, place = tmp_path / "victim", tmp_path / "a"
+    victim.write_bytes(b"precious")
+    place.symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_whole(place, b"text")
+    write_whole(place, b"text", replace=True)
+    assert (victim.read_bytes(), place.is_symlink(), place.read_bytes()) == (b"precious", False, b"text")
+
+
+@POSIX
+def test_a_folder_that_is_exchanged_meanwhile_gets_nothing(tmp_path: Path) -> None:
+    folder, other = tmp_path / "shared", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    with Draft(folder / "a") as draft:
+        draft.write(b"text")
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to(other)
+        draft.publish()
+    assert os.listdir(other) == []
+    assert os.listdir(tmp_path / "moved") == ["a"]
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    def opened() -> int:
+        handle = os.open(tmp_path, os.O_RDONLY)
+        os.close(handle)
+        return handle
+
+    before = opened()
+    for n in range(20):
+        write_whole(tmp_path / str(n), b"text")
+        with pytest.raises(FileExistsError):
+            write_whole(tmp_path / str(n), b"text")
+    with pytest.raises(OSError, match="name"):
+        Draft(tmp_path / ("x" * 300) / "a")
+    assert opened() == before
