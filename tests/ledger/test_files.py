@@ -8,8 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import random
+import socket
 import sqlite3
 import stat
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -322,3 +324,65 @@ def test_a_backup_is_a_ledger_and_is_not_written_over(path: Path, ledger: tk.Led
     path.write_bytes(path.read_bytes().replace(b'"cost":["1"]', b'"cost":["0"]'))
     with pytest.raises(tk.LedgerError):
         ledger.backup(path.with_name("more"))
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def listening(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def loop(path: Path) -> None:
+    path.symlink_to(path.with_name("other"))
+    path.with_name("other").symlink_to(path)
+
+
+STRANGE: dict[str, Callable[[Path], object]] = {
+    "is a pipe": fifo,
+    "is a socket": listening,
+    "is a folder": Path.mkdir,
+    "Too many levels": loop,
+    "is empty": Path.touch,
+}
+
+
+@pytest.mark.parametrize("says", STRANGE)
+def test_what_is_no_ordinary_file_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """Nothing waits for the other end of a pipe. The name is short since that of a socket must be."""
+    monkeypatch.chdir(tmp_path)
+    STRANGE[says](Path("a"))
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger("a"), says)
+    raises_exactly(tk.LedgerError, lambda: new("a", 1), "of that name already")
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/tty"])
+def test_a_device_is_no_ledger(device: str) -> None:
+    if not Path(device).exists():
+        pytest.skip("the system has no such device")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(device), "is a device")
+
+
+def test_a_pipe_that_takes_the_place_of_an_open_ledger_is_told_at_once(path: Path, ledger: tk.Ledger) -> None:
+    path.unlink()
+    os.mkfifo(path)
+    for look in (ledger.spent, ledger.history, ledger.head, lambda: spend(ledger, 1.0)):
+        raises_exactly(tk.LedgerError, look, "is a pipe")
+    assert "is a pipe" in ledger.verify()[0]
+
+
+@pytest.mark.parametrize("name", ["x" * 100_000, "/".join(["x" * 200] * 500), "y" * 300, "/", "\udcff/no"], ids=len)
+def test_a_name_that_no_file_can_have_is_told_in_few_words(tmp_path: Path, name: str) -> None:
+    for what in (lambda: tk.Ledger(tmp_path / name), lambda: new(tmp_path / name, 1)):
+        with pytest.raises(tk.LedgerError) as caught:
+            what()
+        assert len(str(caught.value)) < 600
+        str(caught.value).encode()
+
+
+def test_names_of_all_lengths_that_a_file_can_have_are_taken(tmp_path: Path) -> None:
+    for name in ("x" * 255, "\u1234" * 85, "a"):
+        new(tmp_path / name, 1).close()
+        assert tk.Ledger(tmp_path / name).spent() == 0.0
