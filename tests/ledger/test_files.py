@@ -224,17 +224,23 @@ def test_a_writer_who_has_no_lock_is_noticed(path: Path, ledger: tk.Ledger, monk
 
 
 def test_a_mount_of_another_machine_is_refused(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "remote", lambda device: "nfs4")
-    raises_exactly(tk.LedgerError, lambda: spend(ledger, 1.0), "nfs4 mount")
+    monkeypatch.setattr(mounts, "kind_of", lambda handle: "nfs4")
+    raises_exactly(tk.LedgerError, lambda: spend(ledger, 1.0), "its file system is nfs4", "other machines")
     assert ledger.spent() == 0.0
 
 
 def test_the_table_of_mounts_is_read() -> None:
     table = "36 35 0:53 / /data rw,noatime shared:1 - nfs4 server:/data rw\n37 35 8:1 / / rw - ext4 /dev/sda1 rw\n"
-    assert mounts.remote(os.makedev(0, 53), table) == "nfs4"
-    assert mounts.remote(os.makedev(8, 1), table) is None
-    assert mounts.remote(os.makedev(9, 1), table) is None
-    assert mounts.remote(os.makedev(8, 1), "") is None
+    for mount, device, kind in (
+        (None, (0, 53), "nfs4"),
+        (None, (8, 1), "ext4"),
+        (None, (9, 1), None),
+        ("36", (8, 1), "nfs4"),
+        ("37", (0, 53), "ext4"),
+        ("3", (0, 53), None),
+    ):
+        assert mounts.listed(table, mount, os.makedev(*device)) == kind
+    assert mounts.listed("", None, os.makedev(8, 1)) is None
 
 
 def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
@@ -386,3 +392,19 @@ def test_names_of_all_lengths_that_a_file_can_have_are_taken(tmp_path: Path) -> 
     for name in ("x" * 255, "\u1234" * 85, "a"):
         new(tmp_path / name, 1).close()
         assert tk.Ledger(tmp_path / name).spent() == 0.0
+
+
+def test_a_ledger_of_this_format_that_was_written_long_ago_is_read_and_goes_on(path: Path) -> None:
+    """A file of an earlier state of the library: releases, a stated amount, a conversation that was paid at the start."""
+    path.write_bytes((Path(__file__).parent / "written.ledger").read_bytes())
+    head = "10-66eeb01fc3710948c55caf623e9e8409db095eeb699c3895df453e488d9c4e71"
+    with tk.Ledger(path) as ledger:
+        assert (ledger.head(), ledger.verify(head), ledger.spent()) == (head, [], 1.35)
+        states = [(one.cost, one.state, one.operator) for one in ledger.history()]
+        assert states == [
+            (0.25, "released", "somebody"), (0.1, "failed", "somebody"), (0.5, "released", "somebody"),
+            (0.25, "released", "somebody"), (0.5, "failed", "somebody"),
+        ]  # fmt: skip
+        spend(ledger, 0.5)
+        assert (ledger.spent(), ledger.verify(head), ledger.accepted) == (1.85, [], ())
+        raises_exactly(tk.QueryError, lambda: ledger.resume(3, [1])(costing(0.25)), "closed")
