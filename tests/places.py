@@ -1,7 +1,7 @@
 """Temporary folders for ledgers: on a file system on which a ledger relies, wherever the tests are run.
 
 In a container the usual folder may be layered or in memory. Then another one is taken for the whole run, also by the
-processes that tests start; where there is none, the tests and what they run of themselves take what there is for a disk.
+processes that tests start; where there is none, the tests take what there is for a disk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""On which kind of file system a file lies, as Linux tells it: on some kinds a ledger cannot be sure of its records."""
+"""On which kind of file system a file lies, as Linux tells it: on some kinds a ledger cannot be sure of its records.
+
+Proof: proofs/ledger/ledger.tex
+"""
 
 from __future__ import annotations
 

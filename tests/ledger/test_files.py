@@ -395,7 +395,7 @@ def test_names_of_all_lengths_that_a_file_can_have_are_taken(tmp_path: Path) -> 
 
 
 def test_a_ledger_of_this_format_that_was_written_long_ago_is_read_and_goes_on(path: Path) -> None:
-    """A file of an earlier state of the library: releases, a stated amount, a conversation that was paid at the start."""
+    """A file of an earlier state of the library: releases, a stated amount, and a conversation paid at the start."""
     path.write_bytes((Path(__file__).parent / "written.ledger").read_bytes())
     head = "10-66eeb01fc3710948c55caf623e9e8409db095eeb699c3895df453e488d9c4e71"
     with tk.Ledger(path) as ledger:
