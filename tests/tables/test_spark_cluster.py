@@ -82,8 +82,8 @@ def test_of_a_task_that_runs_twice_one_part_is_taken(
 
     monkeypatch.setattr(spark_tasks, "worker", filing(tmp_path, first))
     monkeypatch.setattr(spark_tasks, "chosen", watched)
-    rows = [(item, 10**6 if item < EACH else 0) for item in range(EACH * PARTS)]
-    frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, PARTS), "item long, score long")
+    items = spark.range(0, EACH * PARTS, 1, PARTS)
+    frame = items.selectExpr("id AS item", f"CASE WHEN id < {EACH} THEN 1000000 ELSE 0 END AS score")
     measurement = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0)
     budget: dict[str, Any] = {"budget": 2, "measure": tk.MaxDivergence(), "dataset": "items", "metric": COUNTS[1]}
     with tk.Ledger(tmp_path / "budget.ledger", **budget) as ledger:
