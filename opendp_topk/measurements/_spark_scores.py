@@ -81,8 +81,8 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
             ``make_lipschitz_top_k``, ``make_exponential_mechanism`` or ``make_permute_and_flip``.
-        frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read: a plan that is
-            not known to do so, and a frame of Spark Connect, is refused, as in ``FrameDomain``. What was written to
+        frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read: a plan that
+            is not known to do so, and a frame of Spark Connect, is refused, as in ``FrameDomain``. What was written to
             files, and is read from there, is taken.
         candidate: The column of candidates, integers or strings, each in one row.
         score: The column of scores: integers for ``AtomDomain(int)``, floats for ``AtomDomain(float)``.
@@ -124,7 +124,7 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
         whole = raced(measurement, run(rows.toArrow).to_batches())  # [collect]
     else:
         task = pickle.dumps(partial(raced, measurement))  # [race-partition]
-        whole = gathered(answers(rows, task), race)  # [workers]
+        whole = gathered(answers(lambda: rows, task), race)  # [workers]
     found = winners(measurement, whole)
     return IndexCandidates(tuple(found))(measurement.declared.decode(tuple(range(len(found)))))  # [candidates]
 

@@ -19,10 +19,12 @@ import opendp_topk as tk
 from opendp_topk.errors import ColumnError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.tables import frames
+from opendp_topk.tables.capping import keep_items
 from opendp_topk.tables.frames import count_distinct_users, two_columns
 from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.held import HeldCounts
 from opendp_topk.tables.keyed import count_users_by_key
+from opendp_topk.tables.spark_plans import require_determinate
 from opendp_topk.tables.totals import totals_by_item, valued_columns
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
@@ -31,6 +33,8 @@ from tests.oracles.totals import clamped_totals
 
 from . import hostile
 from .spark_session import session
+from .test_capping import backwards, pairs
+from .test_capping import reference as capped
 from .test_keyed import reference
 from .test_totals import BOUNDS, KINDS, frame, random_rows
 
@@ -150,6 +154,43 @@ def test_collations_do_not_fold_identifiers(spark: Any) -> None:
     rows = two_columns(table, "member", "work")
     assert count_distinct_users(rows, ["a", "A"]).tolist() == [1, 2]
     assert dict(count_users_by_key(rows)) == {"a": 1, "A": 2}
+
+
+@pytest.mark.parametrize("by", ["order", "rows", "value", "random"])
+def test_items_are_kept_in_spark_as_elsewhere(spark: Any, by: str) -> None:
+    rows = random_rows("coarse", 60, 5)
+    table = spark.createDataFrame(frame(rows, KINDS["large"][0]).to_arrow()).repartition(3)
+    kept = keep_items(valued_columns(table, "user", "item", "paid"), 2, by, 1.0, 2**31, backwards)
+    chosen = capped(rows, 2, by)
+    assert kept.implementation.is_pyspark() == (by != "random")
+    assert kept.collect_schema().names() == ["user", "item", "paid"]
+    assert Counter(pairs(kept)) == Counter(row for row in rows if row[:2] in chosen)
+    if by != "value":
+        once = keep_items(two_columns(table, "user", "item"), 2, by, 1.0, 2**31, backwards)
+        assert sorted(pairs(once)) == sorted(chosen)
+
+
+def test_a_random_choice_takes_no_more_rows_from_spark_than_fit(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(user, item) for user in range(3) for item in range(3)]
+    keep = tk.make_keep_items(*SPACE, most=2)
+    for few, fits in ((9, True), (8, False)):
+        monkeypatch.setattr("opendp_topk.tables.spark.FEW", few)
+        if fits:
+            assert Counter(user for user, _ in pairs(keep(made(spark, rows, True)))) == {0: 2, 1: 2, 2: 2}
+        else:
+            raises_exactly(tk.DataLengthError, lambda: keep(made(spark, rows, True)), "up to 8 rows", '"order"')
+
+
+def test_collations_do_not_fold_what_is_kept_or_left_out(spark: Any) -> None:
+    rows = [("u", "a"), ("U", "A"), ("u", "A"), ("u", "b"), ("u", "b"), (None, "c"), ("w", None)]
+    table = made(spark, rows, False).selectExpr(
+        "member COLLATE UTF8_LCASE AS member", "work COLLATE UNICODE_CI AS work"
+    )
+    for listed, most, expected in ((["a"], 2, 3), (["a"], 9, 4), (["A"], 1, 1), ([], 9, 5), (["a", "A", "b"], 9, 0)):
+        assert tk.make_count_outside(*SPACE, items=listed, max_rows=most)(table).tolist() == [expected]
+    for by, kept in (("order", "A"), ("rows", "b")):
+        assert sorted(pairs(tk.make_keep_items(*SPACE, most=1, by=by)(table))) == [("U", "A"), ("u", kept)]
+    assert len(pairs(tk.make_keep_items(*SPACE, most=9)(table))) == 4
 
 
 def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:
@@ -288,13 +329,21 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_may_give_other_rows_is_refused_by_name(spark: Any, table: Any, name: str) -> None:
-    """By counting and by release_spark alike."""
     step, words = REFUSED[name]
     frame = step(spark, table)
     raises_exactly(DataTypeError, lambda: SPACE[0].validate(frame), words, "parquet", "checkpoint()")
+
+
+@pytest.mark.parametrize("name", ["a limit with ties", "max_by", "a sample", "dropDuplicates", "first", "rand"])
+def test_scores_pass_the_same_check(spark: Any, table: Any, name: str) -> None:
+    step, words = REFUSED[name]
     top = tk.make_report_noisy_top_k(*SCORES, tk.MaxDivergence(), k=1, scale=1.0)
-    scored = frame.selectExpr("member", "CAST(work AS long) AS work")
-    raises_exactly(DataTypeError, lambda: tk.release_spark(top, scored, "member", "work"), words)
+    raises_exactly(DataTypeError, lambda: tk.release_spark(top, step(spark, table), "member", "work"), words)
+
+
+def test_a_frame_that_shows_no_plan_is_refused() -> None:
+    connect = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
+    raises_exactly(DataTypeError, lambda: require_determinate(connect), "Spark Connect", "write the table to files")
 
 
 @pytest.mark.parametrize("name", ACCEPTED)

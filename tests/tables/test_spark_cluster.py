@@ -10,6 +10,7 @@ import pickle
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.tables import spark_tasks
+from opendp_topk.tables.frames import two_columns
+from opendp_topk.tables.keyed import count_users_by_key
 
 from ..concepts.examples import COUNTS
 from .spark_hosts import two_hosts
@@ -125,6 +128,44 @@ def kill_one(spark: Any, killed: list[int]) -> None:
         time.sleep(0.05)
     killed.append(executors(spark)[0])
     os.kill(killed[0], signal.SIGKILL)
+
+
+def kill_in_stage(spark: Any, number: int, done: threading.Event, killed: list[int]) -> None:
+    """Kill an executor in the stage of this number, from 0 on, among those that are seen until all is done."""
+    tracker = spark.sparkContext.statusTracker()
+    seen: set[int] = set()
+    while not done.wait(0.01):
+        seen |= set(tracker.getActiveStageIds())
+        alive = executors(spark)
+        if len(seen) > number and alive:
+            killed.append(alive[0])
+            os.kill(killed[0], signal.SIGKILL)
+            return
+
+
+def test_no_user_exceeds_the_cap_whichever_task_is_lost(spark: Any, tmp_path: Path) -> None:
+    """Each user has twenty items in many rows of all partitions, and its first two count whoever is killed, and when."""
+    users = 1999
+    table = spark.range(0, ROWS // 2, 1, 8).selectExpr(
+        f"id % {users} AS member", f"(id % {users} + id DIV {users} % 20) % 50 AS work"
+    )
+    baskets = [sorted((user + step) % 50 for step in range(20))[:2] for user in range(users)]
+    expected = Counter(item for basket in baskets for item in basket)
+    lost = 0
+    for stage in range(3):
+        end = time.monotonic() + 120
+        while len(executors(spark)) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        done, killed = threading.Event(), list[int]()
+        killer = threading.Thread(target=kill_in_stage, args=(spark, stage, done, killed), daemon=True)
+        killer.start()
+        found = dict(count_users_by_key(two_columns(table, "member", "work"), most=2))
+        done.set()
+        killer.join(timeout=60)
+        lost += len(killed)
+        assert found == expected
+        assert sum(found.values()) == 2 * users
+    assert lost
 
 
 def test_an_executor_that_is_killed_costs_one_release(spark: Any, tmp_path: Path) -> None:
