@@ -144,7 +144,7 @@ def kill_in_stage(spark: Any, number: int, done: threading.Event, killed: list[i
 
 
 def test_no_user_exceeds_the_cap_whichever_task_is_lost(spark: Any, tmp_path: Path) -> None:
-    """Each user has twenty items in many rows of all partitions, and its first two count whoever is killed, and when."""
+    """Each user has twenty items, in rows of all partitions, and the first two count whoever is killed, and when."""
     users = 1999
     table = spark.range(0, ROWS // 2, 1, 8).selectExpr(
         f"id % {users} AS member", f"(id % {users} + id DIV {users} % 20) % 50 AS work"
