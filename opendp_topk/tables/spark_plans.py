@@ -6,7 +6,7 @@ that does not depend on the order in which rows come, on the clock, or on chance
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataTypeError
@@ -167,16 +167,16 @@ def _sum(function: Any) -> str | None:
 
 
 def _cast(cast: Any) -> str | None:
-    """A constant word such as 'now' is a time in a plan, of the moment when it is made ready."""
-    child, kind = cast.child(), str(cast.dataType().typeName())
-    if not kind.startswith(("date", "timestamp")) or _type(child) or not child.foldable():
+    """A word such as 'now' is a time in a plan, of the moment when Spark makes it ready, also from a column."""
+    child, text = cast.child(), cast.child().dataType().typeName().startswith(("string", "char", "varchar"))
+    if not text or not cast.dataType().typeName().startswith(("date", "time")):
         return None
     if _name(child) == f"{_EXPRESSION}Literal" and str(child.toString()).strip()[:1].isdigit():
         return None
-    return "its plan has a constant that may be a word for the time of day"  # [words]
+    return "its plan makes a time of a text, which may be a word for the time of day"  # [words]
 
 
-def _covers(keys: list[Any], child: Any) -> bool:
+def _covers(keys: Iterable[Any], child: Any) -> bool:
     """Whether rows that agree in these keys, as Spark compares them, are one and the same in all columns."""
     named = {key.exprId().id() for key in keys if _name(key) == f"{_EXPRESSION}AttributeReference"}
     return all(one.exprId().id() in named and not _type(one) for one in _listed(child.output()))  # [covers]
@@ -238,7 +238,7 @@ _FORMATS = _of(_FILES, "parquet.ParquetFileFormat orc.OrcFileFormat csv.CSVFileF
     _FILES, "text.TextFileFormat"
 )
 _EXPRESSIONS = {
-    **_of(_EXPRESSION, "AttributeReference Alias Literal SortOrder OuterReference Collate"),
+    **_of(_EXPRESSION, "AttributeReference Alias Literal SortOrder OuterReference Collate ResolvedCollation"),
     **_of(_EXPRESSION, "And Or Not In InSet IsNull IsNotNull IsNaN AtLeastNNonNulls Coalesce Nvl NaNvl If CaseWhen"),
     **_of(_EXPRESSION, "EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual Between"),
     **_of(_EXPRESSION, "With CommonExpressionDef CommonExpressionRef Greatest Least"),

@@ -266,6 +266,10 @@ REFUSED: dict[str, tuple[Step, str]] = {
     "the date": (selected("member", "datediff(current_date(), DATE '2026-01-01') AS work"), "CurrentDate"),
     "the clock as a word": (selected("member", "CAST(CAST('now' AS timestamp) AS string) AS work"), "word"),
     "the clock in pieces": (selected("member", "CAST(CAST('no' || 'w' AS timestamp) AS string) AS work"), "word"),
+    "the clock in a column": (
+        query("SELECT member, CAST(CAST(x AS timestamp) AS string) AS work FROM (SELECT member, 'now' AS x FROM t)"),
+        "word",
+    ),
     "a command": (query("SELECT TRANSFORM (member, work) USING 'cat' AS (member, work) FROM t"), "ScriptTransf"),
     "a function of Python": (lambda spark, d: d.withColumn("work", python_function()("work")), "PythonUDF"),
     "a function of batches": (lambda spark, d: d.mapInArrow(lambda batches: batches, d.schema), "MapInArrow"),
