@@ -146,13 +146,13 @@ def kill_in_stage(spark: Any, number: int, done: threading.Event, killed: list[i
 def test_no_user_exceeds_the_cap_whichever_task_is_lost(spark: Any, tmp_path: Path) -> None:
     """Each user has twenty items, in rows of all partitions, and the first two count whoever is killed, and when."""
     users = 1999
-    table = spark.range(0, ROWS // 2, 1, 8).selectExpr(
+    table = spark.range(0, ROWS // 5, 1, 8).selectExpr(
         f"id % {users} AS member", f"(id % {users} + id DIV {users} % 20) % 50 AS work"
     )
     baskets = [sorted((user + step) % 50 for step in range(20))[:2] for user in range(users)]
     expected = Counter(item for basket in baskets for item in basket)
     lost = 0
-    for stage in range(3):
+    for stage in (0, 2):
         end = time.monotonic() + 120
         while len(executors(spark)) < 2 and time.monotonic() < end:
             time.sleep(0.1)
