@@ -47,6 +47,7 @@ def test_a_claim_names_its_proof_its_foundations_and_its_tests() -> None:
     assert claim.signoffs == claim.accepted_by == ()
 
 
+@pytest.mark.slow
 def test_every_constructor_is_exercised_by_a_test() -> None:
     assert [claim.constructor for claim in proofs() if not claim.tests] == []
 
