@@ -98,7 +98,7 @@ def make_pay_what_you_get(
     """
     # proof-region: pay_what_you_get
     require_space(input_domain, input_metric, Metric, "a metric such as KeyedCountDistance()")  # [check-space]
-    if output_measure not in COUNTED:
+    if not isinstance(output_measure, Measure) or output_measure not in COUNTED:
         raise ParameterTypeError(f"output_measure must be one of {', '.join(map(repr, COUNTED))}")  # [check-measure]
     d_in = input_metric.distance(d_in, "d_in")
     total = checks.count("steps", steps)

@@ -22,7 +22,7 @@ class Items(list[Any]):
     """Released items: of a ranking best first, of a set in the order of the candidates. It is a list."""
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
-        if not isinstance(items, Iterable):
+        if not isinstance(items, Iterable) or getattr(items, "ndim", 1) == 0:
             raise ParameterTypeError(f"items must be a list or another iterable, not {type(items).__name__}")
         super().__init__(items)
 

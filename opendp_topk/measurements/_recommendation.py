@@ -10,6 +10,7 @@ from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.candidates import is_iterable
 from ..core.measurement import Measurement
 from ..distributions.events import EVENTS, Enclosure
 from ..errors import CapacityError, NotDeclaredError, ParameterError, checks
@@ -145,7 +146,7 @@ def recommend(
         >>> len(advice.measurement(list(range(50))))
         3
     """
-    number = len(candidates) if isinstance(candidates, Sized) else candidates
+    number = len(candidates) if isinstance(candidates, Sized) and is_iterable(candidates) else candidates
     chosen = (NEAR if proxy is None else EVENTS[0]) if goal is None else checks.choice("goal", goal, (NEAR, *EVENTS))
     if chosen != NEAR and proxy is None:
         raise ParameterError(f"goal={chosen!r} needs a proxy: counts that are public or made up")

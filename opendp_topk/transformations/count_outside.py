@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.candidates import is_iterable
 from ..core.claims import proven
 from ..core.partials import partial
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import ParameterError, checks
+from ..errors import CandidatesError, ParameterError, checks
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, UserDistance
 from .count_by_item import integers_or_strings
@@ -68,12 +69,14 @@ def make_count_outside(
     # proof-region: count_outside
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")
+    if not is_iterable(items):
+        raise CandidatesError(f"items must be a list of the public items, not {type(items).__name__}")
     listed: tuple[Any, ...] = tuple(items)
     if listed:
         listed = integers_or_strings(listed, "items")  # [check-items]
     most = checks.count("max_rows", max_rows, at_most=FARTHEST)  # [check-rows]
     metric = L1Distance() if output_metric is None else output_metric
-    if metric not in (L1Distance(), L2Distance(), LInfDistance()):
+    if not isinstance(metric, Metric) or metric not in (L1Distance(), L2Distance(), LInfDistance()):
         raise ParameterError("output_metric must be L1Distance(), L2Distance() or LInfDistance()")  # [check-metric]
 
     def function(rows: Any) -> Any:

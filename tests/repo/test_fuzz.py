@@ -92,6 +92,7 @@ FITTING: dict[str, tuple[Any, ...]] = {
     "data": ([1, 2, 3], [3, 1]),
     "value": ([1, 2, 3], np.array([5, 1])),
     "dataset": ("votes",),
+    "address": ("a",),  # of which a name in a folder is made
     "budget": (1, "0.1", (1, 1e-6)),
 }
 DATA = (
@@ -110,11 +111,14 @@ DATA = (
 )
 # A record of Python's own, whose fields are whatever they are given.
 PLAIN = ("Entry",)
+RELEASED: list[Any] = []
+"""What releases from ledgers cost."""
 
 
 def public() -> dict[str, Callable[..., Any]]:
     """Every public callable that is no exception, by its name."""
     found = {name: getattr(tk, name) for name in tk.__all__ if callable(getattr(tk, name)) and name not in PLAIN}
+    found["Ledger.create"] = tk.Ledger.create
     return {
         name: one
         for name, one in found.items()
@@ -131,7 +135,9 @@ def drawn(choice: random.Random, function: Callable[..., Any], folder: str) -> t
             continue
         fits = FITTING.get(one.name)
         value = choice.choice(fits) if fits and choice.random() < 0.7 else choice.choice(JUNK)
-        if one.name in ("connect", "path") and isinstance(value, str) and choice.random() < 0.9:
+        if one.name == "map":  # what a function of the caller raises is the caller's
+            value = choice.choice((map, None, 3))
+        if one.name in ("connect", "address", "path") and isinstance(value, str) and choice.random() < 0.9:
             value = os.path.join(folder, str(choice.random()))
         if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) and not named:
             some.append(value)
@@ -169,7 +175,34 @@ def use(choice: random.Random, built: Any) -> None:
             built(choice.choice(DATA))
     elif isinstance(built, tk.Ledger):
         with built:
-            built.release(choice.choice((TOP, *JUNK)), choice.choice(DATA))
+            for _ in range(4):
+                error = outcome(lambda: ask(choice, built))
+                if error is not None:
+                    raise error
+            assert built.verify() == []
+
+
+def ask(choice: random.Random, ledger: tk.Ledger) -> None:
+    """Something of a ledger: what is released was debited before, and is recorded as released."""
+
+    def either(*fitting: Any) -> Any:
+        return choice.choice(fitting if choice.random() < 0.7 else JUNK)
+
+    deed, before = choice.randrange(6), ledger.count()
+    data = choice.choice((DATA[0], choice.choice(DATA)))
+    if deed == 0:
+        ledger.settle(either(1, before), either("released", "failed"))
+    elif deed == 1:
+        ledger.reserve(either(TOP, None), cost=either(None, 0.1), d_in=either(None, 1), label=either("", "a survey"))
+    elif deed == 2:
+        talk = ledger.conversation(data, budget=either(None, 0.5, (0.5, 0)), label=either(""))
+        assert ledger.count() > before
+        talk(either(TOP), d_in=either(None, 1))
+    else:
+        ledger.release(either(TOP), data, d_in=either(None, 1), delta=either(None, 0), label=either(""))
+        assert ledger.count() == before + 1
+        assert ledger.history()[-1].state == "released"
+        RELEASED.append(ledger.history()[-1].cost)
 
 
 @pytest.mark.slow
@@ -186,6 +219,22 @@ def test_no_call_raises_what_is_not_the_librarys(tmp_path: Path) -> None:
             if error is not None:
                 wrong[told(name, error)] += 1
     assert wrong == {}
+
+
+@pytest.mark.slow
+def test_of_a_ledger_nothing_is_released_that_is_not_recorded(tmp_path: Path) -> None:
+    choice, wrong = random.Random(21), Counter[str]()
+    unit = {"measure": PURE, "dataset": "votes", "metric": VOTES}
+    with tk.Ledger.create(tmp_path / "budget.ledger", budget=1000, **unit) as ledger:  # type: ignore[arg-type]
+        RELEASED.clear()
+        for _ in range(CALLS // 10):
+            error = outcome(lambda: ask(choice, ledger))
+            if error is not None:
+                wrong[told("ledger", error)] += 1
+        assert wrong == {}
+        assert ledger.verify() == []
+        assert len(RELEASED) > CALLS / 1000, "hardly anything was released"
+        assert ledger.spent() >= sum(RELEASED)
 
 
 def test_data_in_an_error_of_the_library_are_noticed() -> None:
