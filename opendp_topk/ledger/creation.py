@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import LedgerError
-from .failures import explained
+from .failures import EXISTS, explained, failure
 from .files import SEPARATOR, FileLog
 
 _OWNER = 0o600  # who may read it learns what was released and when, so that only its owner may
@@ -20,20 +20,25 @@ _OWNER = 0o600  # who may read it learns what was released and when, so that onl
 # proof-region: creation
 @explained("created")
 def create(log: FileLog, header: str) -> None:
-    """Make the file of ``log`` with this first record, whole or not at all; a file that is there is left alone."""
+    """Make the file of ``log`` with this first record, whole or not at all.
+
+    Raises:
+        LedgerError: There is a file of that name, which is left as it is, or it cannot be made.
+    """
     path = log.path
     draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:12]}.new")
     try:
         write_new(draft, SEPARATOR + header.encode("ascii") + b"\n")  # [whole]
-        _place(draft, path)
+        if not _placed(draft, path):
+            raise failure(log.place, "created", EXISTS)
     finally:
         with suppress(OSError):
             draft.unlink()
     sync_folder(path.parent)
 
 
-def _place(draft: Path, path: Path) -> None:
-    """Give the draft its name, unless a file has it."""
+def _placed(draft: Path, path: Path) -> bool:
+    """Give the draft its name, unless a file has it; whether it got it."""
     with suppress(FileExistsError):  # [no-replacement]
         try:
             os.link(draft, path)
@@ -41,6 +46,8 @@ def _place(draft: Path, path: Path) -> None:
             raise
         except OSError:  # a file system without links
             write_new(path, draft.read_bytes())
+        return True
+    return False
 
 
 def write_new(path: Path, content: bytes) -> None:

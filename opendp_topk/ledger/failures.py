@@ -20,6 +20,9 @@ P = ParamSpec("P")
 Holder = TypeVar("Holder", bound=Placed)
 Result = TypeVar("Result")
 
+EXISTS = "there is something of that name already: open a ledger with Ledger(address), or choose another name"
+MISSING = "there is no ledger of that name: create one with Ledger.create or `opendp-topk ledger create`"
+GONE = "there is no ledger of that name any more: restore it from a backup that is not older than the last release"
 DAMAGED = "it is damaged: restore it from a backup that is not older than the last release"
 STATES = {
     "08": "the connection to the server failed",
@@ -30,6 +33,11 @@ STATES = {
     "55": "another process kept it locked",
     "57": "the server was stopped",
 }
+_NO_TABLE = "42P01"
+
+
+def _missing(deed: str) -> str:
+    return MISSING if deed == "opened" else GONE
 
 
 def explained(
@@ -44,13 +52,16 @@ def explained(
                 return function(holder, *args, **kwargs)
             except LedgerError:
                 raise
+            except FileNotFoundError as error:
+                reason = str(error.strerror) if deed == "created" else _missing(deed)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
             except Exception as error:
                 if not type(error).__module__.startswith("psycopg"):
                     raise
                 state = getattr(error, "sqlstate", None) or "08"
-                reason = STATES.get(state[:2], "the server reports an error") + f" (SQLSTATE {state})"
+                said = STATES.get(state[:2], "the server reports an error") + f" (SQLSTATE {state})"
+                reason = _missing(deed) if state == _NO_TABLE else said
             raise failure(holder.place, deed, reason)
 
         return guarded

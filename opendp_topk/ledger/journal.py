@@ -39,7 +39,7 @@ class Journal:
     def __init__(self, log: Log, operator: str | None = None) -> None:
         self.log = log
         self.closed = False
-        self.operator = _operator() if operator is None else name_of("operator", operator)
+        self.operator = named(operator)
         self.header = log.first()
         self.unit, self.account = described(log.place, self.header)
         self.spent()
@@ -193,8 +193,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _operator() -> str:
-    """The name of the account that runs this process, where the system tells it."""
+def named(operator: str | None) -> str:
+    """``operator``, or else the name of the account that runs this process, where the system tells it."""
+    if operator is not None:
+        return name_of("operator", operator)
     try:
         return name_of("operator", getpass.getuser())
     except (ImportError, KeyError, OSError, ParameterError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from ..errors import MissingExtraError
-from .failures import damaged, explained, failure
+from .failures import EXISTS, GONE, MISSING, damaged, explained, failure
 from .files import FORKING
 from .locks import PATIENCE
 from .records import Record, unseal
@@ -120,7 +120,7 @@ class PostgresLog:
     def _last(self, connection: psycopg.Connection[Any]) -> Record:
         rows = self._select(connection, "ORDER BY number DESC LIMIT 1")
         if not rows:
-            raise failure(self.place, "read", "it holds no ledger of that name, or not any more")
+            raise failure(self.place, "read", GONE)
         if self._mark is not None:
             seen = self._select(connection, "AND number = %s", self._mark.number)
             if [one.digest for one in seen] != [self._mark.digest]:  # [mark]
@@ -137,13 +137,18 @@ class PostgresLog:
     # end-proof-region: postgres
 
     @explained("created")
-    def create(self, header: Callable[[], str]) -> None:
-        """Make the table if there is none, and the first record if there is none of this name."""
+    def create(self, header: str) -> None:
+        """Make the table if there is none, and the first record.
+
+        Raises:
+            LedgerError: There is a first record of this name.
+        """
 
         def work(connection: psycopg.Connection[Any]) -> None:
             connection.execute(_SCHEMA)
-            if not self._select(connection, "AND number = 0"):
-                connection.execute(f"INSERT INTO {_TABLE} VALUES (%s, 0, %s)", (self.name, header()))
+            if self._select(connection, "ORDER BY number LIMIT 1"):
+                raise failure(self.place, "created", EXISTS)
+            connection.execute(f"INSERT INTO {_TABLE} VALUES (%s, 0, %s)", (self.name, header))
 
         self._serialised(work)
 
@@ -153,7 +158,7 @@ class PostgresLog:
         with self._connected() as connection:
             found = self._select(connection, "AND number = 0")
         if not found:
-            raise failure(self.place, "opened", "there is no ledger of that name: create it with a budget")
+            raise failure(self.place, "opened", MISSING)
         return found[0]
 
     @explained("read")

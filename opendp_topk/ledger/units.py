@@ -60,9 +60,10 @@ class Unit:
 
 def name_of(name: str, value: Any) -> str:
     """``value`` as a name: one short line of text that is printable and not blank."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST:
+    text = checks.plain_text(value) if isinstance(value, str) else ""
+    if not text.strip() or not text.isprintable() or len(text) > _LONGEST:
         raise ParameterError(f"{name} must be one line of at most {_LONGEST} printable characters")
-    return value
+    return text
 
 
 def _require_distance(metric: Metric, distance: Fraction) -> None:
