@@ -78,7 +78,9 @@ def _apart(old: Any, new: Any, where: str = "") -> str:
     if isinstance(old, str) and isinstance(new, str) and "\n" in old + new:
         old, new = old.splitlines(), new.splitlines()
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return "; ".join(_apart(*pair, f"{where}[{at}]") for at, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1])
+        return "; ".join(
+            _apart(*pair, f"{where}[{at}]") for at, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]
+        )
     if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
         return "; ".join(_apart(old[key], new[key], f"{where}.{key}") for key in old if old[key] != new[key])
     if isinstance(old, list) and isinstance(new, list):

@@ -15,7 +15,7 @@ TODAY: dict[str, str] = {}
 """Names of functions and classes."""
 
 OPTIONS: dict[tuple[str, str], str] = {("make_canonical_top_k", "utility"): "loss"}
-"""Names of arguments, by the function (as it stands on the left) that takes them; ``then_`` takes those of ``make_``."""
+"""Names of arguments, by the function that takes them, as it stands on the left; ``then_`` takes those of ``make_``."""
 
 
 class Public:

@@ -47,7 +47,7 @@ def shown(value: Any, rough: bool = False) -> Any:
     if isinstance(value, np.ndarray):
         return {str(value.dtype): _cut([shown(one, rough) for one in value.tolist()])}
     if isinstance(value, int | _MPZ):
-        return int(value) if abs(value) < 2**53 else f"{value}" if abs(value) < 10**60 else f"about 10^{len(str(value))}"
+        return int(value) if abs(value) < 2**53 else str(value) if abs(value) < 2**200 else digest(hex(value))
     if isinstance(value, float):
         return f"{value:.10g}" if rough else hexadecimal(value)
     if isinstance(value, Fraction | _MPQ):
@@ -106,7 +106,9 @@ def refusal(error: BaseException) -> Any:
 def signature(found: Any) -> str:
     """The arguments of a function: names, kinds, defaults and types, without the modules of these."""
     try:
-        return text(re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", str(inspect.signature(found)))).replace("ForwardRef", "")
+        return text(re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", str(inspect.signature(found)))).replace(
+            "ForwardRef", ""
+        )
     except (TypeError, ValueError):
         return "none"
 

@@ -274,13 +274,15 @@ def _of_tables() -> Iterator[Case]:
     }  # fmt: skip
     for word, candidates in lists.items():
         yield named("candidates", word), partial(_accepted, tk.make_count_by_item, *rows, candidates=candidates)
-        yield named("sums of", word), partial(
-            _accepted, tk.make_sum_by_item, *sums, candidates=candidates, bounds=(0, 1)
+        yield (
+            named("sums of", word),
+            partial(_accepted, tk.make_sum_by_item, *sums, candidates=candidates, bounds=(0, 1)),
         )
         yield named("outside", word), partial(_accepted, tk.make_count_outside, *rows, items=candidates)
     for bounds in ((1, 0), (0,), 3, None, (0, math.inf), (math.nan, 1), ("0", 1), (True, 2), (0, 10**400)):
-        yield named("bounds", repr(bounds)[:30]), partial(
-            _accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=bounds
+        yield (
+            named("bounds", repr(bounds)[:30]),
+            partial(_accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=bounds),
         )
     for value in WHOLE:
         for role, space, name, options in (
@@ -288,19 +290,24 @@ def _of_tables() -> Iterator[Case]:
             ("make_keep_items", rows, "most", {}),
             ("make_count_outside", rows, "max_rows", {"items": ["x"]}),
         ):
-            yield named(role, f"{name}={value!r}"), partial(_accepted, getattr(tk, role), *space, **{**options, name: value})
+            yield (
+                named(role, f"{name}={value!r}"),
+                partial(_accepted, getattr(tk, role), *space, **{**options, name: value}),
+            )
     for value in ("x", 3, 0, [0], [1, 1], [], [1.5], None):
         yield named("caps", repr(value)), partial(_accepted, tk.make_cap_scores, *rows, caps=value, share=0.5)
     for value in NUMBERS:
         yield named("share", repr(value)[:30]), partial(_accepted, tk.make_cap_scores, *rows, caps=[1], share=value)
-        yield named("granularity of sums", repr(value)[:30]), partial(
-            _accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value
+        yield (
+            named("granularity of sums", repr(value)[:30]),
+            partial(_accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value),
         )
     for value in (*WORDS, "value"):
         yield named("by", repr(value)), partial(_accepted, tk.make_keep_items, *rows, most=2, by=value)
     for value in ("yes", 1, 0):
-        yield named("monotonic", repr(value)), partial(
-            _accepted, tk.make_count_by_item, *rows, candidates=["x"], monotonic=value
+        yield (
+            named("monotonic", repr(value)),
+            partial(_accepted, tk.make_count_by_item, *rows, candidates=["x"], monotonic=value),
         )
 
 

@@ -45,43 +45,59 @@ def _other_parameters() -> Iterator[Case]:
     for word, measure in MEASURES.items():
         for budget in (0.05, 1, 3):
             search: Callable[..., Any] = partial(tk.binary_search_param, T=int)
-            yield named("winners", word, budget), lambda m=measure, b=budget, s=search: s(
-                lambda k: _report(m, k=k), 1, b
+            yield (
+                named("winners", word, budget),
+                lambda m=measure, b=budget, s=search: s(lambda k: _report(m, k=k), 1, b),
             )
-            yield named("times", word, budget), lambda m=measure, b=budget, s=search: s(
-                lambda n: tk.make_repeat(_report(m, scale=100), times=n), 1, b
+            yield (
+                named("times", word, budget),
+                lambda m=measure, b=budget, s=search: s(lambda n: tk.make_repeat(_report(m, scale=100), times=n), 1, b),
             )
-            yield named("chain", word, budget), lambda m=measure, b=budget: tk.binary_search_chain(
-                lambda scale: _report(m, scale=scale), 2, b
+            yield (
+                named("chain", word, budget),
+                lambda m=measure, b=budget: tk.binary_search_chain(lambda scale: _report(m, scale=scale), 2, b),
             )
     keyed = tk.KeyedCountsDomain(), tk.KeyedCountDistance(3), WITH_DELTA["approx-max"]
     for budget in ((1, 1e-6), (0.1, 1e-3)):
-        yield named("unknown domain", budget), lambda b=budget: tk.binary_search_param(
-            lambda scale: tk.make_unknown_domain_top_k(*keyed, k=2, limit=5, scale=scale, delta=b[1]), 1, b
+        yield (
+            named("unknown domain", budget),
+            lambda b=budget: tk.binary_search_param(
+                lambda scale: tk.make_unknown_domain_top_k(*keyed, k=2, limit=5, scale=scale, delta=b[1]), 1, b
+            ),
         )
-        yield named("threshold", budget), lambda b=budget: tk.binary_search_param(
-            lambda level: tk.make_stable_histogram(*keyed, scale=6, threshold=level), 1, b, T=int
+        yield (
+            named("threshold", budget),
+            lambda b=budget: tk.binary_search_param(
+                lambda level: tk.make_stable_histogram(*keyed, scale=6, threshold=level), 1, b, T=int
+            ),
         )
-        yield named("profile", budget), lambda b=budget: Rough(
-            tk.binary_search_param(
-                lambda scale: tk.make_joint_top_k(
-                    vectors(), METRICS["linf+"], PROFILE["profile"], k=2, scale=scale
-                ),
-                1,
-                b,
-            )
+        yield (
+            named("profile", budget),
+            lambda b=budget: Rough(
+                tk.binary_search_param(
+                    lambda scale: tk.make_joint_top_k(
+                        vectors(), METRICS["linf+"], PROFILE["profile"], k=2, scale=scale
+                    ),
+                    1,
+                    b,
+                )
+            ),
         )
     caps = tk.FrameDomain("a", "b"), tk.UserDistance()
-    yield "stability", lambda: tk.binary_search_param(
-        lambda most: tk.make_count_outside(*caps, items=["x"], max_rows=most), 1, 7, T=int
+    yield (
+        "stability",
+        lambda: tk.binary_search_param(
+            lambda most: tk.make_count_outside(*caps, items=["x"], max_rows=most), 1, 7, T=int
+        ),
     )
 
 
 def _refused() -> Iterator[Case]:
     report = partial(_report, MEASURES["max"])
     for d_in, d_out in ((-1, 1), ("1", 1), (1, -1), (1, None), (1, float("nan")), (0, 1), (1, 0), (1, float("inf"))):
-        yield named("asked", repr(d_in), repr(d_out)), lambda a=d_in, b=d_out: tk.binary_search_param(
-            lambda scale: report(scale=scale), a, b
+        yield (
+            named("asked", repr(d_in), repr(d_out)),
+            lambda a=d_in, b=d_out: tk.binary_search_param(lambda scale: report(scale=scale), a, b),
         )
     for kind in (str, bool, Fraction, None, complex):
         yield named("kind", kind), lambda kind=kind: tk.binary_search_param(lambda s: report(scale=s), 1, 1, T=kind)

@@ -68,7 +68,10 @@ def _links() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield named("counts", kind), partial(tk.make_count_by_item, ROWS_DOMAIN, between, candidates=ITEMS)
         for most in (None, 1, 2):
             options = {"candidates": None, "max_items": most}
-            yield named("every item", kind, max_items=most), partial(tk.make_count_by_item, ROWS_DOMAIN, between, **options)
+            yield (
+                named("every item", kind, max_items=most),
+                partial(tk.make_count_by_item, ROWS_DOMAIN, between, **options),
+            )
     for bounds in ((0, 10), (-3, 4)):
         for step in (1, 2, Fraction(1, 2)):
             options = {"candidates": ITEMS, "bounds": bounds, "granularity": step}

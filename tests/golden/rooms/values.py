@@ -72,13 +72,19 @@ def _intervals() -> Iterator[Case]:
         for x in (gmpy2.mpq(1, 3), gmpy2.mpq(7, 2), gmpy2.mpq(1, 1000)):
             for word in ("exp", "log", "log1p", "negative"):
                 name = named("Intervals", word, x, precision=precision)
-                yield name, lambda p=precision, x=x, w=word: pair(
-                    getattr(tk.Intervals(p), w)(tk.Intervals(p).rational(x))
+                yield (
+                    name,
+                    lambda p=precision, x=x, w=word: pair(getattr(tk.Intervals(p), w)(tk.Intervals(p).rational(x))),
                 )
             for word in ("add", "multiply", "divide"):
                 name = named("Intervals", word, x, precision=precision)
-                yield name, lambda p=precision, x=x, w=word: pair(
-                    getattr(tk.Intervals(p), w)(tk.Intervals(p).rational(x), tk.Intervals(p).rational(gmpy2.mpq(2, 7)))
+                yield (
+                    name,
+                    lambda p=precision, x=x, w=word: pair(
+                        getattr(tk.Intervals(p), w)(
+                            tk.Intervals(p).rational(x), tk.Intervals(p).rational(gmpy2.mpq(2, 7))
+                        )
+                    ),
                 )
 
 
