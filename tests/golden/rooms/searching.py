@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from ..case import Case, named
-from ..grid import MEASURES, METRICS, PROFILE, THIRD, WITH_DELTA, selections, sized, vectors
+from ..grid import MEASURES, METRICS, PROFILE, WITH_DELTA, selections, sized, vectors
 from ..names import tk
 from ..shown import Rough
 
-BUDGETS = (1, 0.1, THIRD)
+BUDGETS = (1, 0.1)
 
 
 def cases() -> Iterator[Case]:

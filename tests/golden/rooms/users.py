@@ -11,7 +11,7 @@ from ..case import Case, named
 from ..grid import MEASURES, WITH_DELTA
 from ..names import tk
 
-USERS = (0, 1, 2, 3, 7)
+USERS = (0, 1, 2, 7)
 ITEMS = ["a", "b", "c", "d"]
 NEIGHBOURS = ("add_remove", "replace")
 MONOTONIC = (None, True, False)
