@@ -40,8 +40,10 @@ def shown(value: Any, rough: bool = False) -> Any:
     """``value`` as JSON."""
     if isinstance(value, Rough):
         return shown(value.value, rough=True)
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return text(value)
     if isinstance(value, np.generic):
         return shown(value.item(), rough)
     if isinstance(value, np.ndarray):

@@ -16,7 +16,7 @@ from ..grid import MEASURES, METRICS, PROFILE, vectors
 from ..names import tk
 
 SPACE = vectors(5), METRICS["linf+"]
-NUMBERS = (-1, math.nan, math.inf, "1", None, True, 1j, [1], 10**400)
+NUMBERS = (-1, math.nan, math.inf, "1", None, True, 1j, 10**400)
 WHOLE = (0, -1, 1.5, 2.0, "2", None, True, 6, 10**19)
 WORDS = ("most", "", None, 3)
 FLOATS = vectors(None, float), METRICS["range"]
