@@ -96,6 +96,7 @@ def text(words: str) -> str:
     """Without addresses, and without what depends on the state of the proofs."""
     words = re.sub(r" at 0x[0-9a-f]+", "", words)
     words = re.sub(r"\n +proof +=.*", "", words)
+    words = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"<class \1>", words)
     return re.sub(r" \((?:current|stale|missing)\)", "", words)
 
 

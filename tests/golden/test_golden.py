@@ -20,7 +20,7 @@ from .shown import Rough, curve, hexadecimal, law, shown, text
 
 EACH = 40
 """Of so many cases one is computed in a quick test."""
-QUICK = ("edges", "keyed", "laws", "maps", "refusals", "specimens", "surface", "users", "values")
+QUICK = ("edges", "keyed", "laws", "maps", "refusals", "surface", "users", "values")
 
 
 @pytest.fixture(autouse=True)

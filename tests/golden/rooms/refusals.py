@@ -14,6 +14,7 @@ from ..case import Case, named
 from ..digits import scripted
 from ..grid import MEASURES, METRICS, PROFILE, vectors
 from ..names import tk
+from ..shown import text
 
 SPACE = vectors(5), METRICS["linf+"]
 NUMBERS = (-1, math.nan, math.inf, "1", None, True, 1j, 10**400)
@@ -90,7 +91,7 @@ def _arguments() -> Iterator[Case]:
                 given = {**options, name: value}
                 if name == "threshold":
                     del given["delta"]
-                said = repr(value)[:30].replace("<class ", "").replace("opendp_topk.", "")
+                said = text(repr(value))[:30]
                 yield named(role, f"{name}={said}"), partial(_shown, role, given, space, measure)
         yield named(role, "unknown option"), partial(_built, role, {**options, "sclae": 1}, space, measure)
 
@@ -142,7 +143,7 @@ def _spaces() -> Iterator[Case]:
     )
     for role, make, several in values:
         for given in several:
-            said = ", ".join(map(repr, given)).replace("opendp_topk.", "")
+            said = text(", ".join(map(repr, given)))
             yield named(role, f"({said})"), partial(make, *given)
 
 
