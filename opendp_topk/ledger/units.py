@@ -35,14 +35,14 @@ class Unit:
         if distance == 0:
             raise ParameterError("d_in must be > 0: at distance 0 nobody is protected")
         _require_distance(metric, distance)
-        return Unit(name_of("dataset", dataset), repr(metric), distance)
+        return Unit(name_of("dataset", dataset), _text(metric), distance)
 
     def require(self, metric: Metric) -> None:
         """Raise unless releases under ``metric`` are counted in this unit."""
-        if repr(metric) != self.metric:  # [same-metric]
+        if _text(metric) != self.metric:  # [same-metric]
             raise SpaceError(
                 f"the ledger protects data sets at distance {self.d_in} under {self.metric}, and the release is under "
-                f"{metric!r}: build it under the ledger's metric"
+                f"{_text(metric)}: build it under the ledger's metric"
             )
 
     def distance(self, d_in: Any) -> Number:
@@ -53,6 +53,12 @@ class Unit:
         if found < self.d_in:  # [not-below]
             raise ParameterError(f"d_in must be at least {self.d_in}, the distance that the ledger protects")
         return found
+
+
+def _text(metric: Metric) -> str:
+    """The repr of a metric, by what it has of its own: Ctrl-C in the middle of a dataclass's leaves that at ``...``."""
+    shown = type(metric).__repr__
+    return str(getattr(shown, "__wrapped__", shown)(metric))
 
 
 # end-proof-region: units

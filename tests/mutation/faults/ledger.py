@@ -114,7 +114,7 @@ FAULTS = (
         "other-metric",
         "a release under another metric is debited",
         "ledger/units.py",
-        "if repr(metric) != self.metric:",
+        "if _text(metric) != self.metric:",
         "if metric is None:",
     ),
     Fault(
@@ -149,8 +149,8 @@ FAULTS = (
         "lazy-disk",
         "a debit returns before it is on the disk",
         "ledger/files.py",
-        "            if durable:\n",
-        "            if not durable:\n",
+        "        if durable:\n",
+        "        if not durable:\n",
     ),
     Fault(
         "no-read-back",
@@ -163,8 +163,8 @@ FAULTS = (
         "older-copy",
         "an older copy that took the ledger's place is written to",
         "ledger/files.py",
-        "if _read(handle, self._mark.place, len(start)) != start:",
-        "if not start:",
+        "if found is None or found.digest != digest:",
+        "if digest is None:",
     ),
     Fault(
         "damage-as-death",
@@ -172,6 +172,27 @@ FAULTS = (
         "ledger/files.py",
         'if record is None and ("\\n" in text or unseal(text[:-1])):',
         "if record is None and not text:",
+    ),
+    Fault(
+        "cut-debit",
+        "whoever reads all records does not ask whether the one that was seen last is among them",
+        "ledger/files.py",
+        "            self._require_seen(stream.fileno())\n            data",
+        "            data",
+    ),
+    Fault(
+        "open-at-once",
+        "a file is opened one step before it is kept",
+        "ledger/handles.py",
+        "map(os.open, (path,), (flags | _FLAGS,), (_OWNER,))",
+        "[os.open(path, flags | _FLAGS, _OWNER)]",
+    ),
+    Fault(
+        "within-itself",
+        "a signal's handler waits for the lock that its own thread holds",
+        "ledger/files.py",
+        "if file in _BUSY:",
+        "if file in ():",
     ),
     Fault(
         "remote-mount",
@@ -197,7 +218,7 @@ FAULTS = (
     Fault(
         "open-to-all",
         "a ledger may be read by everybody",
-        "ledger/creation.py",
+        "ledger/handles.py",
         "_OWNER = 0o600",
         "_OWNER = 0o644",
     ),
@@ -240,8 +261,8 @@ FAULTS = (
         "two-releases",
         "a reservation releases as often as it is asked",
         "ledger/reservation.py",
-        "            self._open = False\n",
-        "            self._open = True\n",
+        "                self._open.pop()",
+        "                assert self._open",
     ),
     Fault(
         "free-steps",
