@@ -1,18 +1,20 @@
 """Scripted digits in the place of the operating system's: a release is replayed, whichever modules draw them.
 
-All randomness of the library is read by ``os.urandom``. Here it is a stream of bytes that depends on a word alone, the
-same on every machine. What is drawn in another order, or in other pieces, gives another release.
+All randomness of the library comes from one class. Here its methods read a stream of bytes that depends on a word
+alone, the same on every machine. What is drawn in another order, or in other pieces, gives another release.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
+
+from .names import source
 
 PACKAGE = "opendp_topk"
 _BLOCK = 2**16
@@ -24,26 +26,31 @@ class Tape:
     def __init__(self, word: str) -> None:
         self.word, self.block, self.rest, self.read = word, 0, b"", 0
 
-    def take(self, n: int) -> bytes:
-        while len(self.rest) < n:
+    def take(self, n: int, kind: str) -> Any:
+        """``n`` numbers without a sign of this little-endian type."""
+        size = n * np.dtype(kind).itemsize
+        while len(self.rest) < size:
             self.rest += hashlib.shake_256(f"{self.word}/{self.block}".encode()).digest(_BLOCK)
             self.block += 1
-        taken, self.rest = self.rest[:n], self.rest[n:]
-        self.read += n
-        return taken
+        taken, self.rest = self.rest[:size], self.rest[size:]
+        self.read += size
+        return np.frombuffer(taken, dtype=kind).astype(kind[1:])
 
 
 @contextmanager
 def scripted(word: str) -> Iterator[Tape]:
-    """Meanwhile the operating system gives the digits of ``word``; names of files have digits of their own."""
+    """Meanwhile the source gives the digits of ``word``."""
     forget_counts()
-    tape, names, before, fresh = Tape(word), Tape(f"names/{word}"), os.urandom, uuid.uuid4
-    os.urandom = tape.take
-    uuid.uuid4 = lambda: uuid.UUID(bytes=names.take(16), version=4)
+    tape, drawn = Tape(word), source()
+    kept = {name: vars(drawn)[name] for name in ("prefixes", "words", "auxiliary")}
+    drawn.prefixes = lambda _, index: tape.take(len(index), "<u2")
+    drawn.words = lambda _, index: tape.take(len(index), "<u8")
+    drawn.auxiliary = lambda _, n: tape.take(n, "<u8")
     try:
         yield tape
     finally:
-        os.urandom, uuid.uuid4 = before, fresh
+        for name, method in kept.items():
+            setattr(drawn, name, method)
 
 
 def forget_counts() -> None:

@@ -54,3 +54,10 @@ def command() -> Any:
 def new_ledger(address: Any, **given: Any) -> Any:
     """A new ledger at an address."""
     return tk.Ledger.create(address, **given)
+
+
+def source() -> Any:
+    """The class from which all digits come."""
+    from opendp_topk.samplers.entropy import Entropy
+
+    return Entropy

@@ -32,6 +32,7 @@ _PUT = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00|Z)?"), "TIME"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "DIGEST"),
     (re.compile(r"\b\d+\.\d+\.\d+(\.?(dev|rc|a|b)\d*\S*)?"), "VERSION"),
+    (re.compile(r'(?<="claim": ")[0-9a-f]{16}'), "DIGEST"),
     (re.compile(r'(?<="status": ")(current|stale|missing)'), "STATUS"),
     (re.compile(r"(?<=  )(current|stale|missing)(?= *$|  )", re.MULTILINE), "STATUS"),
     (re.compile(r"\b\d+(?= (documents|files) *$| documents  )", re.MULTILINE), "N"),

@@ -91,7 +91,7 @@ def _tried(step: Callable[[], Any], folder: str) -> Any:
         return step()
     except tk.TopKError as error:
         notes = " ".join(getattr(error, "__notes__", []))
-        return text(f"{type(error).__name__}: {error} {notes}".replace(folder, "FOLDER").strip())
+        return text(f"{type(error).__name__}: {error} {notes}".replace(folder or "FOLDER", "FOLDER").strip())
 
 
 def _costs(word: str) -> list[Any]:
