@@ -20,6 +20,7 @@ ELSEWHERE = {
     "measurements/_plotted.py": "it draws what a comparison holds",
     "measurements/_comparison_plots.py": "it draws what curves say",
     "markup/elements.py": "it writes pages, and no release depends on them",
+    "markup/foreign.py": "it writes what is shown, and no release depends on it",
     "measurements/_recommendation.py": "it orders rows that are pinned where they are made, for people",
     "proof": "what says whether pins are current cannot pin itself: tests/proof holds it",
 }
