@@ -15,8 +15,9 @@ from .accounts import within
 from .amounts import Amount, fits, from_texts, total
 from .conversation import WHAT
 from .journal import Journal, described
-from .records import Record, follows, head
+from .records import Record, accepted_in, follows, head
 
+_NOTES = "accept", "repair"  # kinds of records that neither charge nor settle anything
 _HEAD = re.compile(r"(\d{1,18})-([0-9a-f]{64})", re.ASCII)
 
 
@@ -55,11 +56,14 @@ class _Walk:
         """Take up one record; ValueError where it does not add up."""
         if fields["kind"] == "debit":
             self._debit(fields, from_texts(fields["cost"]))
-        elif fields["kind"] != "state" or not 0 < fields["of"] <= self.entries:
+        elif fields["kind"] not in (*_NOTES, "state") or (fields["kind"] == "state" and not self._known(fields["of"])):
             raise ValueError
         told = from_texts(fields["spent"]), fields["entries"]
         if told != (self.spent, self.entries) or not fits(self.spent, self.limit):  # [totals]
             raise ValueError
+
+    def _known(self, number: int) -> bool:
+        return 0 < number <= self.entries
 
     def _debit(self, fields: dict[str, Any], cost: Amount) -> None:
         self.entries += 1
@@ -88,6 +92,8 @@ def _walk(place: str, records: list[Record]) -> list[str]:
                 f"record {after.number} does not follow record {before.number}: one was removed, added or rewritten",
             ]
         try:
+            if after.fields["kind"] != "accept" and accepted_in(after) != accepted_in(before):  # [accepted-by-record]
+                raise ValueError
             walk.add(after.fields)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return [*found, f"record {after.number} does not add up with those before it"]

@@ -24,6 +24,7 @@ from .entries import Entry
 from .journal import Journal, header, named
 from .logs import log_at
 from .records import head
+from .repair import repair
 from .reservation import Reservation
 from .units import Unit
 
@@ -44,6 +45,8 @@ class Ledger:
     Args:
         address: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``).
         operator: Who releases; the name of the account if not given.
+        accept_file_system: The kind of file system, such as ``"overlay"`` or ``"tmpfs"``, on which the file may lie
+            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it.
 
     Raises:
         ParameterError: ``address`` is none, or ``operator`` is no name.
@@ -64,8 +67,12 @@ class Ledger:
         (0.5, 0.5, 'released', None, None)
     """
 
-    def __init__(self, address: str | os.PathLike[str], *, operator: str | None = None) -> None:
-        self._journal = Journal(log_at(address), operator)
+    def __init__(
+        self, address: str | os.PathLike[str], *, operator: str | None = None, accept_file_system: str | None = None
+    ) -> None:
+        self._journal = Journal(log_at(address, accepts=accept_file_system), operator)
+        if accept_file_system is not None:
+            self._journal.accept(accept_file_system)
 
     @classmethod
     def create(
@@ -79,6 +86,7 @@ class Ledger:
         d_in: Any = None,
         own_delta: Any = None,
         operator: str | None = None,
+        accept_file_system: str | None = None,
     ) -> Ledger:
         """Make a ledger where there is none, and open it. Of several processes that try, one succeeds.
 
@@ -96,6 +104,7 @@ class Ledger:
             own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default
                 half.
             operator: Who releases; the name of the account if not given.
+            accept_file_system: As for ``Ledger(address)``.
 
         Raises:
             ParameterError: An argument is out of range.
@@ -103,7 +112,8 @@ class Ledger:
         """
         unit, account = Unit.of(dataset, metric, d_in), opened(measure, budget, own_delta)
         who, made = named(operator), cls.__new__(cls)
-        made._journal = Journal(log_at(address, header(unit, account)), who)
+        log = log_at(address, header(unit, account, accept_file_system), accept_file_system)
+        made._journal = Journal(log, who)
         return made
 
     @property
@@ -141,6 +151,11 @@ class Ledger:
     def promise(self) -> str:
         """The budget exactly, as people write it."""
         return written(self._journal.account.budget)
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The kinds of file systems that were accepted for it, though a ledger cannot rely on them."""
+        return tuple(self._journal.accepted())
 
     @property
     def limit(self) -> Any:
@@ -248,6 +263,24 @@ class Ledger:
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the records to a new file, whole, checked and on the disk."""
         copies.backup(self._journal, path)
+
+    @staticmethod
+    def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
+        """Make a damaged file a ledger again, and say what was lost; nothing if it is whole.
+
+        Every record that verifies is kept, one flipped bit of a record is turned back, and what was spent is never
+        lowered: records that are lost between others are charged what the next total tells. The damaged file is kept
+        beside it under another name.
+
+        Args:
+            address: A file.
+            charge_rest: Charge all that is left where records at the end are lost, whose cost nobody can tell.
+
+        Raises:
+            ParameterError: ``address`` is no file's.
+            LedgerError: What it was charged cannot be told, or it is no ledger. The file is as it was.
+        """
+        return repair(address, charge_rest=charge_rest)
 
     def close(self) -> None:
         """Close it; every debit is on the disk already."""
