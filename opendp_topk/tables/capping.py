@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .frames import _CATEGORIES, _collect
+from .frames import _collect, kinds
 from .guard import guarded
+from .rows import Rows
 from .totals import totals_by_pair
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ Ranks = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 # proof-region: capping
-def keep_items(
-    rows: nw.LazyFrame[Any], most: int, by: str, step: float, farthest: int, random_ranks: Ranks
-) -> nw.LazyFrame[Any]:
+def keep_items(rows: Rows, most: int, by: str, step: float, farthest: int, random_ranks: Ranks) -> Rows:
     """The rows of at most ``most`` items of each user, under the names that the columns have.
 
     Of a table of users and items each pair is left once; of one with numbers every row of the items that are left.
@@ -40,9 +39,8 @@ def keep_items(
     Raises:
         TableError: The back end failed.
     """
-    schema = guarded(rows.collect_schema)
-    types = [type(dtype).__name__ for dtype in schema.dtypes()]
-    return guarded(lambda: _kept(rows, types, most, by, step, farthest, random_ranks))
+    types, held = kinds(rows), rows.held()  # [held]
+    return Rows.of(guarded(lambda: _kept(held, types, most, by, step, farthest, random_ranks)))
 
 
 def _kept(
@@ -53,9 +51,6 @@ def _kept(
     names = rows.collect_schema().names()
     roles = ("user", "item", "value")[: len(names)]
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
-    labels = [role for role, kind in zip(("user", "item"), types, strict=False) if kind in _CATEGORIES]
-    if labels:
-        table = table.with_columns(nw.col(labels).cast(nw.String()))  # [labels]
     known = table.drop_nulls(["user", "item"])  # [known-rows]
     pairs = known.select("user", "item").unique()  # [pairs]
     if by == "rows":

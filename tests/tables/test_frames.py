@@ -200,7 +200,7 @@ def test_columns_may_have_any_plain_name_and_any_order() -> None:
 def test_two_columns_of_two_columns_is_the_same() -> None:
     once = two_columns(pl.DataFrame({"a": [1], "b": [2], "c": [3]}), "c", "a")
     twice = two_columns(once, "c", "a")
-    assert twice.collect().to_dict(as_series=False) == {"c": [3], "a": [1]}
+    assert twice.held().collect().to_dict(as_series=False) == {"c": [3], "a": [1]}
 
 
 FRAMES_THAT_ARE_NONE = [
