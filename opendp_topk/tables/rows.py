@@ -151,17 +151,17 @@ def plain_schema(schema: nw.Schema) -> nw.Schema:
     return nw.Schema({name: nw.String() if isinstance(kind, text) else kind for name, kind in schema.items()})
 
 
-# end-proof-region: rows
-
-
 def batches_of(source: Any) -> Iterator[pl.DataFrame]:
     """The rows of a lazy frame of polars, a relation of DuckDB or a dataset of pyarrow, in one pass."""
     import polars as pl
 
     if isinstance(source, pl.LazyFrame):
-        yield from source.collect_batches(chunk_size=AT_ONCE, maintain_order=False)
+        yield from source.collect_batches(chunk_size=AT_ONCE, maintain_order=False)  # [one-pass]
     elif hasattr(source, "to_arrow_reader") or hasattr(source, "fetch_arrow_reader"):
         start = getattr(source, "to_arrow_reader", None) or source.fetch_arrow_reader  # by the age of DuckDB
         yield from map(pl.DataFrame, map(pl.from_arrow, start(AT_ONCE)))
     else:
         yield from map(pl.DataFrame, map(pl.from_arrow, source.to_reader()))
+
+
+# end-proof-region: rows

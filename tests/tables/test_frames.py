@@ -255,23 +255,6 @@ def test_types_without_identifiers_are_refused(kind: Any, remedy: str, column: s
     raises_exactly(ColumnError, lambda: two_columns(frame, "member", "work"), f"{column!r}", remedy)
 
 
-def test_pandas_integers_with_nulls_are_refused_as_floats() -> None:
-    pd = needs("pandas")
-    frame = pd.DataFrame({"member": [SENTINEL_INT, None], "work": [1, 2]})
-    raises_exactly(ColumnError, lambda: two_columns(frame, "member", "work"), "'member'", 'astype("Int64")')
-    assert count(frame.astype("Int64"), [1, 2]).tolist() == [1, 0]
-
-
-@pytest.mark.parametrize("stray", [5, 5.0, b"x", "\ud800", ("t",)], ids=repr)
-@pytest.mark.parametrize("at", [0, 150])
-def test_pandas_objects_must_all_be_strings(stray: Any, at: int) -> None:
-    pd = needs("pandas")
-    items = [SENTINEL_TEXT] * 151
-    items[at] = stray
-    frame = pd.DataFrame({"member": range(151), "work": pd.Series(items, dtype=object)})
-    raises_exactly(ColumnError, lambda: two_columns(frame, "member", "work"), "'work'", "cast it to")
-
-
 def test_categories_must_be_strings() -> None:
     pd, pa = needs("pandas"), needs("pyarrow")
     numbers = pd.DataFrame({"member": [1, 2], "work": pd.Categorical([SENTINEL_INT, 2])})

@@ -115,7 +115,7 @@ PATHS: dict[str, Callable[[Any], Any]] = {
     "max_items": lambda table: dict(_count(candidates=None, max_items=2)(table)) == dict.fromkeys("12", _USERS),
     "sums": lambda table: (VALUED >> tk.then_sum_by_item(candidates=["1"], bounds=(0, 1)))(table).tolist() == [_USERS],
     "outside": lambda table: (PAIRS >> tk.then_count_outside(items=["1"], max_rows=9))(table).tolist() == [2 * _USERS],
-    "breadth": lambda table: (PAIRS >> tk.then_cap_scores(caps=[2, 3], share=Fraction(1, 2)))(table).tolist() == [-_USERS, -_USERS],
+    "breadth": lambda table: (PAIRS >> tk.then_cap_scores(caps=[3], share=Fraction(1, 2)))(table).tolist() == [-_USERS],
     **{
         f"keep by {by}": lambda table, by=by: (
             sum((VALUED >> tk.then_keep_items(most=2, by=by)
@@ -216,7 +216,9 @@ def test_a_table_that_failed_is_not_read_again() -> None:
 
 def test_a_plan_that_gives_other_columns_than_it_announced_is_refused() -> None:
     lying = pl.LazyFrame({"member": [1], "work": [1]}).map_batches(
-        lambda frame: frame.cast(pl.Float64), schema={"member": pl.Int64, "work": pl.Int64}, validate_output_schema=False
+        lambda frame: frame.cast(pl.Float64),
+        schema={"member": pl.Int64, "work": pl.Int64},
+        validate_output_schema=False,
     )
     with pytest.raises(tk.TableError):
         _count(candidates=None)(lying)
