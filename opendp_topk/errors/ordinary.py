@@ -50,6 +50,12 @@ def quoted(path: str) -> str:
     return repr(path)
 
 
+def strangeness(mode: int) -> str:
+    """What a file is that is no ordinary one, by the mode that the system tells; nothing of one that is."""
+    kind = stat.S_IFMT(mode)
+    return "" if kind == stat.S_IFREG else _KINDS.get(kind, "is no ordinary file")
+
+
 def ordinary_file(path: Any, name: str, error: type[TopKError]) -> os.stat_result:
     """What the system says of the file at ``path``, which is ordinary and may be read. Nothing waits or is read.
 
@@ -93,9 +99,9 @@ def _opened(path: str) -> tuple[int | None, str]:
     """A descriptor of the ordinary file, or why there is none."""
     try:
         path.encode()
-        kind = stat.S_IFMT(os.stat(path).st_mode)  # before it is opened: that alone can move a tape
-        if kind != stat.S_IFREG:
-            return None, _KINDS.get(kind, "is no ordinary file")
+        strange = strangeness(os.stat(path).st_mode)  # before it is opened: that alone can move a tape
+        if strange:
+            return None, strange
         handle = os.open(path, _FLAGS)
     except OSError as failure:
         return None, _FAILURES.get(failure.errno or 0, "cannot be opened")

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from ..errors import LedgerError
 from .failures import EXISTS, explained, failure
-from .files import SEPARATOR, FileLog
-
-_OWNER = 0o600  # who may read it learns what was released and when, so that only its owner may
+from .files import SEPARATOR, FileLog, write
+from .handles import opening
 
 
 # proof-region: creation
@@ -56,28 +55,27 @@ def write_new(path: Path, content: bytes) -> None:
     Raises:
         FileExistsError: There is a file of that name.
     """
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _OWNER)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
+    with next(opening(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as stream:
+        try:
+            write(stream.fileno(), content)
             os.fsync(stream.fileno())
-    except BaseException:
-        with suppress(OSError):
-            path.unlink()
-        raise
+        except BaseException:
+            with suppress(OSError):
+                path.unlink()
+            raise
 
 
 def sync_folder(folder: Path) -> None:
     """Let the names in ``folder`` reach the disk, where the system opens folders (Windows does not)."""
+    opened: list[int] = []
     try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
+        with suppress(OSError):
+            opened.extend(map(os.open, (folder,), (os.O_RDONLY,)))  # in one step, as files are
+        for handle in opened:
+            os.fsync(handle)
     finally:
-        os.close(handle)
+        for handle in opened:
+            os.close(handle)
 
 
 # end-proof-region: creation

@@ -29,7 +29,8 @@ def header(unit: Unit, account: Account) -> str:
     """The first record of a new ledger."""
     form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
-    promise = {"measure": repr(account.measure), "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
+    (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
+    promise = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
     return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing)})
 
 

@@ -98,15 +98,15 @@ def test_every_debit_waits_for_the_disk_and_comes_before_the_release(
     path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    write, sync = files._write, files._sync
-    monkeypatch.setattr(files, "_write", lambda *some: (order.append("write"), write(*some)))
+    write, sync = files.write, files._sync
+    monkeypatch.setattr(files, "write", lambda *some: (order.append("write"), write(*some)))
     monkeypatch.setattr(files, "_sync", lambda *some: (order.append("sync"), sync(*some)))
     ledger.release(costing(1.0, function=lambda data: order.append("release")), [1])
     assert order == ["write", "sync", "release", "write"]
 
 
 @pytest.mark.parametrize("error", [OSError(5, "gone"), KeyboardInterrupt()])
-@pytest.mark.parametrize("step", ["_write", "_sync", "_read"])
+@pytest.mark.parametrize("step", ["write", "_sync", "_read"])
 def test_a_debit_that_fails_releases_nothing_and_leaves_no_lock(
     path: Path, ledger: tk.Ledger, step: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +194,7 @@ def test_a_later_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_missing_file_or_folder_is_an_error(path: Path) -> None:
     raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "create one with Ledger.create")
     raises_exactly(tk.LedgerError, lambda: new(path / "no" / "file", 1), "No such file")
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path.parent), "directory")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path.parent), "it is a folder")
     assert not path.exists()
 
 
@@ -209,13 +209,13 @@ def test_locks_that_do_not_hold_are_noticed(path: Path, ledger: tk.Ledger, monke
 def test_a_writer_who_has_no_lock_is_noticed(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a mount without locks two write at the same place: the second of them sees another's record there."""
     drawn: list[int] = []
-    write = files._write
+    write = files.write
 
     def slow(handle: int, data: bytes) -> None:
         os.write(handle, b"\x1ebytes of another process")
         write(handle, data)
 
-    monkeypatch.setattr(files, "_write", slow)
+    monkeypatch.setattr(files, "write", slow)
     mine = costing(1.0, function=drawn.append)
     raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "do not hold")
     assert drawn == []

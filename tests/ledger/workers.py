@@ -83,7 +83,7 @@ def _after(count: int, real: Callable[..., Any]) -> Callable[..., Any]:
 
 def half_written(count: int) -> None:
     """Dies in the middle of writing a record, after so many others."""
-    real, left = files._write, iter(range(count))
+    real, left = files.write, iter(range(count))
 
     def write(handle: int, data: bytes) -> None:
         if next(left, None) is None:
@@ -91,7 +91,7 @@ def half_written(count: int) -> None:
             die()
         real(handle, data)
 
-    files._write = write
+    files.write = write
 
 
 def unsynced(count: int) -> None:

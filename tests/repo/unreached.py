@@ -4,7 +4,11 @@ ELSEWHERE = {
     "audit": "its documents pin what they prove, the rest shows and searches",
     "cli": "it calls the public names and shows what they return",
     "errors/ordinary.py": "it says which files are opened, and what is in them is checked by who reads them",
-    "tables/files.py": "it says which files are read: a table is checked when it is used",
+    **dict.fromkeys(
+        ("tables/files.py", "tables/listing.py", "tables/csvs.py", "tables/hadoop.py"),
+        "it says which files are read, and as what: a table is checked when it is used",
+    ),
+    "tables/where.py": "it keeps rows by themselves alone, and so is no part of a claim on the table that is left",
     "ledger/chart.py": "it draws what the records say",
     "ledger/export.py": "it hands on what the records say",
     "ledger/report.py": "it shows what the records say",
