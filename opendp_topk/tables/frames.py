@@ -275,7 +275,7 @@ def _in_strings(chosen: Any, name: str) -> bool:
         held = chosen.to_native().schema.field(name).type
     elif chosen.implementation.is_pandas():
         dtype = chosen.to_native()[name].dtype
-        labels = getattr(dtype, "categories", ())
+        labels: Any = getattr(dtype, "categories", ())
         if len(labels) and labels.dtype.kind in "iufbmMc":
             return False
         held = getattr(dtype, "pyarrow_dtype", "string")

@@ -110,7 +110,7 @@ class Rows:
             if _kinds(nw.from_native(last).schema) != announced:  # [as-announced]
                 raise TypeError("the table does not have the columns that it announced")
             held.append(last)  # [every-batch]
-            size += last.estimated_size()
+            size += int(last.estimated_size())
             if size > (_MEMORY if folder is None else _PIECE):
                 if folder is None:
                     folder = Path(tempfile.mkdtemp(prefix="opendp-topk-"))
