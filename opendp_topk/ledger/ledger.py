@@ -19,7 +19,7 @@ from . import checking, copies, notebooks
 from .accounts import opened
 from .amounts import distance_up, written
 from .charges import charge_in, stated_amount, stated_charge
-from .conversation import WHAT, Conversation
+from .conversation import PREPAID, WHAT, Conversation
 from .entries import Entry
 from .journal import Journal, header, named
 from .logs import log_at
@@ -215,7 +215,7 @@ class Ledger:
         """Begin a conversation about ``data``: paid in full now with a budget of its own, or query by query without."""
         amount = self._journal.account.nothing if budget is None else stated_amount(self._journal, budget, "budget")
         charge = stated_charge(self._journal, amount, label, WHAT)
-        made = self._journal.debit(charge.cost, charge.shown, charge.said)
+        made = self._journal.debit(charge.cost, charge.shown, {**charge.said, PREPAID: budget is not None})
         return Conversation(self._journal, int(made.fields["entries"]), data, [made])
 
     def resume(self, number: int, data: Any) -> Conversation:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .frames import _collect, kinds
 from .guard import guarded
 from .rows import Rows
+from .spark import fetched, identified, keep_first
 from .totals import totals_by_pair
 
 if TYPE_CHECKING:
@@ -37,8 +38,13 @@ def keep_items(rows: Rows, most: int, by: str, step: float, farthest: int, rando
         random_ranks: Gives each pair its random rank among those of its user, from the indices at which users begin.
 
     Raises:
+        DataLengthError: A frame of Spark has too many rows for a random choice, which is made here.
         TableError: The back end failed.
     """
+    if rows.implementation.is_pyspark():
+        if by != "random":
+            return Rows.of(guarded(lambda: _kept_in_spark(rows, most, by, step, farthest)))  # [spark]
+        rows = _fetched(rows)  # [fetched]
     types, held = kinds(rows), rows.held()  # [held]
     return Rows.of(guarded(lambda: _kept(held, types, most, by, step, farthest, random_ranks)))
 
@@ -74,6 +80,30 @@ def _kept(
     if len(names) == 3:
         chosen = _collect(known).join(chosen, on=["user", "item"], how="semi")  # [their-rows]
     return chosen.select(nw.col(role).alias(name) for name, role in zip(names, roles, strict=True)).lazy()
+
+
+def _kept_in_spark(rows: Rows, most: int, by: str, step: float, farthest: int) -> nw.LazyFrame[Any]:
+    import narwhals as nw
+
+    known = identified(rows.to_native())
+    weighed = None
+    if by == "rows":
+        weighed = known.groupBy("user", "item").count().withColumnRenamed("count", "weight")  # [spark-rows]
+    if by == "value":
+        totals = totals_by_pair(nw.from_native(known), kinds(rows), step, farthest)
+        weighed = totals.to_native().withColumnRenamed("value", "weight")  # [spark-value]
+    kept: nw.LazyFrame[Any] = nw.from_native(keep_first(known, weighed, most).toDF(*rows.collect_schema().names()))
+    return kept
+
+
+def _fetched(rows: Rows) -> Rows:
+    """The rows of a frame of Spark, in this process."""
+    import narwhals as nw
+    import polars as pl
+
+    table: Any = pl.from_arrow(fetched(guarded(lambda: identified(rows.to_native()))))
+    names = dict(zip(table.columns, rows.collect_schema().names(), strict=True))
+    return Rows.of(nw.from_native(table.rename(names).lazy()))
 
 
 # end-proof-region: capping

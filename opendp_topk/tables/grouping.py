@@ -119,7 +119,8 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any])
         TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
-        found = guarded(_on_spark(rows, groups, candidates).toArrow)  # [spark-counts]
+        kinds = _kinds(rows, groups, candidates)
+        found = guarded(lambda: _on_spark(rows, kinds, groups, candidates).toArrow())  # [spark-counts]
         cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
         return counted(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
     types, held = _types_of_all(rows, groups, candidates), rows.held()
@@ -129,10 +130,11 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any])
 def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
     """The counts of a Spark frame that are not 0, those of a group in one partition, where groups ascend.
 
-    The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``.
+    The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``,
+    but that what Spark raises is handed on: whoever starts the job tells of it.
     """
-    cells = _on_spark(rows, groups, candidates)
-    return guarded(lambda: cells.repartition("home").sortWithinPartitions("home"))  # [by-home]
+    kinds = _kinds(rows, groups, candidates)
+    return _on_spark(rows, kinds, groups, candidates).repartition("home").sortWithinPartitions("home")  # [by-home]
 
 
 def _types_of_all(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
@@ -142,9 +144,12 @@ def _types_of_all(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) 
     return types
 
 
-def _on_spark(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
-    kinds = [exact_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
-    return guarded(lambda: count_cells(rows.to_native(), kinds, groups, candidates))  # [spark-cells-of]
+def _kinds(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
+    return [exact_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
+
+
+def _on_spark(rows: Rows, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
+    return count_cells(rows.to_native(), kinds, groups, candidates)  # [spark-cells-of]
 
 
 def _cells(

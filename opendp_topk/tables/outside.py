@@ -9,6 +9,7 @@ import numpy as np
 
 from .frames import RANGES, _collect, exact_kind, kinds
 from .guard import guarded
+from .spark import count_outside
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -37,6 +38,8 @@ def rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: int) ->
 def _outside(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], most: int) -> int:
     import narwhals as nw
 
+    if rows.implementation.is_pyspark():
+        return count_outside(rows.to_native(), kind, items, most)  # [spark]
     user, item = map(nw.col, rows.collect_schema().names())
     known = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
     dtype = getattr(nw, kind)()

@@ -173,7 +173,7 @@ def test_ctrl_c_acts_while_another_process_holds_the_lock_of_a_server(server: Se
     address = server.address(tmp_path.name)
     new(address, 10).close()
     with psycopg.connect(server.address("")) as other:
-        other.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", (postgres._LOCK, tmp_path.name))
+        other.execute("SELECT pg_advisory_lock(%s, %s)", postgres.PostgresLog(address)._key)
         (seconds,) = run("interrupted", address)
     assert seconds < 0.5
     assert tk.Ledger(address).spent() == 0.0
