@@ -265,6 +265,20 @@ FAULTS = (
         "                assert self._open",
     ),
     Fault(
+        "no-budget",
+        "a conversation with a budget of 0 has none, and is paid from the ledger's",
+        "ledger/ledger.py",
+        "PREPAID: budget is not None",
+        "PREPAID: bool(budget)",
+    ),
+    Fault(
+        "secret-in-words",
+        "a password with a # is taken for the name of a ledger, and shown",
+        "ledger/server_address.py",
+        'if "@" in fragment or "#" in fragment:',
+        'if "#" in fragment:',
+    ),
+    Fault(
         "free-steps",
         "each step of a conversation is held against all that was paid",
         "ledger/conversation.py",
