@@ -80,7 +80,7 @@ def closure(document: str, source: str, name: str) -> tuple[list[Statement], lis
     inside, cut = _held(library.package(), source, name)
     known = _own(library.package(), document) | covered(document)
     beyond = cut + expanded([*inside, *cut], known)
-    while added := _changing(library.package(), [*inside, *beyond]):
+    while added := _changing(library.package(), [*inside, *beyond], known):
         beyond += added + expanded([*inside, *beyond, *added], known)
     return inside, beyond
 
@@ -90,14 +90,15 @@ def reaches(pin: Pin) -> list[str]:
     return sorted({one.title for one in closure(pin.document, pin.source, pin.region)[1]})
 
 
-def _changing(package: Path, proved: list[Statement]) -> list[Statement]:
-    """The statements that may change one of those ``proved``, of all that run when these are loaded."""
-    known = set(proved)
+def _changing(package: Path, proved: list[Statement], known: frozenset[Statement]) -> list[Statement]:
+    """The statements that may change those ``proved`` or ``known``, of all that run when these are loaded."""
+    made = {(one.module, name) for one in [*proved, *known] for name in one.names}
+    made |= {(module, "") for module, _ in made}
     return [
         hand.statement
-        for name in sorted(loaded(package, {one.module for one in proved}))
+        for name in sorted(loaded(package, {one.module for one in [*proved, *known]}))
         for hand in hands(package, name)
-        if hand.statement not in known and any(hand.reaches(one.module, one.names) for one in proved)
+        if hand.statement not in proved and (hand.changed is None or not hand.changed.isdisjoint(made))
     ]
 
 

@@ -25,17 +25,15 @@ _QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast
 _TARGETS = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
 
 
+Name = tuple[str, str]
+"""A module, and a name in it; the empty name stands for any."""
+
+
 class Hand(NamedTuple):
     """A statement that may change what others make; ``changed`` is None where it may be anything."""
 
     statement: Statement
-    changed: frozenset[Origin] | None
-
-    def reaches(self, module: str, names: frozenset[str]) -> bool:
-        """Whether it may change one of these names of a module."""
-        return self.changed is None or any(
-            origin.module == module and (not origin.name or origin.name in names) for origin in self.changed
-        )
+    changed: frozenset[Name] | None
 
 
 @functools.cache
@@ -68,14 +66,14 @@ def _running(package: Path) -> list[str]:
     return [name.removeprefix(NAME).lstrip(".") for name in sys.modules if f"{name}.".startswith(f"{NAME}.")]
 
 
-def _changed(package: Path, one: Statement) -> frozenset[Origin] | None:
+def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
     if is_quiet(one.node):
         return _changed_quietly(package, one)
-    read = frozenset(origin for origin in reached(package, one).values() if origin.module is not None)
+    read = _names(reached(package, one).values())
     return None if not read or any(chain[0] in _REFLECTION for chain in one.chains) else read
 
 
-def _changed_quietly(package: Path, one: Statement) -> frozenset[Origin] | None:
+def _changed_quietly(package: Path, one: Statement) -> frozenset[Name] | None:
     stored, given = set(_stored(one.node)), list(_given(one.node))
     stored = {name for name in stored if any(chain[0] == name for chain in one.chains)} if stored else stored
     if not stored and not given:
@@ -86,7 +84,11 @@ def _changed_quietly(package: Path, one: Statement) -> frozenset[Origin] | None:
         return None
     own = {name for name, origin in read.items() if origin.module is not None}
     handed = {read[what] for to, what in given if what in own and to in own and _is_shared(package, read[what])}
-    return frozenset(found | handed)
+    return _names(found | handed)
+
+
+def _names(origins: Iterable[Origin]) -> frozenset[Name]:
+    return frozenset((origin.module, origin.name) for origin in origins if origin.module is not None)
 
 
 def is_quiet(node: ast.stmt) -> bool:

@@ -184,4 +184,4 @@ def test_what_runs_besides_making_names() -> None:
     for source, hand in found:
         assert hand.changed is not None
         room = source.partition("/")[0]
-        assert {origin.module.partition(".")[0] for origin in hand.changed if origin.module} <= {room}
+        assert {place.partition(".")[0] for place, _ in hand.changed} <= {room}
