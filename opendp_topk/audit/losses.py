@@ -20,6 +20,7 @@ import mpmath
 from gmpy2 import mpfr
 
 from ..errors import DistributionError
+from ..numerics.arithmetic import as_mpq
 
 Law = Mapping[Hashable, Any]
 
@@ -29,7 +30,7 @@ Law = Mapping[Hashable, Any]
 _BITS = 256
 _EXACT_ERROR = Fraction(1, 10**25)
 _FLOAT_ERROR = Fraction(1, 10**10)
-_ROUNDING = Fraction(1, 2**100)
+_ROUNDING = gmpy2.mpq(1, 2**100)
 _MOST_STEPS = 400
 
 
@@ -73,7 +74,7 @@ def pair(law: Law, other: Law, relative_error: Fraction | None = None) -> LawPai
             {y: (first[y], second[y]) for y in first if y in second},
             {y: first[y] for y in first if y not in second},
             {y: second[y] for y in second if y not in first},
-            mpfr(2 * error + _ROUNDING),  # [error]
+            mpfr(as_mpq(2 * error) + _ROUNDING),  # [error]
         )
 
 
@@ -87,7 +88,7 @@ def _logarithms(law: Law, error: Fraction) -> dict[Hashable, Any]:
     masses = {outcome: _number(mass) for outcome, mass in law.items()}
     if not all(mass >= 0 for mass in masses.values()):
         raise DistributionError("a probability is negative or NaN")  # [nonnegative]
-    if abs(sum(masses.values()) - 1) > error + _ROUNDING:
+    if abs(sum(masses.values()) - 1) > as_mpq(error) + _ROUNDING:
         raise DistributionError(
             "the probabilities do not sum to 1, up to the relative error that they may have"
         )  # [one]
@@ -102,7 +103,7 @@ def _number(mass: Any) -> Any:
             if exponent >= 0
             else gmpy2.div_2exp(mpfr(int(mantissa)), -exponent)
         )
-    return mpfr(gmpy2.mpq(mass.numerator, mass.denominator)) if isinstance(mass, Fraction) else mpfr(mass)  # [number]
+    return mpfr(as_mpq(mass)) if isinstance(mass, Fraction) else mpfr(mass)  # [number]
 
 
 def max_loss(laws: LawPair) -> Loss:
@@ -129,7 +130,7 @@ def range_loss(laws: LawPair) -> Loss:
 def hockey_stick(laws: LawPair, epsilon: Any) -> Loss:
     """The least delta of (epsilon, delta)-privacy between the two laws, in both directions."""
     with gmpy2.context(precision=_BITS):
-        factor = gmpy2.exp(mpfr(gmpy2.mpq(*Fraction(epsilon).as_integer_ratio()))) if epsilon < float("inf") else None
+        factor = gmpy2.exp(mpfr(as_mpq(Fraction(epsilon)))) if epsilon < float("inf") else None
         found = []
         for i, alone in ((1, laws.second_only), (0, laws.first_only)):
             delta = sum((gmpy2.exp(log) for log in alone.values()), mpfr(0))

@@ -26,7 +26,7 @@ from .report import REFUTED, Report, Witness, verdict
 
 Comparison = Callable[[losses.LawPair, Any], losses.Loss]
 _POINTS = 12  # epsilons at which a curve is held against laws: milliseconds each
-_WORTHWHILE = 1 + Fraction(1, 10**6)  # less of a gain is not seen in a ratio of four digits
+_WORTHWHILE = gmpy2.mpq(10**6 + 1, 10**6)  # less of a gain is not seen in a ratio of four digits
 
 
 def comparison(measure: Measure, claimed: Any) -> Comparison:

@@ -9,7 +9,9 @@ from typing import Any
 
 from ..core.candidates import public_items
 from ..errors import CandidatesError, TableError
+from ..errors.ordinary import quoted, read_ordinary
 
+_MOST = 2**31  # bytes of a list: far more than can be counted, and no more than memory has
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
 
 
@@ -52,22 +54,16 @@ def as_integers(items: tuple[Any, ...], column: str) -> tuple[int, ...]:
 
 
 def _named(file: Path) -> str:
-    return f"the candidates in {str(file)!r}"
+    return f"the candidates in {quoted(str(file))}"
 
 
 def _text(file: Path) -> str:
-    reason = ""
+    content = read_ordinary(file, "the list of candidates", TableError, at_most=_MOST)
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        reason = "is not UTF-8 text"
-    except FileNotFoundError:
-        reason = "does not exist"
-    except IsADirectoryError:
-        reason = "is a folder"
-    except (OSError, ValueError):
-        reason = "cannot be read"
-    raise TableError(f"the list of candidates must be a readable file, but {str(file)!r} {reason}")
+        pass
+    raise TableError(f"the list of candidates must be a readable file, but {quoted(str(file))} is not UTF-8 text")
 
 
 def _lines(text: str) -> list[str]:
@@ -81,7 +77,7 @@ def _json(file: Path, text: str) -> list[Any]:
     except (ValueError, RecursionError):
         listed = None
     if not isinstance(listed, list) or not all(type(item) in (str, int) for item in listed):
-        raise TableError(f"{str(file)!r} must hold one JSON list of strings or of integers")
+        raise TableError(f"{quoted(str(file))} must hold one JSON list of strings or of integers")
     return listed
 
 
@@ -92,5 +88,5 @@ def _column(file: Path) -> list[Any]:
     frame = read_table(file)
     table = guarded(frame.collect)
     if table.width != 1:
-        raise TableError(f"the list of candidates must have one column, but {str(file)!r} has {table.width}")
+        raise TableError(f"the list of candidates must have one column, but {quoted(str(file))} has {table.width}")
     return table.to_series().drop_nulls().to_list()

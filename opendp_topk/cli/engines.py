@@ -5,18 +5,27 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import typer
 
-from ..errors import MissingExtraError, ParameterError, checks
+from ..errors import MissingExtraError, ParameterError, TableError, checks
+from ..tables.csvs import Dialect
+from ..tables.files import STDIN, Opened, opened, parquet_files, require_columns, same_columns
+from ..tables.guard import guarded
+from ..tables.hadoop import is_address
+from ..tables.hadoop import listed as hadoop_listed
+from ..tables.listing import FileList
+from ..tables.where import Where, parsed
 
 ENGINES = ("polars", "duckdb", "spark")
 _PACKAGES = {"polars": "polars", "duckdb": "duckdb", "spark": "pyspark"}
@@ -40,6 +49,58 @@ MasterOption = Annotated[
 ]
 
 
+SeparatorOption = Annotated[
+    str,
+    typer.Option(metavar="CHARACTER", help="Of a .csv file: what separates fields. $'\\t' is a tab in most shells."),
+]
+EncodingOption = Annotated[
+    str, typer.Option(metavar="NAME", help="Of a .csv file: its encoding, such as utf-8, latin-1 or utf-16.")
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Read only rows for which this holds: columns compared with constants, such as \"country = 'PT' and "
+        'year >= 2024", with and, or, not, in (...), is null. It must be chosen without looking at the table.',
+        show_default=False,
+    ),
+]
+_AS_LISTED = {
+    "__globPaths__": "false",  # no name is a pattern
+    "recursiveFileLookup": "true",  # no name of a folder is a column
+    "mergeSchema": "false",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+_LOCAL = re.compile("^file:/+")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: the dialect of CSV, and which rows."""
+
+    dialect: Dialect
+    where: Where | None
+
+    @classmethod
+    def of(cls, separator: str, encoding: str, where: str | None) -> Reading:
+        """What --separator, --encoding and --where ask for."""
+        return cls(Dialect(separator, encoding), None if where is None else parsed(where))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame of an engine, and the files that it reads; None for standard input."""
+
+    frame: Any
+    files: FileList | None
+
+    def require_unchanged(self) -> None:
+        """Raise TableError unless the files are as they were when they were listed."""
+        if self.files is not None:
+            self.files.require_unchanged()
+
+
 @dataclass(frozen=True)
 class Engine:
     """An engine by its name, and where it runs."""
@@ -57,48 +118,91 @@ class Engine:
         return {"name": self.name, "version": metadata.version(_PACKAGES[self.name])}
 
     @contextlib.contextmanager
-    def table(self, path: str) -> Iterator[Any]:
-        """The table at ``path``, for as long as the engine runs."""
-        if self.name == "polars":
-            from ..tables.files import read_table
+    def table(self, path: str, reading: Reading, columns: Sequence[str]) -> Iterator[Table]:
+        """The table at ``path``, for as long as the engine runs; it has the ``columns``.
 
-            yield read_table(path)
-        else:
-            with _in_duckdb(path) if self.name == "duckdb" else _in_spark(path, self.master) as table:
-                yield table
+        Raises:
+            TableError: It cannot be read.
+            ColumnError: It lacks a column.
+            ParameterError: The engine does not read such files.
+        """
+        with contextlib.ExitStack() as stack:
+            if self.name == "polars":
+                found = opened(path, reading.dialect)
+            else:
+                found = stack.enter_context(_in_duckdb(path) if self.name == "duckdb" else _in_spark(path, self.master))
+            if found.dialect is None and reading.dialect != Dialect():
+                raise ParameterError("--separator and --encoding are for CSV: leave them out")
+            where = reading.where
+            require_columns(found.columns, (*columns, *(where.columns if where else ())), found.dialect)
+            is_csv = found.dialect is not None
+            yield Table(where.kept(found.frame, numbers=is_csv) if where else found.frame, found.files)
 
 
 @contextlib.contextmanager
-def _in_duckdb(path: str) -> Iterator[Any]:
-    from ..tables.files import parquet_files
-    from ..tables.guard import guarded
-
-    files = None if path == "-" else parquet_files(path)
-    if files is None:
-        raise ParameterError("--engine duckdb reads .parquet files: leave it out for others")
+def _in_duckdb(path: str) -> Iterator[Opened]:
+    files = _parquet(path, "duckdb")
+    columns = same_columns(files)
     if find_spec("duckdb") is None:
         raise MissingExtraError('--engine duckdb needs DuckDB: pip install "duckdb>=1.1"')
     import duckdb
 
+    named = [glob.escape(place) for place in files.places]
     with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
         connection.execute("SET temp_directory = $folder", {"folder": folder})
-        named = [glob.escape(str(file)) for file in files]
-        yield guarded(lambda: connection.read_parquet(named, hive_partitioning=False))
+        read = "SELECT file_name FROM parquet_file_metadata($files)"
+        taken = guarded(lambda: [row[0] for row in connection.execute(read, {"files": named}).fetchall()])
+        _require_same(taken, files.places, "DuckDB")
+        frame: Any = guarded(lambda: connection.read_parquet(named, hive_partitioning=False, union_by_name=False))
+        yield Opened(frame, _same_names(frame.columns, columns, "DuckDB"), files, None)
 
 
 @contextlib.contextmanager
-def _in_spark(path: str, master: str | None) -> Iterator[Any]:
-    from ..tables.guard import guarded
-
-    if path == "-" or ".csv" in os.path.basename(path).lower():
-        raise ParameterError("--engine spark reads .parquet files: leave it out for others")
+def _in_spark(path: str, master: str | None) -> Iterator[Opened]:
+    remote = is_address(path)
+    files = None if remote else _parquet(path, "spark")
+    columns = None if files is None else same_columns(files)
     require_spark()
     session = guarded(lambda: _session(master))
     try:
-        files = session.read.option("recursiveFileLookup", True).option("pathGlobFilter", "*.parquet")
-        yield guarded(lambda: files.parquet(path))
+        found = hadoop_listed(session, path) if files is None else files
+        places = found.places if remote else [f"file://{place}" for place in found.places]
+        reader = session.read
+        for name, value in _AS_LISTED.items():
+            reader = reader.option(name, value)
+        frame = guarded(lambda: reader.parquet(*places))
+        taken, wanted = map(unquote, guarded(frame.inputFiles)), found.places
+        _require_same([_LOCAL.sub("/", one) for one in taken], [_LOCAL.sub("/", one) for one in wanted], "Spark")
+        yield Opened(frame, _same_names(frame.columns, columns, "Spark"), found, None)
     finally:
         session.stop()
+
+
+def _parquet(path: str, engine: str) -> FileList:
+    files = None if path == STDIN else parquet_files(path)
+    if files is None:
+        raise ParameterError(
+            f"--engine {engine} reads .parquet files, since engines differ in how they read CSV: leave it out"
+        )
+    return files
+
+
+def _require_same(taken: list[str], wanted: list[str], engine: str) -> None:
+    """Raise unless the engine reads the files that were listed, and no others."""
+    if sorted(taken) != sorted(wanted):
+        raise TableError(
+            f"path must name files that {engine} reads as they are listed, and it takes others: it may leave out names "
+            "that begin with _ or read some characters as a pattern. Rename them, or leave --engine out"
+        )
+
+
+def _same_names(found: Sequence[str], columns: tuple[str, ...] | None, engine: str) -> tuple[str, ...]:
+    if columns is not None and tuple(found) != columns:
+        raise TableError(
+            f"path must name files with columns that {engine} tells apart: it has other names for some. Rename those "
+            "that differ in capital letters alone, or leave --engine out"
+        )
+    return tuple(found)
 
 
 def _session(master: str | None) -> Any:

@@ -69,7 +69,7 @@ def create(
     users: UsersOption = 1,
     as_json: Json = False,
 ) -> None:
-    """Create a ledger. It keeps its budget and its unit for good; one that exists must have the same.
+    """Create a ledger where there is none. It keeps its budget and its unit for good.
 
     \b
     Example:
@@ -84,7 +84,7 @@ def create(
     if delta is not None:
         measure, budget = PrivacyProfile(), (epsilon, delta)
     unit = {"dataset": dataset, "metric": UserDistance(neighbors), "d_in": users}
-    with Ledger(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
+    with Ledger.create(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
         if as_json:
             _print(summary(account))
         else:

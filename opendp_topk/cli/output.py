@@ -59,7 +59,7 @@ class Destination:
             return
         if not self._target.is_file():
             raise ParameterError(f"--out must be a file (or - for standard output), which {out!r} is not")
-        if any(Path(path).exists() and os.path.samefile(self._target, path) for path in keep):
+        if any(os.path.exists(path) and os.path.samefile(self._target, path) for path in keep):
             raise ParameterError("--out must not be a file that is read")
         if not self._force:
             raise ParameterError(f"--out {out!r} exists already: choose another name, or add --force to replace it")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError, TableError
+from ..errors.ordinary import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +32,7 @@ def read_proxy(path: str | Path, n_candidates: int) -> Counts:
 
     if n_candidates > _MOST_CANDIDATES:
         raise ParameterError(f"--proxy works for at most {_MOST_CANDIDATES} candidates: leave it out")
-    named = f"the proxy {str(path)!r}"
+    named = f"the proxy {quoted(str(path))}"
     if Path(path).suffix.lower() not in (".parquet", ".csv"):
         raise TableError(f"{named} must be a file whose name ends in .parquet or .csv")
     frame = read_table(path)

@@ -77,13 +77,28 @@ class Promise:
         return {"alpha": self.alpha, "within_users": self.within, "words": self.words}
 
 
+@dataclass(frozen=True)
+class Read:
+    """How the table was read.
+
+    Args:
+        engine: The name and the version of what counted it.
+        where: The condition on its rows; None for all.
+        files: The digest of the list of its files, where that was kept.
+    """
+
+    engine: Mapping[str, str]
+    where: str | None = None
+    files: str | None = None
+
+
 def record(
     winners: Winners,
     measurement: Measurement,
     request: Asked,
     promises: Mapping[str, Promise],
     entry: Mapping[str, Any] | None,
-    engine: Mapping[str, str],
+    read: Read,
 ) -> dict[str, Any]:
     """What was released, what it cost, how, and why that is so; docs/release.schema.json describes it.
 
@@ -93,7 +108,7 @@ def record(
         request: What was asked for.
         promises: The accuracy theorems, by the name of their field.
         entry: The entry of the ledger that paid for it, if one did.
-        engine: The name and the version of what counted the table.
+        read: How the table was read.
     """
     parameters = {name: plain(value) for name, value in measurement.parameters.items()}
     return {
@@ -118,7 +133,9 @@ def record(
             "status": measurement.proof.status,
             "documents": [_document(proof) for proof in links(measurement.proof)],
         },
-        "engine": dict(engine),
+        **({} if read.where is None else {"where": read.where}),
+        **({} if read.files is None else {"files": read.files}),
+        "engine": dict(read.engine),
         "library": {"name": "opendp_topk", "version": version()},
     }
 

@@ -21,6 +21,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "d_out": (*_NUMBER, list),
     "ledger": (dict, type(None)),
 }
+_OPTIONAL = ("where", "files")  # texts, where they are there
 _INNER = {
     "mechanism": ("mechanism", "candidates"),
     "accuracy": ("alpha", "within_users", "words"),
@@ -58,6 +59,8 @@ def read_record(path: str) -> dict[str, Any]:
 
 def _whole(record: dict[str, Any]) -> bool:
     if any(not isinstance(record.get(name), types) for name, types in _FIELDS.items()):
+        return False
+    if any(not isinstance(record[name], str) for name in _OPTIONAL if name in record):
         return False
     inner = ((record[name], names) for name, names in _INNER.items() if record.get(name) is not None)
     if not all(isinstance(one, dict) and set(names) <= one.keys() for one, names in inner):

@@ -83,6 +83,13 @@ def whom(record: dict[str, Any]) -> str:
     return f"{users} {'added or removed' if record['neighbors'] == 'add_remove' else 'replaced'}"
 
 
+def read(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Which rows were read, and what attests the files, where the record says so."""
+    rows = [("rows", f"those with {record['where']}")] if "where" in record else []
+    attested = f"a list, kept as private as the table, whose digest is {record.get('files')}"
+    return [*rows, *([("files", attested)] if "files" in record else [])]
+
+
 def at_stake(record: dict[str, Any]) -> str:
     """What one person could lose, as the share of right guesses of somebody who knows everything else."""
     alone = record["d_in"] == 1

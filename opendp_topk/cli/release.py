@@ -19,8 +19,18 @@ from .above import Above, AboveOption, discovered
 from .above import promise as above_promise
 from .above import show_release as show_above
 from .candidates import as_integers, read_candidates
-from .engines import ENGINES, Engine, EngineOption, MasterOption
+from .engines import (
+    ENGINES,
+    EncodingOption,
+    Engine,
+    EngineOption,
+    MasterOption,
+    Reading,
+    SeparatorOption,
+    WhereOption,
+)
 from .exit_codes import Interrupted, uninterrupted
+from .kept_files import FilesOption, kept
 from .options import (
     NEIGHBORS,
     CountsOption,
@@ -40,7 +50,7 @@ from .others import OtherOption, found, relaxed, show_other, split
 from .output import STDOUT, Destination, flush, unprinted
 from .payment import budget, drawn
 from .planning import Request
-from .record import Promise, Winners, record
+from .record import Promise, Read, Winners, record
 from .scoring import BoundsOption, KeepOption, StepOption, SumOption, scoring
 from .unlisted import Unlisted, given, require_unlisted
 from .unlisted import promise as unlisted_promise
@@ -110,6 +120,10 @@ def release(
     label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release for the ledger.")] = "",
     engine: EngineOption = ENGINES[0],
     master: MasterOption = None,
+    separator: SeparatorOption = ",",
+    encoding: EncodingOption = "utf-8",
+    where: WhereOption = None,
+    files: FilesOption = None,
 ) -> None:
     """Release the k items that most users have.
 
@@ -127,6 +141,7 @@ def release(
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
     chosen, scored = Engine(engine, master), scoring(summed, bounds, step)
+    reading, columns = Reading.of(separator, encoding, where), (user, item) if summed is None else (user, item, summed)
     goal, others = split(target(epsilon, rho), users, neighbors, scored, asked=other)
     domain = scored.domain(user, item)
     request: Request | Unlisted
@@ -144,9 +159,9 @@ def release(
     _LOG.info("planned: scale %s", planned.parameters["scale"])
     read = tuple(file for file in (table, candidates, ledger) if file is not None)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
-        with show.working("reading and counting") as told, chosen.table(table) as found_rows:
+        with show.working("reading and counting") as told, chosen.table(table, reading, columns) as source:
             parts.watcher.set(told.parts)
-            rows = scored.read(found_rows)
+            rows = scored.read(source.frame)
             kinds = domain.validate(rows).collect_schema()
             _LOG.info("the table has the columns")
             if listed is None or isinstance(request, Unlisted):
@@ -157,13 +172,16 @@ def release(
             promised = promises(measurement, request)
             if others is not None:
                 measurement = others.after(measurement)
-            released, entry = drawn(measurement, rows, request, account, label)
+            with kept(files, source.files) as digest:
+                released, entry = drawn(measurement, rows, request, account, label)
+                source.require_unchanged()
             winners = found(released, others)
             _LOG.info("%d items were released", len(winners.items))
         failure: Exception | None = None
         try:
             with uninterrupted():
-                destination.write(record(winners, measurement, request, promised, entry, chosen.recorded()))
+                told_of = Read(chosen.recorded(), where, digest)
+                destination.write(record(winners, measurement, request, promised, entry, told_of))
         except TableError as error:
             failure = error
         try:

@@ -116,6 +116,7 @@ def _document(proof: dict[str, Any]) -> tuple[Any, Any]:
 def _made(record: dict[str, Any]) -> list[tuple[str, Any]]:
     return [
         ("mechanism", words.mechanism(record)),
+        *words.read(record),
         ("scale of noise", f"{record['scale']!r} users"),
         ("software", words.made_by(record)),
     ]

@@ -71,6 +71,7 @@ def _print(record: dict[str, Any]) -> None:
             ("released", words.moment(record["time"])),
             *promises,
             *words.other(record),
+            *((name, terminal.item(said)) for name, said in words.read(record)),
             ("at stake", words.at_stake(record)),
             ("cost", words.cost(record)),
             ("paid by", words.paid(record)),

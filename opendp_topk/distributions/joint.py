@@ -18,7 +18,7 @@ from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
 from ..errors import CapacityError, ParameterError
-from ..numerics.arithmetic import exact, round_down, round_up, scaled_log_up
+from ..numerics.arithmetic import as_mpq, exact, round_down, round_up, scaled_log_up
 from ..numerics.floatlog import Floats
 from ..samplers.shortfalls import ranked
 from .canonical import Subset, softmax
@@ -119,7 +119,7 @@ def success(
             f"the success probability of the joint mechanism is known for at most {_MOST_WINNERS} winners"
         )
     ladder = ranked(scores, sign)
-    step, farthest = mpq(ladder.unit / tau), int(ladder.steps[-1])
+    step, farthest = as_mpq(ladder.unit / tau), int(ladder.steps[-1])
     events: list[list[Bound]] = [_event(ladder.steps, k, sure, reach), []]
 
     def counts(levels: Integers) -> list[Floats]:

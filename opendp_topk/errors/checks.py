@@ -52,11 +52,12 @@ def scale(value: Any, name: str = "scale") -> Number:
     """``value`` unchanged, if it is a finite number >= 0."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
-    if isinstance(value, float) and not math.isfinite(value):  # [finite]
+    number = plain(value)  # [plain-first]
+    if isinstance(number, float) and not math.isfinite(number):  # [finite]
         raise ParameterError(f"{name} must be finite")
-    if value < 0:  # [not-negative]
+    if number < 0:  # [not-negative]
         raise ParameterError(f"{name} must be >= 0")
-    return _short(plain(value), ParameterError(f"{name} must be a number of at most {_BITS} bits"))
+    return _short(number, ParameterError(f"{name} must be a number of at most {_BITS} bits"))
 
 
 def distance(value: Any, name: str) -> Number:
@@ -64,22 +65,22 @@ def distance(value: Any, name: str) -> Number:
     common = type(value) is float or (type(value) is int and value.bit_length() <= _BITS)
     if not common and not is_real(value):
         raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
-    if value != value:  # [not-a-number]
+    number: Number = value if common else plain(value)  # [plain-first]
+    if number != number:  # [not-a-number]
         raise DistanceError(f"{name} must be a number >= 0, not NaN")
-    if value < 0:  # [not-negative]
+    if number < 0:  # [not-negative]
         raise DistanceError(f"{name} must be >= 0")
-    if common:
-        return value  # type: ignore[no-any-return]
-    return _short(plain(value), DistanceError(f"{name} must be a number of at most {_BITS} bits"))
+    return number if common else _short(number, DistanceError(f"{name} must be a number of at most {_BITS} bits"))
 
 
 def probability(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number with ``0 < value < 1``."""
     if not is_real(value):
         raise ParameterTypeError(f"{name} must be a number in (0, 1), not {type(value).__name__}")
-    if not 0 < value < 1:  # [between]
+    number = plain(value)  # [plain-first]
+    if not 0 < number < 1:  # [between]
         raise ParameterError(f"{name} must lie strictly between 0 and 1")
-    return plain(value)
+    return number
 
 
 def share(value: Any, name: str) -> Number:
@@ -88,9 +89,10 @@ def share(value: Any, name: str) -> Number:
         raise ParameterTypeError(
             f"{name} must be a number in [0, 1] (int, float or Fraction), not {type(value).__name__}"
         )
-    if not 0 <= value <= 1:  # [between]
+    number = plain(value)  # [plain-first]
+    if not 0 <= number <= 1:  # [between]
         raise ParameterError(f"{name} must lie between 0 and 1")
-    return plain(value)
+    return number
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -134,12 +136,17 @@ def parameters(value: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Number:
-    """NumPy and gmpy2 numbers as the Python number of the same value."""
+    """Numbers of NumPy, gmpy2 and derived types as the Python number of the same value."""
     if is_integer(value):
         return operator.index(value)
     if isinstance(value, float):
         return float(value)
     return Fraction(int(value.numerator), int(value.denominator))  # [same-value]
+
+
+def plain_text(value: str) -> str:
+    """A text of a derived type as the text that it is, whatever its own methods say."""
+    return str.__str__(value)
 
 
 def _short(value: Number, error: Exception) -> Number:

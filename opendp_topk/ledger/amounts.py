@@ -5,6 +5,7 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -29,20 +30,20 @@ def stated(value: Any, name: str) -> Fraction:
     Raises:
         ParameterError: It is no finite number >= 0, or one with too many digits.
     """
-    if isinstance(value, float) and value == value and abs(value) != float("inf"):
-        value = repr(float(value))  # [shortest]
-    if isinstance(value, Decimal):
-        value = str(value)
-    if isinstance(value, str):
-        return _bounded(_read(value.strip(), name), name)
+    if isinstance(value, str | Decimal):
+        return _bounded(_read(checks.plain_text(value if isinstance(value, str) else str(value)), name), name)
     if not checks.is_real(value):
         raise ParameterTypeError(f"{name} must be a number >= 0 (int, float, Fraction, Decimal or its text)")
-    if isinstance(value, float) or value < 0:
+    number = checks.plain(value)  # [plain]
+    if isinstance(number, float) and math.isfinite(number):
+        return _bounded(_read(repr(number), name), name)  # [shortest]
+    if isinstance(number, float) or number < 0:
         raise ParameterError(f"{name} must be a finite number >= 0")
-    return _bounded(exact(checks.plain(value)), name)
+    return _bounded(exact(number), name)
 
 
 def _read(text: str, name: str) -> Fraction:
+    text = text.strip()
     if _WRITTEN.fullmatch(text) and not re.search(r"/0+$", text):
         return Fraction(text)  # [decimal]
     raise ParameterError(f"{name} must be a finite number >= 0, such as 0.1 or 1/3, of at most 300 digits")
@@ -56,7 +57,8 @@ def _bounded(value: Fraction, name: str) -> Fraction:
 
 def amount(measure: Measure, distance: Any) -> Amount | None:
     """``distance`` of ``measure`` as exact numbers; None where it promises nothing."""
-    parts = distance if isinstance(measure, Approximate) else (distance,)
+    given = distance if isinstance(measure, Approximate) else (distance,)
+    parts = [checks.distance(part, "the loss") for part in given]  # [not-negative]
     if any(part == float("inf") for part in parts):
         return None  # [infinite]
     return tuple(map(exact, parts))  # [exact]

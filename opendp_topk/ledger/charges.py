@@ -75,9 +75,10 @@ def stated_charge(journal: Journal, cost: Amount, label: Any, what: str) -> Char
 
 def text_of(label: Any) -> str:
     """``label``, if it is one line of text."""
-    if not isinstance(label, str) or len(label) > _LONGEST or not (label.isprintable() or not label):
+    text = checks.plain_text(label) if isinstance(label, str) else None
+    if text is None or len(text) > _LONGEST or not (text.isprintable() or not text):
         raise ParameterError(f"label must be one line of at most {_LONGEST} printable characters")
-    return label
+    return text
 
 
 def _described(measurement: Measurement) -> dict[str, str]:

@@ -17,6 +17,7 @@ from .records import Record
 from .reservation import Reservation
 
 WHAT = "conversation"
+PREPAID = "prepaid"  # says of a conversation whether it has a budget of its own, which may be 0
 
 
 class Conversation:
@@ -30,18 +31,13 @@ class Conversation:
         self.number = number
         self._journal = journal
         self._data = data
-        self._limit: Amount | None = None
+        self._paid: Amount | None = None  # at the start; None where it is paid query by query
         self._used: Amount = journal.account.nothing
         self._closed = False
         self._seen = seen[0]
         self._learn(seen)
 
     # proof-region: conversation
-    @property
-    def _paid(self) -> Amount | None:
-        """What was paid at the start; None where it is paid query by query."""
-        return None if self._limit == self._journal.account.nothing else self._limit
-
     def __call__(self, query: Any, *, d_in: Any = None, delta: Any = None, label: str = "") -> Any:
         """A release of the measurement ``query``, paid first.
 
@@ -79,7 +75,8 @@ class Conversation:
 
     def _take(self, fields: dict[str, Any]) -> None:
         if fields["kind"] == "debit" and fields["entries"] == self.number and fields["measurement"] == WHAT:
-            self._limit = from_texts(fields["cost"])
+            cost = from_texts(fields["cost"])
+            self._paid = cost if fields.get(PREPAID, any(cost)) else None  # [prepaid]
         if fields["kind"] == "debit" and fields.get("within") == self.number and "used" in fields:
             self._used = from_texts(fields["used"])  # [last-used]
         if fields["kind"] == "state" and fields["of"] == self.number:

@@ -11,29 +11,33 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import LedgerError
-from .failures import explained
-from .files import SEPARATOR, FileLog
-
-_OWNER = 0o600  # who may read it learns what was released and when, so that only its owner may
+from .failures import EXISTS, explained, failure
+from .files import SEPARATOR, FileLog, write
+from .handles import opening
 
 
 # proof-region: creation
 @explained("created")
 def create(log: FileLog, header: str) -> None:
-    """Make the file of ``log`` with this first record, whole or not at all; a file that is there is left alone."""
+    """Make the file of ``log`` with this first record, whole or not at all.
+
+    Raises:
+        LedgerError: There is a file of that name, which is left as it is, or it cannot be made.
+    """
     path = log.path
     draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:12]}.new")
     try:
         write_new(draft, SEPARATOR + header.encode("ascii") + b"\n")  # [whole]
-        _place(draft, path)
+        if not _placed(draft, path):
+            raise failure(log.place, "created", EXISTS)
     finally:
         with suppress(OSError):
             draft.unlink()
     sync_folder(path.parent)
 
 
-def _place(draft: Path, path: Path) -> None:
-    """Give the draft its name, unless a file has it."""
+def _placed(draft: Path, path: Path) -> bool:
+    """Give the draft its name, unless a file has it; whether it got it."""
     with suppress(FileExistsError):  # [no-replacement]
         try:
             os.link(draft, path)
@@ -41,6 +45,8 @@ def _place(draft: Path, path: Path) -> None:
             raise
         except OSError:  # a file system without links
             write_new(path, draft.read_bytes())
+        return True
+    return False
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -49,28 +55,27 @@ def write_new(path: Path, content: bytes) -> None:
     Raises:
         FileExistsError: There is a file of that name.
     """
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _OWNER)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
+    with next(opening(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)) as stream:
+        try:
+            write(stream.fileno(), content)
             os.fsync(stream.fileno())
-    except BaseException:
-        with suppress(OSError):
-            path.unlink()
-        raise
+        except BaseException:
+            with suppress(OSError):
+                path.unlink()
+            raise
 
 
 def sync_folder(folder: Path) -> None:
     """Let the names in ``folder`` reach the disk, where the system opens folders (Windows does not)."""
+    opened: list[int] = []
     try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
+        with suppress(OSError):
+            opened.extend(map(os.open, (folder,), (os.O_RDONLY,)))  # in one step, as files are
+        for handle in opened:
+            os.fsync(handle)
     finally:
-        os.close(handle)
+        for handle in opened:
+            os.close(handle)
 
 
 # end-proof-region: creation

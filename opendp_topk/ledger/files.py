@@ -9,14 +9,17 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
+import heapq
+import io
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+from ..errors.ordinary import strangeness
 from . import locks
 from .failures import DAMAGED, explained, failure
+from .handles import opening
 from .mounts import remote
 from .records import Record, unseal
 
@@ -24,8 +27,8 @@ FORKING = threading.RLock()
 SEPARATOR = b"\x1e"
 _END = b"\n"
 _BLOCK = 1 << 14  # most last records lie in so many bytes
-_FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)  # nothing where there are no such flags
 _SQLITE = b"SQLite format 3\0"
+_BUSY: set[tuple[int, int]] = set()  # the files to which the thread that holds FORKING is writing
 
 
 class FileLog:
@@ -34,7 +37,7 @@ class FileLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.place = str(path)
-        self._mark: Record | None = None
+        self._seen = [(-1, 0, "")]  # of all records that were seen here the last: its place, its length and its digest
         self._local: set[int] = set()
 
     # proof-region: files
@@ -45,39 +48,56 @@ class FileLog:
         ``make`` is called while no other process can write; what it raises leaves the file as it was. Without
         ``durable`` the record may be lost if the machine fails, alone or with others that follow it.
         """
-        with FORKING, self._locked() as handle:  # [exclusive]
-            last, end = self._last(handle)
-            text = make(last)
-            data = SEPARATOR + text.encode("ascii") + _END
-            _write(handle, data)  # [append]
-            if durable:
-                _sync(handle)  # [durable]
-            if _read(handle, end, len(data) + 1) != data:  # [read-back]
-                raise failure(
-                    self.place, "written", "the locks of its file system do not hold: move it to a local disk"
-                )
-            self._mark = unseal(text, end)
-            assert self._mark is not None
-            return self._mark
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
         if not locks.available():
             raise failure(self.place, "written", "this Python has no locks on files: use PostgreSQL")
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | _FLAGS)
-        try:
+        with FORKING, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
+            handle = stream.fileno()
             self._require_locks(handle)
-            if not locks.take(handle):
-                raise failure(self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds")
+            status = os.fstat(handle)
+            file = status.st_dev, status.st_ino
+            if file in _BUSY:  # [not-within]
+                raise failure(self.place, "written", _WITHIN)
             try:
-                if not os.path.samestat(os.fstat(handle), os.stat(self.path)):  # [same-file]
-                    raise failure(self.place, "written", "another file is taking its place")
-                self._require_held(handle)
-                yield handle
+                _BUSY.add(file)
+                return self._append(handle, make, durable=durable)
             finally:
-                locks.release(handle)
+                _BUSY.discard(file)
+
+    def _append(self, handle: int, make: Callable[[Record], str], *, durable: bool) -> Record:
+        """Lock, write and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
+        if not locks.take(handle):  # [exclusive]
+            raise failure(self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds")
+        try:
+            if not os.path.samestat(os.fstat(handle), os.stat(self.path)):  # [same-file]
+                raise failure(self.place, "written", "another file is taking its place")
+            self._require_held()
+            return self._extend(handle, make, durable=durable)
         finally:
-            os.close(handle)
+            locks.release(handle)
+
+    def _extend(self, handle: int, make: Callable[[Record], str], *, durable: bool) -> Record:
+        last, end = self._last(handle)
+        text = make(last)
+        data = SEPARATOR + text.encode("ascii") + _END
+        write(handle, data)  # [append]
+        if durable:
+            _sync(handle)  # [durable]
+        if _read(handle, end, len(data) + 1) != data:  # [read-back]
+            raise failure(self.place, "written", "the locks of its file system do not hold: move it to a local disk")
+        made = unseal(text, end)
+        assert made is not None
+        self._remember(made)
+        return made
+
+    def _opened(self, flags: int) -> io.FileIO:
+        """The file as a ``with`` block opens it: an ordinary one, since others wait for ever or are no disk."""
+        self._require_ordinary(os.stat(self.path).st_mode)
+        return next(opening(self.path, flags))
+
+    def _require_ordinary(self, mode: int) -> None:
+        strange = strangeness(mode)
+        if strange:  # [ordinary]
+            raise failure(self.place, "opened", f"it {strange.partition(':')[0]}, and a ledger is an ordinary file")
 
     def _require_locks(self, handle: int) -> None:
         device = os.fstat(handle).st_dev
@@ -87,13 +107,10 @@ class FileLog:
             raise failure(self.place, "written", f"it lies on a {kind} mount, {advice}")
         self._local.add(device)
 
-    def _require_held(self, handle: int) -> None:
+    def _require_held(self) -> None:
         """Raise where a second handle gets the lock that this one has."""
-        other = os.open(self.path, os.O_RDWR | _FLAGS)
-        try:
-            held = not locks.attempt(other)
-        finally:
-            os.close(other)
+        with self._opened(os.O_RDWR) as other:
+            held = not locks.attempt(other.fileno())
         if not held:  # [lock-holds]
             raise failure(self.place, "written", "the locks of its file system do not hold: move it to a local disk")
 
@@ -108,7 +125,7 @@ class FileLog:
                 place -= len(piece) + 1
                 record = self._parsed(piece, place)
                 if record is not None:
-                    self._require_mark(handle)
+                    self._require_seen(handle)
                     return record, size  # [last]
             if start == 0:
                 raise failure(self.place, "read", DAMAGED if size else _EMPTY)
@@ -122,22 +139,26 @@ class FileLog:
             raise failure(self.place, "read", DAMAGED)
         return record
 
-    def _require_mark(self, handle: int) -> None:
-        """Raise unless the record that was seen last is still there."""
-        if self._mark is not None:
-            start = SEPARATOR + self._mark.digest.encode()
-            if _read(handle, self._mark.place, len(start)) != start:  # [mark]
-                raise failure(
-                    self.place, "read", "an older copy or another file has taken its place since it was opened"
-                )
+    def _remember(self, record: Record) -> None:
+        """Keep a record that was seen, unless one that lies behind it was: one step, whichever threads do this."""
+        heapq.heappushpop(self._seen, (record.place, record.size, record.digest))
+
+    def _require_seen(self, handle: int) -> None:
+        """Raise unless the last record that was seen is still there, whole."""
+        ((place, size, digest),) = self._seen
+        if not digest:
+            return
+        found = unseal(_read(handle, place, 1 + size).decode("ascii", "replace").removeprefix(SEPARATOR.decode()))
+        if found is None or found.digest != digest:  # [mark]
+            raise failure(self.place, "read", _REPLACED)
 
     # end-proof-region: files
 
     @explained("opened")
     def first(self) -> Record:
         """The first record: what the ledger is for."""
-        with _opened(self.path) as handle:
-            data = _read(handle, 0, _BLOCK)
+        with self._opened(os.O_RDONLY) as stream:
+            data = _read(stream.fileno(), 0, _BLOCK)
         if data.startswith(_SQLITE):
             raise failure(self.place, "opened", _OLD)
         if not data:
@@ -150,34 +171,38 @@ class FileLog:
     @explained("read")
     def last(self) -> Record:
         """The last record. No lock is needed, and no right to write."""
-        with _opened(self.path) as handle:
-            found, _ = self._last(handle)
-        self._mark = found
+        with self._opened(os.O_RDONLY) as stream:
+            found, _ = self._last(stream.fileno())
+        self._remember(found)
         return found
 
     @explained("read")
     def records(self, after: Record | None = None) -> list[Record]:
         """All records in their order, or those after one of them."""
         start = 0 if after is None else after.place
-        with _opened(self.path) as handle:
-            data = _read(handle, start, os.lseek(handle, 0, os.SEEK_END) - start)
+        with self._opened(os.O_RDONLY) as stream:
+            self._require_seen(stream.fileno())
+            data = _read(stream.fileno(), start, os.fstat(stream.fileno()).st_size - start)
         found, place = [], start
         for piece in data.split(SEPARATOR)[1:]:
             record = self._parsed(piece, place)
             found += [] if record is None else [record]
             place += len(piece) + 1
+        for last in found[-1:]:
+            self._remember(last)
         return found if after is None else found[1:]
 
+    @explained("read")
     def flaws(self) -> list[str]:
         """What is wrong with the file beside its records."""
-        with _opened(self.path) as handle:
-            return [] if _read(handle, 0, 1) == SEPARATOR else ["the file does not begin with a record"]
+        with self._opened(os.O_RDONLY) as stream:
+            return [] if _read(stream.fileno(), 0, 1) == SEPARATOR else ["the file does not begin with a record"]
 
     @explained("read")
     def sync(self) -> None:
         """Return when all records are on the disk."""
-        with _opened(self.path) as handle:
-            _sync(handle)
+        with self._opened(os.O_RDONLY) as stream:
+            _sync(stream.fileno())
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -185,15 +210,11 @@ class FileLog:
 
 _EMPTY = "it is empty: restore it from a backup, or delete it to begin anew"
 _OLD = "it has format 1, a SQLite file: `opendp-topk ledger migrate` copies it into a new ledger"
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    handle = os.open(path, os.O_RDONLY | _FLAGS)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+_REPLACED = "it was cut, or an older copy or another file has taken its place since it was opened"
+_WITHIN = (
+    "this thread is in the middle of a debit from it: a signal's handler must not release, "
+    "but set a flag by which its program releases when the handler has returned"
+)
 
 
 def _read(handle: int, start: int, length: int) -> bytes:
@@ -205,7 +226,7 @@ def _read(handle: int, start: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def _write(handle: int, data: bytes) -> None:
+def write(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
 

@@ -29,7 +29,8 @@ def header(unit: Unit, account: Account) -> str:
     """The first record of a new ledger."""
     form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
-    promise = {"measure": repr(account.measure), "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
+    (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
+    promise = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
     return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing)})
 
 
@@ -39,7 +40,7 @@ class Journal:
     def __init__(self, log: Log, operator: str | None = None) -> None:
         self.log = log
         self.closed = False
-        self.operator = _operator() if operator is None else name_of("operator", operator)
+        self.operator = named(operator)
         self.header = log.first()
         self.unit, self.account = described(log.place, self.header)
         self.spent()
@@ -193,8 +194,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _operator() -> str:
-    """The name of the account that runs this process, where the system tells it."""
+def named(operator: str | None) -> str:
+    """``operator``, or else the name of the account that runs this process, where the system tells it."""
+    if operator is not None:
+        return name_of("operator", operator)
     try:
         return name_of("operator", getpass.getuser())
     except (ImportError, KeyError, OSError, ParameterError):

@@ -16,19 +16,23 @@ from ..numerics.arithmetic import round_up
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from . import checking, copies, notebooks
+from .accounts import opened
 from .amounts import distance_up, written
 from .charges import charge_in, stated_amount, stated_charge
-from .conversation import WHAT, Conversation
+from .conversation import PREPAID, WHAT, Conversation
 from .entries import Entry
-from .journal import Journal, header
+from .journal import Journal, header, named
 from .logs import log_at
-from .opening import require_same, wanted
 from .records import head
 from .reservation import Reservation
+from .units import Unit
 
 
 class Ledger:
     """A privacy budget for one data set, in a file or on a PostgreSQL server, which several processes may share.
+
+    ``Ledger(address)`` opens one that exists, :meth:`create` makes one that does not; neither does the other's work,
+    so that a ledger which vanished is never replaced by a new one with its whole budget.
 
     A ledger is for one unit: a data set's name, the metric of its neighbours, and the distance of what is protected.
     Every release through :meth:`release` is debited, and the debit is on the disk before the data are looked at or any
@@ -38,21 +42,12 @@ class Ledger:
     with a :meth:`head` that was kept elsewhere. The file must lie on a file system of this machine.
 
     Args:
-        connect: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``); created if a budget is given.
-        budget: What all releases together may cost: a number, or a pair where the measure has a delta. A float means
-            the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions are exact.
-        measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
-            ``PrivacyProfile()`` with a pair (epsilon, delta): then releases under all measures are paid from it, each
-            charged its rho, and the sum is converted once.
-        dataset: The name of the data set.
-        metric: The metric of neighbouring data sets, such as ``UserDistance()``.
-        d_in: The distance of one protected unit; 1 if not given.
-        own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default half.
+        address: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``).
         operator: Who releases; the name of the account if not given.
 
     Raises:
-        ParameterError: Some of budget, measure, dataset and metric are missing or out of range, or others than its own.
-        LedgerError: The log is damaged, is no ledger, has another format, or cannot be read or written.
+        ParameterError: ``address`` is none, or ``operator`` is no name.
+        LedgerError: There is no ledger, it is damaged, has another format, or cannot be read.
 
     One object serves several threads, and after a fork both processes. Proof: proofs/ledger/ledger.tex
 
@@ -61,7 +56,7 @@ class Ledger:
         >>> folder, pure = tempfile.TemporaryDirectory(), tk.MaxDivergence()
         >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
         >>> path = pathlib.Path(folder.name, "budget.ledger")
-        >>> ledger = tk.Ledger(path, budget=1, measure=pure, dataset="votes", metric=space[1])
+        >>> ledger = tk.Ledger.create(path, budget=1, measure=pure, dataset="votes", metric=space[1])
         >>> top2 = space >> tk.then_report_noisy_top_k(pure, k=2, scale=4.0)
         >>> len(ledger.release(top2, [30, 10, 20]))
         2
@@ -69,22 +64,47 @@ class Ledger:
         (0.5, 0.5, 'released', None, None)
     """
 
-    def __init__(
-        self,
-        connect: str | os.PathLike[str],
+    def __init__(self, address: str | os.PathLike[str], *, operator: str | None = None) -> None:
+        self._journal = Journal(log_at(address), operator)
+
+    @classmethod
+    def create(
+        cls,
+        address: str | os.PathLike[str],
         *,
-        budget: Any = None,
-        measure: Measure | None = None,
-        dataset: str | None = None,
-        metric: Metric | None = None,
+        budget: Any,
+        measure: Measure,
+        dataset: str,
+        metric: Metric,
         d_in: Any = None,
         own_delta: Any = None,
         operator: str | None = None,
-    ) -> None:
-        given = wanted(budget, measure, dataset, metric, d_in, own_delta)
-        self._journal = Journal(log_at(connect, None if given is None else lambda: header(*given)), operator)
-        if given is not None:
-            require_same(self._journal, given)
+    ) -> Ledger:
+        """Make a ledger where there is none, and open it. Of several processes that try, one succeeds.
+
+        Args:
+            address: As for ``Ledger(address)``.
+            budget: What all releases together may cost: a number, or a pair where the measure has a delta. A float
+                means the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions
+                are exact.
+            measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
+                ``PrivacyProfile()`` with a pair (epsilon, delta): then releases under all measures are paid from it,
+                each charged its rho, and the sum is converted once.
+            dataset: The name of the data set.
+            metric: The metric of neighbouring data sets, such as ``UserDistance()``.
+            d_in: The distance of one protected unit; 1 if not given.
+            own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default
+                half.
+            operator: Who releases; the name of the account if not given.
+
+        Raises:
+            ParameterError: An argument is out of range.
+            LedgerError: There is something at the address already, or nothing can be made there.
+        """
+        unit, account = Unit.of(dataset, metric, d_in), opened(measure, budget, own_delta)
+        who, made = named(operator), cls.__new__(cls)
+        made._journal = Journal(log_at(address, header(unit, account)), who)
+        return made
 
     @property
     def measure(self) -> Measure:
@@ -195,7 +215,7 @@ class Ledger:
         """Begin a conversation about ``data``: paid in full now with a budget of its own, or query by query without."""
         amount = self._journal.account.nothing if budget is None else stated_amount(self._journal, budget, "budget")
         charge = stated_charge(self._journal, amount, label, WHAT)
-        made = self._journal.debit(charge.cost, charge.shown, charge.said)
+        made = self._journal.debit(charge.cost, charge.shown, {**charge.said, PREPAID: budget is not None})
         return Conversation(self._journal, int(made.fields["entries"]), data, [made])
 
     def resume(self, number: int, data: Any) -> Conversation:
@@ -241,7 +261,7 @@ class Ledger:
         self.close()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise PickleError("a ledger cannot be copied or pickled: open it in the other process, with Ledger(connect)")
+        raise PickleError("a ledger cannot be copied or pickled: open it in the other process, with Ledger(address)")
 
     _repr_html_ = notebooks.shown
 

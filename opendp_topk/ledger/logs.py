@@ -42,22 +42,26 @@ class Log(Protocol):
         """Close what is open."""
 
 
-def log_at(connect: Any, header: Callable[[], str] | None = None) -> Log:
-    """The log that ``connect`` names; made with the record ``header()`` if there is none and one is given."""
-    if isinstance(connect, str) and connect.startswith(SCHEMES):
+def log_at(address: Any, header: str | None = None) -> Log:
+    """The log that ``address`` names; with a ``header``, a new one that has it as its first record.
+
+    Raises:
+        LedgerError: A header is given, and there is something at the address.
+    """
+    if isinstance(address, str) and address.startswith(SCHEMES):
         from .postgres import PostgresLog
 
-        server = PostgresLog(connect)
+        server = PostgresLog(address)
         if header is not None:
             server.create(header)
         return server
-    log = FileLog(path_of(connect))
-    if header is not None and not log.path.exists():
-        create(log, header())
+    log = FileLog(path_of(address))
+    if header is not None:
+        create(log, header)
     return log
 
 
-def path_of(path: Any, name: str = "connect") -> Path:
+def path_of(path: Any, name: str = "address") -> Path:
     """``path`` without symbolic links.
 
     Raises:

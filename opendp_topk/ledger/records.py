@@ -14,11 +14,12 @@ _HEX = 64  # hexadecimal digits of SHA-256
 
 
 class Record(NamedTuple):
-    """One record: its digest, what it says, and where a log keeps it."""
+    """One record: its digest, what it says, where a log keeps it, and how long its text is."""
 
     digest: str
     fields: dict[str, Any]
     place: int = 0
+    size: int = 0
 
     @property
     def number(self) -> int:
@@ -42,7 +43,7 @@ def unseal(text: str, place: int = 0) -> Record | None:
     except ValueError:
         return None
     known = isinstance(fields, dict) and isinstance(fields.get("number"), int)
-    return Record(digest, fields, place) if known else None
+    return Record(digest, fields, place, len(text)) if known else None
 
 
 def follow(last: Record, ledger: str, **fields: Any) -> str:

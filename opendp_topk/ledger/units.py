@@ -35,14 +35,14 @@ class Unit:
         if distance == 0:
             raise ParameterError("d_in must be > 0: at distance 0 nobody is protected")
         _require_distance(metric, distance)
-        return Unit(name_of("dataset", dataset), repr(metric), distance)
+        return Unit(name_of("dataset", dataset), _text(metric), distance)
 
     def require(self, metric: Metric) -> None:
         """Raise unless releases under ``metric`` are counted in this unit."""
-        if repr(metric) != self.metric:  # [same-metric]
+        if _text(metric) != self.metric:  # [same-metric]
             raise SpaceError(
                 f"the ledger protects data sets at distance {self.d_in} under {self.metric}, and the release is under "
-                f"{metric!r}: build it under the ledger's metric"
+                f"{_text(metric)}: build it under the ledger's metric"
             )
 
     def distance(self, d_in: Any) -> Number:
@@ -55,14 +55,21 @@ class Unit:
         return found
 
 
+def _text(metric: Metric) -> str:
+    """The repr of a metric, by what it has of its own: Ctrl-C in the middle of a dataclass's leaves that at ``...``."""
+    shown = type(metric).__repr__
+    return str(getattr(shown, "__wrapped__", shown)(metric))
+
+
 # end-proof-region: units
 
 
 def name_of(name: str, value: Any) -> str:
     """``value`` as a name: one short line of text that is printable and not blank."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST:
+    text = checks.plain_text(value) if isinstance(value, str) else ""
+    if not text.strip() or not text.isprintable() or len(text) > _LONGEST:
         raise ParameterError(f"{name} must be one line of at most {_LONGEST} printable characters")
-    return value
+    return text
 
 
 def _require_distance(metric: Metric, distance: Fraction) -> None:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gmpy2 import mpq
-
-from ..numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
+from ..numerics.arithmetic import Intervals, as_mpq, exact, exp_up, one_minus_exp_up, round_up
 
 _PRECISION = 128  # binary digits beyond those that cancel
 _HALVINGS = 60  # more than the digits of a float64, so that what is lost is no more than its last
@@ -23,7 +21,7 @@ def any_of(chance: Fraction, n: int) -> Fraction:
     if n == 1 or chance == 1:
         return chance  # [one]
     at = Intervals(_PRECISION + chance.denominator.bit_length() + n.bit_length())
-    power = at.exp(at.multiply(at.rational(n), at.log1p(at.rational(mpq(-chance)))))  # [power]
+    power = at.exp(at.multiply(at.rational(n), at.log1p(at.rational(as_mpq(-chance)))))  # [power]
     numerator, denominator = at.add(at.rational(1), at.negative(power))[1].as_integer_ratio()  # [upper-end]
     return min(Fraction(1), Fraction(int(numerator), int(denominator)))
 

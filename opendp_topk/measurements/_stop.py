@@ -8,11 +8,9 @@ from __future__ import annotations
 import functools
 from fractions import Fraction
 
-from gmpy2 import mpq
-
 from ..errors import ParameterError
 from ..noises.noise import Noise
-from ..numerics.arithmetic import Intervals, exact, exp_up, one_minus_exp_up, round_up
+from ..numerics.arithmetic import Intervals, as_mpq, exact, exp_up, one_minus_exp_up, round_up
 from ..spaces.keyed_counts import KeyedCountDistance
 
 _FARTHEST = Fraction(800)  # in scales: beyond it the probability is no float64 any more
@@ -43,7 +41,7 @@ def _exponential(slots: int, lead: Fraction) -> Fraction:
         return Fraction(slots, slots + 1)  # [even]
     at = Intervals(_PRECISION + 3 * int(lead) + 2 * slots.bit_length())
     one = at.rational(1)
-    x = at.exp(at.rational(mpq(-lead)))
+    x = at.exp(at.rational(as_mpq(-lead)))
     power = at.exp(at.multiply(at.rational(slots + 1), at.log1p(at.negative(x))))  # [power]
     ahead = at.divide(at.add(one, at.negative(power)), at.multiply(at.rational(slots + 1), x))
     numerator, denominator = at.add(one, at.negative(ahead))[1].as_integer_ratio()  # [upper-end]

@@ -44,7 +44,7 @@ def round_down(value: Fraction | int) -> float:
 def scaled_log_up(factor: Fraction, value: Fraction | int) -> float:
     """A float64 that is not below ``factor * ln(value)``, for ``factor >= 0`` and ``value >= 1``."""
     with gmpy2.context(precision=_WIDE, round=_UP):
-        product = mpfr(_mpq(factor)) * _log(value)  # [scaled-log]
+        product = mpfr(as_mpq(factor)) * _log(value)  # [scaled-log]
     return _double(product)
 
 
@@ -58,7 +58,7 @@ def _nearest(value: Fraction | int) -> float:
 
 def _log(value: Fraction | int) -> mpfr:
     with gmpy2.context(precision=_WIDE, round=_UP):
-        return gmpy2.log(mpfr(_mpq(Fraction(value))))  # [log]
+        return gmpy2.log(mpfr(as_mpq(Fraction(value))))  # [log]
 
 
 def _double(value: mpfr) -> float:
@@ -66,7 +66,8 @@ def _double(value: mpfr) -> float:
         return float(mpfr(value))  # [double]
 
 
-def _mpq(value: Fraction) -> mpq:
+def as_mpq(value: Fraction | mpq | int) -> mpq:
+    """``value`` from its two integers: gmpy2 takes for a bad fraction one whose reading a signal interrupts."""
     return mpq(value.numerator, value.denominator)
 
 
@@ -163,7 +164,7 @@ def log1p_down(x: Fraction) -> Fraction:
 
 def _rational(context: gmpy2.context, function: str, x: Fraction) -> Fraction:
     """An increasing function at ``x``, argument and value rounded in the direction of ``context``."""
-    numerator, denominator = getattr(context, function)(context.add(_mpq(x), mpfr(0))).as_integer_ratio()
+    numerator, denominator = getattr(context, function)(context.add(as_mpq(x), mpfr(0))).as_integer_ratio()
     return Fraction(int(numerator), int(denominator))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ..numerics.arithmetic import round_down, round_up
+from ..numerics.arithmetic import as_mpq, round_down, round_up
 from ..numerics.floatlog import Floats
 
 _RELATIVE = 2.0**-49  # sixteen times the error of one rounding: room for those of an advantage and of a sum
@@ -67,7 +67,7 @@ class Scores:
 
     def exceeding(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
         """:meth:`may_exceed` for one bound, for as many arrays of values as are asked."""
-        cut = mpq(_plain(reference)) + self._unit * mpq(bound)
+        cut = mpq(_plain(reference)) + self._unit * as_mpq(bound)
         if self.values.dtype.kind == "f":
             limit: Any = _rounded(cut, self.sign)  # [float-cut]
         else:
@@ -78,7 +78,7 @@ class Scores:
     @functools.cached_property
     def _unit(self) -> mpq:
         """``sign * scale`` exactly."""
-        return self.sign * mpq(self.scale)
+        return self.sign * as_mpq(self.scale)
 
     @functools.cached_property
     def _divisor(self) -> float | None:

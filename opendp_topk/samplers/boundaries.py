@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from gmpy2 import mpq
 
-from ..numerics.arithmetic import Intervals
+from ..numerics.arithmetic import Intervals, as_mpq
 
 _GUARD = 64  # bits of fixed point beyond the digits asked for: errors grow like the cube of the number of steps
 _MARGIN = 8  # bits of MPFR beyond those of the fixed point
@@ -28,7 +28,7 @@ class Weights:
 
     def level(self, x: int) -> mpq:
         """-ln w(x), exactly."""
-        return mpq(self.linear) * x + mpq(self.square) * x * x  # [level]
+        return as_mpq(self.linear) * x + as_mpq(self.square) * x * x  # [level]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _power(exponent: Fraction, bits: int) -> int:
     if exponent == 0:
         return 1 << bits  # [no-bend]
     contexts = Intervals(bits + _MARGIN)
-    lower, _ = contexts.exp(contexts.rational(-mpq(exponent)))
+    lower, _ = contexts.exp(contexts.rational(-as_mpq(exponent)))
     return int(mpq(lower) * (1 << bits) // 1)  # [power]
 
 

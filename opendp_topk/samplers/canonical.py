@@ -18,7 +18,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from ..numerics.arithmetic import Intervals, round_down
+from ..numerics.arithmetic import Intervals, as_mpq, round_down
 from ..numerics.floatlog import Floats
 from . import subsets
 from .advantages import Scores
@@ -107,7 +107,7 @@ def _bounds(weight: Fraction, advantages: Floats) -> Floats:
 
 
 def _exact(weight: Fraction, scores: Scores, index: int, reference: Any) -> mpq:
-    return mpq(weight * scores.exact(index, reference))
+    return as_mpq(weight * scores.exact(index, reference))
 
 
 def _power_of_two(exponent: int) -> mpq:

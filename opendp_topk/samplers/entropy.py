@@ -40,15 +40,59 @@ class Entropy:
     # end-proof-region: entropy
 
 
-def _read(n: int) -> bytes:
+# proof-region: watch
+_SPARE = 48  # bytes beyond those asked for: they serve the watch alone, so that no digit is refused for its value
+_MARK = 16  # bytes that two places of fair ones share with a probability of 2^-128
+_STEADY = 192  # reads in which each digit of fair spare bytes changes, but with a probability below 2^-182
+_ALL = (1 << 8 * _SPARE) - 1  # a one in every place of the spare bytes
+
+
+class _Watch:
+    """Whether the source repeats itself, as seen in bytes that are used for nothing else.
+
+    Within a read a mark that occurs again tells of a short period. From read to read two earlier marks are kept: one
+    that is renewed every so often, and one that is renewed after 1, 2, 4, 8, ... reads, so that a source which goes
+    round is noticed however long its round (Brent). All that is kept is one tuple, so that a thread that comes between
+    loses reads, and never counts one that was not.
+    """
+
+    def __init__(self) -> None:
+        self._kept = b"", b"", 0, _ALL, 0
+
+    def repeats(self, spare: bytes) -> bool:
+        """Whether these spare bytes of one read, or those of the last reads, are no fair digits."""
+        oldest, latest, reads, always, ever = self._kept
+        mark = spare[:_MARK]
+        if mark in (oldest, latest) or spare.find(mark, 1) > 0:  # [mark]
+            return True
+        digits = int.from_bytes(spare, "little")
+        reads, always, ever = reads + 1, always & digits, ever | digits  # [steady]
+        if reads & reads - 1 == 0:
+            oldest = mark  # [renew]
+        if reads % _STEADY:
+            self._kept = oldest, latest, reads, always, ever
+            return False
+        self._kept = oldest, mark, reads, _ALL, 0  # [anew]
+        return always != 0 or ever != _ALL  # [stuck]
+
+
+_WATCH = _Watch()
+
+
+def _read(n: int) -> memoryview:
     require_subnormals()
     try:
-        return os.urandom(n)
+        drawn = os.urandom(n + _SPARE)
     except (OSError, NotImplementedError):
-        failed = True
-    if failed:
+        drawn = b""
+    if len(drawn) != n + _SPARE:  # [whole]
         raise EntropyError("the operating system's source of randomness failed: nothing was released")
-    return b""
+    if _WATCH.repeats(drawn[n:]):  # [watch]
+        raise EntropyError("the operating system's source of randomness repeats itself: nothing was released")
+    return memoryview(drawn)[:n]  # [digits]
+
+
+# end-proof-region: watch
 
 
 SYSTEM = Entropy()

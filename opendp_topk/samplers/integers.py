@@ -12,6 +12,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
+from ..numerics.arithmetic import as_mpq
 from .boundaries import Weights
 from .entropy import SYSTEM, Entropy
 from .exponentials import geometric, reaches
@@ -40,7 +41,7 @@ def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Inte
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
     if n <= _FEW and next(_calls(_laplace, scale)) < _OFTEN:
-        return _array([_laplace(mpq(scale), entropy) for _ in range(n)])  # [few]
+        return _array([_laplace(as_mpq(scale), entropy) for _ in range(n)])  # [few]
     return _inverted(Weights(1 / scale, Fraction(0)), scale, n, entropy)  # [laplace-weights]
 
 
@@ -53,7 +54,7 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Int
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
     if n <= _FEW and next(_calls(_gaussian, scale)) < _OFTEN:
-        return _array([_gaussian(mpq(scale), entropy) for _ in range(n)])  # [few]
+        return _array([_gaussian(as_mpq(scale), entropy) for _ in range(n)])  # [few]
     return _inverted(Weights(Fraction(0), 1 / (2 * scale * scale)), scale, n, entropy)  # [gaussian-weights]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
+from ..numerics.arithmetic import as_mpq
 from .bins import Bins
 from .canonical import accepted
 from .ceilings import Rankings
@@ -146,7 +147,7 @@ def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, e
             continue  # [outside]
         first = nested[bisect_left(limits, loss)].start  # [first-layer]
         ratio = weights[i] * chance / shares[i] * mpq(2) ** (exponent - first)  # [ratio]
-        if accepted(mpq(-loss / task.scale), ratio, None, entropy):  # [accept]
+        if accepted(as_mpq(-loss / task.scale), ratio, None, entropy):  # [accept]
             return rungs.candidates(ranks)
     return None  # [in-vain]
 

@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import stat
 import sys
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtraError, ParameterTypeError, TableError
+from ..errors import ColumnError, MissingExtraError, TableError
+from ..errors.ordinary import path_text, quoted
+from . import csvs
+from .csvs import Dialect
 from .guard import guarded
+from .hadoop import is_address
+from .listing import PARQUET, FileList, listed, several
 
 if TYPE_CHECKING:
     import polars as pl
 
-_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst")
-_PARQUET = ".parquet"
-_STDIN = "-"
+STDIN = "-"
+_CSV = (".csv", ".csv.gz", ".csv.zst")
+_SHOWN = 20  # columns that an error names
 
 
-def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
+def read_table(path: str | os.PathLike[str], *, separator: str = ",", encoding: str = "utf-8") -> pl.LazyFrame:
     """A table from .parquet files or a .csv file, or as CSV from standard input, to be read when it is used.
 
     A parquet file has its own types. Every column of a .csv file is read as strings, whatever its rows look
     like, so that ``007`` and ``7`` stay two users and no late row can change a type: give the candidates as
-    strings too. Its first line names the columns, commas separate fields, an empty field is null, the
-    encoding is UTF-8.
+    strings too. Its first line names the columns, and an empty field is null. A .csv file is read twice: at once, to
+    see that every line has as many fields as the first and is well formed, and when the frame is used.
 
     Args:
         path: A file whose name ends in .parquet, .csv, .csv.gz or .csv.zst, in any case; ``-`` is standard input. Or a
-            folder, whose .parquet files are read, those in folders below too, but for names that begin with ``_`` or
-            ``.``; a column that is in names of folders alone is not read. Or, where nothing has this very name, a
-            pattern of .parquet files: ``*``, ``?``, ``[...]``, and ``**`` for folders of any depth.
+            folder, whose .parquet files are read, those in folders below too, but for names that begin with ``.``, or
+            with ``_`` (folders ``_name=value`` are read). Or, where nothing has this very name, a pattern of such files
+            and folders: ``*``, ``?``, ``[...]``, and ``**`` for folders of any depth. Links are followed. All files
+            have columns of the same names and types; a column that is in names of folders alone is not read.
+        separator: Of a .csv file, one ASCII character.
+        encoding: Of a .csv file, by its name in Python. With another than UTF-8 the whole text is held in memory.
 
     Returns:
-        A polars LazyFrame. Rows are read only when the frame is used, so the file must stay where it is, and a
+        A polars LazyFrame. Rows are read only when the frame is used, so the files must stay as they are, and a
         file that is damaged further down raises TableError only then.
 
     Raises:
-        TableError: The file is missing, empty, unreadable or damaged, its name has another ending, or two columns of
-            a .csv file have one name.
-        ParameterTypeError: ``path`` is not a path.
+        TableError: A file is missing, empty, unreadable, damaged, no ordinary file, or listed twice; its name has
+            another ending; files differ in their columns; a line of a .csv file is malformed, or two columns have one
+            name.
+        ParameterTypeError: ``path`` is not a path, or ``separator`` or ``encoding`` is not a string.
+        ParameterError: ``separator`` or ``encoding`` is none.
         MissingExtraError: polars is not installed.
 
     Example:
@@ -54,96 +65,153 @@ def read_table(path: str | os.PathLike[str]) -> pl.LazyFrame:
         ...     count(tk.read_table(path))
         array([2, 0, 1])
     """
-    source = _stdin() if isinstance(path, str) and path == _STDIN else _files(path)
+    return opened(path, Dialect(separator, encoding)).frame
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table that polars can read: its frame, its columns, its files (None for standard input), its dialect if CSV."""
+
+    frame: pl.LazyFrame
+    columns: tuple[str, ...]
+    files: FileList | None
+    dialect: Dialect | None
+
+
+def opened(path: Any, dialect: Dialect) -> Opened:
+    """The table at ``path``; otherwise as :func:`read_table`."""
+    _require_polars()
+    import polars as pl
+
+    if isinstance(path, str) and path == STDIN:
+        content = _stdin()
+        names, text = csvs.header(content, dialect)
+        return Opened(_scanned(text or content, dialect), tuple(names), None, dialect)
+    parquet = parquet_files(path)
+    if parquet is not None:
+        columns = same_columns(parquet)
+        scan = guarded(lambda: pl.scan_parquet(parquet.places, glob=False, hive_partitioning=False))
+        return Opened(scan, columns, parquet, None)
+    files = listed(path)
+    place = files.places[0]
+    names, text = csvs.header(place, dialect)
+    files.require_unchanged()
+    return Opened(_scanned(text or place, dialect), tuple(names), files, dialect)
+
+
+def parquet_files(path: Any) -> FileList | None:
+    """The .parquet files that ``path`` stands for: one, or those of a folder or pattern; None for a .csv file.
+
+    Raises:
+        TableError: There are none, one cannot be read, or ``path`` is another file.
+        ParameterTypeError: ``path`` is no path.
+    """
+    text = path_text(path, "path")
+    name = os.path.basename(text).lower()
+    if is_address(text):
+        raise TableError(
+            f"path must be a file or a folder of this machine, and {quoted(text)} is an address: give those "
+            "that Hadoop knows to a session of Spark (--engine spark)"
+        )
+    if not several(text):
+        if any(name[1:].endswith(ending) for ending in _CSV):
+            return None
+        if not name[1:].endswith(PARQUET):
+            raise TableError(
+                "path must name a file that ends in .parquet or .csv (or .csv.gz or .csv.zst), or a folder of .parquet"
+            )
+    return listed(text)
+
+
+def same_columns(files: FileList) -> tuple[str, ...]:
+    """The names of the columns that all of these .parquet files have, with the same types.
+
+    Raises:
+        TableError: A file is damaged, or two files differ in a column.
+        MissingExtraError: polars is not installed.
+    """
+    _require_polars()
+    import polars as pl
+
+    def schema(place: str) -> dict[str, Any]:
+        with open(place, "rb") as stream:  # a name with a pattern's characters is a file here
+            return dict(pl.read_parquet_schema(stream))
+
+    first = guarded(lambda: schema(files.places[0]))
+    for place in files.places[1:]:
+        other = guarded(lambda place=place: schema(place))  # type: ignore[misc]
+        apart = [name for name in (*first, *other) if first.get(name) != other.get(name)]
+        if apart:
+            raise TableError(
+                f"path must name files with the same columns and types, but {quoted(files.places[0])} and "
+                f"{quoted(place)} differ in {_named(dict.fromkeys(apart))}"
+            )
+    return tuple(first)
+
+
+def require_columns(columns: Sequence[str], wanted: Sequence[str], dialect: Dialect | None) -> None:
+    """Raise ColumnError unless the table has the ``wanted`` columns; ``dialect`` is that of a .csv file.
+
+    Those of a .parquet file are named. The first line of a .csv file may be one of data, so it is not repeated.
+    """
+    for name in wanted:
+        if name in columns:
+            continue
+        said = f"the table must have the column {quoted(name)}"
+        if dialect is None:
+            raise ColumnError(f"{said}, and has {_named(columns)}")
+        near = " One has this name but for blanks or capital letters." if _near(name, columns) else ""
+        raise ColumnError(
+            f"{said}: read with {dialect.words}, its first line must name the columns, and has {len(columns)}.{near} "
+            "If the file has another separator or encoding, say so (--separator, --encoding)"
+        )
+
+
+def _near(name: str, columns: Sequence[str]) -> bool:
+    return name.strip().casefold() in (one.strip().casefold() for one in columns)
+
+
+def _named(columns: Sequence[str] | dict[str, Any]) -> str:
+    names = list(columns)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(quoted, names[:_SHOWN]))}{more}"
+
+
+def _scanned(source: str | bytes, dialect: Dialect) -> pl.LazyFrame:
+    import polars as pl
+
+    scan = guarded(lambda: pl.scan_csv(source, glob=False, infer_schema=False, separator=dialect.separator))
+    guarded(scan.collect_schema)
+    return scan
+
+
+def _require_polars() -> None:
     try:
-        import polars as pl
+        import polars
     except ImportError:
-        pl = None  # type: ignore[assignment]
-    if pl is None:
+        polars = None  # type: ignore[assignment]
+    if polars is None:
         raise MissingExtraError('read_table needs polars: pip install "opendp_topk[tables]"')
-
-    def scan() -> pl.LazyFrame:
-        if isinstance(source, list):
-            table = pl.scan_parquet(source, glob=False, hive_partitioning=False)
-        else:
-            header = pl.scan_csv(source, glob=False, infer_schema=False, has_header=False, n_rows=1)
-            names.extend(header.collect().row(0))
-            table = pl.scan_csv(source, glob=False, infer_schema=False)
-        table.collect_schema()
-        return table
-
-    names: list[str | None] = []
-    found = guarded(scan)
-    if len(set(names)) < len(names):
-        raise TableError("path must name a table whose columns have different names, and two have one name")
-    return found
 
 
 def _stdin() -> bytes:
     """All of standard input."""
-    content: bytes = b"" if sys.stdin is None else sys.stdin.buffer.read()
+    if sys.stdin is None or _is_endless(sys.stdin.buffer):
+        raise TableError("path is standard input, which must be a pipe, a file or a terminal")
+    content: bytes = sys.stdin.buffer.read()
     if not content:
         raise TableError("path is standard input, which is empty")
     return content
 
 
-def parquet_files(path: Any) -> list[Path] | None:
-    """The .parquet files that ``path`` stands for: one, or those of a folder or pattern; None for another file.
-
-    Raises:
-        TableError: It is a folder or a pattern, and there are none.
-    """
-    named = Path(_text(path))
-    if named.is_dir():
-        found = [file for file in named.rglob("*") if not _hidden(file.relative_to(named))]
-    elif _is_pattern(named):
-        found = [Path(one) for one in glob.glob(str(named), recursive=True)]
-    else:
-        return [_file(named)] if named.name.lower().endswith(_PARQUET) else None
-    files = sorted(_file(file) for file in found if file.name.lower().endswith(_PARQUET) and file.is_file())
-    if not files:
-        raise TableError(f"path must name .parquet files, and there are none in {os.fspath(path)!r}")
-    return files
-
-
-def _files(path: Any) -> list[Path] | Path:
-    """Parquet files, or one of another kind."""
-    files = parquet_files(path)
-    return _file(Path(path)) if files is None else files
-
-
-def _is_pattern(path: Path) -> bool:
+def _is_endless(stream: Any) -> bool:
+    """Whether it is a device that has no end, such as one of zeros."""
     try:
-        return glob.has_magic(str(path)) and not path.exists()
-    except ValueError:
+        kind, terminal = os.fstat(stream.fileno()).st_mode, stream.isatty()
+    except (OSError, ValueError):  # no file of the system
         return False
+    return stat.S_ISBLK(kind) or (stat.S_ISCHR(kind) and not terminal and not os.path.samestat(*_nulls(stream)))
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(("_", ".")) for part in path.parts)
-
-
-def _text(path: Any) -> str:
-    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise ParameterTypeError(f"path must be a string or a pathlib.Path, not {type(path).__name__}")
-    return os.fspath(path)
-
-
-def _file(file: Path) -> Path:
-    """The file, if it can be read."""
-    if not any(file.name.lower()[1:].endswith(suffix) for suffix in _SUFFIXES):
-        raise TableError(
-            "path must name a file that ends in .parquet or .csv (or .csv.gz or .csv.zst), or a folder of .parquet"
-        )
-    try:
-        with file.open("rb") as stream:
-            reason = "" if stream.read(1) else "is empty"
-    except FileNotFoundError:
-        reason = "does not exist"
-    except PermissionError:
-        reason = "may not be read by this account"
-    except (OSError, ValueError):
-        reason = "cannot be opened"
-    if reason:
-        raise TableError(f"path must name a readable file, but {os.fspath(file)!r} {reason}")
-    return file
+def _nulls(stream: Any) -> tuple[os.stat_result, os.stat_result]:
+    return os.fstat(stream.fileno()), os.stat(os.devnull)

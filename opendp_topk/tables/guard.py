@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..errors import MissingExtraError, TableError
+from ..errors import EntropyError, MissingExtraError, SubnormalError, TableError
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ def guarded(step: Callable[[], T]) -> T:
     """
     try:
         return step()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, EntropyError, SubnormalError):
         raise
     except ImportError as error:
         missing, failure = error.name or "a package of its own", ""

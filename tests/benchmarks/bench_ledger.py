@@ -46,7 +46,7 @@ def top() -> tk.Measurement:
 def alone(name: str, connect: str) -> Iterator[str]:
     """Releases of one process."""
     times, measurement = [], top()
-    with tk.Ledger(connect, budget=10**9, **UNIT) as ledger:
+    with tk.Ledger.create(connect, budget=10**9, **UNIT) as ledger:
         for _ in range(RELEASES):
             start = time.perf_counter()
             ledger.release(measurement, [3, 1, 2])
@@ -73,7 +73,7 @@ def together(name: str, connect: str) -> Iterator[str]:
 
 def opening(path: str, entries: int) -> Iterator[str]:
     """Opening, a total and a release after so many entries; and verifying them all."""
-    with tk.Ledger(path, budget=10**9, **UNIT) as ledger:
+    with tk.Ledger.create(path, budget=10**9, **UNIT) as ledger:
         ledger.release(top(), [3, 1, 2])
     lengthen(Path(path), entries)
     start = time.perf_counter()

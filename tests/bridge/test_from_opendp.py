@@ -121,7 +121,7 @@ def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
     queryable(made)
     assert queryable.privacy_loss(1) == 0.25
     unit = {"dataset": "numbers", "metric": made.input_metric}
-    with tk.Ledger(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
+    with tk.Ledger.create(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
         assert len(ledger.release(made, [1, 2, 3], d_in=1)) == 3
         ledger.release(made >> sum, [1, 2, 3], d_in=1)
         with pytest.raises(tk.BudgetError):

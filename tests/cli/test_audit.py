@@ -13,6 +13,7 @@ from opendp_topk.audit import shipped
 from .conftest import Command
 
 
+@pytest.mark.slow
 def test_the_list_holds_every_claim(command: Command) -> None:
     result = command("audit")
     assert result.code == 0

@@ -30,6 +30,7 @@ def staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     proof.forget()
 
 
+@pytest.mark.slow
 def test_the_list_holds_every_constructor_and_document(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     result = command("proofs")

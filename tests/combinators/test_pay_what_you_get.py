@@ -294,7 +294,7 @@ def test_a_query_under_another_measure_is_counted_whole() -> None:
 def test_a_ledger_pays_for_the_whole_conversation_before_it_begins(tmp_path: Path) -> None:
     talking = talk()
     cost = tuple(map(Fraction, talking.map(1)))
-    with tk.Ledger(
+    with tk.Ledger.create(
         tmp_path / "budget.ledger", budget=("3/2", "1e-5"), measure=MAX, dataset="terms", metric=SPACE[1]
     ) as ledger:
         with ledger.reserve(cost=cost) as paid:

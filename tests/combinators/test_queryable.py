@@ -141,6 +141,7 @@ def test_a_second_thread_is_refused(make: Callable[[], Any]) -> None:
     assert parent(CHOICE) == 1
 
 
+@pytest.mark.slow
 def test_a_thread_that_ended_leaves_no_heir() -> None:
     """Numbers of threads are used again; the queryable of a thread that ended is not."""
     made: list[Any] = []

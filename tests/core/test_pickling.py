@@ -280,8 +280,8 @@ def test_what_no_constructor_made_is_refused() -> None:
 
 
 def test_a_ledger_and_a_queryable_are_refused(tmp_path: Path) -> None:
-    with tk.Ledger(tmp_path / "a", budget=1, measure=MAX, dataset="a", metric=tk.LInfDistance()) as ledger:
-        raises_exactly(tk.PickleError, lambda: pickle.dumps(ledger), "Ledger(connect)")
+    with tk.Ledger.create(tmp_path / "a", budget=1, measure=MAX, dataset="a", metric=tk.LInfDistance()) as ledger:
+        raises_exactly(tk.PickleError, lambda: pickle.dumps(ledger), "Ledger(address)")
     talk = OTHERS["make_adaptive_composition"]()([1, 2])
     raises_exactly(tk.QueryError, lambda: pickle.dumps(talk), "spend the same budget twice")
 

@@ -12,6 +12,7 @@ import pytest
 
 from opendp_topk.errors import DistanceError, ParameterError, ParameterTypeError, checks
 
+from ..concepts.liars import BELOW, BEYOND, Float, Integer, Rational
 from ..concepts.sentinels import raises_exactly
 
 NOT_NUMBERS: tuple[Any, ...] = (True, np.True_, "3", None, 1j, [1], np.array([1.0, 2.0]), object())
@@ -140,3 +141,25 @@ def test_choice_flag_instance_and_function() -> None:
 )
 def test_the_other_checks_name_what_they_require(call: Any, error: type[Exception], fragment: str) -> None:
     raises_exactly(error, call, fragment)
+
+
+@pytest.mark.parametrize("value", [*BELOW, *BEYOND], ids=repr)
+def test_a_number_that_defeats_comparisons_is_held_to_what_it_is(value: Any) -> None:
+    with pytest.raises(ParameterError):
+        checks.scale(value)
+    with pytest.raises(ParameterError):
+        checks.probability(value, "beta")
+    with pytest.raises(ParameterError):
+        checks.share(value, "delta")
+    with pytest.raises(ParameterError):
+        checks.count("k", value)
+    if float(value) != math.inf:
+        raises_exactly(DistanceError, lambda: checks.distance(value, "d_in"), "d_in must be")
+
+
+@pytest.mark.parametrize("value", [Float(0.5), Rational(1, 2), Integer(1)], ids=repr)
+def test_what_passes_compares_as_numbers_do(value: Any) -> None:
+    for found in (checks.scale(value), checks.distance(value, "d_in"), checks.share(value, "delta")):
+        assert type(found) in (int, float, Fraction)
+        assert not found > 1
+        assert found < 2

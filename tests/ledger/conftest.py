@@ -56,4 +56,4 @@ def ledger(connect: str) -> Iterator[tk.Ledger]:
 def new(connect: Any, budget: Any, measure: tk.Measure = PURE, **more: Any) -> tk.Ledger:
     """A ledger for votes."""
     given = {"dataset": "votes", "metric": VOTES, **more}
-    return tk.Ledger(connect, budget=budget, measure=measure, **given)
+    return tk.Ledger.create(connect, budget=budget, measure=measure, **given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -12,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,22 +31,28 @@ def programs() -> Path:
     pytest.skip(reason)
 
 
-_HERE = ".".join(("127", "0", "0", "1"))  # this machine alone
+HERE = ".".join(("127", "0", "0", "1"))  # this machine alone
 
 
 class Server:
-    """One server with one database; ``kill`` ends it as a power failure would, ``start`` recovers it."""
+    """One server with one database, or a standby ``of`` another.
 
-    def __init__(self) -> None:
+    ``kill`` ends it as a power failure would, ``start`` recovers it.
+    """
+
+    def __init__(self, of: Server | None = None) -> None:
         self.programs = programs()
         self.folder = Path(tempfile.mkdtemp(prefix="ledger-server-"))
         self.data = self.folder / "data"
+        self.database = "postgres" if of is None else of.database
         self.user = self._account()
         with socket.socket() as probe:
-            probe.bind((_HERE, 0))
+            probe.bind((HERE, 0))
             self.port = probe.getsockname()[1]
-        options = ("-D", str(self.data), "-U", "ledger", "-A", "trust", "-E", "UTF8", "--no-locale")
-        subprocess.run([self.programs / "initdb", *options], user=self.user, check=True, capture_output=True)
+        command = ["initdb", "-D", self.data, "-U", "ledger", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
+        if of is not None:
+            command = ["pg_basebackup", "-D", self.data, "-R", "-c", "fast", "-d", of.address("")]
+        subprocess.run([self.programs / command[0], *command[1:]], user=self.user, check=True, capture_output=True)
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -56,11 +64,15 @@ class Server:
         os.chown(self.folder, user, -1)
         return user
 
+    def twin(self) -> Server:
+        """A standby of this server."""
+        return Server(self)
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         import psycopg
 
-        settings = ("-h", _HERE, "-p", str(self.port), "-k", str(self.folder), "-c", "max_connections=60")
+        settings = ("-h", HERE, "-p", str(self.port), "-k", str(self.folder), "-c", "max_connections=60")
         program = [self.programs / "postgres", "-D", self.data, *settings]
         self.process = subprocess.Popen(
             program, user=self.user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -73,14 +85,30 @@ class Server:
                 time.sleep(0.05)
         raise AssertionError("the server does not start")
 
-    def address(self, name: str) -> str:
+    def address(self, name: str, account: str = "ledger", database: str = "") -> str:
         """What to give to a ledger of this name."""
-        return f"postgresql://ledger@{_HERE}:{self.port}/postgres" + (name and f"#{name}")
+        return f"postgresql://{account}@{HERE}:{self.port}/{database or self.database}" + (name and f"#{name}")
+
+    def sql(self, *statements: str) -> list[tuple[Any, ...]]:
+        """What the last of these statements returns to the administrator."""
+        import psycopg
+
+        with psycopg.connect(self.address(""), autocommit=True) as connection:
+            for statement in statements:
+                found = connection.execute(statement)  # type: ignore[arg-type]
+            return found.fetchall() if found.description else []
+
+    def stop(self) -> None:
+        """End it as ``pg_ctl stop -m immediate`` does: at once, without writing what is in memory."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
 
     def kill(self) -> None:
         """End the server and all its processes at once."""
         assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         lock = self.data / "postmaster.pid"
         if lock.exists():

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.sentinels import raises_exactly
 
-from .conftest import Make
+from .conftest import Make, new
 from .workers import child, costing, ended
 
 
@@ -92,6 +94,35 @@ def test_a_conversation_paid_query_by_query(ledger: tk.Ledger) -> None:
     raises_exactly(tk.ParameterError, talk.remaining, "query by query")
     assert talk(costing(0.75)) == 2
     assert (ledger.spent(), ledger.verify()) == (1.0, [])
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, "0", "0/7"])
+def test_a_budget_of_zero_is_zero(connect: str, make: Make, zero: Any) -> None:
+    """It is no conversation without a budget, which would be paid from the ledger's, here or in another process."""
+    ledger, drawn = make(3), []
+    talk = ledger.conversation([1], budget=zero)
+    again = tk.Ledger(connect).resume(talk.number, [1])
+    for one in (talk, again):
+        raises_exactly(tk.BudgetError, lambda one=one: one(costing(3.0, function=drawn.append)), "0.0 is left")
+        assert one(costing(0.0)) == 1
+        assert one.remaining() == 0.0
+    assert (drawn, ledger.spent(), ledger.verify()) == ([], 0.0, [])
+
+
+def test_a_conversation_of_an_older_ledger_is_read_as_it_was_meant(path: Path) -> None:
+    """Records without the word are of conversations that had a budget of their own if and only if it was not 0."""
+    ledger = new(path, 1)
+    journal: Any = ledger._journal
+    debit = journal.debit
+
+    def without(cost: Any, shown: Any, said: dict[str, Any]) -> Any:
+        return debit(cost, shown, {name: value for name, value in said.items() if name != "prepaid"})
+
+    for budget in ("1/2", 0):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(journal, "debit", without)
+            talk = ledger.conversation([1], budget=budget)
+        assert tk.Ledger(path).resume(talk.number, [1])._paid == (None if budget == 0 else (Fraction(1, 2),))
 
 
 def test_a_conversation_survives_its_process_and_is_one_in_all(connect: str, ledger: tk.Ledger) -> None:

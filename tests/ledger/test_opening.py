@@ -24,10 +24,29 @@ GOOD = {"budget": 1, "measure": PURE, "dataset": "votes", "metric": VOTES}
 APPROXIMATE = tk.Approximate(PURE)
 
 
+def test_creating_is_not_opening(connect: str) -> None:
+    """One that vanished is not made anew with its whole budget, and one that is there is not taken for a new one."""
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(connect), "create one with Ledger.create")
+    raises_exactly(TypeError, lambda: tk.Ledger(connect, budget=1), "budget")  # type: ignore[call-arg]
+    with tk.Ledger.create(connect, **GOOD) as made:
+        made.release(costing(0.75), [1])
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger.create(connect, **GOOD), "open a ledger with Ledger(address)")
+    with tk.Ledger(connect) as again:
+        assert again.spent() == 0.75
+
+
+def test_a_ledger_that_vanished_under_its_user_is_not_there_any_more(path: Path) -> None:
+    ledger, drawn = new(path, 1), []
+    path.unlink()
+    mine = costing(1.0, function=drawn.append)
+    raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "any more: restore it")
+    assert (drawn, path.exists()) == ([], False)
+
+
 @pytest.mark.parametrize("missing", list(GOOD))
 def test_all_of_the_unit_is_needed(path: Path, missing: str) -> None:
     given = {name: value for name, value in GOOD.items() if name != missing}
-    raises_exactly(tk.ParameterError, lambda: tk.Ledger(path, **given), missing)  # type: ignore[arg-type]
+    raises_exactly(TypeError, lambda: tk.Ledger.create(path, **given), missing)  # type: ignore[arg-type]
     assert list(path.parent.iterdir()) == []
 
 
@@ -68,14 +87,14 @@ def test_all_of_the_unit_is_needed(path: Path, missing: str) -> None:
     ],
 )
 def test_bad_arguments_make_no_file(path: Path, arguments: dict[str, Any], kind: type[Exception]) -> None:
-    raises_exactly(kind, lambda: tk.Ledger(path, **{**GOOD, **arguments}))
+    raises_exactly(kind, lambda: tk.Ledger.create(path, **{**GOOD, **arguments}))
     if "operator" not in arguments:
         assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("bad", ["", 7, None, b"file", "a\0b", "\ud800"])
 def test_a_path_must_name_a_file(bad: Any) -> None:
-    raises_exactly(tk.ParameterError, lambda: tk.Ledger(bad, **GOOD), "connect must be")  # type: ignore[arg-type]
+    raises_exactly(tk.ParameterError, lambda: tk.Ledger.create(bad, **GOOD), "address must be")  # type: ignore[arg-type]
 
 
 def test_distance_zero_is_no_free_release(path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import opendp_topk as tk
 from opendp_topk.ledger import files
 
+CREATED = 7  # how a process ends that has created a ledger
 PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
 VOTES = tk.LInfDistance(monotonic=True)
 SPACE = tk.VectorDomain(tk.AtomDomain(int)), VOTES
@@ -45,7 +46,7 @@ def ended(process: int) -> int:
 
 def attempts(connect: str, processes: str, each: str, budget: str) -> None:
     """So many processes with so many attempts each; prints how many were released, refused, and failed otherwise."""
-    tk.Ledger(connect, budget=budget, **FOR_VOTES).close()
+    tk.Ledger.create(connect, budget=budget, **FOR_VOTES).close()
     pipes = []
     for _ in range(int(processes)):
         reader, writer = os.pipe()
@@ -82,7 +83,7 @@ def _after(count: int, real: Callable[..., Any]) -> Callable[..., Any]:
 
 def half_written(count: int) -> None:
     """Dies in the middle of writing a record, after so many others."""
-    real, left = files._write, iter(range(count))
+    real, left = files.write, iter(range(count))
 
     def write(handle: int, data: bytes) -> None:
         if next(left, None) is None:
@@ -90,7 +91,7 @@ def half_written(count: int) -> None:
             die()
         real(handle, data)
 
-    files._write = write
+    files.write = write
 
 
 def unsynced(count: int) -> None:
@@ -118,7 +119,7 @@ def planned(name: str, turn: int) -> tk.Measurement:
 
 def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
     """Kills children at random and at planned moments; prints releases seen and debits found after each."""
-    tk.Ledger(connect, budget=10**9, **FOR_VOTES).close()
+    tk.Ledger.create(connect, budget=10**9, **FOR_VOTES).close()
     moments = [("random", n) for n in range(int(random_kills))]
     moments += [(name, n) for n in range(int(planned_kills)) for name in PLANS]
     seen = 0
@@ -153,7 +154,7 @@ def full_disk(path: str) -> None:
     """Releases under a limit on the size of files until the ledger fails; lifts the limit; releases again."""
     drawn: list[int] = []
     released = 0
-    ledger = tk.Ledger(path, budget=10**6, **FOR_VOTES)
+    ledger = tk.Ledger.create(path, budget=10**6, **FOR_VOTES)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
     message = kind = ""
@@ -188,7 +189,7 @@ def read_only(path: str) -> None:
 
 def threads_and_forks(connect: str, forks: str) -> None:
     """Four threads debit one object while the process forks; every child debits it too."""
-    ledger = tk.Ledger(connect, budget=10**6, **FOR_VOTES)
+    ledger = tk.Ledger.create(connect, budget=10**6, **FOR_VOTES)
     stop, released = threading.Event(), []
 
     def work() -> None:
@@ -207,7 +208,7 @@ def threads_and_forks(connect: str, forks: str) -> None:
 
 
 def births(connect: str, files: str) -> None:
-    """Eight processes create and debit the same ledger at once, many times over."""
+    """Eight processes create the same ledger at once, one of them does, and all debit it; many times over."""
     found = []
     for number in range(int(files)):
         gate, opened = os.pipe()
@@ -216,13 +217,18 @@ def births(connect: str, files: str) -> None:
         def work(name: str = name, gate: int = gate, opened: int = opened) -> None:
             os.close(opened)
             os.read(gate, 1)
+            created = False
+            with contextlib.suppress(tk.LedgerError):
+                tk.Ledger.create(name, budget=10**6, **FOR_VOTES).close()
+                created = True
             for _ in range(5):
-                with tk.Ledger(name, budget=10**6, **FOR_VOTES) as ledger:
+                with tk.Ledger(name) as ledger:
                     ledger.release(costing(1.0), [1])
+            os._exit(CREATED if created else 0)
 
         processes = [child(work) for _ in range(8)]
         os.close(opened)
-        codes = [ended(process) for process in processes]
+        codes = sorted(ended(process) for process in processes)
         os.close(gate)
         found.append([codes, tk.Ledger(name).spent()])
     print(json.dumps(found))

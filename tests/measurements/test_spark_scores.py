@@ -242,7 +242,7 @@ def test_a_worker_is_killed_during_a_release(spark: Any, attempts: int, tmp_path
     frame = scores.mapInArrow(waiting(tmp_path, attempts), "item long, score long")
     budget = {"budget": 2, "measure": PURE, "dataset": "items", "metric": COUNTS[1]}
     measurement = top(3, scale=6.0)
-    with tk.Ledger(tmp_path / "budget.ledger", **budget) as ledger, ThreadPoolExecutor(1) as thread:
+    with tk.Ledger.create(tmp_path / "budget.ledger", **budget) as ledger, ThreadPoolExecutor(1) as thread:
         killing = thread.submit(killed, tmp_path, attempts)
         reserved = ledger.reserve(measurement)
         if attempts < ATTEMPTS:

@@ -172,6 +172,7 @@ def test_the_map_is_the_sum_of_both(monotonic: bool, c: int) -> None:
         assert build(ZCDP, most, monotonic, **options).map(d)[0] == pytest.approx(float(rho), rel=1e-14)
 
 
+@pytest.mark.slow
 def test_the_curve_counts_the_counts() -> None:
     assert build(PROFILE, delta=1e-9, count_scale=0.1).map(1).delta(3.0) > 0.9
     assert build(PROFILE, delta=1e-9, count_scale=100.0).map(1).delta(0.6) < 1e-6

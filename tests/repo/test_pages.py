@@ -98,6 +98,7 @@ def test_a_document_that_nothing_tries_is_refused(monkeypatch: pytest.MonkeyPatc
         proof_map.row("core/chaining")
 
 
-@pytest.mark.parametrize("name", [name for name in tk.__all__ if name.startswith("make_")])
-def test_the_guide_has_an_entry_for_every_constructor(name: str) -> None:
-    assert re.search(rf"\b(?:{name}|{name.replace('make_', 'then_', 1)})\b", GUIDE), f"docs/guide.md never shows {name}"
+def test_the_guide_has_an_entry_for_every_constructor() -> None:
+    for name in (name for name in tk.__all__ if name.startswith("make_")):
+        shown = re.search(rf"\b(?:{name}|{name.replace('make_', 'then_', 1)})\b", GUIDE)
+        assert shown, f"docs/guide.md never shows {name}"

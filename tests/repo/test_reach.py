@@ -82,7 +82,7 @@ def resting_on(names: set[str]) -> set[str]:
             "measurements/laplace",
             "measurements/gaussian",
         ),
-        ("samplers/entropy.py", "os.urandom(n)", "bytes(n)", "samplers/entropy", "samplers/noiseless"),
+        ("samplers/entropy.py", "urandom(n + _SPARE)", "urandom(n)", "samplers/entropy", "samplers/noiseless"),
         ("samplers/entropy.py", "SYSTEM = Entropy()", "SYSTEM = None", "samplers/race", "samplers/entropy"),
         (
             "errors/checks.py",
@@ -143,13 +143,13 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
     assert "samplers/noiseless" not in stale()
 
 
-@pytest.mark.quick(file="samplers/entropy.py")
+@pytest.mark.quick(file="samplers/advantages.py")
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
         ("spaces/measures.py", 'class Measure(ABC):\n    """', 'class Measure(ABC):\n    """One. '),
         ("spaces/measures.py", "class Measure(ABC):", "class Measure(ABC):  # a comment"),
-        ("samplers/entropy.py", "def _read(n: int) -> bytes:", "def _read(\n    n: 'int',\n) -> object:"),
+        ("samplers/advantages.py", "def _nearest(ratio: Fraction)", "def _nearest(\n    ratio: 'Fraction',\n)"),
         ("measurements/gaussian.py", "    Privacy:\n", "    Privacy, then:\n"),
         ("noises/standard.py", "_SMALL = ", "_SMALL  =  "),
         ("spaces/domains.py", "import numpy as np\n", "import math\n\nimport numpy as np\n"),

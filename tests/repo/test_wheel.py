@@ -32,6 +32,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+@pytest.mark.slow
 def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     found = subprocess.run(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from opendp_topk.errors import EntropyError
+from opendp_topk.samplers import entropy as module
 from opendp_topk.samplers.entropy import SYSTEM, Entropy
 
 from ..oracles.chi_square import assert_follows
+
+FAIR = os.urandom
 
 
 @pytest.mark.parametrize("n", [0, 1, 1000])
@@ -21,18 +26,91 @@ def test_as_many_digits_as_asked_for(n: int) -> None:
     assert SYSTEM.words(index).dtype == SYSTEM.auxiliary(n).dtype == np.uint64
 
 
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> module._Watch:
+    """A watch that has seen nothing."""
+    made = module._Watch()
+    monkeypatch.setattr(module, "_WATCH", made)
+    return made
+
+
+def spare(bits: int) -> bytes:
+    return bits.to_bytes(48, "little")
+
+
+def fair(n: int) -> list[bytes]:
+    return [FAIR(48) for _ in range(n)]
+
+
+@pytest.mark.usefixtures("watch")
 def test_digits_are_those_of_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def urandom(n: int) -> bytes:
         asked.append(n)
-        return bytes(range(n))
+        return bytes(range(n - 48)) + fair(1)[0]
 
     monkeypatch.setattr(os, "urandom", urandom)
     entropy, index = Entropy(), np.arange(2)
     assert entropy.prefixes(index).tobytes() == bytes(range(4))
     assert entropy.words(index).tobytes() == entropy.auxiliary(2).tobytes() == bytes(range(16))
-    assert asked == [4, 16, 16]
+    assert asked == [4 + 48, 16 + 48, 16 + 48]
+
+
+def test_a_fair_source_passes_many_windows(watch: module._Watch) -> None:
+    assert not any(map(watch.repeats, fair(2000)))
+
+
+@pytest.mark.parametrize("period", [*range(1, 33)])
+def test_a_period_within_a_read_is_noticed_at_once(watch: module._Watch, period: int) -> None:
+    assert watch.repeats((os.urandom(period) * 48)[:48])
+
+
+def test_a_longer_period_within_one_read_is_not(watch: module._Watch) -> None:
+    assert not watch.repeats((os.urandom(33) * 2)[:48])
+
+
+@pytest.mark.parametrize("round_", [1, 2, 3, 100, 192, 193, 700])
+@pytest.mark.parametrize("before", [0, 1, 500])
+def test_a_source_that_goes_round_is_noticed_in_time(watch: module._Watch, round_: int, before: int) -> None:
+    """After ``before`` fair reads the same ones come again and again: mu is before + 1 and lambda is round_."""
+    assert not any(map(watch.repeats, fair(before)))
+    again = fair(round_)
+    bound = 3 * (before + 1 + round_)
+    if round_ <= 192:
+        bound = min(bound, before + 1 + 383)
+    found = next(i for i in range(10**4) if watch.repeats(again[i % round_]))
+    assert round_ <= found < bound - before
+
+
+@pytest.mark.parametrize("place", [0, 200, 383])
+@pytest.mark.parametrize("digit", [0, 1])
+def test_a_digit_that_never_changes_is_noticed_within_two_windows(watch: module._Watch, place: int, digit: int) -> None:
+    assert not any(map(watch.repeats, fair(50)))
+    mask = 1 << place
+    stuck = (spare(int.from_bytes(one, "little") & ~mask | mask * digit) for one in fair(384))
+    assert any(map(watch.repeats, stuck))
+
+
+def test_what_a_handler_reads_between_is_not_counted_twice(watch: module._Watch) -> None:
+    """The tuple is replaced as a whole: a window has seen as many reads as it counts."""
+    before = watch._kept
+    assert not watch.repeats(fair(1)[0])
+    inner = watch._kept
+    watch._kept = before
+    assert not watch.repeats(fair(1)[0])
+    assert watch._kept[2] == inner[2] == 1
+
+
+@pytest.mark.usefixtures("watch")
+@pytest.mark.parametrize("drawn", [lambda n: b"", lambda n: bytes(n - 1), lambda n: bytes(n + 1)])
+def test_a_short_or_a_long_answer_is_a_failure(drawn: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", drawn)
+    for ask in (SYSTEM.prefixes, SYSTEM.words):
+        with pytest.raises(EntropyError, match="failed"):
+            ask(np.arange(3))
+    with pytest.raises(EntropyError, match="failed"):
+        SYSTEM.auxiliary(0)
 
 
 def test_every_digit_is_fair_and_fresh() -> None:

@@ -302,6 +302,7 @@ def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])

@@ -227,7 +227,7 @@ def test_a_worker_that_is_killed_costs_one_release(spark: Any, tmp_path: Path, l
     )
     budget = 10.0 if listed else (10.0, 1e-3)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}
-    with tk.Ledger(tmp_path / "budget", budget=budget, measure=release.output_measure, **unit) as ledger:
+    with tk.Ledger.create(tmp_path / "budget", budget=budget, measure=release.output_measure, **unit) as ledger:
         released = ledger.release(release, table, d_in=1)
         assert mark.exists()
         assert len(released if listed else released.items) <= 2
@@ -260,6 +260,6 @@ def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_p
     release = SPACE >> tk.then_count_by_item(candidates=["a", "b"])
     release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}
-    with tk.Ledger(tmp_path / "budget", budget=10.0, measure=release.output_measure, **unit) as ledger:
+    with tk.Ledger.create(tmp_path / "budget", budget=10.0, measure=release.output_measure, **unit) as ledger:
         raises_exactly(TableError, lambda: ledger.release(release, table, d_in=1), "its back end failed")
         assert ledger.spent() == release.map(1)

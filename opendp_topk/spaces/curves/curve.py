@@ -144,10 +144,10 @@ class PrivacyCurve:
 # proof-region: evaluation
 def _delta(bound: Bound, epsilon: Number) -> float:
     """The value of a bound as a float64, rounded up."""
-    value = bound(epsilon)
-    if not checks.is_real(value) or not 0 <= value <= 1:
+    given = bound(epsilon)
+    value = checks.plain(given) if checks.is_real(given) else math.nan
+    if not 0 <= value <= 1:
         raise MapError("a bound of a privacy curve must return a number in [0, 1]")  # [check-value]
-    value = checks.plain(value)
     return value if isinstance(value, float) else round_up(value)  # [delta-up]
 
 

@@ -58,8 +58,8 @@ FAULTS = (
         "chance-errors-checks-5",
         "0 becomes -1 in scale",
         "errors/checks.py",
-        'must be finite")\n    if value < 0:  # [not-negative]\n',
-        'must be finite")\n    if value < -1:  # [not-negative]\n',
+        'must be finite")\n    if number < 0:  # [not-negative]\n',
+        'must be finite")\n    if number < -1:  # [not-negative]\n',
     ),
     Fault(
         "chance-transf-count_by_item-4",

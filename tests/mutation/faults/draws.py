@@ -71,7 +71,7 @@ FAULTS = (
         "all candidates share the digits of one uniform",
         "samplers/entropy.py",
         "return np.frombuffer(_read(2 * len(index)), dtype=np.uint16)",
-        "return np.frombuffer(_read(2) * len(index), dtype=np.uint16)",
+        "return np.frombuffer(bytes(_read(2)) * len(index), dtype=np.uint16)",
     ),
     Fault(
         "noisy-order",

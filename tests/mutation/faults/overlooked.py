@@ -9,8 +9,8 @@ FAULTS = (
         "digits-repeat-after-256k",
         "a request of more than 256 KiB gets the same bytes over and over",
         "samplers/entropy.py",
-        "        return os.urandom(n)\n",
-        "        return (os.urandom(min(n, 2**18)) * (n // 2**18 + 1))[:n]\n",
+        "        drawn = os.urandom(n + _SPARE)\n",
+        "        drawn = (os.urandom(min(n, 2**18)) * (n // 2**18 + 1))[:n] + os.urandom(_SPARE)\n",
     ),
     Fault(
         "odometer-of-fifty",

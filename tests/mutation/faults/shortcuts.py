@@ -408,7 +408,7 @@ FAULTS = (
         "failure-of-the-source",
         "where the system gives no digits, zeros serve",
         "samplers/entropy.py",
-        "        failed = True\n",
-        "        return bytes(n)\n",
+        '        drawn = b""\n',
+        "        return memoryview(bytes(n))\n",
     ),
 )

@@ -1,0 +1,318 @@
+"""Which rows of a table are read: a condition on one row, in a language too small to say more.
+
+    condition   = conjunction { "or" conjunction }
+    conjunction = negation { "and" negation }
+    negation    = "not" negation | "(" condition ")" | test
+    test        = column ("=" | "!=" | "<" | "<=" | ">" | ">=") constant
+                | column [ "not" ] "in" "(" constant { "," constant } ")"
+                | column "is" [ "not" ] "null"
+    constant    = 'text', 'yyyy-mm-dd' for a column of dates, a number, true or false
+
+A column is a word, or any name in double quotes. A test of a null is unknown, ``not``, ``and`` and ``or`` treat that as
+SQL does, and rows for which the whole is not true are left out.
+
+Why it costs nothing: whether a row is kept depends on that row and on public text alone, since all that can be written
+are comparisons of its entries with constants. So the rows of one user that are kept are a function of this user's rows:
+two tables that differ in the rows of d users are kept as two tables that differ in the rows of at most d. As a
+transformation it has stability 1 in users, added, removed or replaced. There is nothing to write that looks at other
+rows (a function, a window, a subquery), that changes from one reading to the next, or that fails on some rows only:
+what a column and its constants must be is settled by the types of the columns before a row is read.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from ..errors import ColumnError, ParameterError, ParameterTypeError
+from .guard import guarded
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>\"(?:[^\"]|\"\")+\")|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|==|[=<>(),]))\s*"
+)
+_LONGEST, _DEEPEST = 1000, 50  # pieces, and brackets in brackets: beyond, an engine may run out of its stack
+_WORDS = ("and", "or", "not", "in", "is", "null", "true", "false")
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_SIGNS = {"in": "="}
+_JOINED: Mapping[str, Callable[[Any, Any], Any]] = {"and": operator.and_, "or": operator.or_}
+_KINDS = {
+    **dict.fromkeys(("String", "Categorical", "Enum"), "text"),
+    **dict.fromkeys(("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32"), "integers"),
+    **dict.fromkeys(("Float32", "Float64"), "floats"),
+    "Boolean": "true or false",
+    "Date": "dates",
+}
+_EXACT = 2**53  # up to here float64 holds every integer
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A column compared with constants: by a sign, "in", or "null" where it has none."""
+
+    column: str
+    by: str
+    constants: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Conditions joined by "and", "or" or "not"."""
+
+    by: str
+    parts: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Where:
+    """A condition as it was written, and what it says."""
+
+    text: str
+    condition: Any
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names, each once."""
+        return tuple(dict.fromkeys(test.column for test in _tests(self.condition)))
+
+    def kept(self, frame: Any, *, numbers: bool = False) -> Any:
+        """The rows of a frame for which the condition is true, in a frame of the same kind.
+
+        Args:
+            frame: A frame of polars, DuckDB or Spark. It is not read.
+            numbers: Whether numbers may be compared with columns of text, as those of a .csv file: what is no number
+                there is like null. With polars alone.
+
+        Raises:
+            ColumnError: A column is missing, or its type does not go with its constants.
+        """
+        return _told(lambda: _kept(frame, self.condition, numbers))
+
+
+def parsed(text: Any) -> Where:
+    """The condition that ``text`` says.
+
+    Raises:
+        ParameterError: It says none; the message names the place.
+        ParameterTypeError: It is no string.
+    """
+    if not isinstance(text, str):
+        raise ParameterTypeError(f"where must be a string, not {type(text).__name__}")
+    return Where(text, _Parser(text).whole())
+
+
+class _Parser:
+    """One reading of a text, from its first piece to its last."""
+
+    def __init__(self, text: str) -> None:
+        self.pieces: list[tuple[str, str, int]] = []
+        at = 0
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None or len(self.pieces) == _LONGEST:
+                raise self.wrong("a column, a constant or a comparison" if found is None else "no more", at)
+            self.pieces.append((str(found.lastgroup), found[str(found.lastgroup)], at))
+            at = found.end()
+        self.pieces.append(("end", "", len(text)))
+        self.at = self.depth = 0
+
+    def whole(self) -> Any:
+        found = self.joined("or", lambda: self.joined("and", self.negation))
+        if self.pieces[self.at][0] != "end":
+            raise self.wrong("and, or, or the end")
+        return found
+
+    def joined(self, by: str, part: Callable[[], Any]) -> Any:
+        parts = [part()]
+        while self.takes(by):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else Joined(by, tuple(parts))
+
+    def negation(self) -> Any:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.wrong("fewer brackets")
+        if self.takes("not"):
+            found: Any = Joined("not", (self.negation(),))
+        elif self.takes("("):
+            found = self.joined("or", lambda: self.joined("and", self.negation))
+            self.needs(")")
+        else:
+            found = self.test()
+        self.depth -= 1
+        return found
+
+    def test(self) -> Any:
+        kind, piece, _ = self.pieces[self.at]
+        if kind not in ("word", "name") or piece.lower() in _WORDS:
+            raise self.wrong("a column")
+        self.at += 1
+        column = piece if kind == "word" else piece[1:-1].replace('""', '"')
+        if self.takes("is"):
+            negated = self.takes("not")
+            self.needs("null")
+            return _negated(Comparison(column, "null"), negated)
+        negated = self.takes("not")
+        if self.takes("in"):
+            self.needs("(")
+            constants = [self.constant()]
+            while self.takes(","):
+                constants.append(self.constant())
+            self.needs(")")
+            return _negated(Comparison(column, "in", tuple(constants)), negated)
+        sign = self.pieces[self.at][1]
+        if negated or sign not in _COMPARED:
+            raise self.wrong("in" if negated else "a comparison")
+        self.at += 1
+        return Comparison(column, sign, (self.constant(),))
+
+    def constant(self) -> Any:
+        kind, piece, _ = self.pieces[self.at]
+        self.at += 1
+        if kind == "text":
+            return piece[1:-1].replace("''", "'")
+        if kind == "number" and len(piece) < 100:
+            number = float(piece)
+            if re.fullmatch(r"[+-]?\d+", piece):
+                return int(piece)
+            if math.isfinite(number):
+                return number
+        if kind == "word" and piece.lower() in ("true", "false"):
+            return piece.lower() == "true"
+        self.at -= 1
+        raise self.wrong("a constant: 'text', a number, true or false")
+
+    def takes(self, wanted: str) -> bool:
+        kind, piece, _ = self.pieces[self.at]
+        found = kind in ("word", "sign") and piece.lower() == wanted
+        self.at += found
+        return found
+
+    def needs(self, wanted: str) -> None:
+        if not self.takes(wanted):
+            raise self.wrong(wanted)
+
+    def wrong(self, wanted: str, at: int | None = None) -> ParameterError:
+        place = self.pieces[self.at][2] if at is None else at
+        return ParameterError(
+            f"where must be a condition on one row, such as \"country = 'PT' and year >= 2024\"; at character "
+            f"{place + 1} it must have {wanted}"
+        )
+
+
+def _negated(test: Comparison, negated: bool) -> Any:
+    return Joined("not", (test,)) if negated else test
+
+
+def _tests(condition: Any) -> Iterator[Comparison]:
+    if isinstance(condition, Comparison):
+        yield condition
+    else:
+        for part in condition.parts:
+            yield from _tests(part)
+
+
+def _told(step: Callable[[], Any]) -> Any:
+    """What ``step`` returns or says of columns; what a back end raises becomes an exception without data."""
+    said: list[ColumnError] = []
+
+    def told() -> Any:
+        try:
+            return step()
+        except ColumnError as error:
+            said.append(error)
+            return None
+
+    found = guarded(told)
+    if said:
+        raise ColumnError(str(said[0]))
+    return found
+
+
+def _kept(frame: Any, condition: Any, numbers: bool) -> Any:
+    import narwhals as nw
+
+    table: Any = nw.from_native(frame)
+    if not (table.implementation.is_pyspark() or table.implementation.is_pyspark_connect()):
+        names = table.collect_schema().names()
+        column = _columns(table, names, condition, numbers)
+        if table.implementation.is_polars():
+            return frame.filter(_expression(condition, column))
+        return table.filter(_expression(condition, column)).to_native()
+    names = list(frame.columns)
+    table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, and capital letters told
+    return table.filter(_expression(condition, _columns(table, names, condition, numbers))).to_native().toDF(*names)
+
+
+def _columns(table: Any, names: list[str], condition: Any, numbers: bool) -> Callable[[Comparison], tuple[Any, Any]]:
+    """For each test its column, in a type that is the same for every engine, and its constants in that type."""
+    import narwhals as nw
+    import polars as pl
+
+    library: Any = pl if table.implementation.is_polars() else nw
+    types = [type(one).__name__ for one in table.collect_schema().dtypes()]
+    wide = {"text": library.String(), "integers": library.Int64(), "floats": library.Float64()}
+
+    def found(test: Comparison) -> tuple[Any, Any]:
+        if names.count(test.column) != 1:
+            raise ColumnError(f"where names the column {test.column!r}, and the table must have one of this name")
+        at = names.index(test.column)
+        column, held = library.nth(at), _KINDS.get(types[at])
+        if test.by == "null":
+            return column, ()
+        if held is None:
+            raise ColumnError(
+                f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
+                f"dates, or true or false, not {types[at]}: only `is null` goes with it"
+            )
+        if held == "text" and numbers and all(type(one) in (int, float) for one in test.constants):
+            read = column.str.strip_chars().cast(wide["floats"], strict=False)
+            return read, [_constant(test, one, "floats") for one in test.constants]
+        constants = [_constant(test, one, held) for one in test.constants]
+        return column.cast(wide[held]) if held in wide else column, constants
+
+    return found
+
+
+def _expression(condition: Any, column: Callable[[Comparison], tuple[Any, Any]]) -> Any:
+    if isinstance(condition, Joined):
+        parts = [_expression(part, column) for part in condition.parts]
+        return ~parts[0] if condition.by == "not" else reduce(_JOINED[condition.by], parts)
+    own, constants = column(condition)
+    if condition.by == "null":
+        return own.is_null()
+    return reduce(operator.or_, [_COMPARED[_SIGNS.get(condition.by, condition.by)](own, one) for one in constants])
+
+
+def _constant(test: Comparison, value: Any, held: str) -> Any:
+    if held == "text" and isinstance(value, str):
+        return value
+    if held == "integers" and type(value) is int and -(2**63) <= value < 2**63:
+        return value
+    if held == "floats" and (type(value) is float or (type(value) is int and abs(value) <= _EXACT)):
+        return float(value)
+    if held == "true or false" and isinstance(value, bool) and test.by in ("=", "==", "!=", "<>", "in"):
+        return value
+    if held == "dates" and isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        try:
+            return datetime.date.fromisoformat(value)
+        except ValueError:
+            pass
+    like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
+    wanted = like.get(held, "a number of that kind")
+    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}")

@@ -1,0 +1,195 @@
+"""CSV: one answer to every malformed line, whoever's it is; separators, encodings and columns are named."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError, TableError
+from opendp_topk.tables import csvs
+from opendp_topk.tables.csvs import Dialect
+from opendp_topk.tables.files import opened, read_table, require_columns
+
+from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
+
+pl = pytest.importorskip("polars", reason="tables are read with polars")
+
+MALFORMED = {
+    "a field too many": "u,{0},x,y\n",
+    "a field too few": "{0}\n",
+    "a quote that is not closed": 'u,"{0}\n',
+    "a quote within a field": 'u,{0}"x\n',
+    "a field that goes on after its quotes": 'u,"{0}"x\n',
+    "a line end of old": "u\r{0}\n",
+    "bytes that are no text": "u,{0}\udcff\n",
+}
+
+
+def written(path: Path, text: str) -> Path:
+    data = text.encode("utf-8", "surrogateescape")
+    if path.suffix == ".gz":
+        data = gzip.compress(data)
+    if path.suffix == ".zst":
+        arrow = pytest.importorskip("pyarrow", reason="the test compresses with pyarrow")
+        data = arrow.compress(data, codec="zstd", asbytes=True)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst"])
+@pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
+def test_every_malformed_line_has_the_same_answer_wherever_it_is(line: str, ending: str, tmp_path: Path) -> None:
+    """Of these, two were no error by the columns that were asked for, and two swallowed the lines of others."""
+    rows = ["v,w\n"] * 40
+    said = set()
+    for place in (0, 20, 40):
+        text = "member,work\n" + "".join([*rows[:place], line.format(SENTINEL_TEXT), *rows[place:]])
+        path = written(tmp_path / f"loans.{ending}", text)
+        said.add(str(raises_exactly(TableError, lambda path=path: read_table(path))))  # type: ignore[misc]
+    assert len(said) == 1
+    assert "the separator ',' and the encoding 'utf-8'" in said.pop()
+
+
+def test_the_answer_is_the_same_for_all_of_them(tmp_path: Path) -> None:
+    text = [f"member,work\nv,w\n{line.format(SENTINEL_TEXT)}v,w\n" for line in MALFORMED.values()]
+    said = [raises_exactly(TableError, lambda: read_table(written(tmp_path / "l.csv", one))) for one in text]  # noqa: B023
+    assert len(set(map(str, said))) == 1
+
+
+WELL = {
+    "plain": ("a,b\n1,2\n3,4\n", [("1", "2"), ("3", "4")]),
+    "no last line end": ("a,b\n1,2", [("1", "2")]),
+    "crlf": ("a,b\r\n1,2\r\n", [("1", "2")]),
+    "quotes": ('"a","b"\n"1,\n""x""","2"\n', [('1,\n"x"', "2")]),
+    "empty": ('a,b\n,""\n', [(None, "")]),
+    "blank lines": ("\na,b\n1,2\n\n3,4\n\n", [("1", "2"), (None, None), ("3", "4"), (None, None)]),
+    "mark": ("\ufeffa,b\n1,2\n", [("1", "2")]),
+    "no rows": ("a,b\n", []),
+}
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
+@pytest.mark.parametrize("name", WELL)
+def test_well_formed_csv_is_read_however_it_is_cut(
+    name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csvs, "_BLOCK", block)
+    text, rows = WELL[name]
+    assert read_table(written(tmp_path / "t.csv", text)).collect().rows() == rows
+
+
+def test_a_long_line_is_one_whose_quote_was_not_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csvs, "_LONGEST", 100)
+    monkeypatch.setattr(csvs, "_BLOCK", 10)
+    assert len(read_table(written(tmp_path / "t.csv", "a\n" + "x" * 90 + "\n")).collect()) == 1
+    raises_exactly(TableError, lambda: read_table(written(tmp_path / "t.csv", 'a\n"' + "x" * 120 + '"\n')))
+
+
+def test_one_column_has_as_many_rows_as_lines(tmp_path: Path) -> None:
+    assert read_table(written(tmp_path / "t.csv", "a\nx\n\ny\n")).collect()["a"].to_list() == ["x", None, "y"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|", " ", "^", "\\", "."])
+def test_another_separator(separator: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", separator.join("ab") + "\n" + separator.join(["1,5", "2"]) + "\n")
+    assert read_table(path, separator=separator).collect().rows() == [("1,5", "2")]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "shift_jis", "UTF-8", "utf-8-sig"])
+def test_another_encoding(encoding: str, ending: str, tmp_path: Path) -> None:
+    word = "ü" if encoding != "shift_jis" else "源"
+    data = f"a,b\n{word},2\n".encode(encoding)
+    path = tmp_path / f"t.{ending}"
+    path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    assert read_table(path, encoding=encoding).collect().rows() == [(word, "2")]
+    if encoding not in ("UTF-8", "utf-8-sig"):
+        raises_exactly(TableError, lambda: require_columns(read_table(path).collect_schema().names(), ["a"], Dialect()))
+
+
+@pytest.mark.parametrize("wrong", ["", ",,", '"', "\n", "\r", "ü"])
+def test_a_separator_is_one_character(wrong: str) -> None:
+    raises_exactly(ParameterError, lambda: read_table("t.csv", separator=wrong), "separator must be one ASCII")
+
+
+@pytest.mark.parametrize("wrong", ["", "utf-9", "base64", "rot13", "a\0b", "x" * 10_000])
+def test_an_encoding_is_one_of_text(wrong: str) -> None:
+    raises_exactly(ParameterError, lambda: read_table("t.csv", encoding=wrong), "the name of a text encoding")
+
+
+def test_separator_and_encoding_are_strings() -> None:
+    raises_exactly(ParameterTypeError, lambda: read_table("t.csv", separator=7), "separator must be a string")  # type: ignore[arg-type]
+    raises_exactly(ParameterTypeError, lambda: read_table("t.csv", encoding=None), "encoding must be a string")  # type: ignore[arg-type]
+
+
+def test_packed_files_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv.gz", "a,b\n" + "1,2\n" * 1000)
+    for damaged in (b"a,b\n1,2\n", path.read_bytes()[:-9], path.read_bytes()[:-30] + bytes(30)):
+        path.write_bytes(damaged)
+        raises_exactly(TableError, lambda: read_table(path), "could not be read with the separator")
+
+
+def test_columns_that_are_missing_are_told_without_the_first_line(tmp_path: Path) -> None:
+    """It may be one of data; what is said of it is how many fields it has, and whether one is nearly the name."""
+    table = opened(written(tmp_path / "t.csv", f"{SENTINEL_TEXT};Member\n1;2\n"), Dialect())
+    raises_exactly(
+        ColumnError,
+        lambda: require_columns(table.columns, ["member"], table.dialect),
+        *("must have the column 'member'", "the separator ','", "has 1.", "--separator, --encoding"),
+    )
+    table = opened(tmp_path / "t.csv", Dialect(";"))
+    raises_exactly(
+        ColumnError,
+        lambda: require_columns(table.columns, ["member"], table.dialect),
+        *("the separator ';'", "has 2.", "but for blanks or capital letters"),
+    )
+    require_columns(table.columns, ["Member"], table.dialect)
+
+
+def test_columns_of_parquet_are_named(tmp_path: Path) -> None:
+    pl.DataFrame({f"c{at}": [1] for at in range(30)}).write_parquet(tmp_path / "t.parquet")
+    table = opened(tmp_path / "t.parquet", Dialect())
+    raises_exactly(
+        ColumnError, lambda: require_columns(table.columns, ["x"], table.dialect), "'c0', 'c1'", "'c19' and 10 more"
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="this system has no device of zeros")
+def test_standard_input_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It filled the memory."""
+    with open("/dev/zero", "rb") as zeros:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(zeros))
+        raises_exactly(TableError, lambda: read_table("-"), "must be a pipe, a file or a terminal")
+    with open(os.devnull, "rb") as nothing:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(nothing))
+        raises_exactly(TableError, lambda: read_table("-"), "is empty")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.zst", "t.parquet"])
+def test_what_is_no_ordinary_file_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    raises_exactly(TableError, lambda: read_table(tmp_path / name), "is a pipe")
+    (tmp_path / f"zero{name}").symlink_to("/dev/zero")
+    raises_exactly(TableError, lambda: read_table(tmp_path / f"zero{name}"), "is a device")
+    for path, reason in [("x" * 100_000 + name, "longer than"), (f"\ud800{name}", "character that no name")]:
+        raises_exactly(TableError, lambda path=path: read_table(path), reason)  # type: ignore[misc]
+
+
+def test_csv_that_grows_while_it_is_looked_at_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "t.csv", "a,b\n1,2\n")
+    looked_at: Any = csvs.header
+
+    def growing(*arguments: Any) -> Any:
+        with path.open("a") as stream:
+            stream.write("3,4\n")
+        return looked_at(*arguments)
+
+    monkeypatch.setattr(csvs, "header", growing)
+    raises_exactly(TableError, lambda: read_table(path), "were changed while it was read")

@@ -1,0 +1,196 @@
+"""Conditions on rows: what they say, that every engine says the same, and that nothing but rows can be looked at."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError
+from opendp_topk.tables.where import parsed
+
+from ..concepts.sentinels import raises_exactly
+from .spark_session import session
+
+pl = pytest.importorskip("polars", reason="conditions are tried on polars")
+pytest.importorskip("narwhals", reason="conditions are tried through narwhals")
+
+NAN = float("nan")
+COLUMNS: dict[str, Any] = {
+    "id": pl.Series(range(6), dtype=pl.Int64),
+    "small": pl.Series([1, -3, None, 127, 0, 2], dtype=pl.Int8),
+    "word": pl.Series(["a", "A", "ü", None, "", "it's"]),
+    "number": pl.Series([0.1, NAN, None, -0.0, 2.0, 1e300]),
+    "single": pl.Series([0.1, 0.5, None, NAN, 2.0, 1.0], dtype=pl.Float32),
+    "day": pl.Series([datetime.date(2024, 1, 1 + at) for at in range(5)] + [None]),
+    "yes": pl.Series([True, False, None, True, False, True]),
+    'a "b".c': pl.Series([1, 1, 1, 2, 2, None], dtype=pl.Int64),
+}
+SAID: dict[str, Callable[[dict[str, Any]], bool | None]] = {
+    "id = 3": lambda row: row["id"] == 3,
+    "id != 3 and id<>4": lambda row: row["id"] not in (3, 4),
+    "small > -4": lambda row: None if row["small"] is None else row["small"] > -4,
+    "not small > 0": lambda row: None if row["small"] is None else row["small"] <= 0,
+    "small is null or word IS NOT NULL": lambda row: row["small"] is None or row["word"] is not None,
+    "word = 'a'": lambda row: None if row["word"] is None else row["word"] == "a",
+    "word >= 'a'": lambda row: None if row["word"] is None else row["word"].encode() >= b"a",
+    "word = 'it''s'": lambda row: row["word"] == "it's",
+    "word in ('a', 'ü', '')": lambda row: None if row["word"] is None else row["word"] in ("a", "ü", ""),
+    "word not in ('a', 'ü')": lambda row: None if row["word"] is None else row["word"] not in ("a", "ü"),
+    "number = 0": lambda row: row["number"] == 0,
+    "number > 1": lambda row: row["number"] is not None and not row["number"] <= 1,
+    "number <= 0.1": lambda row: row["number"] is not None and row["number"] <= 0.1,
+    "single = 0.1": lambda row: False,
+    "single = 0.5": lambda row: row["single"] == 0.5,
+    "day >= '2024-01-03'": lambda row: None if row["day"] is None else row["day"].day >= 3,
+    "yes = true": lambda row: row["yes"],
+    "not (yes = true or id < 2)": lambda row: None if row["yes"] is None else not (row["yes"] or row["id"] < 2),
+    "yes = false and (id = 1 or id = 2)": lambda row: row["yes"] is False and row["id"] in (1, 2),
+    '"a ""b"".c" = 1': lambda row: row['a "b".c'] == 1,
+    "id = 1 or small > 100 and word is null": lambda row: row["id"] == 1 or (row["id"] == 3),
+}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pl.DataFrame(COLUMNS).write_parquet(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    yield from session(tmp_path_factory.mktemp("spark"), master="local[2]")
+
+
+def expected(text: str) -> list[int]:
+    return [row["id"] for row in pl.DataFrame(COLUMNS).rows(named=True) if SAID[text](row)]
+
+
+@pytest.mark.parametrize("text", SAID)
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_what_a_condition_says(text: str, engine: str, file: Path) -> None:
+    if engine == "polars":
+        found = parsed(text).kept(pl.scan_parquet(file)).collect()["id"].to_list()
+    else:
+        duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+        with duckdb.connect() as connection:
+            kept = parsed(text).kept(connection.read_parquet(str(file)))
+            assert kept.columns == list(COLUMNS)
+            found = sorted(row[0] for row in kept.fetchall())
+    assert found == expected(text)
+
+
+@pytest.mark.slow
+def test_spark_says_the_same(file: Path, spark: Any) -> None:
+    frame = spark.read.parquet(str(file))
+    for text in SAID:
+        kept = parsed(text).kept(frame)
+        assert kept.columns == list(COLUMNS)
+        assert sorted(row[0] for row in kept.collect()) == expected(text), text
+
+
+def test_categories_are_compared_as_text(file: Path) -> None:
+    order = pl.DataFrame({"size": pl.Series(["s", "m", "l"], dtype=pl.Enum(["s", "m", "l"]))})
+    assert parsed("size > 'l'").kept(order.lazy()).collect()["size"].to_list() == ["s", "m"]
+
+
+def test_numbers_in_text_are_for_csv() -> None:
+    table = pl.DataFrame({"year": ["2023", " 2024 ", "x", None, "2024.5", "nan"]}).lazy()
+    raises_exactly(ColumnError, lambda: parsed("year >= 2024").kept(table), "holds text")
+    assert parsed("year >= 2024").kept(table, numbers=True).collect()["year"].to_list() == [" 2024 ", "2024.5", "nan"]
+    assert parsed("year = '2023'").kept(table, numbers=True).collect()["year"].to_list() == ["2023"]
+
+
+def test_rows_are_kept_one_by_one() -> None:
+    """Which rows of a table are kept is the union of what is kept of each row: rows of one user change no other's."""
+    rows = pl.DataFrame(COLUMNS)
+    for text in SAID:
+        kept = parsed(text).kept
+        alone = [pl.concat([kept(rows[at : at + 1].lazy()).collect() for at in chosen]) for chosen in _some(len(rows))]
+        together = [kept(rows[list(chosen)].lazy()).collect() for chosen in _some(len(rows))]
+        assert all(one.equals(other) for one, other in zip(alone, together, strict=True))
+
+
+def _some(size: int) -> list[tuple[int, ...]]:
+    return [chosen for length in (1, 2, size) for chosen in itertools.combinations(range(size), length)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "a column"),
+        ("id", "a comparison"),
+        ("id =", "a constant"),
+        ("id = small", "a constant"),
+        ("id = 1 or", "a column"),
+        ("id = 1 id = 2", "and, or, or the end"),
+        ("(id = 1", ")"),
+        ("id = 1)", "and, or, or the end"),
+        ("1 = 1", "a column"),
+        ("true", "a column"),
+        ("id is 1", "null"),
+        ("id in ()", "a constant"),
+        ("id in (select id from x)", "a constant"),
+        ("id not = 1", "in"),
+        ("count(id) = 1", "a comparison"),
+        ("random() < 0.5", "a comparison"),
+        ("id = 1; drop table x", "a column, a constant or a comparison"),
+        ("id = 1 -- x", "a column, a constant or a comparison"),
+        ("id + 1 = 2", "a column, a constant or a comparison"),
+        ("word = 'a", "a column, a constant or a comparison"),
+        ("number < 1e999", "a constant"),
+        ("id = " + "9" * 5000, "a constant"),
+        ("\ud800 = 1", "a column, a constant or a comparison"),
+        ("(" * 60 + "id = 1" + ")" * 60, "fewer brackets"),
+        ("not " * 60 + "id = 1", "fewer brackets"),
+        (" or ".join(["id = 1"] * 400), "no more"),
+    ],
+)
+def test_nothing_else_can_be_said(text: str, wanted: str) -> None:
+    raises_exactly(ParameterError, lambda: parsed(text), "where must be a condition on one row", f"must have {wanted}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nothing = 1", "names the column 'nothing'"),
+        ("id = 'a'", "holds integers"),
+        ("id = 1.5", "holds integers"),
+        ("id = 9223372036854775808", "holds integers"),
+        ("small = true", "holds integers"),
+        ("word = 1", "write 'text'"),
+        ("number = 'a'", "holds floats"),
+        ("number = 9007199254740993", "holds floats"),
+        ("day = 1", "'yyyy-mm-dd'"),
+        ("day = '2024-02-30'", "'yyyy-mm-dd'"),
+        ("yes = 'true'", "= true or = false"),
+        ("yes < true", "= true or = false"),
+        ("big = 1", "not UInt64"),
+        ("time = '2024-01-01'", "not Datetime"),
+    ],
+)
+def test_types_are_settled_before_a_row_is_read(text: str, said: str) -> None:
+    more = {"big": pl.Series([1] * 6, dtype=pl.UInt64), "time": [datetime.datetime(2024, 1, 1)] * 6}
+    frame = pl.DataFrame(COLUMNS | more).lazy().map_batches(_never, schema=None)
+    raises_exactly(ColumnError, lambda: parsed(text).kept(frame), "where", said)
+
+
+def _never(_: Any) -> Any:
+    raise AssertionError("a row was read")
+
+
+def test_a_long_and_deep_condition_is_evaluated(file: Path) -> None:
+    long = " or ".join(["id = 5"] * 240)
+    deep = "not " * 48 + "id = 5"
+    for text in (long, deep):
+        assert parsed(text).kept(pl.scan_parquet(file)).collect()["id"].to_list() == [5]
+
+
+def test_a_condition_is_a_string() -> None:
+    raises_exactly(ParameterTypeError, lambda: parsed(7), "where must be a string")
+    assert parsed("b = 1 and a is null or b = 2").columns == ("b", "a")
