@@ -64,7 +64,7 @@ def select_in_workers(rows: Any, groups: Sequence[Any], kind: Selecting, task: b
     Raises:
         ForeignError: Spark failed, lost a partition, or tore a group apart. Nothing was released.
     """
-    cells = cells_by_group(rows, groups, kind.items)
+    cells = partial(cells_by_group, rows, groups, kind.items)
     found = [one for answer in answers(cells, task) for one in answer]  # [answers]
     homes = np.concatenate([np.zeros(0, dtype=np.int64), *(names for names, _ in found)])
     if len(np.unique(homes)) < len(homes):

@@ -81,8 +81,9 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
     Args:
         measurement: A one-shot selection as its constructor returns it: ``make_report_noisy_top_k``,
             ``make_lipschitz_top_k``, ``make_exponential_mechanism`` or ``make_permute_and_flip``.
-        frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read: a plan with
-            ``rand()`` or with a limit of rows in no order is refused where it can be seen.
+        frame: A DataFrame of PySpark, version 4 or later. It must give the same rows whenever it is read: a plan that
+            is not known to do so, and a frame of Spark Connect, is refused, as in ``FrameDomain``. What was written to
+            files, and is read from there, is taken.
         candidate: The column of candidates, integers or strings, each in one row.
         score: The column of scores: integers for ``AtomDomain(int)``, floats for ``AtomDomain(float)``.
         plan: ``"workers"`` races each partition where it lies, and sends k finalists of it; ``"collect"`` fetches the
@@ -97,8 +98,9 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
 
     Raises:
         ParameterError: ``measurement`` is no race, a function follows it, or there is no such ``plan``.
-        DataError: A column is missing or has another type, or the scores are not a member of the input domain.
-        ForeignError: The plan is not repeatable, or Spark failed. Nothing was released.
+        DataError: A column is missing or has another type, the plan is not known to give the same rows again, or the
+            scores are not a member of the input domain.
+        ForeignError: Spark failed. Nothing was released.
         PickleError: ``measurement`` cannot be sent to workers, or theirs is another version of this library.
 
     Runtime:
@@ -122,7 +124,7 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
         whole = raced(measurement, run(rows.toArrow).to_batches())  # [collect]
     else:
         task = pickle.dumps(partial(raced, measurement))  # [race-partition]
-        whole = gathered(answers(rows, task), race)  # [workers]
+        whole = gathered(answers(lambda: rows, task), race)  # [workers]
     found = winners(measurement, whole)
     return IndexCandidates(tuple(found))(measurement.declared.decode(tuple(range(len(found)))))  # [candidates]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .frames import _CATEGORIES, _collect
 from .guard import guarded
+from .spark import fetched, identified, keep_first
 from .totals import totals_by_pair
 
 if TYPE_CHECKING:
@@ -38,8 +39,13 @@ def keep_items(
         random_ranks: Gives each pair its random rank among those of its user, from the indices at which users begin.
 
     Raises:
+        DataLengthError: A frame of Spark has too many rows for a random choice, which is made here.
         TableError: The back end failed.
     """
+    if rows.implementation.is_pyspark():
+        if by != "random":
+            return guarded(lambda: _kept_in_spark(rows, most, by, step, farthest))  # [spark]
+        rows = _fetched(rows)  # [fetched]
     schema = guarded(rows.collect_schema)
     types = [type(dtype).__name__ for dtype in schema.dtypes()]
     return guarded(lambda: _kept(rows, types, most, by, step, farthest, random_ranks))
@@ -79,6 +85,33 @@ def _kept(
     if len(names) == 3:
         chosen = _collect(known).join(chosen, on=["user", "item"], how="semi")  # [their-rows]
     return chosen.select(nw.col(role).alias(name) for name, role in zip(names, roles, strict=True)).lazy()
+
+
+def _kept_in_spark(rows: nw.LazyFrame[Any], most: int, by: str, step: float, farthest: int) -> nw.LazyFrame[Any]:
+    import narwhals as nw
+
+    known = identified(rows.to_native())
+    weighed = None
+    if by == "rows":
+        weighed = known.groupBy("user", "item").count().withColumnRenamed("count", "weight")  # [spark-rows]
+    if by == "value":
+        types = [type(dtype).__name__ for dtype in rows.collect_schema().dtypes()]
+        totals = totals_by_pair(nw.from_native(known), types, step, farthest)
+        weighed = totals.to_native().withColumnRenamed("value", "weight")  # [spark-value]
+    kept: nw.LazyFrame[Any] = nw.from_native(keep_first(known, weighed, most).toDF(*rows.collect_schema().names()))
+    return kept
+
+
+def _fetched(rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """The rows of a frame of Spark, in this process."""
+    import narwhals as nw
+    import polars as pl
+
+    table: Any = pl.from_arrow(fetched(guarded(lambda: identified(rows.to_native()))))
+    found: nw.LazyFrame[Any] = nw.from_native(table.lazy()).rename(
+        dict(zip(table.columns, rows.collect_schema().names(), strict=True))
+    )
+    return found
 
 
 # end-proof-region: capping

@@ -126,7 +126,8 @@ def count_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: S
         TableError: The back end failed.
     """
     if rows.implementation.is_pyspark():
-        found = guarded(_on_spark(rows, groups, candidates).toArrow)  # [spark-counts]
+        kinds = _kinds(rows, groups, candidates)
+        found = guarded(lambda: _on_spark(rows, kinds, groups, candidates).toArrow())  # [spark-counts]
         cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
         return counted(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
     types = _types_of_all(rows, groups, candidates)
@@ -136,10 +137,11 @@ def count_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: S
 def cells_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
     """The counts of a Spark frame that are not 0, those of a group in one partition, where groups ascend.
 
-    The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``.
+    The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``,
+    but that what Spark raises is handed on: whoever starts the job tells of it.
     """
-    cells = _on_spark(rows, groups, candidates)
-    return guarded(lambda: cells.repartition("home").sortWithinPartitions("home"))  # [by-home]
+    kinds = _kinds(rows, groups, candidates)
+    return _on_spark(rows, kinds, groups, candidates).repartition("home").sortWithinPartitions("home")  # [by-home]
 
 
 def _types_of_all(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
@@ -149,9 +151,14 @@ def _types_of_all(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Se
     return types
 
 
-def _on_spark(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
-    kinds = [_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
-    return guarded(lambda: count_cells(rows.to_native(), kinds, groups, candidates))  # [spark-cells-of]
+def _kinds(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
+    return [_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
+
+
+def _on_spark(
+    rows: nw.LazyFrame[Any], kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]
+) -> DataFrame:
+    return count_cells(rows.to_native(), kinds, groups, candidates)  # [spark-cells-of]
 
 
 def _cells(

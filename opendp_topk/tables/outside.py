@@ -9,6 +9,7 @@ import numpy as np
 
 from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect
 from .guard import guarded
+from .spark import count_outside
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -36,6 +37,9 @@ def rows_outside(rows: nw.LazyFrame[Any], items: Sequence[int] | Sequence[str], 
 def _outside(rows: nw.LazyFrame[Any], types: list[str], items: Sequence[Any], most: int) -> int:
     import narwhals as nw
 
+    if rows.implementation.is_pyspark():
+        kind = "String" if types[1] in _STRINGS else "Int64"
+        return count_outside(rows.to_native(), kind, items, most)  # [spark]
     user, item = map(nw.col, rows.collect_schema().names())
     known = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
     labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DataLengthError
 from .guard import guarded
 from .held import HeldCounts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+FEW = 10_000_000  # rows that are fetched, where no engine draws: 160 MB of integers
 _NUMBERS = "bigint"  # holds every integer of Spark
 
 
@@ -45,14 +47,14 @@ def count_keys(frame: DataFrame, most: int | None) -> HeldCounts:
     return _held(_first(_pairs(frame).distinct(), most).groupBy("item").count())  # [spark-users]
 
 
-def _first(pairs: DataFrame, most: int | None) -> DataFrame:
-    """The rows of the first ``most`` items of each user; a user and an item are together in one row at most."""
+def _first(pairs: DataFrame, most: int | None, *order: Any) -> DataFrame:
+    """The rows of the first ``most`` items of each user, by ``order``; a user and an item are in one row at most."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     if most is None:
         return pairs
-    basket = Window.partitionBy("user").orderBy("item")
+    basket = Window.partitionBy("user").orderBy(*order, "item")
     return pairs.withColumn("row", F.row_number().over(basket)).filter(F.col("row") <= most)  # [spark-first]
 
 
@@ -69,12 +71,17 @@ def _held(counted: DataFrame) -> HeldCounts:
 
 def with_places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
     """The rows whose entry of this column is in the list, each with its ``place`` there."""
+    return table.join(_places(table, name, kind, listed), on=name)  # [spark-places]
+
+
+def _places(table: DataFrame, name: str, kind: str, listed: Sequence[Any]) -> DataFrame:
+    """The list as a column of this name beside one of places, but for integers that no column of Spark holds."""
     import pyarrow as pa
 
     exact_type = pa.string() if kind == "String" else pa.int64()
     places = [at for at, one in enumerate(listed) if kind == "String" or -(2**63) <= one < 2**63]  # [spark-range]
     columns = {name: pa.array([listed[at] for at in places], exact_type), "place": pa.array(places, pa.int64())}
-    return table.join(table.sparkSession.createDataFrame(pa.table(columns)), on=name)  # [spark-places]
+    return table.sparkSession.createDataFrame(pa.table(columns))  # [spark-list]
 
 
 def _pairs(frame: DataFrame) -> DataFrame:
@@ -146,3 +153,69 @@ def _at_home(frame: DataFrame, kind: str, groups: Sequence[Any]) -> DataFrame:
 
 
 # end-proof-region: spark_groups
+
+
+# proof-region: spark_outside
+def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) -> int:
+    """The sum over users of the number of their rows with an item that is not listed, but no more than ``most`` each.
+
+    Args:
+        frame: Two columns: users and items.
+        kind: "String" if the items are strings, otherwise they are integers.
+        items: Distinct, all of that kind; there may be none.
+        most: At least 1 and at most 2^31.
+    """
+    from pyspark.sql import functions as F
+
+    known = _pairs(frame)
+    others = known.join(_places(known, "item", kind, items), on="item", how="left_anti")  # [spark-others]
+    rows = others.groupBy("user").agg(F.least(F.count("*"), F.lit(most).cast(_NUMBERS)).alias("rows"))  # [spark-most]
+    ((total,),) = rows.agg(F.sum("rows")).collect()
+    return int(total or 0)  # [spark-total]
+
+
+# end-proof-region: spark_outside
+
+
+# proof-region: spark_capping
+def keep_first(known: DataFrame, weighed: DataFrame | None, most: int) -> DataFrame:
+    """The rows of the first ``most`` items of each user; of two columns each pair once.
+
+    Args:
+        known: The columns user and item, exact and without nulls, and perhaps others.
+        weighed: The columns user, item and weight, each pair once, if items come by falling weights.
+        most: At least 1.
+    """
+    from pyspark.sql import functions as F
+
+    pairs = known.select("user", "item").distinct() if weighed is None else weighed  # [spark-pairs]
+    order = [] if weighed is None else [F.desc("weight")]
+    chosen = _first(pairs, most, *order).select("user", "item")  # [spark-chosen]
+    if len(known.columns) == 2:
+        return chosen
+    return known.join(chosen, on=["user", "item"], how="left_semi").select(*known.columns)  # [spark-their-rows]
+
+
+def identified(frame: DataFrame) -> DataFrame:
+    """The columns user, item and perhaps value, exact, of the rows that are somebody's and have an item."""
+    table = frame.toDF(*("user", "item", "value")[: len(frame.columns)])
+    return exact(table, "user", "item").dropna(subset=["user", "item"])  # [spark-identified]
+
+
+def fetched(table: DataFrame) -> Any:
+    """All rows as a table of pyarrow, if there are no more than ``FEW``.
+
+    Raises:
+        DataLengthError: There are more.
+        TableError: Spark failed.
+    """
+    found = guarded(table.limit(FEW + 1).toArrow)  # [spark-fetched]
+    if found.num_rows > FEW:
+        raise DataLengthError(
+            f"items of a frame of Spark are kept at random in this process, which takes up to {FEW:,} rows: keep them "
+            'by "order", "rows" or "value", which stays in Spark'
+        )  # [spark-few]
+    return found
+
+
+# end-proof-region: spark_capping

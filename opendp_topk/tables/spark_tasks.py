@@ -20,14 +20,14 @@ ANSWER = "number int, answer binary"
 
 
 # proof-region: spark_tasks
-def answers(frame: Any, pickled: bytes) -> list[Any]:
-    """What :func:`worker` answers for each partition of a Spark frame.
+def answers(frame: Callable[[], Any], pickled: bytes) -> list[Any]:
+    """What :func:`worker` answers for each partition of the Spark frame that ``frame`` makes.
 
     Raises:
         ForeignError: Spark failed, or lost a partition. Nothing was released.
         TopKError: A worker raised it.
     """
-    return chosen(run(lambda: frame.mapInArrow(worker(pickled), ANSWER).collect()))  # [job]
+    return chosen(run(lambda: frame().mapInArrow(worker(pickled), ANSWER).collect()))  # [job]
 
 
 def run(job: Callable[[], T]) -> T:

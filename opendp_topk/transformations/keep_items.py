@@ -61,7 +61,8 @@ def make_keep_items(
         On a call: as ``make_count_by_item``, and EntropyError if the operating system's source of randomness fails.
 
     Runtime: One pass of the table's back end, and a sort of the distinct pairs of user and item, which are held in
-        memory: a second for 10^6 of them.
+        memory: a second for 10^6 of them. A frame of Spark stays there, unless items are kept at random: then it is
+        fetched, and refused (DataLengthError) if it has more than 10,000,000 rows.
 
     Proof: proofs/transformations/keep_items.tex
 

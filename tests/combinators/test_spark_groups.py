@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -159,6 +160,29 @@ def test_all_groups_are_counted_in_the_jobs_of_one(spark: Any) -> None:
         jobs.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"of {len(towns)}")))
         assert [list(one) for one in found] == [best(distinct_users(own, "abc")) for own in by_group(rows, towns)]
     assert jobs[0] == jobs[1] > 0
+
+
+@pytest.mark.slow
+def test_a_failing_worker_is_told_as_that_of_scores(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_spark_groups, "FEW", 0)
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(broken))
+    top = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    scores = spark.range(9).selectExpr("id AS item", "id AS score")
+    told = {
+        str(raises_exactly(tk.ForeignError, release, "nothing was released", "PYSPARK_PYTHON"))
+        for release in (
+            lambda: by_town(dict.fromkeys([0, 1], member()))(framed(spark, [(1, "a", 0), (2, "b", 1)])),
+            lambda: tk.release_spark(
+                top >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0), scores, "item", "score"
+            ),
+        )
+    }
+    assert len(told) == 1
 
 
 PAIR = [(0, "a", 1), (1, "b", 0), (2, "b", 0), (3, "c", 1)]

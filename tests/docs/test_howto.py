@@ -42,5 +42,7 @@ def test_the_commands_of_the_analyst_work_one_after_the_other(tmp_path: Path) ->
         printed += done.stdout
     assert re.search(r"^cost +epsilon = 1", printed, re.MULTILINE)
     assert re.search(r"spent +1(?:\.0)? on 1 entry", printed)
+    some = json.loads((room / "some.json").read_text(encoding="utf-8"))
+    assert some["files"].removeprefix("sha256:") in printed
     record = json.loads((room / "top.json").read_text(encoding="utf-8"))
     assert (len(record["items"]), record["d_out"]) == (5, 1.0)

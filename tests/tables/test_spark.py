@@ -18,10 +18,13 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.errors import ColumnError, DataTypeError, TableError
 from opendp_topk.spaces.domains import FrameDomain
+from opendp_topk.tables import frames
+from opendp_topk.tables.capping import keep_items
 from opendp_topk.tables.frames import count_distinct_users, two_columns
 from opendp_topk.tables.grouping import count_by_group, split_by_group
 from opendp_topk.tables.held import HeldCounts
 from opendp_topk.tables.keyed import count_users_by_key
+from opendp_topk.tables.spark_plans import require_determinate
 from opendp_topk.tables.totals import totals_by_item, valued_columns
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
@@ -30,12 +33,15 @@ from tests.oracles.totals import clamped_totals
 
 from . import hostile
 from .spark_session import session
+from .test_capping import backwards, pairs
+from .test_capping import reference as capped
 from .test_keyed import reference
 from .test_totals import BOUNDS, KINDS, frame, random_rows
 
 pytestmark = pytest.mark.slow
 
 SPACE = FrameDomain("member", "work"), tk.UserDistance()
+SCORES = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +156,43 @@ def test_collations_do_not_fold_identifiers(spark: Any) -> None:
     assert dict(count_users_by_key(rows)) == {"a": 1, "A": 2}
 
 
+@pytest.mark.parametrize("by", ["order", "rows", "value", "random"])
+def test_items_are_kept_in_spark_as_elsewhere(spark: Any, by: str) -> None:
+    rows = random_rows("coarse", 60, 5)
+    table = spark.createDataFrame(frame(rows, KINDS["large"][0]).to_arrow()).repartition(3)
+    kept = keep_items(valued_columns(table, "user", "item", "paid"), 2, by, 1.0, 2**31, backwards)
+    chosen = capped(rows, 2, by)
+    assert kept.implementation.is_pyspark() == (by != "random")
+    assert kept.collect_schema().names() == ["user", "item", "paid"]
+    assert Counter(pairs(kept)) == Counter(row for row in rows if row[:2] in chosen)
+    if by != "value":
+        once = keep_items(two_columns(table, "user", "item"), 2, by, 1.0, 2**31, backwards)
+        assert sorted(pairs(once)) == sorted(chosen)
+
+
+def test_a_random_choice_takes_no_more_rows_from_spark_than_fit(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(user, item) for user in range(3) for item in range(3)]
+    keep = tk.make_keep_items(*SPACE, most=2)
+    for few, fits in ((9, True), (8, False)):
+        monkeypatch.setattr("opendp_topk.tables.spark.FEW", few)
+        if fits:
+            assert Counter(user for user, _ in pairs(keep(made(spark, rows, True)))) == {0: 2, 1: 2, 2: 2}
+        else:
+            raises_exactly(tk.DataLengthError, lambda: keep(made(spark, rows, True)), "up to 8 rows", '"order"')
+
+
+def test_collations_do_not_fold_what_is_kept_or_left_out(spark: Any) -> None:
+    rows = [("u", "a"), ("U", "A"), ("u", "A"), ("u", "b"), ("u", "b"), (None, "c"), ("w", None)]
+    table = made(spark, rows, False).selectExpr(
+        "member COLLATE UTF8_LCASE AS member", "work COLLATE UNICODE_CI AS work"
+    )
+    for listed, most, expected in ((["a"], 2, 3), (["a"], 9, 4), (["A"], 1, 1), ([], 9, 5), (["a", "A", "b"], 9, 0)):
+        assert tk.make_count_outside(*SPACE, items=listed, max_rows=most)(table).tolist() == [expected]
+    for by, kept in (("order", "A"), ("rows", "b")):
+        assert sorted(pairs(tk.make_keep_items(*SPACE, most=1, by=by)(table))) == [("U", "A"), ("u", kept)]
+    assert len(pairs(tk.make_keep_items(*SPACE, most=9)(table))) == 4
+
+
 def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:
     table = made(spark, [(1, 7), (2, 7)], True).selectExpr("CAST(member AS int)", "CAST(work AS tinyint)")
     assert count_distinct_users(two_columns(table, "member", "work"), [7, 2**40]).tolist() == [2, 0]
@@ -158,41 +201,192 @@ def test_narrow_integers_and_types_without_identifiers(spark: Any) -> None:
         raises_exactly(ColumnError, lambda wrong=wrong: two_columns(wrong, "member", "work"), "'work'")
 
 
-UNDETERMINED: dict[str, Callable[[Any, Any], Any]] = {
-    "a random expression": lambda spark, d: d.selectExpr("member", "work", "rand(3) AS r").filter("r < 0.5"),
-    "a random expression of rows": lambda spark, d: d.selectExpr("monotonically_increasing_id() AS member", "work"),
-    "a sample": lambda spark, d: d.sample(0.5, seed=1),
-    "a limit": lambda spark, d: d.limit(2),
-    "a limit without an order": lambda spark, d: d.offset(1),
-    "dropDuplicates": lambda spark, d: d.dropDuplicates(["member"]),
-    "first, last": lambda spark, d: d.groupBy("member").agg({"work": "first"}).toDF("member", "work"),
-    "last or any_value": lambda spark, d: d.groupBy("member").agg({"work": "any_value"}).toDF("member", "work"),
-    "a random": lambda spark, d: spark.sql("SELECT * FROM t WHERE member IN (SELECT member FROM t WHERE rand() < 0.5)"),
-    "a limit without": lambda spark, d: spark.sql("SELECT * FROM t WHERE member IN (SELECT member FROM t LIMIT 1)"),
+Step = Callable[[Any, Any], Any]
+
+
+def query(text: str) -> Step:
+    return lambda spark, table: spark.sql(text)
+
+
+def selected(*columns: str) -> Step:
+    return lambda spark, table: table.selectExpr(*columns)
+
+
+def grouped(function: str) -> Step:
+    return query(f"SELECT member, {function} AS work FROM t GROUP BY member")
+
+
+def stored(spark: Any, table: Any, path: Path, kind: str = "parquet", **options: Any) -> Any:
+    table.write.mode("overwrite").format(kind).save(str(path))
+    return spark.read.schema("member long, work long").options(**options).format(kind).load(str(path))
+
+
+REFUSED: dict[str, tuple[Step, str]] = {
+    "a limit within partitions": (lambda spark, d: d.sortWithinPartitions("d").limit(5), "without an order"),
+    "a limit": (lambda spark, d: d.limit(2), "without an order"),
+    "an offset": (lambda spark, d: d.offset(1), "without an order"),
+    "a limit in a subquery": (query("SELECT * FROM t WHERE d IN (SELECT d FROM t LIMIT 1)"), "without an order"),
+    "a limit with ties": (query("SELECT member, work FROM t ORDER BY d LIMIT 5"), "leaves ties"),
+    "a limit with ties of spellings": (query("SELECT * FROM lcase ORDER BY member, work LIMIT 5"), "leaves ties"),
+    "a limit with ties of zeros": (query("SELECT * FROM zeros ORDER BY member, work LIMIT 1"), "leaves ties"),
+    "row_number with ties": (query("SELECT member, row_number() OVER (ORDER BY d) AS work FROM t"), "RowNumber"),
+    "an order that is none": (query("SELECT member, row_number() OVER (ORDER BY 1) AS work FROM t"), "RowNumber"),
+    "lag with ties": (query("SELECT member, lag(work) OVER (ORDER BY d) AS work FROM t"), "Lag over"),
+    "a running sum of rows": (
+        query("SELECT member, sum(work) OVER (ORDER BY d ROWS UNBOUNDED PRECEDING) AS work FROM t"),
+        "leaves ties",
+    ),
+    "max_by": (grouped("max_by(work, d)"), "MaxBy"),
+    "collect_list": (grouped("collect_list(work)[0]"), "CollectList"),
+    "collect_set": (grouped("collect_set(work)[0]"), "CollectSet"),
+    "first": (grouped("first(work)"), "First"),
+    "any_value": (grouped("any_value(work)"), "AnyValue"),
+    "approx_percentile": (grouped("approx_percentile(work, 0.5)"), "ApproximatePercentile"),
+    "a sum of floats": (grouped("CAST(sum(d / 3) AS long)"), "sum of the type double"),
+    "a mean": (grouped("CAST(avg(d) AS long)"), "Average"),
+    "a sum that may be null": (grouped("try_sum(work)"), "a sum of the type long"),
+    "a sum of wide decimals": (grouped("CAST(sum(CAST(work AS decimal(38,0))) AS long)"), "type decimal(38,0)"),
+    "the largest of equal zeros": (grouped("CAST(max(d / 3) AS long)"), "Max of the type double"),
+    "a key that folds": (query("SELECT DISTINCT * FROM lcase"), "string collate UTF8_LCASE"),
+    "a group that folds": (query("SELECT member, count(*) AS work FROM lcase GROUP BY member"), "UTF8_LCASE"),
+    "a sample": (lambda spark, d: d.sample(0.5, seed=1), "Sample"),
+    "dropDuplicates": (lambda spark, d: d.dropDuplicates(["member"]), "dropDuplicates"),
+    "rand": (query("SELECT * FROM t WHERE rand(3) < 0.5"), "Rand"),
+    "rand in a subquery": (query("SELECT * FROM t WHERE d IN (SELECT d FROM t WHERE rand() < 0.5)"), "Rand"),
+    "rand in a subquery of one": (
+        query("SELECT member, (SELECT count(*) FROM t WHERE rand() < 0.5) AS work FROM t"),
+        "Rand",
+    ),
+    "shuffle": (selected("member", "shuffle(array(work, d))[0] AS work"), "Shuffle"),
+    "uuid": (selected("member", "uuid() AS work"), "Uuid"),
+    "an identity of rows": (selected("monotonically_increasing_id() AS member", "work"), "MonotonicallyIncreasingID"),
+    "a number of partitions": (selected("spark_partition_id() AS member", "work"), "SparkPartitionID"),
+    "a name of files": (selected("input_file_name() AS member", "work"), "InputFileName"),
+    "the clock": (selected("member", "CAST(current_timestamp() AS string) AS work"), "CurrentTimestamp"),
+    "the date": (selected("member", "datediff(current_date(), DATE '2026-01-01') AS work"), "CurrentDate"),
+    "the clock as a word": (selected("member", "CAST(CAST('now' AS timestamp) AS string) AS work"), "word"),
+    "the clock in pieces": (selected("member", "CAST(CAST('no' || 'w' AS timestamp) AS string) AS work"), "word"),
+    "the clock in a column": (
+        query("SELECT member, CAST(CAST(x AS timestamp) AS string) AS work FROM (SELECT member, 'now' AS x FROM t)"),
+        "word",
+    ),
+    "a command": (query("SELECT TRANSFORM (member, work) USING 'cat' AS (member, work) FROM t"), "ScriptTransf"),
+    "a function of Python": (lambda spark, d: d.withColumn("work", python_function()("work")), "PythonUDF"),
+    "a function of batches": (lambda spark, d: d.mapInArrow(lambda batches: batches, d.schema), "MapInArrow"),
+    "rows of Python": (lambda spark, d: spark.createDataFrame([(1, 2)], "member long, work long"), "an RDD"),
+    "a checkpoint in memory": (lambda spark, d: d.localCheckpoint(), "an RDD"),
+    "a table of partitions": (query("SELECT * FROM parts"), "listed for each job"),
+    "hidden columns": (selected("_metadata.file_block_start AS member", "work"), "hidden column"),
 }
-DETERMINED: list[Callable[[Any, Any], Any]] = [
-    lambda spark, d: d.distinct(),
-    lambda spark, d: d.dropDuplicates(),
-    lambda spark, d: d.repartition(3),
-    lambda spark, d: d.orderBy("member", "work").limit(2),
-    lambda spark, d: spark.sql("SELECT * FROM t ORDER BY member, work LIMIT 3 OFFSET 1"),
-    lambda spark, d: d.groupBy("member").agg({"work": "max"}).toDF("member", "work"),
-    lambda spark, d: d.selectExpr("member", "work", "rand() AS r").localCheckpoint(),
-]
+ACCEPTED: dict[str, Step] = {
+    "distinct rows": lambda spark, d: d.distinct().dropDuplicates(),
+    "partitions": lambda spark, d: d.repartition(3).repartition("member").coalesce(2).hint("rebalance"),
+    "an order": lambda spark, d: d.orderBy("d").sortWithinPartitions("work"),
+    "a limit": lambda spark, d: d.orderBy("member", "work", "d").limit(2),
+    "a limit above a projection": query("SELECT member, work FROM t ORDER BY d, member, work LIMIT 5 OFFSET 1"),
+    "groups": grouped(
+        "count(DISTINCT d) + max(work) + count_if(d > 1) + sum(work) + CAST(sum(CAST(d AS decimal(9,2))) AS long)"
+    ),
+    "ranks": query("SELECT member, rank() OVER (PARTITION BY work ORDER BY d) AS work FROM t"),
+    "row_number": query("SELECT member, row_number() OVER (PARTITION BY member ORDER BY d, work) AS work FROM t"),
+    "whole windows": query(
+        "SELECT member, sum(work) OVER (PARTITION BY d) + count(*) OVER (ORDER BY d) AS work FROM t"
+    ),
+    "joins and subqueries": query(
+        "WITH big AS (SELECT * FROM t WHERE d BETWEEN 1 AND 5) SELECT a.member, b.work FROM big a LEFT JOIN t b "
+        "ON a.work = b.d WHERE EXISTS (SELECT 1 FROM t c WHERE c.d = a.d) AND a.d < (SELECT max(d) FROM t) + 1"
+    ),
+    "sets": query("SELECT member, work FROM t UNION SELECT work, d FROM t EXCEPT SELECT d, d FROM t"),
+    "expressions": selected(
+        "upper(concat('a', trim(CAST(member AS string)))) AS member",
+        "CASE WHEN work IN (1, 2) THEN coalesce(d, 0) % 3 ELSE xxhash64(d) END AS work",
+    ),
+    "dates": query("SELECT member, year(DATE '2026-01-01') AS work FROM t WHERE DATE '2026-01-01' > '2025-12-31'"),
+    "nulls": lambda spark, d: d.dropna().fillna(0),
+    "rows of Arrow": lambda spark, d: made(spark, [(1, 2)], True),
+    "a checkpoint": lambda spark, d: d.selectExpr("member", "work", "rand() AS r").checkpoint(),
+    "a range": lambda spark, d: spark.range(9).selectExpr("id AS member", "id % 3 AS work"),
+    "arrays": selected("member", "explode(array(work, d)) AS work"),
+}
 
 
-def test_plans_that_may_read_another_table_are_refused(spark: Any) -> None:
-    table = made(spark, [(user, user % 3) for user in range(9)], True)
-    table.createOrReplaceTempView("t")
-    for reason, step in UNDETERMINED.items():
-        raises_exactly(
-            DataTypeError,
-            lambda step=step: SPACE[0].validate(step(spark, table)),
-            reason.removesuffix(" of rows"),
-            "write the table to files first",
-        )
-    for step in DETERMINED:
-        assert SPACE[0].member(step(spark, table))
+def python_function() -> Any:
+    from pyspark.sql.functions import udf
+
+    return udf(lambda value: value, "long")
+
+
+@pytest.fixture(scope="module")
+def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A table in a file, ``t``, and others beside it, by their names."""
+    folder = tmp_path_factory.mktemp("tables")
+    spark.sparkContext.setCheckpointDir(str(folder / "checkpoints"))
+    spark.range(9).selectExpr("id AS member", "id % 3 AS work", "id % 2 AS d").write.parquet(str(folder / "t"))
+    held = spark.read.parquet(str(folder / "t"))
+    held.createOrReplaceTempView("t")
+    held.selectExpr("CAST(member AS string) COLLATE UTF8_LCASE AS member", "work").createOrReplaceTempView("lcase")
+    held.selectExpr("member", "d * -1.0D AS work").createOrReplaceTempView("zeros")
+    spark.sql("CREATE TABLE parts (member long, work long, d long) USING parquet PARTITIONED BY (d)")
+    yield held
+    spark.sql("DROP TABLE parts")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_may_give_other_rows_is_refused_by_name(spark: Any, table: Any, name: str) -> None:
+    step, words = REFUSED[name]
+    frame = step(spark, table)
+    raises_exactly(DataTypeError, lambda: SPACE[0].validate(frame), words, "parquet", "checkpoint()")
+
+
+@pytest.mark.parametrize("name", ["a limit with ties", "max_by", "a sample", "dropDuplicates", "first", "rand"])
+def test_scores_pass_the_same_check(spark: Any, table: Any, name: str) -> None:
+    step, words = REFUSED[name]
+    top = tk.make_report_noisy_top_k(*SCORES, tk.MaxDivergence(), k=1, scale=1.0)
+    raises_exactly(DataTypeError, lambda: tk.release_spark(top, step(spark, table), "member", "work"), words)
+
+
+def test_a_frame_that_shows_no_plan_is_refused() -> None:
+    connect = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
+    raises_exactly(DataTypeError, lambda: require_determinate(connect), "Spark Connect", "write the table to files")
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_what_gives_the_same_rows_is_counted(spark: Any, table: Any, name: str) -> None:
+    frame = ACCEPTED[name](spark, table).select("member", "work")
+    rows = [tuple(row) for row in frame.collect()]
+    listed = sorted({item for _, item in rows if item is not None}) or [0]
+    assert rows
+    assert count_distinct_users(SPACE[0].validate(frame), listed).tolist() == distinct_users(rows, listed)
+
+
+def test_files_are_those_of_spark_that_are_read_whole_or_not_at_all(spark: Any, table: Any, tmp_path: Path) -> None:
+    for kind in ("parquet", "orc", "csv", "json"):
+        assert SPACE[0].member(stored(spark, table.select("member", "work"), tmp_path / kind, kind))
+    for option in ("ignoreMissingFiles", "IGNORECORRUPTFILES"):
+        frame = stored(spark, table, tmp_path / "parquet", **{option: "true"})
+        raises_exactly(DataTypeError, lambda frame=frame: SPACE[0].validate(frame), "leaves some out")
+    binary = spark.read.format("binaryFile").load(str(tmp_path / "csv")).selectExpr("path AS member", "length AS work")
+    raises_exactly(DataTypeError, lambda: SPACE[0].validate(binary), "HadoopFsRelation")
+    streamed = spark.readStream.schema("member long, work long").parquet(str(tmp_path / "parquet"))
+    raises_exactly(DataTypeError, lambda: SPACE[0].validate(streamed), "Stream")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("execution.sortBeforeRepartition", "false"),
+        ("files.ignoreMissingFiles", "true"),
+        ("files.ignoreCorruptFiles", "true"),
+    ],
+)
+def test_a_session_that_lets_retries_differ_is_refused(spark: Any, table: Any, setting: str, value: str) -> None:
+    name = f"spark.sql.{setting}"
+    held = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        raises_exactly(DataTypeError, lambda: SPACE[0].validate(table), name)
+    finally:
+        spark.conf.set(name, held)
 
 
 def killed_once(mark: Path) -> Callable[[Any], Any]:
@@ -210,9 +404,16 @@ def killed_once(mark: Path) -> Callable[[Any], Any]:
     return step
 
 
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions of Python, which the tests know and the check of plans does not, are let through."""
+    monkeypatch.setattr(frames, "require_determinate", lambda frame: None)
+
+
 ROWS = [(user, item) for user in range(400) for item in range(user % 7)]
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_worker_that_is_killed_costs_one_release(spark: Any, tmp_path: Path, listed: bool) -> None:
     mark = tmp_path / "killed"
@@ -235,6 +436,7 @@ def test_a_worker_that_is_killed_costs_one_release(spark: Any, tmp_path: Path, l
         assert len(ledger.history()) == 1
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_counts_after_a_retry_are_those_of_the_table(spark: Any, tmp_path: Path) -> None:
     table = made(spark, ROWS, True, parts=6)
     expected = distinct_users(ROWS, range(6))
@@ -254,6 +456,7 @@ def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
         exec(compile(step, "cluster.md", "exec"), names)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_path: Path) -> None:
     table = made(spark, [(SENTINEL_TEXT, "a")], False)
     table = table.mapInArrow(lambda batches: os.kill(os.getpid(), signal.SIGKILL) or batches, table.schema)

@@ -10,6 +10,7 @@ import pickle
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.tables import spark_tasks
+from opendp_topk.tables.frames import two_columns
+from opendp_topk.tables.keyed import count_users_by_key
 
 from ..concepts.examples import COUNTS
 from .spark_hosts import two_hosts
@@ -82,8 +85,8 @@ def test_of_a_task_that_runs_twice_one_part_is_taken(
 
     monkeypatch.setattr(spark_tasks, "worker", filing(tmp_path, first))
     monkeypatch.setattr(spark_tasks, "chosen", watched)
-    rows = [(item, 10**6 if item < EACH else 0) for item in range(EACH * PARTS)]
-    frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, PARTS), "item long, score long")
+    items = spark.range(0, EACH * PARTS, 1, PARTS)
+    frame = items.selectExpr("id AS item", f"CASE WHEN id < {EACH} THEN 1000000 ELSE 0 END AS score")
     measurement = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=6.0)
     budget: dict[str, Any] = {"budget": 2, "measure": tk.MaxDivergence(), "dataset": "items", "metric": COUNTS[1]}
     with tk.Ledger.create(tmp_path / "budget.ledger", **budget) as ledger:
@@ -125,6 +128,44 @@ def kill_one(spark: Any, killed: list[int]) -> None:
         time.sleep(0.05)
     killed.append(executors(spark)[0])
     os.kill(killed[0], signal.SIGKILL)
+
+
+def kill_in_stage(spark: Any, number: int, done: threading.Event, killed: list[int]) -> None:
+    """Kill an executor in the stage of this number, from 0 on, among those that are seen until all is done."""
+    tracker = spark.sparkContext.statusTracker()
+    seen: set[int] = set()
+    while not done.wait(0.01):
+        seen |= set(tracker.getActiveStageIds())
+        alive = executors(spark)
+        if len(seen) > number and alive:
+            killed.append(alive[0])
+            os.kill(killed[0], signal.SIGKILL)
+            return
+
+
+def test_no_user_exceeds_the_cap_whichever_task_is_lost(spark: Any, tmp_path: Path) -> None:
+    """Each user has twenty items, in rows of all partitions, and the first two count whoever is killed, and when."""
+    users = 1999
+    table = spark.range(0, ROWS // 5, 1, 8).selectExpr(
+        f"id % {users} AS member", f"(id % {users} + id DIV {users} % 20) % 50 AS work"
+    )
+    baskets = [sorted((user + step) % 50 for step in range(20))[:2] for user in range(users)]
+    expected = Counter(item for basket in baskets for item in basket)
+    lost = 0
+    for stage in (0, 2):
+        end = time.monotonic() + 120
+        while len(executors(spark)) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        done, killed = threading.Event(), list[int]()
+        killer = threading.Thread(target=kill_in_stage, args=(spark, stage, done, killed), daemon=True)
+        killer.start()
+        found = dict(count_users_by_key(two_columns(table, "member", "work"), most=2))
+        done.set()
+        killer.join(timeout=60)
+        lost += len(killed)
+        assert found == expected
+        assert sum(found.values()) == 2 * users
+    assert lost
 
 
 def test_an_executor_that_is_killed_costs_one_release(spark: Any, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.combinators import _spark_groups
 from opendp_topk.combinators._selecting import selecting
+from opendp_topk.measurements import _spark_frames
+from opendp_topk.tables.grouping import cells_by_group
 
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
@@ -55,13 +57,24 @@ def of_groups(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
     return partial(_spark_groups.select_in_workers, frame, [1, 2], kind, b"", [0, 1])
 
 
-def of_scores(_: pytest.MonkeyPatch, frame: Any, plan: str = "workers") -> Callable[[], Any]:
+def of_counts(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
+    """Groups whose counts Spark does not even plan."""
+    nw = pytest.importorskip("narwhals")
+    release = of_groups(monkeypatch, frame)
+    schema = nw.Schema({"reader": nw.Int64(), "book": nw.String(), "town": nw.Int64()})
+    rows = SimpleNamespace(collect_schema=lambda: schema, to_native=failed)
+    monkeypatch.setattr(_spark_groups, "cells_by_group", lambda _, *more: cells_by_group(rows, *more))  # type: ignore[arg-type]
+    return release
+
+
+def of_scores(monkeypatch: pytest.MonkeyPatch, frame: Any, plan: str = "workers") -> Callable[[], Any]:
+    monkeypatch.setattr(_spark_frames, "require_determinate", lambda frame: None)
     top = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
     return partial(tk.release_spark, top, frame, "item", "score", plan=plan)
 
 
 @pytest.mark.parametrize("planned", [True, False])
-@pytest.mark.parametrize("started", [of_groups, of_scores, partial(of_scores, plan="collect")])
+@pytest.mark.parametrize("started", [of_groups, of_counts, of_scores, partial(of_scores, plan="collect")])
 def test_a_job_that_fails_names_what_to_check(monkeypatch: pytest.MonkeyPatch, started: Any, planned: bool) -> None:
     release = started(monkeypatch, Frame(planned))
     raises_exactly(tk.ForeignError, release, "nothing was released", "its own log", "PYSPARK_PYTHON", "[spark]")
