@@ -9,6 +9,8 @@ import pytest
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.metrics import LInfDistance, Metric
 
+from . import places
+
 Space = tuple[VectorDomain, Metric]
 
 # Slow tests that are traced where coverage is counted: of pages, plots, servers, Spark and commands, which quick tests
@@ -25,6 +27,11 @@ TRACED = (
     "tests/measurements/test_spark_scores.py",
     "tests/tables/",
 )
+
+
+def pytest_configure() -> None:
+    """Before any temporary folder is made."""
+    places.settle()
 
 
 @pytest.fixture

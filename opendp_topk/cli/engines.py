@@ -69,8 +69,6 @@ _AS_LISTED = {
     "__globPaths__": "false",  # no name is a pattern
     "recursiveFileLookup": "true",  # no name of a folder is a column
     "mergeSchema": "false",
-    "ignoreCorruptFiles": "false",
-    "ignoreMissingFiles": "false",
 }
 _LOCAL = re.compile("^file:/+")
 

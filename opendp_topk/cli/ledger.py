@@ -67,6 +67,10 @@ def create(
     ] = None,
     neighbors: NeighborsOption = NEIGHBORS[0],
     users: UsersOption = 1,
+    accept_file_system: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", show_default=False, help="Let it lie on a kind of file system that was refused."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Create a ledger where there is none. It keeps its budget and its unit for good.
@@ -84,6 +88,7 @@ def create(
     if delta is not None:
         measure, budget = PrivacyProfile(), (epsilon, delta)
     unit = {"dataset": dataset, "metric": UserDistance(neighbors), "d_in": users}
+    unit["accept_file_system"] = accept_file_system
     with Ledger.create(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
         if as_json:
             _print(summary(account))
@@ -133,6 +138,20 @@ def head(file: File, as_json: Json = False) -> None:
         _print({"head": line})
     else:
         typer.echo(line)
+
+
+def accept(
+    file: File,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind that an error named, such as overlay.")],
+    as_json: Json = False,
+) -> None:
+    """Let a ledger lie on a kind of file system on which it cannot rely. It records that, and shows it."""
+    with Ledger(file, accept_file_system=kind) as account:
+        kinds = list(account.accepted)
+    if as_json:
+        _print({"accepted": kinds})
+    else:
+        show.say(f"It may lie on {', '.join(kinds)}, and its records say so.")
 
 
 def reserve(
@@ -193,6 +212,7 @@ def _show(account: Ledger, *, history: bool) -> None:
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
             ("budget", account.promise),
             *limit,
+            *([("file system", f"{', '.join(account.accepted)}: accepted, not relied on")] if account.accepted else []),
             ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", words_of(account.remaining())),
         ]
@@ -219,7 +239,13 @@ def _print(value: dict[str, Any]) -> None:
 
 for name, command in (
     *(("create", create), ("show", show_ledger), ("verify", verify), ("head", head), ("reserve", reserve)),
-    *(("settle", settle), ("export", export), ("report", ledger_files.report), ("backup", ledger_files.backup)),
+    *(
+        ("accept", accept),
+        ("settle", settle),
+        ("export", export),
+        ("report", ledger_files.report),
+        ("backup", ledger_files.backup),
+    ),
     ("migrate", ledger_files.migrate),
 ):
     ledger.command(name)(guarded(command))

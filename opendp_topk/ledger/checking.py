@@ -15,7 +15,7 @@ from .accounts import within
 from .amounts import Amount, fits, from_texts, total
 from .conversation import WHAT
 from .journal import Journal, described
-from .records import Record, follows, head
+from .records import Record, accepted_in, follows, head
 
 _HEAD = re.compile(r"(\d{1,18})-([0-9a-f]{64})", re.ASCII)
 
@@ -55,7 +55,7 @@ class _Walk:
         """Take up one record; ValueError where it does not add up."""
         if fields["kind"] == "debit":
             self._debit(fields, from_texts(fields["cost"]))
-        elif fields["kind"] != "state" or not 0 < fields["of"] <= self.entries:
+        elif fields["kind"] != "accept" and (fields["kind"] != "state" or not 0 < fields["of"] <= self.entries):
             raise ValueError
         told = from_texts(fields["spent"]), fields["entries"]
         if told != (self.spent, self.entries) or not fits(self.spent, self.limit):  # [totals]
@@ -88,6 +88,8 @@ def _walk(place: str, records: list[Record]) -> list[str]:
                 f"record {after.number} does not follow record {before.number}: one was removed, added or rewritten",
             ]
         try:
+            if after.fields["kind"] != "accept" and accepted_in(after) != accepted_in(before):  # [accepted-by-record]
+                raise ValueError
             walk.add(after.fields)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return [*found, f"record {after.number} does not add up with those before it"]

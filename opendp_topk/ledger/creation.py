@@ -25,9 +25,11 @@ def create(log: FileLog, header: str) -> None:
         LedgerError: There is a file of that name, which is left as it is, or it cannot be made.
     """
     path = log.path
-    draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:12]}.new")
+    draft = path.parent / f".{path.name[:20]}.{uuid.uuid4().hex[:12]}.new"
     try:
         write_new(draft, SEPARATOR + header.encode("ascii") + b"\n")  # [whole]
+        with next(opening(draft, os.O_RDONLY)) as stream:
+            log.require_fit(stream.fileno())  # [fit-first]
         if not _placed(draft, path):
             raise failure(log.place, "created", EXISTS)
     finally:

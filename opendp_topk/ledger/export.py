@@ -27,6 +27,7 @@ def summary(ledger: Ledger) -> dict[str, Any]:
         "spent": ledger.spent(),
         "left": ledger.remaining(),
         "head": ledger.head(),
+        **({"accepted": list(ledger.accepted)} if ledger.accepted else {}),
     }
 
 

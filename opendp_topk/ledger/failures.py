@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from ..errors import LedgerError
+from ..errors.ordinary import quoted
 
 
 class Placed(Protocol):
@@ -84,7 +85,7 @@ def in_words(said: str, secret: str) -> str:
 
 
 def failure(place: str, deed: str, reason: str) -> LedgerError:
-    return LedgerError(f"the ledger {place!r} could not be {deed}: {reason}. Nothing was released")
+    return LedgerError(f"the ledger {quoted(place)} could not be {deed}: {reason}. Nothing was released")
 
 
 def damaged(place: str, where: str = "") -> LedgerError:

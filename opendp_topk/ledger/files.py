@@ -13,15 +13,14 @@ import heapq
 import io
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors.ordinary import strangeness
-from . import locks
+from . import locks, mounts
 from .failures import DAMAGED, explained, failure
 from .handles import opening
-from .mounts import remote
-from .records import Record, unseal
+from .records import Record, accepted_in, unseal
 
 FORKING = threading.RLock()
 SEPARATOR = b"\x1e"
@@ -34,11 +33,11 @@ _BUSY: set[tuple[int, int]] = set()  # the files to which the thread that holds 
 class FileLog:
     """One file, by its path; nothing stays open between two calls, and a fork waits for a record that is written."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, accepts: frozenset[str] = frozenset()) -> None:
         self.path = path
+        self.accepts = accepts
         self.place = str(path)
         self._seen = [(-1, 0, "")]  # of all records that were seen here the last: its place, its length and its digest
-        self._local: set[int] = set()
 
     # proof-region: files
     @explained("written")
@@ -52,7 +51,7 @@ class FileLog:
             raise failure(self.place, "written", "this Python has no locks on files: use PostgreSQL")
         with FORKING, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
             handle = stream.fileno()
-            self._require_locks(handle)
+            self.require_fit(handle, lambda: accepted_in(self._last(handle)[0]))
             status = os.fstat(handle)
             file = status.st_dev, status.st_ino
             if file in _BUSY:  # [not-within]
@@ -99,13 +98,13 @@ class FileLog:
         if strange:  # [ordinary]
             raise failure(self.place, "opened", f"it {strange.partition(':')[0]}, and a ledger is an ordinary file")
 
-    def _require_locks(self, handle: int) -> None:
-        device = os.fstat(handle).st_dev
-        kind = None if device in self._local else remote(device)
-        if kind is not None:  # [local]
-            advice = "whose locks are not relied on: use a local disk or PostgreSQL"
-            raise failure(self.place, "written", f"it lies on a {kind} mount, {advice}")
-        self._local.add(device)
+    def require_fit(self, handle: int, recorded: Callable[[], Sequence[str]] = tuple) -> None:
+        """Raise where a ledger cannot rely on the file system, unless its caller or its records accept that kind."""
+        kind = mounts.kind_of(handle)
+        reason = mounts.doubt(kind)
+        if reason and kind not in self.accepts and kind not in recorded():  # [fit]
+            advice = f"move it to a disk of this machine, use PostgreSQL, or state accept_file_system={kind!r}"
+            raise failure(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
     def _require_held(self) -> None:
         """Raise where a second handle gets the lock that this one has."""

@@ -19,19 +19,20 @@ from .amounts import Amount, distance_up, fits, from_texts, left, to_texts, tota
 from .entries import FAILED, RELEASED, RESERVED, Entry, read
 from .failures import damaged, failure
 from .logs import Log
-from .records import FORMAT, VERSION, Record, follow, seal
+from .records import FORMAT, VERSION, Record, accepted_in, follow, seal
 from .units import Unit, name_of
 
 _LOG = logging.getLogger(__name__)  # what was debited, refused and settled: numbers of entries and costs, never data
 
 
-def header(unit: Unit, account: Account) -> str:
+def header(unit: Unit, account: Account, accepts: str | None = None) -> str:
     """The first record of a new ledger."""
     form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
     (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
     promise = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
-    return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing)})
+    stated = {} if accepts is None else {"accepted": [accepts]}
+    return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **stated})
 
 
 class Journal:
@@ -107,6 +108,21 @@ class Journal:
         return last
 
     # end-proof-region: journal
+
+    def accept(self, kind: str) -> None:
+        """Record that the ledger may lie on a kind of file system on which it cannot rely, unless that is recorded."""
+        if kind not in self.accepted():
+
+            def make(last: Record) -> str:
+                kinds = sorted({*accepted_in(last), kind})
+                told = {"kind": "accept", "accepted": kinds, "time": now(), "operator": self.operator}
+                return follow(last, self.header.digest, **told)
+
+            self._append(make)
+
+    def accepted(self) -> list[str]:
+        """The kinds of file systems that were accepted though a ledger cannot rely on them."""
+        return accepted_in(self.last())
 
     def settle_if_possible(self, number: int, state: str) -> None:
         """Say what became of an entry; where that cannot be written it stays reserved, which costs the same."""

@@ -44,6 +44,8 @@ class Ledger:
     Args:
         address: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``).
         operator: Who releases; the name of the account if not given.
+        accept_file_system: The kind of file system, such as ``"overlay"`` or ``"tmpfs"``, on which the file may lie
+            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it.
 
     Raises:
         ParameterError: ``address`` is none, or ``operator`` is no name.
@@ -64,8 +66,12 @@ class Ledger:
         (0.5, 0.5, 'released', None, None)
     """
 
-    def __init__(self, address: str | os.PathLike[str], *, operator: str | None = None) -> None:
-        self._journal = Journal(log_at(address), operator)
+    def __init__(
+        self, address: str | os.PathLike[str], *, operator: str | None = None, accept_file_system: str | None = None
+    ) -> None:
+        self._journal = Journal(log_at(address, accepts=accept_file_system), operator)
+        if accept_file_system is not None:
+            self._journal.accept(accept_file_system)
 
     @classmethod
     def create(
@@ -79,6 +85,7 @@ class Ledger:
         d_in: Any = None,
         own_delta: Any = None,
         operator: str | None = None,
+        accept_file_system: str | None = None,
     ) -> Ledger:
         """Make a ledger where there is none, and open it. Of several processes that try, one succeeds.
 
@@ -96,6 +103,7 @@ class Ledger:
             own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default
                 half.
             operator: Who releases; the name of the account if not given.
+            accept_file_system: As for ``Ledger(address)``.
 
         Raises:
             ParameterError: An argument is out of range.
@@ -103,7 +111,8 @@ class Ledger:
         """
         unit, account = Unit.of(dataset, metric, d_in), opened(measure, budget, own_delta)
         who, made = named(operator), cls.__new__(cls)
-        made._journal = Journal(log_at(address, header(unit, account)), who)
+        log = log_at(address, header(unit, account, accept_file_system), accept_file_system)
+        made._journal = Journal(log, who)
         return made
 
     @property
@@ -141,6 +150,11 @@ class Ledger:
     def promise(self) -> str:
         """The budget exactly, as people write it."""
         return written(self._journal.account.budget)
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The kinds of file systems that were accepted for it, though a ledger cannot rely on them."""
+        return tuple(self._journal.accepted())
 
     @property
     def limit(self) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ..errors import ParameterError
 from .creation import create
 from .files import FileLog
+from .mounts import accepted
 from .records import Record
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -42,20 +43,25 @@ class Log(Protocol):
         """Close what is open."""
 
 
-def log_at(address: Any, header: str | None = None) -> Log:
+def log_at(address: Any, header: str | None = None, accepts: str | None = None) -> Log:
     """The log that ``address`` names; with a ``header``, a new one that has it as its first record.
 
+    ``accepts`` is a kind of file system on which a file may lie though a ledger cannot rely on it.
+
     Raises:
+        ParameterError: ``accepts`` is given for a server, or is none.
         LedgerError: A header is given, and there is something at the address.
     """
     if isinstance(address, str) and address.startswith(SCHEMES):
         from .postgres import PostgresLog
 
+        if accepts is not None:
+            raise ParameterError("accept_file_system is for a ledger in a file")
         server = PostgresLog(address)
         if header is not None:
             server.create(header)
         return server
-    log = FileLog(path_of(address))
+    log = FileLog(path_of(address), accepted(accepts))
     if header is not None:
         create(log, header)
     return log

@@ -10,6 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 FORMAT, VERSION = "opendp_topk ledger", 2  # version 1 was a SQLite file
+_KEPT: tuple[str, ...] = "entries", "spent", "accepted"  # what each record has of the one before it
 _HEX = 64  # hexadecimal digits of SHA-256
 
 
@@ -48,7 +49,7 @@ def unseal(text: str, place: int = 0) -> Record | None:
 
 def follow(last: Record, ledger: str, **fields: Any) -> str:
     """The record after ``last`` in the ledger whose first record has the digest ``ledger``."""
-    kept = {name: last.fields[name] for name in ("entries", "spent")}
+    kept = {name: last.fields[name] for name in _KEPT if name in last.fields}
     chained = {"number": last.number + 1, "previous": last.digest, "ledger": ledger}  # [chained]
     return seal({**chained, **kept, **fields})
 
@@ -56,6 +57,12 @@ def follow(last: Record, ledger: str, **fields: Any) -> str:
 def follows(before: Record, after: Record) -> bool:
     """Whether ``after`` was made as the record after ``before``."""
     return after.number == before.number + 1 and after.fields.get("previous") == before.digest  # [link]
+
+
+def accepted_in(record: Record) -> list[str]:
+    """The kinds of file systems that the ledger accepts though it cannot rely on them, up to this record."""
+    found = record.fields.get("accepted", [])
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 # end-proof-region: records

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -176,8 +176,17 @@ def _counts_cost(touched: int, d_in: int, scale: Fraction) -> Cost:
 
 
 def _sum(*costs: Cost) -> Cost:
-    pures, rhos = [cost.pure or 0 for cost in costs], [cost.rho or 0 for cost in costs]
-    return Cost(pure=Fraction(sum(pures)), rho=Fraction(sum(rhos)))  # [both]
+    return Cost(pure=_total(cost.pure for cost in costs), rho=_total(cost.rho for cost in costs))  # [both]
+
+
+def _total(bounds: Iterable[Fraction | None]) -> Fraction | None:
+    """The sum; None, which bounds nothing, where one of them is None."""
+    total = Fraction(0)
+    for bound in bounds:
+        if bound is None:
+            return None
+        total += bound
+    return total
 
 
 # end-proof-region: unknown_domain_counts

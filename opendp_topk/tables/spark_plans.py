@@ -90,9 +90,8 @@ def _file(node: Any) -> str | None:
         return "its plan reads a table of partitions whose files are listed for each job: read them by their path"
     if node.output().size() != relation.schema().size():
         return "its plan reads the hidden column _metadata, of which parts say how files are split"  # [hidden]
-    options = relation.options()
-    ignored = ("ignoremissingfiles", "ignorecorruptfiles")
-    if any(key.lower() in ignored for key in _listed(options.keys().toSeq())):
+    options = ((str(one._1()).lower(), str(one._2()).lower()) for one in _listed(relation.options().toSeq()))
+    if any(name in _LEFT_OUT and value != "false" for name, value in options):
         return "its plan reads files with an option that leaves some out where they cannot be read"  # [whole-files]
     return "its plan reads a stream" if node.isStreaming() else None
 
@@ -262,6 +261,7 @@ _EXPRESSIONS = {
 _SUBQUERIES = _of(_EXPRESSION, "ScalarSubquery ListQuery Exists")
 _RANKS = _of(_EXPRESSION, "Rank DenseRank PercentRank CumeDist")
 _UNBOUNDED = [*_of(_EXPRESSION, "UnboundedPreceding$ UnboundedFollowing$")]
+_LEFT_OUT = {"ignoremissingfiles", "ignorecorruptfiles"}
 _IDENTICAL = {"boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "binary", "string"}
 
 # end-proof-region: spark_plans

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import opendp_topk as tk
 from opendp_topk.ledger import locks
+from tests import places
 
 from .workers import FOR_VOTES, costing
 
@@ -81,6 +82,7 @@ def descriptors() -> list[str]:
 
 
 if __name__ == "__main__":
+    places.settle()
     warnings.simplefilter("ignore", ResourceWarning)  # an interrupt closes what it finds open, and Python says so
     with tempfile.TemporaryDirectory() as folder:
         where = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(folder, "budget.ledger")

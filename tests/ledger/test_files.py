@@ -8,8 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import random
+import socket
 import sqlite3
 import stat
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -222,17 +224,23 @@ def test_a_writer_who_has_no_lock_is_noticed(path: Path, ledger: tk.Ledger, monk
 
 
 def test_a_mount_of_another_machine_is_refused(path: Path, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "remote", lambda device: "nfs4")
-    raises_exactly(tk.LedgerError, lambda: spend(ledger, 1.0), "nfs4 mount")
+    monkeypatch.setattr(mounts, "kind_of", lambda handle: "nfs4")
+    raises_exactly(tk.LedgerError, lambda: spend(ledger, 1.0), "its file system is nfs4", "other machines")
     assert ledger.spent() == 0.0
 
 
 def test_the_table_of_mounts_is_read() -> None:
     table = "36 35 0:53 / /data rw,noatime shared:1 - nfs4 server:/data rw\n37 35 8:1 / / rw - ext4 /dev/sda1 rw\n"
-    assert mounts.remote(os.makedev(0, 53), table) == "nfs4"
-    assert mounts.remote(os.makedev(8, 1), table) is None
-    assert mounts.remote(os.makedev(9, 1), table) is None
-    assert mounts.remote(os.makedev(8, 1), "") is None
+    for mount, device, kind in (
+        (None, (0, 53), "nfs4"),
+        (None, (8, 1), "ext4"),
+        (None, (9, 1), None),
+        ("36", (8, 1), "nfs4"),
+        ("37", (0, 53), "ext4"),
+        ("3", (0, 53), None),
+    ):
+        assert mounts.listed(table, mount, os.makedev(*device)) == kind
+    assert mounts.listed("", None, os.makedev(8, 1)) is None
 
 
 def test_a_clock_that_is_set_back_changes_only_what_the_history_tells(
@@ -322,3 +330,81 @@ def test_a_backup_is_a_ledger_and_is_not_written_over(path: Path, ledger: tk.Led
     path.write_bytes(path.read_bytes().replace(b'"cost":["1"]', b'"cost":["0"]'))
     with pytest.raises(tk.LedgerError):
         ledger.backup(path.with_name("more"))
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def listening(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def loop(path: Path) -> None:
+    path.symlink_to(path.with_name("other"))
+    path.with_name("other").symlink_to(path)
+
+
+STRANGE: dict[str, Callable[[Path], object]] = {
+    "is a pipe": fifo,
+    "is a socket": listening,
+    "is a folder": Path.mkdir,
+    "Too many levels": loop,
+    "is empty": Path.touch,
+}
+
+
+@pytest.mark.parametrize("says", STRANGE)
+def test_what_is_no_ordinary_file_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """Nothing waits for the other end of a pipe. The name is short since that of a socket must be."""
+    monkeypatch.chdir(tmp_path)
+    STRANGE[says](Path("a"))
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger("a"), says)
+    raises_exactly(tk.LedgerError, lambda: new("a", 1), "of that name already")
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "/dev/tty"])
+def test_a_device_is_no_ledger(device: str) -> None:
+    if not Path(device).exists():
+        pytest.skip("the system has no such device")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(device), "is a device")
+
+
+def test_a_pipe_that_takes_the_place_of_an_open_ledger_is_told_at_once(path: Path, ledger: tk.Ledger) -> None:
+    path.unlink()
+    os.mkfifo(path)
+    for look in (ledger.spent, ledger.history, ledger.head, lambda: spend(ledger, 1.0)):
+        raises_exactly(tk.LedgerError, look, "is a pipe")
+    assert "is a pipe" in ledger.verify()[0]
+
+
+@pytest.mark.parametrize("name", ["x" * 100_000, "/".join(["x" * 200] * 500), "y" * 300, "/", "\udcff/no"], ids=len)
+def test_a_name_that_no_file_can_have_is_told_in_few_words(tmp_path: Path, name: str) -> None:
+    for what in (lambda: tk.Ledger(tmp_path / name), lambda: new(tmp_path / name, 1)):
+        with pytest.raises(tk.LedgerError) as caught:
+            what()
+        assert len(str(caught.value)) < 600
+        str(caught.value).encode()
+
+
+def test_names_of_all_lengths_that_a_file_can_have_are_taken(tmp_path: Path) -> None:
+    for name in ("x" * 255, "\u1234" * 85, "a"):
+        new(tmp_path / name, 1).close()
+        assert tk.Ledger(tmp_path / name).spent() == 0.0
+
+
+def test_a_ledger_of_this_format_that_was_written_long_ago_is_read_and_goes_on(path: Path) -> None:
+    """A file of an earlier state of the library: releases, a stated amount, and a conversation paid at the start."""
+    path.write_bytes((Path(__file__).parent / "written.ledger").read_bytes())
+    head = "10-66eeb01fc3710948c55caf623e9e8409db095eeb699c3895df453e488d9c4e71"
+    with tk.Ledger(path) as ledger:
+        assert (ledger.head(), ledger.verify(head), ledger.spent()) == (head, [], 1.35)
+        states = [(one.cost, one.state, one.operator) for one in ledger.history()]
+        assert states == [
+            (0.25, "released", "somebody"), (0.1, "failed", "somebody"), (0.5, "released", "somebody"),
+            (0.25, "released", "somebody"), (0.5, "failed", "somebody"),
+        ]  # fmt: skip
+        spend(ledger, 0.5)
+        assert (ledger.spent(), ledger.verify(head), ledger.accepted) == (1.85, [], ())
+        raises_exactly(tk.QueryError, lambda: ledger.resume(3, [1])(costing(0.25)), "closed")

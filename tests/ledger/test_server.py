@@ -380,6 +380,12 @@ def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
     assert len(str(caught)) < 400
 
 
+def test_a_fragment_shows_no_password() -> None:
+    pytest.importorskip("psycopg")
+    caught = raises_exactly(tk.LedgerError, lambda: tk.Ledger(f"postgresql://u:a#{SECRET}@h/x"), "neither `@` nor `#`")
+    assert SECRET not in str(caught)
+
+
 def test_an_option_that_libpq_does_not_know_is_named() -> None:
     pytest.importorskip("psycopg")
     refused(lambda: tk.Ledger("postgresql://h/x?colour=red#a"), "no option 'colour'")

@@ -15,6 +15,7 @@ from typing import Any
 
 import opendp_topk as tk
 from opendp_topk.ledger import files
+from tests import places
 
 CREATED = 7  # how a process ends that has created a ledger
 PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
@@ -118,7 +119,10 @@ def planned(name: str, turn: int) -> tk.Measurement:
 
 
 def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
-    """Kills children at random and at planned moments; prints releases seen and debits found after each."""
+    """Kills children at random moments after 0 to 3 releases, and at planned moments.
+
+    Prints releases seen and debits found after each.
+    """
     tk.Ledger.create(connect, budget=10**9, **FOR_VOTES).close()
     moments = [("random", n) for n in range(int(random_kills))]
     moments += [(name, n) for n in range(int(planned_kills)) for name in PLANS]
@@ -138,6 +142,8 @@ def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
         os.close(writer)
         assert os.read(reader, 5) == b"ready"
         if name == "random":
+            for _ in range(turn % 4):
+                seen += len(os.read(reader, 1))
             time.sleep(0.001 + 0.0002 * (int.from_bytes(os.urandom(1), "big") % 100))
             os.kill(process, signal.SIGKILL)
         while block := os.read(reader, 1 << 16):
@@ -271,7 +277,44 @@ def spend_all(path: str) -> None:
     print(released)
 
 
-WORK = (two_names, spend_all, attempts, crashes, full_disk, read_only, threads_and_forks, births, interrupted)
+def creates(path: str, accept: str | None = None) -> None:
+    """Creates a ledger with a budget of 1, and spends it."""
+    _tried(lambda: tk.Ledger.create(path, budget=1, accept_file_system=accept, **FOR_VOTES))  # type: ignore[arg-type]
+
+
+def releases(path: str, accept: str | None = None) -> None:
+    """Spends all of a ledger."""
+    _tried(lambda: tk.Ledger(path, accept_file_system=accept))
+
+
+def _tried(opened: Callable[[], tk.Ledger]) -> None:
+    """Prints how many releases a ledger gave, what it accepts, and the error that ended this."""
+    found: dict[str, Any] = {"released": 0, "accepted": [], "told": ""}
+    try:
+        with opened() as ledger:
+            found["accepted"] = list(ledger.accepted)
+            while ledger.fits(costing(1.0)):
+                ledger.release(costing(1.0), [1])
+                found["released"] += 1
+    except tk.LedgerError as error:
+        found["told"] = str(error)
+    print(json.dumps(found))
+
+
+WORK = (
+    two_names,
+    creates,
+    releases,
+    spend_all,
+    attempts,
+    crashes,
+    full_disk,
+    read_only,
+    threads_and_forks,
+    births,
+    interrupted,
+)
 
 if __name__ == "__main__":
+    places.take_any()
     {one.__name__: one for one in WORK}[sys.argv[1]](*sys.argv[2:])

@@ -14,7 +14,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit.merged_laws import counted_items
+from opendp_topk.measurements import unknown_domain_counts
 from opendp_topk.measurements.unknown_domain_counts import make_unknown_domain_counts, then_unknown_domain_counts
+from opendp_topk.spaces.costs import Cost
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
@@ -255,3 +257,9 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
             merged[outcome] = merged.get(outcome, 0.0) + float(p)
         assert merged.keys() == expected.keys()
         assert all(abs(merged[y] - p) < 1e-11 for y, p in expected.items())
+
+
+def test_what_bounds_nothing_is_no_zero() -> None:
+    known, unknown = Cost(pure=Fraction(1), rho=Fraction(0)), Cost(rho=Fraction(2))
+    assert unknown_domain_counts._sum(known, unknown) == Cost(rho=Fraction(2))
+    assert unknown_domain_counts._sum(known, known) == Cost(pure=Fraction(2), rho=Fraction(0))

@@ -112,7 +112,6 @@ def test_candidates_in_bins_have_their_part(scores: list[Any], k: int, scale: Fr
 
 
 @pytest.mark.slow
-@pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_smallest_scores_first(ordered: bool) -> None:
@@ -303,7 +302,6 @@ def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.quick(ordered=True)
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_scale_beyond_all_scores_makes_outputs_uniform(ordered: bool) -> None:

@@ -1,0 +1,205 @@
+"""File systems on which a ledger cannot rely: refused unless they are named, and then told. Real mounts, where allowed.
+
+Tries proofs/ledger/ledger.tex.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.ledger import mounts
+from tests.concepts.sentinels import raises_exactly
+
+from .conftest import new
+from .test_processes import ROOT
+from .workers import costing
+
+DOUBTED = (
+    *("tmpfs", "ramfs", "overlay", "overlayfs", "aufs", "fuse", "fuse.sshfs", "fuse.anything", "9p", "nfs", "nfs4"),
+    *("cifs", "smb3", "virtiofs", "ceph", "lustre"),
+)
+RELIED_ON = "ext4", "xfs", "btrfs", "zfs", "f2fs", "fuseblk", "vfat", None
+
+
+def on(kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "kind_of", lambda handle: kind)
+
+
+@pytest.mark.parametrize("kind", DOUBTED)
+def test_a_kind_that_is_not_relied_on_is_refused_unless_it_is_named(
+    path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on(kind, monkeypatch)
+    raises_exactly(tk.LedgerError, lambda: new(path, 4), f"its file system is {kind}", f"accept_file_system='{kind}'")
+    assert list(path.parent.iterdir()) == []
+    with new(path, 4, accept_file_system=kind) as ledger:
+        ledger.release(costing(1.0), [1])
+    with tk.Ledger(path) as again:
+        again.release(costing(1.0), [1])
+        assert (again.spent(), again.accepted, again.verify()) == (2.0, (kind,), [])
+
+
+@pytest.mark.parametrize("kind", RELIED_ON)
+def test_others_are_not(path: Path, kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    on(kind, monkeypatch)
+    with new(path, 4) as ledger:
+        ledger.release(costing(1.0), [1])
+        assert ledger.accepted == ()
+    raises_exactly(tk.ParameterError, lambda: tk.Ledger(path, accept_file_system=kind or "x"), "accept_file_system")
+
+
+def test_a_ledger_that_came_to_lie_there_is_read_and_takes_debits_once_it_is_accepted(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new(path, 4).close()
+    on("overlay", monkeypatch)
+    drawn: list[int] = []
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), ledger.verify()) == (0.0, [])
+        mine = costing(1.0, function=drawn.append)
+        raises_exactly(tk.LedgerError, lambda: ledger.release(mine, [1]), "has the whole budget again")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path, accept_file_system="tmpfs"), "overlay")
+    with (
+        tk.Ledger(path, accept_file_system="overlay") as ledger,
+        tk.Ledger(path, accept_file_system="overlay") as again,
+    ):
+        ledger.release(mine, [1])
+        again.release(mine, [1])
+        assert (ledger.spent(), ledger.accepted, ledger.count(), ledger.verify()) == (2.0, ("overlay",), 2, [])
+        assert len(ledger._journal.log.records()) == 6, "it is said once"
+    on("tmpfs", monkeypatch)
+    with tk.Ledger(path, accept_file_system="tmpfs") as ledger:
+        assert ledger.accepted == ("overlay", "tmpfs")
+        head = ledger.head()
+        assert ledger.verify(head) == []
+    assert len(drawn) == 2
+
+
+def test_only_a_record_of_its_own_accepts(path: Path) -> None:
+    from .test_attacks import overwrite, resealed, texts
+
+    with new(path, 4) as ledger:
+        ledger.release(costing(1.0), [1])
+    fields = [json.loads(one[65:]) for one in texts(path)]
+    fields[2]["accepted"] = ["overlay"]
+    overwrite(path, resealed(fields))
+    assert tk.Ledger(path).verify() == ["record 2 does not add up with those before it"]
+
+
+def mounted(script: str, *arguments: object) -> str:
+    """What a script prints that runs as root of a mount namespace of its own; the test is skipped where none may be."""
+    command = ["unshare", "-m", "sh", "-ec", script, sys.executable, *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=120)
+    except FileNotFoundError:
+        pytest.skip("this system has no `unshare`")
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip(f"mounts need a right that this account does not have: {done.stderr.strip()[-100:]}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+OVERLAYS = """
+mount -t tmpfs none "$1" || exit 77
+cd "$1"
+mkdir lower one one-upper one-work two two-upper two-work
+cp "$2" lower/budget.ledger
+for name in one two; do
+    mount -t overlay overlay -o lowerdir=lower,upperdir=$name-upper,workdir=$name-work $name || exit 77
+done
+here=$PWD
+cd "$3"
+for name in one two; do "$0" -m tests.ledger.workers releases "$here/$name/budget.ledger" $4; done
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accept", ["", "overlay"])
+def test_two_overlays_of_one_folder_release_nothing_unless_it_is_accepted(path: Path, accept: str) -> None:
+    """Stated, each releases the whole budget, which is what the error says of such mounts."""
+    new(path, 2).close()
+    folder = path.parent / "mounted"
+    folder.mkdir()
+    found = [json.loads(line) for line in mounted(OVERLAYS, folder, path, ROOT, accept).splitlines()]
+    if accept:
+        assert [one["released"] for one in found] == [2, 2]
+        assert [one["accepted"] for one in found] == [["overlay"]] * 2
+    else:
+        assert [one["released"] for one in found] == [0, 0]
+        assert all("its file system is overlay" in one["told"] for one in found)
+
+
+OVER_A_DISK = """
+cd "$1"
+mkdir one two
+mount -t tmpfs none two || exit 77
+mkdir two/upper two/work
+mount -t overlay overlay -o lowerdir="$2",upperdir=two/upper,workdir=two/work one || exit 77
+here=$PWD
+cd "$3"
+"$0" -m tests.ledger.workers releases "$here/one/budget.ledger"
+"""
+
+
+@pytest.mark.slow
+def test_an_overlay_whose_files_have_the_device_of_the_folder_below_is_told(path: Path, tmp_path: Path) -> None:
+    new(path, 2).close()
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    (found,) = map(json.loads, mounted(OVER_A_DISK, folder, path.parent, ROOT).splitlines())
+    assert found["released"] == 0
+    assert "its file system is overlay" in found["told"]
+
+
+IN_MEMORY = """
+mount -t $3 none "$1" || exit 77
+cd "$2"
+"$0" -m tests.ledger.workers creates "$1/budget.ledger"
+"$0" -m tests.ledger.workers creates "$1/budget.ledger" $3
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tmpfs", "ramfs"])
+def test_nothing_is_created_in_memory_unless_it_is_accepted(tmp_path: Path, kind: str) -> None:
+    refused, made = map(json.loads, mounted(IN_MEMORY, tmp_path, ROOT, kind).splitlines())
+    assert f"its file system is {kind}, which is in memory" in refused["told"]
+    assert made == {"released": 1, "accepted": [kind], "told": ""}
+
+
+def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typer = pytest.importorskip("typer.testing")
+    from opendp_topk.cli.app import app
+
+    def told(*line: Any) -> str:
+        done = typer.CliRunner().invoke(app, ["ledger", *map(str, line)])
+        assert done.exit_code == 0, done.output
+        return str(done.output)
+
+    on("tmpfs", monkeypatch)
+    create = "create", path, "--dataset", "votes", "--epsilon", 1
+    assert typer.CliRunner().invoke(app, ["ledger", *map(str, create)]).exit_code == 1
+    assert "tmpfs: accepted, not relied on" in told(*create, "--accept-file-system", "tmpfs")
+    assert "tmpfs: accepted, not relied on" in told("show", path)
+    on("9p", monkeypatch)
+    assert (
+        typer.CliRunner().invoke(app, ["ledger", "reserve", str(path), "--amount", "1", "--label", "x"]).exit_code == 1
+    )
+    assert "9p" in told("accept", path, "9p")
+    told("reserve", path, "--amount", 1, "--label", "x")
+    assert json.loads(told("show", path, "--json"))["accepted"] == ["9p", "tmpfs"]
+    assert "whole" in told("verify", path)
+
+
+@pytest.mark.parametrize("kind", ["ext4", "", 7, "fuseblk", "Overlay"])
+def test_only_a_kind_that_is_refused_can_be_accepted(path: Path, kind: Any) -> None:
+    raises_exactly(tk.ParameterError, lambda: new(path, 1, accept_file_system=kind), "accept_file_system must be")
+    assert not os.path.exists(path)
