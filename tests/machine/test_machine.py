@@ -30,7 +30,8 @@ def test_sources_hold_what_is_allowed_and_nothing_else() -> None:
 EASY = "Theorem easy : True.\nProof. {} exact I. Qed.\n"
 LOOP = "Unset Guard Checking.\nFixpoint loop (n : nat) : False := loop n.\n"
 LOOPING = LOOP + "Theorem wrong : 1 = 2.\nProof. destruct (loop 0). Qed.\n"
-EMPTIED = 'Lemma easy : True.\nProof. Notation "a = b" := True : type_scope. exact I. Qed.\nTheorem wrong : 1 = 2.\nProof. exact I. Qed.\n'
+TRUE = 'Lemma easy : True.\nProof. Notation "a = b" := True : type_scope. exact I. Qed.\n'
+EMPTIED = TRUE + "Theorem wrong : 1 = 2.\nProof. exact I. Qed.\n"
 
 
 @pytest.mark.parametrize(
