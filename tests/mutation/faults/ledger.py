@@ -321,6 +321,27 @@ FAULTS = (
         ":",
     ),
     Fault(
+        "cheap-repair",
+        "records that are lost between others are charged nothing",
+        "ledger/repair.py",
+        "self._debit(charged if number == bearer else self._account.nothing, what)",
+        "self._debit(self._account.nothing, what)",
+    ),
+    Fault(
+        "repaired-end",
+        "records that are lost at the end are no reason to refuse a repair",
+        "ledger/repair.py",
+        "    if tail and not charge_rest:",
+        "    if tail and charge_rest is None:",
+    ),
+    Fault(
+        "second-budget",
+        "another name of a file that was repaired keeps its budget",
+        "ledger/repair.py",
+        "        os.ftruncate(handle, 0)\n",
+        "",
+    ),
+    Fault(
         "any-head",
         "any record will do for a head that was kept",
         "ledger/checking.py",

@@ -1,0 +1,63 @@
+"""The public names by which the cases reach the library: the one place to change when a name changes.
+
+Cases are written, and named, with the names that stand on the left. The right side says what the library calls them
+now; what is not listed has one name on both sides. So a renamed function changes no case but that of its signature.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import opendp_topk
+
+TODAY: dict[str, str] = {}
+"""Names of functions and classes."""
+
+OPTIONS: dict[tuple[str, str], str] = {("make_canonical_top_k", "utility"): "loss"}
+"""Names of arguments, by the function that takes them, as it stands on the left; ``then_`` takes those of ``make_``."""
+
+
+class Public:
+    """``Public().name`` is what the library offers under the name that ``name`` has today."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(opendp_topk, TODAY.get(name, name))
+        maker = name.replace("then_", "make_", 1)
+        renamed = {old: new for (function, old), new in OPTIONS.items() if function == maker}
+        return _called(found, renamed) if renamed else found
+
+    def all(self) -> dict[str, Any]:
+        """Every public name, as the cases call it, and what it stands for."""
+        left = {today: name for name, today in TODAY.items()}
+        return {left.get(name, name): getattr(opendp_topk, name) for name in opendp_topk.__all__}
+
+
+def _called(found: Any, renamed: dict[str, str]) -> Any:
+    @functools.wraps(found)
+    def call(*arguments: Any, **options: Any) -> Any:
+        return found(*arguments, **{renamed.get(name, name): value for name, value in options.items()})
+
+    return call
+
+
+tk = Public()
+
+
+def command() -> Any:
+    """The function behind the command ``opendp-topk``."""
+    from opendp_topk.cli import main
+
+    return main
+
+
+def new_ledger(address: Any, **given: Any) -> Any:
+    """A new ledger at an address."""
+    return tk.Ledger.create(address, **given)
+
+
+def source() -> Any:
+    """The class from which all digits come."""
+    from opendp_topk.samplers.entropy import Entropy
+
+    return Entropy

@@ -1,0 +1,96 @@
+"""What a user costs: tables of rows under both kinds of neighbours, counted or summed, and selected from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from ..case import Case, named
+from ..grid import MEASURES, WITH_DELTA
+from ..names import tk
+
+USERS = (0, 1, 2, 7)
+ITEMS = ["a", "b", "c", "d"]
+NEIGHBOURS = ("add_remove", "replace")
+MONOTONIC = (None, True, False)
+ROWS = tk.FrameDomain("reader", "book")
+SUMS = tk.ValuedFrameDomain("reader", "book", "paid")
+BOUNDS = ((0, 10), (-3, 10), (5, 7), (Fraction(-1, 2), Fraction(5, 2)))
+
+
+def cases() -> Iterator[Case]:
+    for words, build in _transformations():
+        yield named(words), partial(_stability, build)
+        yield named(words, "shown"), lambda build=build: build()
+    for words, build in _scored():
+        for role, measure, options in _selected() if "5..7" not in words and "-3" not in words else ():
+            name = named(words, role.replace("make_", ""), measure, **options)
+            yield name, partial(_chained, build, role, (MEASURES | WITH_DELTA)[measure], options)
+
+
+def _stability(build: Callable[[], Any]) -> list[Any]:
+    link = build()
+    return [link.map(d_in) for d_in in USERS]
+
+
+def _chained(build: Callable[[], Any], role: str, measure: Any, options: dict[str, Any]) -> list[Any]:
+    link = build() >> getattr(tk, role.replace("make_", "then_"))(measure, **options)
+    return [link.map(d_in) for d_in in USERS]
+
+
+def _scored() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Transformations to vectors of scores."""
+    for kind in NEIGHBOURS:
+        between = tk.UserDistance(kind)
+        for monotonic in MONOTONIC:
+            options = {"candidates": ITEMS, "monotonic": monotonic}
+            yield (
+                named("count_by_item", kind, monotonic=monotonic),
+                partial(tk.make_count_by_item, ROWS, between, **options),
+            )
+            for bounds in BOUNDS:
+                step = Fraction(1, 2) if bounds == BOUNDS[-1] else 1
+                more = {**options, "bounds": bounds, "granularity": step}
+                named_bounds = "..".join(map(str, bounds))
+                yield (
+                    named("sum_by_item", kind, named_bounds, monotonic=monotonic),
+                    partial(tk.make_sum_by_item, SUMS, between, **more),
+                )
+
+
+def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
+    yield from _scored()
+    for kind in NEIGHBOURS:
+        between = tk.UserDistance(kind)
+        for most in (None, 1, 3):
+            for monotonic in MONOTONIC:
+                options = {"candidates": None, "monotonic": monotonic, "max_items": most}
+                name = named("every item", kind, monotonic=monotonic, max_items=most)
+                yield name, partial(tk.make_count_by_item, ROWS, between, **options)
+                yield f"sums of {name}", partial(tk.make_sum_by_item, SUMS, between, bounds=(0, 5), **options)
+        for most in (1, 3):
+            for by in ("random", "order", "rows", "value"):
+                for domain, step in ((ROWS, 1), (SUMS, Fraction(1, 2))):
+                    name = named("keep_items", kind, type(domain).__name__, most=most, by=by)
+                    yield name, partial(tk.make_keep_items, domain, between, most=most, by=by, granularity=step)
+            for metric in (None, tk.L1Distance(), tk.L2Distance(), tk.LInfDistance()):
+                options = {"items": ITEMS, "max_rows": most}
+                name = named("count_outside", kind, metric, max_rows=most)
+                yield name, partial(tk.make_count_outside, ROWS, between, metric, **options)
+        for share in (Fraction(1, 2), Fraction(9, 10), 1, 0.25):
+            name = named("cap_scores", kind, share=share)
+            yield name, partial(tk.make_cap_scores, ROWS, between, caps=[1, 2, 50], share=share)
+
+
+def _selected() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for measure in MEASURES:
+        yield "make_report_noisy_top_k", measure, {"k": 2, "scale": 3, "release": "set"}
+        yield "make_peeled_top_k", measure, {"k": 4, "scale": 0.1, "mechanism": "permute_and_flip"}
+        yield "make_canonical_top_k", measure, {"k": 2, "scale": Fraction(1, 3)}
+    yield "make_noisy_top_k_with_gaps", "max", {"k": 3, "scale": 3}
+    yield "make_select_then_count", "max", {"k": 2, "scale": 3}
+    yield "make_select_then_count", "zcdp", {"k": 2, "scale": 3}
+    yield "make_laplace", "max", {"scale": 3}
+    yield "make_gaussian", "zcdp", {"scale": 3}
