@@ -86,20 +86,6 @@ FAULTS = (
         "exact(delta)  # [pair]",
     ),
     Fault(
-        "equal-curves-overwritten",
-        "of parts with one curve the last stands for all",
-        COMPOSED,
-        "counts.get(curve, 0) + checks.count",
-        "checks.count",
-    ),
-    Fault(
-        "epsilons-rounded-twice",
-        "epsilons are rounded before they are added up",
-        TOTALS,
-        "ApproximateDP(_exact_sum(bound.epsilon for bound in bounds))",
-        "ApproximateDP(_exact_sum(map(float, (bound.epsilon for bound in bounds))))",
-    ),
-    Fault(
         "conversations-reordered",
         "steps of a conversation are added up as if they followed each other",
         TOTALS,
