@@ -246,6 +246,6 @@ for name, command in (
         ("report", ledger_files.report),
         ("backup", ledger_files.backup),
     ),
-    ("migrate", ledger_files.migrate),
+    *(("repair", ledger_files.repair), ("migrate", ledger_files.migrate)),
 ):
     ledger.command(name)(guarded(command))

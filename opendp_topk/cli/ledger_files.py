@@ -42,6 +42,21 @@ def backup(file: Source, new: New, as_json: Json = False) -> None:
     say({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
 
 
+def repair(
+    file: Annotated[str, typer.Argument(metavar="LEDGER", help="A file.")],
+    charge_rest: Annotated[
+        bool, typer.Option("--charge-rest", help="Charge all that is left where records at the end are lost.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a damaged file a ledger again. What was spent is never lowered; the damaged file is kept beside it."""
+    found = Ledger.repair(file, charge_rest=charge_rest)
+    if as_json:
+        typer.echo(json.dumps({"repaired": found}, indent=2))
+    else:
+        show.say(*(found or ["nothing to repair"]))
+
+
 def migrate(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A ledger of the first format, a SQLite file.")],
     new: New,

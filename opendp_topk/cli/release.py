@@ -161,8 +161,8 @@ def release(
     with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
         with show.working("reading and counting") as told, chosen.table(table, reading, columns) as source:
             parts.watcher.set(told.parts)
-            rows = scored.read(source.frame)
-            kinds = domain.validate(rows).collect_schema()
+            rows = domain.validate(scored.read(source.frame))
+            kinds = rows.collect_schema()
             _LOG.info("the table has the columns")
             if listed is None or isinstance(request, Unlisted):
                 measurement = planned

@@ -10,7 +10,7 @@ from typing import Any
 from ..core.binary_search import binary_search_chain, binary_search_param
 from ..core.measurement import Measurement
 from ..errors import ParameterError, SearchError, checks
-from ..measurements.unknown_domain_top_k import then_unknown_domain_top_k
+from ..measurements.unknown_domain_top_k import MOST_KEYS, then_unknown_domain_top_k
 from ..numerics.arithmetic import exact
 from ..spaces.domains import Domain
 from ..spaces.measures import Approximate
@@ -43,8 +43,8 @@ class Unlisted:
         checks.count("--users", self.users)
         checks.choice("--neighbors", self.neighbors, NEIGHBORS)
         checks.probability(self.delta, "--delta")
-        checks.count("k", self.k)
-        if self.limit is not None and checks.count("--limit", self.limit) < self.k:
+        checks.count("k", self.k, at_most=MOST_KEYS, limit="2^22")
+        if self.limit is not None and checks.count("--limit", self.limit, at_most=MOST_KEYS, limit="2^22") < self.k:
             raise ParameterError(f"--limit must be at least k ({self.k})")
         if self.max_items is not None:
             checks.count("--max-items", self.max_items)
@@ -67,7 +67,7 @@ class Unlisted:
     @property
     def taking_part(self) -> int:
         """How many items of the table take part."""
-        return _LIMIT * self.k if self.limit is None else self.limit
+        return min(_LIMIT * self.k, MOST_KEYS) if self.limit is None else self.limit
 
     def on(self, domain: Domain, scale: float, threshold: float) -> Measurement:
         """The chain from a table to the items."""

@@ -17,6 +17,7 @@ from .conversation import WHAT
 from .journal import Journal, described
 from .records import Record, accepted_in, follows, head
 
+_NOTES = "accept", "repair"  # kinds of records that neither charge nor settle anything
 _HEAD = re.compile(r"(\d{1,18})-([0-9a-f]{64})", re.ASCII)
 
 
@@ -55,11 +56,14 @@ class _Walk:
         """Take up one record; ValueError where it does not add up."""
         if fields["kind"] == "debit":
             self._debit(fields, from_texts(fields["cost"]))
-        elif fields["kind"] != "accept" and (fields["kind"] != "state" or not 0 < fields["of"] <= self.entries):
+        elif fields["kind"] not in (*_NOTES, "state") or (fields["kind"] == "state" and not self._known(fields["of"])):
             raise ValueError
         told = from_texts(fields["spent"]), fields["entries"]
         if told != (self.spent, self.entries) or not fits(self.spent, self.limit):  # [totals]
             raise ValueError
+
+    def _known(self, number: int) -> bool:
+        return 0 < number <= self.entries
 
     def _debit(self, fields: dict[str, Any], cost: Amount) -> None:
         self.entries += 1

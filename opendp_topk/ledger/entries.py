@@ -66,7 +66,7 @@ def _add(found: list[Entry], record: Record, shown: Callable[[Any], Any]) -> Non
     elif fields["kind"] == "state":
         at = int(fields["of"]) - 1
         found[at] = replace(found[at], state=str(fields["state"]), settled=str(fields["time"]))
-    elif fields["kind"] not in ("ledger", "accept"):
+    elif fields["kind"] not in ("ledger", "accept", "repair"):
         raise ValueError
 
 

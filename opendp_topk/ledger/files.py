@@ -15,6 +15,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors.ordinary import strangeness
 from . import locks, mounts
@@ -23,6 +24,7 @@ from .handles import opening
 from .records import Record, accepted_in, unseal
 
 FORKING = threading.RLock()
+T = TypeVar("T")
 SEPARATOR = b"\x1e"
 _END = b"\n"
 _BLOCK = 1 << 14  # most last records lie in so many bytes
@@ -47,6 +49,14 @@ class FileLog:
         ``make`` is called while no other process can write; what it raises leaves the file as it was. Without
         ``durable`` the record may be lost if the machine fails, alone or with others that follow it.
         """
+        return self._locked(lambda handle: self._extend(handle, make, durable=durable))
+
+    @explained("written")
+    def exclusively(self, work: Callable[[int, bytes], T]) -> T:
+        """What ``work`` makes of the open file and all its bytes, while no other process can write."""
+        return self._locked(lambda handle: work(handle, _read(handle, 0, os.fstat(handle).st_size)))
+
+    def _locked(self, work: Callable[[int], T]) -> T:
         if not locks.available():
             raise failure(self.place, "written", "this Python has no locks on files: use PostgreSQL")
         with FORKING, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
@@ -58,19 +68,19 @@ class FileLog:
                 raise failure(self.place, "written", _WITHIN)
             try:
                 _BUSY.add(file)
-                return self._append(handle, make, durable=durable)
+                return self._alone(handle, work)
             finally:
                 _BUSY.discard(file)
 
-    def _append(self, handle: int, make: Callable[[Record], str], *, durable: bool) -> Record:
-        """Lock, write and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
+    def _alone(self, handle: int, work: Callable[[int], T]) -> T:
+        """Lock, work and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
         if not locks.take(handle):  # [exclusive]
             raise failure(self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds")
         try:
             if not os.path.samestat(os.fstat(handle), os.stat(self.path)):  # [same-file]
                 raise failure(self.place, "written", "another file is taking its place")
             self._require_held()
-            return self._extend(handle, make, durable=durable)
+            return work(handle)
         finally:
             locks.release(handle)
 

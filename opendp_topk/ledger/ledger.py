@@ -24,6 +24,7 @@ from .entries import Entry
 from .journal import Journal, header, named
 from .logs import log_at
 from .records import head
+from .repair import repair
 from .reservation import Reservation
 from .units import Unit
 
@@ -262,6 +263,24 @@ class Ledger:
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the records to a new file, whole, checked and on the disk."""
         copies.backup(self._journal, path)
+
+    @staticmethod
+    def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> list[str]:
+        """Make a damaged file a ledger again, and say what was lost; nothing if it is whole.
+
+        Every record that verifies is kept, one flipped bit of a record is turned back, and what was spent is never
+        lowered: records that are lost between others are charged what the next total tells. The damaged file is kept
+        beside it under another name.
+
+        Args:
+            address: A file.
+            charge_rest: Charge all that is left where records at the end are lost, whose cost nobody can tell.
+
+        Raises:
+            ParameterError: ``address`` is no file's.
+            LedgerError: What it was charged cannot be told, or it is no ledger. The file is as it was.
+        """
+        return repair(address, charge_rest=charge_rest)
 
     def close(self) -> None:
         """Close it; every debit is on the disk already."""

@@ -1,4 +1,4 @@
-"""The log of a ledger on a PostgreSQL server: a row for each record, written in serialisable transactions.
+"""The log of a ledger on a PostgreSQL server: a row for each record, whose key no two transactions can both write.
 
 Proof: proofs/ledger/ledger.tex
 """
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WRITE = begun("ISOLATION LEVEL SERIALIZABLE READ WRITE")
+_WRITE = begun("ISOLATION LEVEL READ COMMITTED READ WRITE")
 _READ = begun("ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _AGAIN = ("40001", "40P01", "23505")  # another process was first: nothing was written here
 _LOCK = 0x6F74_6B6C  # "otkl": sets these locks apart from those of other programs
-_SHORTEST, _LONGEST = 0.0005, 0.02  # seconds between two attempts: quick at first, gentle to the server later
 _WITHIN = (
     "this thread is in the middle of a debit from it, or of reading it: a signal's handler must not use it, "
     "but set a flag by which its program does when the handler has returned"
@@ -88,14 +87,12 @@ class PostgresLog:
         """What ``work`` returns, once its transaction is committed; it may run again where another was first."""
 
         def turns(connection: psycopg.Connection[Any]) -> T:
-            pause, end = _SHORTEST, time.monotonic() + locks.PATIENCE
+            end = time.monotonic() + locks.PATIENCE
             while time.monotonic() < end:
                 done = self._turn(connection, work, start)
                 if done:
                     return done[0]
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST)
-            raise failure(self.place, "written", "other processes were always first, or one of them hangs")
+            raise failure(self.place, "written", "other processes were always first")
 
         return self._exclusively(turns)
 
@@ -103,24 +100,22 @@ class PostgresLog:
         self, connection: psycopg.Connection[Any], work: Callable[[psycopg.Connection[Any]], T], start: str
     ) -> list[T]:
         """What ``work`` returns in a transaction of its own; nothing where another process was first."""
+        alone = "SELECT pg_advisory_xact_lock({}, {})".format(
+            *self._key
+        )  # spares attempts: the key of the table decides
         try:
-            connection.execute(f"{_WRITE}; {start}")  # [exclusive]
-            if self._alone(connection):
-                self._require_sound(connection, "written")  # [sound-table]
-                done = [work(connection)]
-                self._warned.clear()
-                if connection.execute("COMMIT").statusmessage != "COMMIT" or self._warned:  # [durable]
-                    raise failure(self.place, "written", "the server could not say that it is on all its disks")
-                return done
+            connection.execute(f"{_WRITE}; {start}; {alone}")  # [exclusive]
+            self._require_sound(connection, "written")  # [sound-table]
+            done = [work(connection)]
+            self._warned.clear()
+            if connection.execute("COMMIT").statusmessage != "COMMIT" or self._warned:  # [durable]
+                raise failure(self.place, "written", "the server could not say that it is on all its disks")
+            return done
         except self._driver.Error as error:
             if error.sqlstate not in _AGAIN:
                 raise
         connection.execute("ROLLBACK")  # [rollback]
         return []
-
-    def _alone(self, connection: psycopg.Connection[Any]) -> bool:
-        """Whether no other transaction writes to this ledger. The key of the table decides; this spares attempts."""
-        return connection.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", self._key).fetchone() == (True,)
 
     def _require_sound(self, connection: psycopg.Connection[Any], deed: str) -> None:
         found = flaws(connection, self._address.schema)

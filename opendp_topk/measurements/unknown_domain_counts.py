@@ -58,7 +58,7 @@ def make_unknown_domain_counts(
             ``Approximate(ZeroConcentratedDivergence())``.
         k: The number of keys to release at most, k >= 1.
         scale: The scale of the selection's noise in units of the counts, finite, >= 0.
-        limit: How many keys take part, limit >= k. It must be chosen without looking at the table.
+        limit: How many keys take part, k <= limit <= 2^22. It must be chosen without looking at the table.
         delta: The delta that the release may have at d_in = 1, in (0, 1); all of it is the selection's. Give this or
             ``threshold``.
         threshold: The score of the stop symbol, as in ``make_unknown_domain_top_k``.

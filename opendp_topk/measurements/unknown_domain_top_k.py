@@ -30,6 +30,8 @@ from ._one_shot import one_shot_cost
 from ._stop import keeps, least_lead, lost_before_stop
 from ._with_delta import NOT_STRICT, STRICT, require_with_delta, with_delta
 
+MOST_KEYS = 2**22  # Slots of a race, for which a quarter of a GiB is enough: so a release never tells by its memory.
+
 
 @proven("measurements/unknown_domain_top_k")
 def make_unknown_domain_top_k(
@@ -59,7 +61,8 @@ def make_unknown_domain_top_k(
         k: The number of keys to release at most, k >= 1.
         scale: The scale of the noise in units of the counts, finite, >= 0. At 0 the exact top-k is released, of the
             keys that lead by at least the threshold, with an infinite privacy loss.
-        limit: How many keys take part, limit >= k. It must be chosen without looking at the table. A larger one leaves
+        limit: How many keys take part, k <= limit <= 2^22, for which there is memory on any machine, however many
+            keys the table has. It must be chosen without looking at the table. A larger one leaves
             keys a larger lead, and costs ln(limit) times the scale in the threshold where users may have many keys.
         delta: The delta that the release may have at d_in = 1, in (0, 1): the threshold is the least that keeps it,
             rounded up to a float64. Give this or ``threshold``.
@@ -124,7 +127,7 @@ def make_unknown_domain_top_k(
     noise = _checked(Gumbel() if noise is None else noise)  # [check-noise]
     kinds, note = (STRICT, "") if noise.is_max_stable else (NOT_STRICT, ", with exponential noise")
     require_with_delta(output_measure, kinds, note)  # [check-measure]
-    limit = checks.count("limit", limit)
+    limit = checks.count("limit", limit, at_most=MOST_KEYS, limit="2^22")  # [check-limit]
     k = checks.count("k", k, at_most=limit, limit="limit")  # [check-k]
     tau = exact(checks.scale(scale))  # [check-scale]
     level = _threshold(noise, limit, input_metric, tau, delta, threshold)  # [level]

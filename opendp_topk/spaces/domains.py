@@ -128,7 +128,8 @@ class VectorDomain(Domain):
 class FrameDomain(Domain):
     """Tables with a column of user identifiers and a column of items.
 
-    Any frame that narwhals reads (polars, pandas, pyarrow, DuckDB, Spark), or a dataset. Other columns are ignored.
+    A frame of polars, pandas, pyarrow, DuckDB or Spark, or a dataset of pyarrow, which is read once. Other columns are
+    ignored. Identifiers are integers, or strings that are compared by their bytes.
     """
 
     user: str

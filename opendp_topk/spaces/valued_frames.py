@@ -32,9 +32,9 @@ class ValuedFrameDomain(Domain):
             raise ParameterError("user, item and value must be three different columns")
 
     def validate(self, value: Any) -> Any:
-        from ..tables import totals
+        from ..tables import frames
 
-        return totals.valued_columns(value, self.user, self.item, self.value)  # [columns]
+        return frames.valued_columns(value, self.user, self.item, self.value)  # [columns]
 
 
 # end-proof-region: valued_frames

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .frames import _CATEGORIES, _collect
+from .frames import _collect, kinds
 from .guard import guarded
+from .rows import Rows
 from .spark import fetched, identified, keep_first
 from .totals import totals_by_pair
 
@@ -20,9 +21,7 @@ Ranks = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 # proof-region: capping
-def keep_items(
-    rows: nw.LazyFrame[Any], most: int, by: str, step: float, farthest: int, random_ranks: Ranks
-) -> nw.LazyFrame[Any]:
+def keep_items(rows: Rows, most: int, by: str, step: float, farthest: int, random_ranks: Ranks) -> Rows:
     """The rows of at most ``most`` items of each user, under the names that the columns have.
 
     Of a table of users and items each pair is left once; of one with numbers every row of the items that are left.
@@ -44,11 +43,10 @@ def keep_items(
     """
     if rows.implementation.is_pyspark():
         if by != "random":
-            return guarded(lambda: _kept_in_spark(rows, most, by, step, farthest))  # [spark]
+            return Rows.of(guarded(lambda: _kept_in_spark(rows, most, by, step, farthest)))  # [spark]
         rows = _fetched(rows)  # [fetched]
-    schema = guarded(rows.collect_schema)
-    types = [type(dtype).__name__ for dtype in schema.dtypes()]
-    return guarded(lambda: _kept(rows, types, most, by, step, farthest, random_ranks))
+    types, held = kinds(rows), rows.held()  # [held]
+    return Rows.of(guarded(lambda: _kept(held, types, most, by, step, farthest, random_ranks)))
 
 
 def _kept(
@@ -59,9 +57,6 @@ def _kept(
     names = rows.collect_schema().names()
     roles = ("user", "item", "value")[: len(names)]
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
-    labels = [role for role, kind in zip(("user", "item"), types, strict=False) if kind in _CATEGORIES]
-    if labels:
-        table = table.with_columns(nw.col(labels).cast(nw.String()))  # [labels]
     known = table.drop_nulls(["user", "item"])  # [known-rows]
     pairs = known.select("user", "item").unique()  # [pairs]
     if by == "rows":
@@ -87,7 +82,7 @@ def _kept(
     return chosen.select(nw.col(role).alias(name) for name, role in zip(names, roles, strict=True)).lazy()
 
 
-def _kept_in_spark(rows: nw.LazyFrame[Any], most: int, by: str, step: float, farthest: int) -> nw.LazyFrame[Any]:
+def _kept_in_spark(rows: Rows, most: int, by: str, step: float, farthest: int) -> nw.LazyFrame[Any]:
     import narwhals as nw
 
     known = identified(rows.to_native())
@@ -95,23 +90,20 @@ def _kept_in_spark(rows: nw.LazyFrame[Any], most: int, by: str, step: float, far
     if by == "rows":
         weighed = known.groupBy("user", "item").count().withColumnRenamed("count", "weight")  # [spark-rows]
     if by == "value":
-        types = [type(dtype).__name__ for dtype in rows.collect_schema().dtypes()]
-        totals = totals_by_pair(nw.from_native(known), types, step, farthest)
+        totals = totals_by_pair(nw.from_native(known), kinds(rows), step, farthest)
         weighed = totals.to_native().withColumnRenamed("value", "weight")  # [spark-value]
     kept: nw.LazyFrame[Any] = nw.from_native(keep_first(known, weighed, most).toDF(*rows.collect_schema().names()))
     return kept
 
 
-def _fetched(rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+def _fetched(rows: Rows) -> Rows:
     """The rows of a frame of Spark, in this process."""
     import narwhals as nw
     import polars as pl
 
     table: Any = pl.from_arrow(fetched(guarded(lambda: identified(rows.to_native()))))
-    found: nw.LazyFrame[Any] = nw.from_native(table.lazy()).rename(
-        dict(zip(table.columns, rows.collect_schema().names(), strict=True))
-    )
-    return found
+    names = dict(zip(table.columns, rows.collect_schema().names(), strict=True))
+    return Rows.of(nw.from_native(table.rename(names).lazy()))
 
 
 # end-proof-region: capping

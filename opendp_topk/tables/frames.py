@@ -13,37 +13,39 @@ from numpy.typing import NDArray
 
 from ..errors import ColumnError, DataTypeError, MissingExtraError
 from .guard import guarded
-from .labels import all_strings
 from .packed import count_packed
+from .pandas_columns import identifiers, numbers
 from .parts import in_parts
+from .rows import AT_ONCE, Rows, batches_of, plain, plain_schema
 from .spark import count_listed, positional
 from .spark_plans import require_determinate
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-_CATEGORIES = ("Categorical", "Enum")
-_STRINGS = ("String", *_CATEGORIES)
-_INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+STRINGS = ("String", "Categorical", "Enum")
+INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+NUMBERS = (*(kind for kind in INTEGERS if kind != "UInt64"), "Float32", "Float64", "Decimal")
+_ARROW_STRINGS = ("string", "large_string")
+_ENGINES = ("POLARS", "PANDAS", "PYARROW", "DUCKDB", "PYSPARK", "PYSPARK_CONNECT")
 _LONG = 2**14  # Rows of a block on the average from which on a copy of all takes longer than the calls for each.
-_RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
+RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
 
 
-def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
+def two_columns(frame: Any, user: str, item: str) -> Rows:
     """The columns ``user`` and ``item`` of ``frame``, and nothing else.
 
     Args:
-        frame: Any eager or lazy frame that narwhals reads (polars, pandas, pyarrow, DuckDB, Spark), or a pyarrow
-            dataset.
+        frame: An eager or lazy frame of polars, pandas, pyarrow, DuckDB or Spark, or a pyarrow dataset.
         user: The name of the column that identifies users, by integers, strings or categories.
         item: The name of the column that identifies items, by integers, strings or categories.
 
     Returns:
-        A narwhals LazyFrame. Nothing was read but the schema, and strings that pandas holds as Python objects, which
-        may be anything and so are looked at one by one.
+        Rows that are read once, when they are counted. Of a lazy frame, a relation and a dataset nothing was read yet
+        but the schema; columns of pandas were copied.
 
     Raises:
-        DataTypeError: ``frame`` is no data frame.
+        DataTypeError: ``frame`` is no such data frame.
         ColumnError: A column is missing, or its type cannot hold identifiers.
         TableError: The back end could not tell the schema; a lazy frame may fail here.
         MissingExtraError: narwhals is not installed.
@@ -51,28 +53,64 @@ def two_columns(frame: Any, user: str, item: str) -> nw.LazyFrame[Any]:
     return identifier_columns(frame, {"user": user, "item": item})
 
 
-def identifier_columns(frame: Any, roles: Mapping[str, str]) -> nw.LazyFrame[Any]:
-    """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`two_columns`."""
+def valued_columns(frame: Any, user: str, item: str, value: str) -> Rows:
+    """The columns of users, items and numbers (integers up to Int64, floats or decimals); as :func:`two_columns`."""
+    return identifier_columns(frame, {"user": user, "item": item}, value)
+
+
+# proof-region: identifier_columns
+def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Rows:
+    """The columns that ``roles`` names (role -> column), in that order; otherwise as :func:`two_columns`.
+
+    ``value`` names a last column, of numbers: integers up to Int64, floats or decimals.
+    """
     table = _table(frame)
     if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
         require_determinate(table.to_native())
     names = guarded(lambda: _names(table))
-    for role, name in roles.items():
+    wanted = {**roles} if value is None else {**roles, "value": value}
+    for role, name in wanted.items():
         if name not in names:
             raise ColumnError(f"the table must have the column {name!r}, which the input domain declares as {role}")
         if names.count(name) > 1:
             raise ColumnError(f"the table must have one column {name!r}, the {role}, and it has several of this name")
-    chosen: nw.LazyFrame[Any] = guarded(lambda: _chosen(table, names, list(roles.values())))
+    columns = list(wanted.values())
+    chosen = guarded(lambda: _chosen(table, names, columns))  # [columns-chosen]
     schema = guarded(chosen.collect_schema)
-    if schema.names() != list(roles.values()):
-        raise ColumnError(f"the back end reads the name of the {' or '.join(roles)} column as a pattern: rename it")
-    for name, dtype in schema.items():
-        _require_identifiers(chosen, name, type(dtype).__name__)
-    return guarded(lambda: _in_polars(chosen)) if chosen.implementation.is_pyarrow() else chosen
+    if schema.names() != columns:
+        raise ColumnError(f"the back end reads the name of the {' or '.join(columns)} column as a pattern: rename it")
+    for name in roles.values():
+        _require_identifiers(chosen, name, type(schema[name]).__name__)  # [check-types]
+    if value is not None:
+        _require_numbers(value, type(schema[value]).__name__)  # [check-numbers]
+    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+
+
+def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Rows:
+    """The rows of these columns: what lies in memory at once, and else when they are needed."""
+    import narwhals as nw
+    import polars as pl
+
+    kind, schema, native = chosen.implementation, chosen.collect_schema(), chosen.to_native()
+    if kind.is_pyspark():
+        return Rows.of(chosen)  # [spark-rows]
+    if _is_dataset(frame):
+        return Rows(plain_schema(schema), lambda: batches_of(frame.scanner(columns=columns, batch_size=AT_ONCE)))
+    if kind.is_pandas():
+        read = {name: numbers if name == value else identifiers for name in columns}
+        native = pl.DataFrame([read[name](native[name], name) for name in columns])  # [pandas-rows]
+    elif kind.is_pyarrow():
+        native = pl.from_arrow(native)  # [arrow-rows]
+    if isinstance(native, pl.DataFrame):
+        return Rows.of(nw.from_native(plain(native).lazy()))  # [loaded]
+    return Rows(plain_schema(schema), lambda: batches_of(native))  # [not-loaded]
+
+
+# end-proof-region: identifier_columns
 
 
 # proof-region: count_distinct_users
-def count_distinct_users(rows: nw.LazyFrame[Any], candidates: Sequence[int] | Sequence[str]) -> NDArray[Any]:
+def count_distinct_users(rows: Rows, candidates: Sequence[int] | Sequence[str]) -> NDArray[Any]:
     """How many distinct users have each candidate, in the order of ``candidates``, as int64.
 
     Rows with a null are dropped, and so are items that are no candidates; a candidate without rows has 0.
@@ -85,27 +123,24 @@ def count_distinct_users(rows: nw.LazyFrame[Any], candidates: Sequence[int] | Se
         ColumnError: The items are strings and the candidates integers, or the other way round.
         TableError: The back end failed.
     """
-    schema = guarded(rows.collect_schema)
-    types = [type(dtype).__name__ for dtype in schema.dtypes()]
-    if isinstance(candidates[0], str) != (types[1] in _STRINGS):  # [check-kind]
-        raise ColumnError(_mismatch(schema.names()[1], candidates[0]))
-    return guarded(lambda: _count(rows, types, candidates))
+    types = kinds(rows)
+    if isinstance(candidates[0], str) != (types[1] == "String"):  # [check-kind]
+        raise ColumnError(mismatch(rows.collect_schema().names()[1], candidates[0]))
+    held = rows.held()  # [held]
+    return guarded(lambda: _count(held, types, candidates))
 
 
 def _count(rows: nw.LazyFrame[Any], types: Sequence[str], candidates: Sequence[Any]) -> NDArray[Any]:
     import narwhals as nw
 
-    kind = "String" if types[1] in _STRINGS else "UInt64" if types[1] == "UInt64" else "Int64"  # [exact-type]
+    kind = exact_kind(types[1])
     if rows.implementation.is_pyspark():
         return _placed(count_listed(rows.to_native(), kind, candidates), len(candidates))  # [spark]
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item"))
-    integers = not set(types) & set(_STRINGS) and not rows.implementation.is_duckdb()
+    integers = "String" not in types
     if not integers:
         pairs = pairs.drop_nulls()  # [drop-nulls]
-    labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
-    if labels:
-        pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [categories]
     scores = np.zeros(len(candidates), dtype=np.int64)
     for part in in_parts(pairs, rows):
         scores += _counted(part, kind, candidates, integers)  # [parts]
@@ -139,10 +174,9 @@ def _packed(pairs: nw.DataFrame[Any], candidates: Sequence[int]) -> NDArray[Any]
 def _blocks(pairs: nw.DataFrame[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """The columns as arrays, in as many blocks as polars holds them in, if these are long: without a copy."""
     users, items = pairs["user"], pairs["item"]
-    if pairs.implementation.is_polars():
-        held, other = users.to_native().get_chunks(), items.to_native().get_chunks()
-        if list(map(len, held)) == list(map(len, other)) and len(users) > _LONG * len(held):
-            return [(one.to_numpy(), two.to_numpy()) for one, two in zip(held, other, strict=True)]  # [as-held]
+    held, other = users.to_native().get_chunks(), items.to_native().get_chunks()
+    if list(map(len, held)) == list(map(len, other)) and len(users) > _LONG * len(held):
+        return [(one.to_numpy(), two.to_numpy()) for one, two in zip(held, other, strict=True)]  # [as-held]
     return [(users.to_numpy(), items.to_numpy())]  # [whole]
 
 
@@ -150,19 +184,26 @@ def _joined(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> n
     """The candidates' places and counts, where they are not 0, for items of this type."""
     import narwhals as nw
 
-    places = [at for at, one in enumerate(candidates) if kind == "String" or one in _RANGES[kind]]
+    places = [at for at, one in enumerate(candidates) if kind == "String" or one in RANGES[kind]]
     dtype, users = getattr(nw, kind)(), nw.len().alias("count")
 
     def listed(backend: Any) -> nw.DataFrame[Any]:
         columns = {"item": [candidates[at] for at in places], "place": places}
         return nw.from_dict(columns, schema={"item": dtype, "place": nw.Int64()}, backend=backend)
 
-    if pairs.implementation.is_duckdb():  # its engine counts, and hands over one row an item
-        counted = _collect(pairs.unique().group_by("item").agg(users))  # [distinct-users]
-        return counted.with_columns(nw.col("item").cast(dtype)).join(listed(counted.implementation), on="item")
     typed = pairs.with_columns(nw.col("item").cast(dtype))
     placed = typed.join(listed(pairs.implementation).lazy(), on="item")  # [known-items]
     return _collect(placed.select("user", "place").unique().group_by("place").agg(users))  # [distinct-places]
+
+
+def kinds(rows: Rows) -> list[str]:
+    """The names of the types of the columns."""
+    return [type(dtype).__name__ for dtype in rows.collect_schema().dtypes()]
+
+
+def exact_kind(kind: str) -> str:
+    """The type that holds all identifiers of a column of this one."""
+    return kind if kind in ("String", "UInt64") else "Int64"  # [exact-type]
 
 
 # end-proof-region: count_distinct_users
@@ -175,33 +216,25 @@ def _table(frame: Any) -> Any:
         nw = None  # type: ignore[assignment]
     if nw is None:
         raise MissingExtraError('tables need narwhals: pip install "opendp_topk[tables]"')
-    if type(frame).__module__ == "pyarrow._dataset":
-        frame = guarded(lambda: _scanned(frame))
+    if isinstance(frame, Rows):
+        return frame
+    kind = type(frame).__name__
+    if _is_dataset(frame):
+        frame = guarded(frame.schema.empty_table)
     try:
-        return nw.from_native(frame)
+        table = nw.from_native(frame)
     except Exception:
-        kind = type(frame).__name__
+        table = None
+    if table is not None and table.implementation.name in _ENGINES:  # [engines]
+        return table
     raise DataTypeError(
         "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) whose column names are distinct; this "
         f"is of type {kind}. read_table(path) makes one of a file"
     )
 
 
-def _in_polars(table: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """The same rows in polars, which shares most of Arrow's memory and groups strings several times faster."""
-    import narwhals as nw
-    import polars as pl
-
-    rows: Any = pl.from_arrow(table.to_native())
-    same: nw.LazyFrame[Any] = nw.from_native(rows.lazy())
-    return same
-
-
-def _scanned(dataset: Any) -> Any:
-    """A lazy frame of a pyarrow dataset."""
-    import polars as pl
-
-    return pl.scan_pyarrow_dataset(dataset)
+def _is_dataset(frame: Any) -> bool:
+    return type(frame).__module__ == "pyarrow._dataset"
 
 
 def _names(table: Any) -> list[str]:
@@ -211,34 +244,55 @@ def _names(table: Any) -> list[str]:
 
 def _chosen(table: Any, names: list[str], columns: list[str]) -> Any:
     """These columns, in this order."""
+    if isinstance(table, Rows):
+        return table.only(columns)
     if not table.implementation.is_pyspark():
-        return table.lazy().select(*columns)
+        return table.select(*columns)
     import narwhals as nw
 
     return nw.from_native(positional(table.to_native(), [names.index(name) for name in columns], columns))
 
 
 def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+    return frame.collect(engine="streaming")
 
 
-def _require_identifiers(chosen: nw.LazyFrame[Any], name: str, kind: str) -> None:
+def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
     required = f"column {name!r} must hold integer, string or categorical identifiers"
+    if chosen.implementation.is_pandas() and kind in ("Float64", "Object"):
+        return  # what they hold is looked at one by one
     if kind.startswith("Float"):
-        raise ColumnError(
-            f'{required}, not {kind}: cast it to Int64 (in pandas .astype("Int64"), which integers with nulls need '
-            "from the start, since float64 holds them only up to 2**53) or to strings"
-        )
-    if kind not in _INTEGERS and kind not in _STRINGS:
+        raise ColumnError(f"{required}, not {kind}: cast it to Int64 or to strings")
+    if kind not in INTEGERS and kind not in STRINGS:
         raise ColumnError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
-    if kind in _STRINGS and not guarded(lambda: all_strings(chosen, name)):
+    if kind in STRINGS and not guarded(lambda: _in_strings(chosen, name)):
+        raise ColumnError(f"{required}, and these are categories that are no strings: cast it to plain strings")
+
+
+def _in_strings(chosen: Any, name: str) -> bool:
+    """Whether what narwhals takes for strings or categories is one of strings: Arrow and pandas do not promise it."""
+    if chosen.implementation.is_pyarrow():
+        held = chosen.to_native().schema.field(name).type
+    elif chosen.implementation.is_pandas():
+        dtype = chosen.to_native()[name].dtype
+        labels: Any = getattr(dtype, "categories", ())
+        if len(labels) and labels.dtype.kind in "iufbmMc":
+            return False
+        held = getattr(dtype, "pyarrow_dtype", "string")
+    else:
+        return True
+    return str(getattr(held, "value_type", held)) in _ARROW_STRINGS
+
+
+def _require_numbers(name: str, kind: str) -> None:
+    if kind not in NUMBERS:  # [numbers]
         raise ColumnError(
-            f"{required}, and this one claims strings but holds something else (objects, categories that are no "
-            "strings, string_view, lone surrogates): cast it to plain strings"
+            f"column {name!r} must hold integers up to Int64, floats or decimals, not {kind}: cast it to "
+            "Int64 or Float64 (a .csv file is read as strings)"
         )
 
 
-def _mismatch(item: str, candidate: object) -> str:
+def mismatch(item: str, candidate: object) -> str:
     if isinstance(candidate, str):
         return (
             f"column {item!r} holds integers but the candidates are strings: give the candidates as integers, "

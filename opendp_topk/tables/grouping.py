@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import ColumnError
 from .cells import CountsByGroup, count_packed_cells, counted, sparse
-from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect, _mismatch
+from .frames import RANGES, _collect, exact_kind, kinds, mismatch
 from .guard import guarded
+from .rows import Rows
 from .spark import count_cells, split
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 # proof-region: split_by_group
 def split_by_group(
-    rows: nw.LazyFrame[Any], groups: Sequence[int] | Sequence[str], chosen: Sequence[int] | None = None
-) -> list[nw.LazyFrame[Any]]:
+    rows: Rows, groups: Sequence[int] | Sequence[str], chosen: Sequence[int] | None = None
+) -> list[Rows]:
     """One table of (user, item) rows for each of ``groups``, in their order, or for those at the ``chosen`` places.
 
     A user with rows in several groups belongs to the first of them, and the rows elsewhere are dropped. So are rows
@@ -36,16 +37,16 @@ def split_by_group(
         ColumnError: The groups in the table are strings and those given integers, or the other way round.
         TableError: The back end failed.
     """
-    types = _types(rows, groups)
-    return guarded(lambda: _split(rows, types, groups, range(len(groups)) if chosen is None else chosen))
+    types, held = _types(rows, groups), rows.held()  # [held]
+    tables = guarded(lambda: _split(held, types, groups, range(len(groups)) if chosen is None else chosen))
+    return [Rows.of(table) for table in tables]  # [each-table]
 
 
-def _types(rows: nw.LazyFrame[Any], groups: Sequence[Any]) -> list[str]:
-    schema = guarded(rows.collect_schema)
-    types = [type(dtype).__name__ for dtype in schema.dtypes()]
-    if isinstance(groups[0], str) != (types[2] in _STRINGS):  # [check-group-kind]
-        held = "strings" if types[2] in _STRINGS else "integers"
-        raise ColumnError(f"column {schema.names()[2]!r} holds {held}, so the groups must be {held} too")
+def _types(rows: Rows, groups: Sequence[Any]) -> list[str]:
+    types = kinds(rows)
+    if isinstance(groups[0], str) != (types[2] == "String"):  # [check-group-kind]
+        held = "strings" if types[2] == "String" else "integers"
+        raise ColumnError(f"column {rows.collect_schema().names()[2]!r} holds {held}, so the groups must be {held} too")
     return types
 
 
@@ -55,31 +56,23 @@ def _split(
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
-        tables = split(rows.to_native(), _kind(types[2]), groups)
+        tables = split(rows.to_native(), exact_kind(types[2]), groups)
         return [nw.from_native(tables[at]) for at in chosen]  # [spark]
     names = rows.collect_schema().names()
-    kept = _at_home(_known(rows, types), types, groups).sort("place")  # [in-order]
+    kept = _at_home(_known(rows), types, groups).sort("place")  # [in-order]
     ends = np.searchsorted(kept["place"].to_numpy(), np.arange(len(groups) + 1)).tolist()  # [ends]
     columns = [nw.col(role).alias(name) for role, name in zip(("user", "item"), names[:2], strict=True)]
     sorted_rows = kept.select(columns)
     return [sorted_rows[ends[at] : ends[at + 1]].lazy() for at in chosen]  # [split]
 
 
-def _kind(type_name: str) -> str:
-    """The type that holds all identifiers of a column."""
-    return "String" if type_name in _STRINGS else "UInt64" if type_name == "UInt64" else "Int64"  # [exact-type]
-
-
-def _known(rows: nw.LazyFrame[Any], types: Sequence[str]) -> nw.DataFrame[Any]:
+def _known(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     """The rows of somebody in some group, as columns user, item and group."""
     import narwhals as nw
 
     roles = ("user", "item", "group")
     names = rows.collect_schema().names()
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
-    labels = [role for role, kind in zip(roles, types, strict=True) if kind in _CATEGORIES]
-    if labels:
-        table = table.with_columns(nw.col(labels).cast(nw.String()))  # [labels]
     return _collect(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
 
 
@@ -98,9 +91,9 @@ def _listed(
     """The rows whose ``role`` is among ``listed``, with its place there."""
     import narwhals as nw
 
-    kind = _kind(type_name)
+    kind = exact_kind(type_name)
     dtype = getattr(nw, kind)()
-    places = [at for at, one in enumerate(listed) if kind == "String" or one in _RANGES[kind]]
+    places = [at for at, one in enumerate(listed) if kind == "String" or one in RANGES[kind]]
     known = nw.from_dict(
         {role: [listed[at] for at in places], place: places},
         schema={role: dtype, place: nw.Int64()},
@@ -113,7 +106,7 @@ def _listed(
 
 
 # proof-region: count_by_group
-def count_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> CountsByGroup:
+def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> CountsByGroup:
     """How many distinct users of each group have each candidate.
 
     Args:
@@ -130,11 +123,11 @@ def count_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: S
         found = guarded(lambda: _on_spark(rows, kinds, groups, candidates).toArrow())  # [spark-counts]
         cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
         return counted(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
-    types = _types_of_all(rows, groups, candidates)
-    return guarded(lambda: _cells(_known(rows, types), types, groups, candidates))
+    types, held = _types_of_all(rows, groups, candidates), rows.held()
+    return guarded(lambda: _cells(_known(held), types, groups, candidates))  # [held-cells]
 
 
-def cells_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
+def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
     """The counts of a Spark frame that are not 0, those of a group in one partition, where groups ascend.
 
     The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``,
@@ -144,20 +137,18 @@ def cells_by_group(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: S
     return _on_spark(rows, kinds, groups, candidates).repartition("home").sortWithinPartitions("home")  # [by-home]
 
 
-def _types_of_all(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
+def _types_of_all(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
     types = _types(rows, groups)
-    if isinstance(candidates[0], str) != (types[1] in _STRINGS):  # [check-item-kind]
-        raise ColumnError(_mismatch(guarded(rows.collect_schema).names()[1], candidates[0]))
+    if isinstance(candidates[0], str) != (types[1] == "String"):  # [check-item-kind]
+        raise ColumnError(mismatch(rows.collect_schema().names()[1], candidates[0]))
     return types
 
 
-def _kinds(rows: nw.LazyFrame[Any], groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
-    return [_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
+def _kinds(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
+    return [exact_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
 
 
-def _on_spark(
-    rows: nw.LazyFrame[Any], kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]
-) -> DataFrame:
+def _on_spark(rows: Rows, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
     return count_cells(rows.to_native(), kinds, groups, candidates)  # [spark-cells-of]
 
 
@@ -166,7 +157,7 @@ def _cells(
 ) -> CountsByGroup:
     import narwhals as nw
 
-    if not set(types) & set(_STRINGS):
+    if "String" not in types:
         users, items, held = (known[role].to_numpy() for role in ("user", "item", "group"))
         if {column.dtype.kind for column in (users, items, held)} <= {"i", "u"}:
             packed = count_packed_cells(users, items, held, groups, candidates)  # [packed]

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..errors import EntropyError, MissingExtraError, SubnormalError, TableError
+from ..errors import MissingExtraError, TableError, TopKError
 
 T = TypeVar("T")
 
 
 def guarded(step: Callable[[], T]) -> T:
-    """The value of ``step``; whatever a back end raises becomes an exception that holds no data.
+    """The value of ``step``; whatever a back end raises becomes an exception that holds no data, as ours are already.
 
     Raises:
         MissingExtraError: The back end needs a package that is not installed.
@@ -23,7 +23,7 @@ def guarded(step: Callable[[], T]) -> T:
     """
     try:
         return step()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit, EntropyError, SubnormalError):
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, TopKError):
         raise
     except ImportError as error:
         missing, failure = error.name or "a package of its own", ""

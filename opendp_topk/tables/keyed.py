@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .firsts import count_first
-from .frames import _CATEGORIES, _collect
+from .frames import _collect
 from .guard import guarded
 from .held import ColumnCounts
 from .parts import in_parts
@@ -18,9 +18,11 @@ from .spark import count_keys
 if TYPE_CHECKING:
     import narwhals as nw
 
+    from .rows import Rows
+
 
 # proof-region: count_users_by_key
-def count_users_by_key(rows: nw.LazyFrame[Any], most: int | None = None) -> Mapping[Any, int]:
+def count_users_by_key(rows: Rows, most: int | None = None) -> Mapping[Any, int]:
     """How many distinct users have each item that occurs: a mapping of Python strings or integers to Python integers.
 
     Rows with a null are dropped. Counts that Spark has stay there until they are asked for, others in columns.
@@ -32,21 +34,17 @@ def count_users_by_key(rows: nw.LazyFrame[Any], most: int | None = None) -> Mapp
     Raises:
         TableError: The back end failed.
     """
-    schema = guarded(rows.collect_schema)
-    types = [type(dtype).__name__ for dtype in schema.dtypes()]
+    held = rows.held()  # [held]
     if rows.implementation.is_pyspark():
-        return guarded(lambda: count_keys(rows.to_native(), most))  # [spark]
-    return guarded(lambda: _by_key(rows, types, most))
+        return guarded(lambda: count_keys(held.to_native(), most))  # [spark]
+    return guarded(lambda: _by_key(held, most))
 
 
-def _by_key(rows: nw.LazyFrame[Any], types: list[str], most: int | None) -> ColumnCounts:
+def _by_key(rows: nw.LazyFrame[Any], most: int | None) -> ColumnCounts:
     import narwhals as nw
 
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-    labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
-    if labels:
-        pairs = pairs.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [labels]
     counted = functools.reduce(_added, (_counted(part, most) for part in in_parts(pairs, rows)))  # [parts]
     return by_item(counted)
 
@@ -57,8 +55,6 @@ def _counted(pairs: nw.LazyFrame[Any], most: int | None) -> nw.DataFrame[Any]:
 
     if most is None:
         return _sized(pairs)
-    if pairs.implementation.is_duckdb():
-        return count_first(_collect(pairs.unique()), most)  # [first-items]
     users = _collect(pairs.group_by("user").agg(nw.len().alias("rows")))
     heavy = users.filter(nw.col("rows") > most).select("user")  # [heavy]
     if not len(heavy):

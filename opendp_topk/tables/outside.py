@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .frames import _CATEGORIES, _RANGES, _STRINGS, _collect
+from .frames import RANGES, _collect, exact_kind, kinds
 from .guard import guarded
 from .spark import count_outside
 
 if TYPE_CHECKING:
     import narwhals as nw
 
+    from .rows import Rows
+
 
 # proof-region: outside
-def rows_outside(rows: nw.LazyFrame[Any], items: Sequence[int] | Sequence[str], most: int) -> int:
+def rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: int) -> int:
     """The sum over users of the number of their rows with an item that is not listed, but no more than ``most`` each.
 
     Rows with a null are dropped.
@@ -29,27 +31,21 @@ def rows_outside(rows: nw.LazyFrame[Any], items: Sequence[int] | Sequence[str], 
     Raises:
         TableError: The back end failed.
     """
-    schema = guarded(rows.collect_schema)
-    types = [type(dtype).__name__ for dtype in schema.dtypes()]
-    return guarded(lambda: _outside(rows, types, items, most))
+    kind, held = exact_kind(kinds(rows)[1]), rows.held()  # [held]
+    return guarded(lambda: _outside(held, kind, items, most))
 
 
-def _outside(rows: nw.LazyFrame[Any], types: list[str], items: Sequence[Any], most: int) -> int:
+def _outside(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], most: int) -> int:
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
-        kind = "String" if types[1] in _STRINGS else "Int64"
         return count_outside(rows.to_native(), kind, items, most)  # [spark]
     user, item = map(nw.col, rows.collect_schema().names())
     known = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-    labels = [name for name, kind in zip(("user", "item"), types, strict=True) if kind in _CATEGORIES]
-    if labels:
-        known = known.with_columns(nw.col(labels).cast(nw.String())).drop_nulls()  # [labels]
-    kind = "String" if types[1] in _STRINGS else "UInt64" if types[1] == "UInt64" else "Int64"  # [exact-type]
     dtype = getattr(nw, kind)()
     counted = _collect(known.group_by("user", "item").agg(nw.len().alias("rows")))  # [pairs]
     listed = nw.from_dict(
-        {"item": [one for one in items if kind == "String" or one in _RANGES[kind]]},
+        {"item": [one for one in items if kind == "String" or one in RANGES[kind]]},
         schema={"item": dtype},
         backend=counted.implementation,
     )

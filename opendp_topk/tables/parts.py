@@ -20,16 +20,11 @@ watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", d
 def in_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
     """``pairs`` in one or more frames, to be read one after the other: all rows of a user are in the same one.
 
-    Only polars is given parts; the other back ends hold their rows already, or see to their memory themselves.
-
     Args:
         pairs: A frame with a column ``user`` of integers or strings (no categories). Rows without a user may be in
             any part, or in none.
-        rows: A frame of at least as many rows, whose number is found at less cost.
+        rows: A frame of at least as many rows, whose number is found at less cost. Both are of one snapshot.
     """
-    if not rows.implementation.is_polars():
-        yield pairs
-        return
     passes = _passes(rows)
     for at in range(passes):
         yield pairs if passes == 1 else _part(pairs, passes, at)  # [part]

@@ -75,9 +75,9 @@ def make_count_by_item(
         other way round). While counting: TableError if the table's back end fails.
 
     Runtime: 10^7 rows of parquet into 10^5 candidates take about a second on two cores with polars, and a quarter of
-        one where users and items are integers, which all processors sort. Tables of polars are read once for every
-        2^24 rows, and no more than about so many rows are held: 10^8 take 1 GiB. DuckDB and Spark count in plans of
-        their own; other tables lie in memory already.
+        one where users and items are integers, which all processors sort. Every table is read once. What is not
+        loaded and larger than half a GiB is set aside in a temporary folder, and counted from there in parts of about
+        2^24 rows. Spark counts in a plan of its own.
 
     Proof: proofs/transformations/count_by_item.tex
 

@@ -190,13 +190,12 @@ def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
 
 def require_kind(rows: Any, candidate: object, column: str) -> None:
     """Raise unless the items are strings where the candidates are."""
-    from ..tables.frames import _STRINGS
-    from ..tables.guard import guarded
+    from ..tables.frames import kinds
 
-    kind = type(guarded(rows.collect_schema).dtypes()[1]).__name__
-    if isinstance(candidate, str) != (kind in _STRINGS):
+    kind = kinds(rows)[1]
+    if isinstance(candidate, str) != (kind == "String"):
         raise ColumnError(
-            f"column {column!r} holds {'strings' if kind in _STRINGS else 'integers'} and the candidates are none: "
+            f"column {column!r} holds {'strings' if kind == 'String' else 'integers'} and the candidates are none: "
             "give the candidates as the column holds them, or cast the column (a .csv file is read as strings)"
         )
     # end-proof-region: sum_by_item

@@ -1,4 +1,7 @@
-"""Kills of clients of a server, and of the server itself: ``python -m tests.ledger.kills [CLIENTS] [SERVERS]``.
+"""Kills of clients of a server, of the server itself, and of clients of a file.
+
+``python -m tests.ledger.kills [CLIENTS] [SERVERS] [FILES]``; a 0 leaves one out. Of the deaths of clients of a file a
+fifth each comes in the middle of a record, before it is on the disk, or in the release, and the others at random.
 
 A release is counted when it was seen, that is, after its function has run; what is recorded is read after each death.
 """
@@ -6,10 +9,13 @@ A release is counted when it was seen, that is, after its function has run; what
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import opendp_topk as tk
+from tests import places
 
 from .conftest import new
 from .server import Server
@@ -67,14 +73,33 @@ def of_clients(count: int) -> list[Any]:
         made.close()
 
 
+def of_files(count: int) -> list[Any]:
+    """So many kills of clients of a file, as :func:`of_clients`."""
+    from .test_processes import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        return run("crashes", Path(folder, "budget.ledger"), count - 3 * (count // 5), count // 5)
+
+
+def told(what: str, rounds: list[Any]) -> None:
+    """Say what was seen and recorded at the end."""
+    _, _, seen, recorded = rounds[-2]
+    print(f"{what}: {seen} releases seen, {recorded:.0f} recorded, problems {rounds[-1][3]}")
+
+
 if __name__ == "__main__":
     from .test_processes import held
 
-    clients, servers = map(int, (sys.argv[1:] + ["200", "20"][len(sys.argv) - 1 :])[:2])
-    rounds = of_clients(clients)
-    held(rounds, clients, 0)
-    _, _, seen, recorded = rounds[-2]
-    print(f"{clients} kills of clients: {seen} releases seen, {recorded:.0f} recorded, problems {rounds[-1][3]}")
+    places.settle()
+    clients, servers, files = map(int, (sys.argv[1:] + ["200", "20", "600"][len(sys.argv) - 1 :])[:3])
+    if files:
+        rounds = of_files(files)
+        held(rounds, files - 3 * (files // 5), files // 5)
+        told(f"{files} kills of clients of a file", rounds)
+    if clients:
+        rounds = of_clients(clients)
+        held(rounds, clients, 0)
+        told(f"{clients} kills of clients", rounds)
     for one in of_server(servers):
         assert one.seen <= one.recorded
         print(f"the server ended by {one.way}: {one.seen} releases seen, {one.recorded} recorded")

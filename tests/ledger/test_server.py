@@ -224,8 +224,8 @@ def test_functions_and_operators_of_a_stranger_are_not_called(own: Server) -> No
         "CREATE SCHEMA evil",
         "CREATE FUNCTION evil.never(text, text) RETURNS bool AS 'SELECT false' LANGUAGE sql",
         "CREATE OPERATOR evil.= (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.never)",
-        "CREATE FUNCTION evil.lock(int, int) RETURNS bool AS 'SELECT true' LANGUAGE sql",
-        "ALTER FUNCTION evil.lock(int, int) RENAME TO pg_try_advisory_xact_lock",
+        "CREATE FUNCTION evil.lock(int, int) RETURNS void AS '' LANGUAGE sql",
+        "ALTER FUNCTION evil.lock(int, int) RENAME TO pg_advisory_xact_lock",
         f"ALTER ROLE ledger IN DATABASE {own.database} SET search_path = evil, pg_catalog",
     )
     address = own.address("one")
@@ -241,7 +241,7 @@ def test_functions_and_operators_of_a_stranger_are_not_called(own: Server) -> No
 def test_settings_of_a_role_do_not_count(own: Server) -> None:
     seen: list[Any] = []
     for setting in ("synchronous_commit = off", "default_transaction_read_only = on", "statement_timeout = '1ms'",
-                    "default_transaction_isolation = 'read committed'", "lock_timeout = '1ms'",
+                    "default_transaction_isolation = 'serializable'", "lock_timeout = '1ms'",
                     "row_security = on", "default_table_access_method = 'none'"):  # fmt: skip
         with contextlib.suppress(Exception):
             own.sql(f"ALTER ROLE ledger IN DATABASE {own.database} SET {setting}")
@@ -256,7 +256,7 @@ def test_settings_of_a_role_do_not_count(own: Server) -> None:
 
     log._require_sound = watched
     ledger.release(costing(1.0), [1])
-    assert seen[0] == ["on", "serializable", "0", "pg_catalog, pg_temp"]
+    assert seen[0] == ["on", "read committed", "0", "pg_catalog, pg_temp"]
     assert ledger.verify() == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from fractions import Fraction
@@ -371,3 +372,27 @@ def test_spaces_that_do_not_fit() -> None:
     options = {"k": 1, "scale": 1.0, "limit": 2, "delta": 1e-6}
     raises_exactly(tk.ParameterTypeError, lambda: make_unknown_domain_top_k(*scores, MAX, **options), "KeyedCount")
     raises_exactly(tk.SpaceError, lambda: make_unknown_domain_top_k(scores[0], SPACE[1], MAX, **options), "measure")
+
+
+@pytest.mark.parametrize("limit", [2**22 + 1, 2**26, 2**33, 2**63])
+def test_a_limit_for_which_there_may_be_no_memory_is_refused_when_it_is_built(limit: int) -> None:
+    raises_exactly(tk.ParameterError, lambda: build(limit=limit, delta=1e-9), "limit must be at most 2^22 (4194304)")
+    raises_exactly(tk.ParameterError, lambda: build(limit=2**22, k=limit, delta=1e-9), "k must be at most limit")
+    counts = {"k": 1, "scale": 2.0, "count_scale": 2.0, "delta": 1e-9}
+    raises_exactly(
+        tk.ParameterError, lambda: tk.make_unknown_domain_counts(*SPACE, MAX, limit=limit, **counts), "limit must be"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 10])
+@pytest.mark.parametrize("keys", [0, 1000, 1001])
+def test_the_largest_limit_has_memory_enough_however_many_keys_there_are(keys: int, k: int) -> None:
+    top = build(k=k, limit=2**22, scale=1.0, delta=1e-9)
+    counts = {key: 1 + key % 7 for key in range(keys)}
+    tracemalloc.start()
+    try:
+        assert len(top(counts).items) <= k
+        assert tracemalloc.get_traced_memory()[1] < 2**28
+    finally:
+        tracemalloc.stop()

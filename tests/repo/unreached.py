@@ -12,6 +12,7 @@ ELSEWHERE = {
     "ledger/chart.py": "it draws what the records say",
     "ledger/export.py": "it hands on what the records say",
     "ledger/report.py": "it shows what the records say",
+    "ledger/repair.py": "what it writes is verified as every ledger is, and held against all totals that were found",
     "ledger/copies.py": "it copies records, and what it wrote is verified as every ledger is",
     "measurements/_catalogue.py": "it lists constructors for people, each of which makes its own claim",
     "measurements/_comparison.py": "it checks what is asked, and shows rows that are pinned where they are made",

@@ -12,8 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from opendp_topk.tables.capping import keep_items
-from opendp_topk.tables.frames import two_columns
-from opendp_topk.tables.totals import valued_columns
+from opendp_topk.tables.frames import two_columns, valued_columns
 from tests.oracles.totals import on_grid
 from tests.tables.test_totals import BACK_ENDS, frame, random_rows
 

@@ -27,11 +27,18 @@ FAULTS = (
         'raise DataLengthError(f"scores must hold exactly {self.size} elements, not {array.tolist()}")',
     ),
     Fault(
-        "rows-for-users",
-        "a user with several rows for one item is counted several times",
-        "tables/frames.py",
-        'pairs.unique().group_by("item")',
-        'pairs.group_by("item")',
+        "read-again",
+        "a table is read again whenever it is counted",
+        "tables/rows.py",
+        """                unread, self._unread = self._unread, None  # [once]
+                if unread is None:
+                    raise TableError("the table could not be read before, and it is read once: start from it again")
+                self._held = guarded(lambda: self._read(unread()))  # [snapshot]
+            return self._held""",
+        """                unread = self._unread
+                assert unread is not None
+                return guarded(lambda: self._read(unread()))
+            return self._held""",
     ),
     Fault(
         "null-users",

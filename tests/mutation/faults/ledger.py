@@ -199,7 +199,7 @@ FAULTS = (
         "a mount of another machine is written to",
         "ledger/files.py",
         "if reason and kind not in self.accepts",
-        "if not reason and kind not in self.accepts",
+        "if reason is None and kind not in self.accepts",
     ),
     Fault(
         "device-of-a-layer",
@@ -319,6 +319,27 @@ FAULTS = (
         "ledger/checking.py",
         " or not fits(self.spent, self.limit):",
         ":",
+    ),
+    Fault(
+        "cheap-repair",
+        "records that are lost between others are charged nothing",
+        "ledger/repair.py",
+        "self._debit(charged if number == bearer else self._account.nothing, what)",
+        "self._debit(self._account.nothing, what)",
+    ),
+    Fault(
+        "repaired-end",
+        "records that are lost at the end are no reason to refuse a repair",
+        "ledger/repair.py",
+        "    if tail and not charge_rest:",
+        "    if tail and charge_rest is None:",
+    ),
+    Fault(
+        "second-budget",
+        "another name of a file that was repaired keeps its budget",
+        "ledger/repair.py",
+        "        os.ftruncate(handle, 0)\n",
+        "",
     ),
     Fault(
         "any-head",

@@ -1,0 +1,167 @@
+"""Rows that are read once: one pass over a table makes the snapshot from which everything is counted.
+
+A plan may give other rows when it is run again, and a file may grow. So nothing here is evaluated twice.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TableError
+from .guard import guarded
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+AT_ONCE = 2**20  # Rows of a batch: 16 MiB of integers.
+_MEMORY = 2**29  # Bytes that are held in memory; more go to the disk. 2^24 rows of short strings take so many.
+_PIECE = 2**27  # Bytes of a file there.
+
+
+# proof-region: rows
+class Rows:
+    """Some columns of a table, which is read when it is first needed, and only then.
+
+    Columns of identifiers are integers, or strings that are compared by their bytes: nothing of the back end's own
+    way to compare them is left.
+
+    Args:
+        schema: The names and types of the columns.
+        batches: Starts the one pass over the table, and gives all of its rows.
+    """
+
+    def __init__(self, schema: nw.Schema, batches: Callable[[], Iterable[pl.DataFrame]]) -> None:
+        self._schema = schema
+        self._held: nw.LazyFrame[Any] | None = None
+        self._unread: Callable[[], Iterable[pl.DataFrame]] | None = batches
+        self._lock = Lock()
+
+    @classmethod
+    def of(cls, frame: nw.LazyFrame[Any]) -> Rows:
+        """Rows of a frame that gives the same ones whenever it is read: one in memory, or one of Spark."""
+        made = cls(frame.collect_schema(), tuple)
+        made._held = frame
+        return made
+
+    @property
+    def implementation(self) -> nw.Implementation:
+        """polars or Spark."""
+        import narwhals as nw
+
+        return nw.Implementation.POLARS if self._held is None else self._held.implementation
+
+    def collect_schema(self) -> nw.Schema:
+        """The names and types of the columns."""
+        return self._schema
+
+    def to_native(self) -> Any:
+        """The frame of polars or Spark."""
+        return self.held().to_native()
+
+    def only(self, names: Sequence[str]) -> Rows:
+        """These columns of the same snapshot."""
+        if self._schema.names() == list(names):
+            return self
+        import narwhals as nw
+
+        if self._held is not None:
+            return Rows.of(self._held.select(*names))
+        chosen = nw.Schema({name: self._schema[name] for name in names})
+        return Rows(chosen, lambda: batches_of(self.held().select(*names).to_native()))  # [part-of-snapshot]
+
+    def held(self) -> nw.LazyFrame[Any]:
+        """The snapshot, which can be read as often as one likes.
+
+        Raises:
+            TableError: The back end failed, now or before: a table that could not be read is not read again.
+        """
+        with self._lock:
+            if self._held is None:
+                unread, self._unread = self._unread, None  # [once]
+                if unread is None:
+                    raise TableError("the table could not be read before, and it is read once: start from it again")
+                self._held = guarded(lambda: self._read(unread()))  # [snapshot]
+            return self._held
+
+    def collect(self) -> nw.DataFrame[Any]:
+        """The rows, in memory."""
+        return self.held().collect()
+
+    def _read(self, batches: Iterable[pl.DataFrame]) -> nw.LazyFrame[Any]:
+        """All batches, in memory, or in files of a folder that goes when these rows go."""
+        import narwhals as nw
+        import polars as pl
+
+        announced = _kinds(self._schema)
+        last = pl.DataFrame(schema=self._schema.to_polars())
+        folder: Path | None = None
+        files: list[Path] = []
+        held: list[pl.DataFrame] = []
+        size = 0
+        for batch in batches:
+            last = plain(batch)
+            if _kinds(nw.from_native(last).schema) != announced:  # [as-announced]
+                raise TypeError("the table does not have the columns that it announced")
+            held.append(last)  # [every-batch]
+            size += int(last.estimated_size())
+            if size > (_MEMORY if folder is None else _PIECE):
+                if folder is None:
+                    folder = Path(tempfile.mkdtemp(prefix="opendp-topk-"))
+                    weakref.finalize(self, shutil.rmtree, folder, True)
+                files.append(_written(held, folder / str(len(files))))  # [set-aside]
+                held, size = [], 0
+        held = held or [last.clear()]
+        if folder is None:
+            return nw.from_native(pl.concat(held, rechunk=False).lazy())  # [in-memory]
+        files.append(_written(held, folder / str(len(files))))
+        return nw.from_native(pl.scan_ipc(files, glob=False))  # [on-disk]
+
+
+def _kinds(schema: nw.Schema) -> list[tuple[str, str]]:
+    return [(name, type(dtype).__name__) for name, dtype in schema.items()]
+
+
+def _written(held: Sequence[pl.DataFrame], file: Path) -> Path:
+    import polars as pl
+
+    pl.concat(held, rechunk=False).write_ipc(file, compression="lz4")
+    return file
+
+
+def plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame, with labels in the place of categories."""
+    import polars as pl
+
+    labels = [name for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
+    return frame.with_columns(pl.col(labels).cast(pl.String)) if labels else frame  # [labels]
+
+
+def plain_schema(schema: nw.Schema) -> nw.Schema:
+    """The schema of a frame that is made so."""
+    import narwhals as nw
+
+    text = (nw.Categorical, nw.Enum)
+    return nw.Schema({name: nw.String() if isinstance(kind, text) else kind for name, kind in schema.items()})
+
+
+def batches_of(source: Any) -> Iterator[pl.DataFrame]:
+    """The rows of a lazy frame of polars, a relation of DuckDB or a dataset of pyarrow, in one pass."""
+    import polars as pl
+
+    if isinstance(source, pl.LazyFrame):
+        yield from source.collect_batches(chunk_size=AT_ONCE, maintain_order=False)  # [one-pass]
+    elif hasattr(source, "to_arrow_reader") or hasattr(source, "fetch_arrow_reader"):
+        start = getattr(source, "to_arrow_reader", None) or source.fetch_arrow_reader  # by the age of DuckDB
+        yield from map(pl.DataFrame, map(pl.from_arrow, start(AT_ONCE)))
+    else:
+        yield from map(pl.DataFrame, map(pl.from_arrow, source.to_reader()))
+
+
+# end-proof-region: rows

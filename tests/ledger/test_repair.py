@@ -1,0 +1,234 @@
+"""Damaged files that are repaired: what verifies is kept, what was spent is never lowered, and what is lost is said.
+
+Tries proofs/ledger/ledger.tex.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.ledger import repair
+from opendp_topk.ledger.files import SEPARATOR
+from tests.concepts.sentinels import raises_exactly
+
+from .conftest import new
+from .test_attacks import overwrite, resealed, texts
+from .workers import costing
+
+HERE = Path(__file__).parent
+
+
+def spend(ledger: tk.Ledger, *losses: float) -> None:
+    for loss in losses:
+        ledger.release(costing(loss), [1])
+
+
+def filled(path: Path) -> tuple[bytes, str]:
+    """A ledger with budget 4 that has spent 2.5 in nine records, and its head."""
+    with new(path, 4) as ledger:
+        spend(ledger, 1.0, 1.0)
+        ledger.reserve(cost="0.25", label="kept")
+        spend(ledger, 0.25)
+        return path.read_bytes(), ledger.head()
+
+
+def beside(path: Path) -> list[str]:
+    return sorted(set(os.listdir(path.parent)) - {path.name})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_one_bit_that_was_flipped_is_turned_back(path: Path, seed: int) -> None:
+    """Nothing is lost then: every record is as it was, and a head that was kept still holds."""
+    whole, head = filled(path)
+    choice = random.Random(seed)
+    starts = [at for at, byte in enumerate(whole) if byte in b"\x1e\n"]
+    places = [8 * at + choice.randrange(8) for at in choice.sample(starts, 2)]
+    for at in (*places, *choice.sample(range(8 * len(whole)), 3), choice.randrange(8)):
+        damaged = bytearray(whole)
+        damaged[at // 8] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        for one in beside(path):
+            path.with_name(one).unlink()
+        found = tk.Ledger.repair(path)
+        assert "one bit was turned back" in found[0], at
+        (kept,) = beside(path)
+        assert path.with_name(kept).read_bytes().endswith(bytes(damaged))
+        assert path.read_bytes().startswith(whole)
+        with tk.Ledger(path) as ledger:
+            assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
+            assert ledger.history()[2].label == "kept"
+            spend(ledger, 0.5)
+            assert ledger.verify(head) == []
+
+
+def zeroed(whole: bytes, *numbers: int) -> bytes:
+    """A file in which all bytes of some records but their separators are lost."""
+    pieces = whole.split(SEPARATOR)
+    for number in numbers:
+        pieces[number + 1] = b"\0" * (len(pieces[number + 1]) - 1) + b"\n"
+    return SEPARATOR.join(pieces)
+
+
+@pytest.mark.parametrize("lost", [(1,), (2,), (1, 2), (3,), (2, 3, 4), (5,), (1, 2, 3, 4, 5, 6)], ids=str)
+def test_records_between_others_are_charged_what_the_next_total_tells(path: Path, lost: tuple[int, ...]) -> None:
+    whole, head = filled(path)
+    path.write_bytes(zeroed(whole, *lost))
+    found = tk.Ledger.repair(path)
+    assert found[0].startswith("lost: record")
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), ledger.count(), ledger.verify()) == (2.5, 4, [])
+        assert sum(one.cost for one in ledger.history()) == 2.5
+        assert ledger.verify(head) == ["record 7 is not the one that was kept: the ledger was rewritten since"]
+        told = ledger._journal.last().fields
+        assert (told["kind"], told["told"]) == ("repair", found)
+        spend(ledger, 1.5)
+        raises_exactly(tk.BudgetError, lambda: spend(ledger, 0.1))
+        assert ledger.verify() == []
+    assert tk.Ledger.repair(path) == []
+
+
+def test_records_that_are_missing_altogether_are_charged_as_well(path: Path) -> None:
+    whole, _ = filled(path)
+    pieces = whole.split(SEPARATOR)
+    path.write_bytes(SEPARATOR.join([*pieces[:2], *pieces[4:]]))
+    assert "records 1 to 2, with 1 entry, charged 1" in tk.Ledger.repair(path)[0]
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), ledger.count(), ledger.verify()) == (2.5, 4, [])
+
+
+@pytest.mark.parametrize("lost", [(7,), (6, 7), (2, 7)], ids=str)
+def test_what_is_lost_at_the_end_costs_all_that_is_left_or_is_not_repaired(path: Path, lost: tuple[int, ...]) -> None:
+    whole, _ = filled(path)
+    damaged = zeroed(whole, *lost)
+    path.write_bytes(damaged)
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest", "backup")
+    assert (path.read_bytes(), beside(path)) == (damaged, [])
+    assert any("all that was left" in one for one in tk.Ledger.repair(path, charge_rest=True))
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), ledger.remaining(), ledger.verify()) == (4.0, 0.0, [])
+        raises_exactly(tk.BudgetError, lambda: spend(ledger, 1e-9))
+
+
+def header_lost(whole: bytes) -> bytes:
+    return zeroed(whole, 0)
+
+
+def another(whole: bytes) -> bytes:
+    return b"not a ledger at all\n" * 20
+
+
+def twice(whole: bytes) -> bytes:
+    pieces = whole.split(SEPARATOR)
+    return SEPARATOR.join([*pieces, *pieces[-2:]])
+
+
+def exchanged(whole: bytes) -> bytes:
+    pieces = whole.split(SEPARATOR)
+    return SEPARATOR.join([*pieces[:3], pieces[4], pieces[3], *pieces[5:]])
+
+
+@pytest.mark.parametrize("damage", [header_lost, another, twice, exchanged])
+def test_what_nobody_can_tell_is_not_repaired(path: Path, damage: Callable[[bytes], bytes]) -> None:
+    damaged = damage(filled(path)[0])
+    path.write_bytes(damaged)
+    for flag in (False, True):
+        with pytest.raises(tk.LedgerError):
+            tk.Ledger.repair(path, charge_rest=flag)
+    assert (path.read_bytes(), beside(path)) == (damaged, [])
+
+
+def test_a_total_that_was_lowered_by_hand_is_not_taken_over(path: Path) -> None:
+    """Digests that fit, a record that is lost, and a total after it that is below the one before it."""
+    filled(path)
+    fields = [json.loads(one[65:]) for one in texts(path)]
+    for one in fields[4:]:
+        one["spent"] = ["1/2"]
+    overwrite(path, resealed(fields))
+    damaged = zeroed(path.read_bytes(), 3)
+    path.write_bytes(damaged)
+    with pytest.raises(tk.LedgerError):
+        tk.Ledger.repair(path)
+    assert path.read_bytes() == damaged
+
+
+def test_a_ledger_that_is_whole_is_left_as_it_is(path: Path) -> None:
+    whole, _ = filled(path)
+    path.write_bytes(whole + SEPARATOR + b"unfinished")
+    assert tk.Ledger.repair(path) == []
+    assert (path.read_bytes(), beside(path)) == (whole + SEPARATOR + b"unfinished", [])
+
+
+def test_the_damaged_file_is_no_second_budget_by_any_name(path: Path) -> None:
+    """The copy is no ledger, and another name of the file, as by a link or a mount, has nothing in it."""
+    whole, _ = filled(path)
+    path.write_bytes(zeroed(whole, 1))
+    link = path.parent / "link"
+    os.link(path, link)
+    before = tk.Ledger(path)
+    found = tk.Ledger.repair(path)
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(link), "empty")
+    kept = path.with_name(found[-1].split()[-1])
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(kept), "not a ledger")
+    raises_exactly(tk.LedgerError, lambda: spend(before, 0.25), "taken its place")
+
+
+def test_conversations_of_which_steps_may_be_lost_are_closed(path: Path) -> None:
+    with new(path, 4) as ledger:
+        talk = ledger.conversation([1], budget=1)
+        for _ in range(3):
+            talk(costing(0.25))
+        paid = ledger.conversation([1], budget=0.5)
+        ledger.reserve(cost=0)
+    whole = path.read_bytes()
+    for lost in ((2,), (4,), (1,), (6, 7)):
+        path.write_bytes(zeroed(whole, *lost))
+        assert tk.Ledger.repair(path)
+        with tk.Ledger(path) as again:
+            assert (again.spent(), again.verify()) == (1.5, []), lost
+            for number in (talk.number, paid.number):
+                raises_exactly(tk.QueryError, lambda number=number: again.resume(number, [1])(costing(0.0)), "closed")
+
+
+def test_the_repair_leaves_the_file_alone_when_it_cannot_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = filled(path)
+    damaged = zeroed(whole, 1)
+    path.write_bytes(damaged)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(repair, "write_new", full)
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), os.strerror(28))
+    assert (path.read_bytes(), beside(path)) == (damaged, [])
+
+
+def test_only_a_file_is_repaired(path: Path) -> None:
+    raises_exactly(tk.ParameterError, lambda: tk.Ledger.repair("postgresql://x@y/z"), "file")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "no ledger of that name")
+
+
+def test_the_command_repairs_and_says_what_was_lost(path: Path) -> None:
+    typer = pytest.importorskip("typer.testing")
+    from opendp_topk.cli.app import app
+
+    def done(*line: object) -> tuple[int, str]:
+        found = typer.CliRunner().invoke(app, ["ledger", "repair", *map(str, line)])
+        return found.exit_code, found.output
+
+    whole, _ = filled(path)
+    assert done(path) == (0, "nothing to repair\n")
+    path.write_bytes(zeroed(whole, 1, 2))
+    code, told = done(path)
+    assert (code, "lost: records 1 to 2" in told, "kept as" in told) == (0, True, True)
+    path.write_bytes(zeroed(whole, 7))
+    assert done(path)[0] == 1
+    code, told = done(path, "--charge-rest", "--json")
+    assert (code, "all that was left" in json.loads(told)["repaired"][0]) == (0, True)
