@@ -7,7 +7,8 @@ A pin names a region. What belongs to it is decided by reading the source, never
 - for every name that these read, where it is made, so that ``round_down as round_up`` is another pin;
 - what is so reached in the package: its normal form (no comments, docstrings or annotations), and all that it
   reaches in turn, down to what a document on which this one relies pins or reaches itself: that one answers for it;
-- a statement of a module that binds nothing: with every name of that module.
+- a statement of a module that binds nothing: with every name of that module;
+- a statement that may change what belongs to the pin, in a module that is loaded with it (``hands.py``).
 
 A method called on a value cannot be told from the source: it belongs to the class, and a class belongs to the documents
 that reach it. Names that Python or another library makes are named and not followed, and so are those of this folder,
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
+from .hands import hands, loaded
 from .modules import Module, Origin, Statement, forget_modules, module, module_of, reached
 from .regions import forget_regions, marked, region
 
@@ -77,12 +79,27 @@ def closure(document: str, source: str, name: str) -> tuple[list[Statement], lis
     """The statements that lie in a region, and those beyond it that belong to its pin."""
     inside, cut = _held(library.package(), source, name)
     known = _own(library.package(), document) | covered(document)
-    return inside, cut + expanded([*inside, *cut], known)
+    beyond = cut + expanded([*inside, *cut], known)
+    while added := _changing(library.package(), [*inside, *beyond], known):
+        beyond += added + expanded([*inside, *beyond, *added], known)
+    return inside, beyond
 
 
 def reaches(pin: Pin) -> list[str]:
     """The titles of what belongs to a pin beyond its region; errors are those of :func:`region`."""
     return sorted({one.title for one in closure(pin.document, pin.source, pin.region)[1]})
+
+
+def _changing(package: Path, proved: list[Statement], known: frozenset[Statement]) -> list[Statement]:
+    """The statements that may change those ``proved`` or ``known``, of all that run when these are loaded."""
+    made = {(one.module, name) for one in [*proved, *known] for name in one.names}
+    made |= {(module, "") for module, _ in made}
+    return [
+        hand.statement
+        for name in sorted(loaded(package, {one.module for one in [*proved, *known]}))
+        for hand in hands(package, name)
+        if hand.statement not in proved and (hand.changed is None or not hand.changed.isdisjoint(made))
+    ]
 
 
 def _named(one: Statement) -> str:
@@ -137,7 +154,7 @@ def _making(there: Module, origin: Origin) -> list[Statement]:
     """The statements that make a name; a module that is used as a value stands for all of them."""
     if there.name.partition(".")[0] == _TOOL:
         return []
-    return there.bound.get(origin.name, []) if origin.name else list(there.statements)
+    return there.bound.get(origin.name, there.bound.get("__getattr__", [])) if origin.name else list(there.statements)
 
 
 @functools.cache
@@ -183,5 +200,5 @@ def forget_pins() -> None:
     library.forget_documents()
     forget_modules()
     forget_regions()
-    for remembered in (_below, _own, _answered, _covered):
+    for remembered in (_below, _own, _answered, _covered, hands):
         remembered.cache_clear()

@@ -92,14 +92,19 @@ def _check_problems(name: str) -> list[str]:
     found = []
     for check in checks(name):
         try:
-            current = check.is_current
+            actual, uncompiled = check.actual, check.uncompiled
         except ProofError as error:
             found.append(str(error))
             continue
-        if not current:
+        if check.digest != actual:
             found.append(
                 f"{name}.tex calls {check.label} checked by {check.theorem} at {check.digest or 'no digest'}, but one "
-                f"of the two statements is now another ({check.actual}): hold them against each other"
+                f"of the two statements is now another ({actual}): hold them against each other"
+            )
+        if uncompiled:
+            found.append(
+                f"{name}.tex calls {check.label} checked by {check.theorem}, but {', '.join(uncompiled)} is not what "
+                "was compiled: python -m tests.machine --record"
             )
     return found
 

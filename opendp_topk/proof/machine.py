@@ -2,14 +2,17 @@ r"""Which statements of the documents a proof assistant has checked, and whether
 
 ``\checked{label}{File.theorem}{digest}{remark}`` in a document says that the theorem of ``proofs/machine/File.v``
 states what the theorem with this label does, but for what the remark says. The digest stands for both statements and
-for the vocabulary of the machine's: all that is no proof in the file, and in those that it requires. That the sources
-compile is for a test.
+for the vocabulary of the machine's: all that is no proof in the file, and in those that it requires.
+
+Checked is what was compiled: ``machine/compiled.json`` holds the digest of every source that the proof assistant
+compiled and its checker accepted, and each marked theorem as it prints it. A test compiles them again and compares.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +60,18 @@ class Check:
 
     @property
     def is_current(self) -> bool:
-        """Whether both statements are those that were held against each other."""
-        return self.digest == self.actual
+        """Whether both statements are those that were held against each other, and the machine's was compiled."""
+        return self.digest == self.actual and not self.uncompiled
+
+    @property
+    def uncompiled(self) -> list[str]:
+        """The files behind the theorem that are not as they were compiled.
+
+        Raises:
+            ProofError: One of them is missing.
+        """
+        then = compiled()["sources"]
+        return [name for name in required(self.theorem.partition(".")[0]) if then.get(name) != source_digest(name)]
 
     @property
     def status(self) -> str:
@@ -80,6 +93,17 @@ def checks(name: str) -> list[Check]:
 def folder() -> Path:
     """Where the sources for the proof assistant lie."""
     return library.folder() / "machine"
+
+
+def compiled() -> dict[str, dict[str, str]]:
+    """What was compiled: of each of the ``sources`` the digest, and of the marked theorems the ``types``."""
+    path = folder() / "compiled.json"
+    return dict(json.loads(_read(path))) if path.is_file() else {"sources": {}, "types": {}}
+
+
+def source_digest(name: str) -> str:
+    """The SHA-256 of a whole source; errors are those of :func:`required`."""
+    return hashlib.sha256(_source(name).encode()).hexdigest()
 
 
 def stated(theorem: str) -> str:

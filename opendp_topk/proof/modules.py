@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,13 +60,17 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """A module: its statements, those that bind each name, what it imports, and the statements that bind nothing."""
+    """A module: its statements, those that bind each name, what it imports, and the statements that bind nothing.
+
+    ``loads`` are modules of the package that are loaded with it, since it imports them at its top.
+    """
 
     name: str
     statements: tuple[Statement, ...]
     imports: dict[str, Origin]
     bound: dict[str, list[Statement]]
     loose: tuple[Statement, ...]
+    loads: frozenset[str]
 
 
 @functools.cache
@@ -98,7 +102,8 @@ def _parsed(path: Path, name: str) -> Module:
     for one in statements:
         for made in one.names:
             bound.setdefault(made, []).append(one)
-    return Module(name, statements, dict(_imported(body, above)), bound, tuple(s for s in statements if not s.names))
+    loose = tuple(one for one in statements if not one.names)
+    return Module(name, statements, dict(_imported(body, above)), bound, loose, frozenset(_loads(body, above)))
 
 
 def forget_modules() -> None:
@@ -113,7 +118,7 @@ def _means_nothing(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _imported(nodes: Iterator[ast.AST] | list[ast.stmt], above: str) -> Iterator[tuple[str, Origin]]:
+def _imported(nodes: Iterable[ast.AST], above: str) -> Iterator[tuple[str, Origin]]:
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -124,6 +129,17 @@ def _imported(nodes: Iterator[ast.AST] | list[ast.stmt], above: str) -> Iterator
             for alias in node.names:
                 origin = Origin(None, f"{node.module}.{alias.name}") if base is None else Origin(base, alias.name)
                 yield alias.asname or alias.name, origin
+
+
+def _loads(body: Iterable[ast.AST], above: str) -> Iterator[str]:
+    """The modules of the package that are imported when these statements run, and names that may be such."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        yield from _loads(ast.iter_child_nodes(node), above)
+        for _, origin in _imported([node], above):
+            if origin.module is not None:
+                yield from (origin.module, f"{origin.module}.{origin.name}".strip("."))
 
 
 def _whole(name: str) -> Origin:
@@ -146,11 +162,13 @@ def resolve(package: Path, origin: Origin) -> Origin:
 
     A module itself has the empty name. What is not found stays as it is.
     """
+    seen: set[Origin] = set()
     while origin.module is not None and origin.name:
         there = module(package, origin.module)
         if there is not None and origin.name in there.bound:
             return origin
-        if there is not None and origin.name in there.imports:
+        if there is not None and origin.name in there.imports and origin not in seen:
+            seen.add(origin)  # a package that imports its own module hands on a name in a circle
             origin = there.imports[origin.name]
         elif module(package, inner := f"{origin.module}.{origin.name}".strip(".")) is not None:
             return Origin(inner, "")

@@ -5,12 +5,14 @@ Proof: proofs/spaces/costs.tex
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..errors import ParameterTypeError
+from ..errors.checks import Number
 from ..numerics.arithmetic import round_up
 from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
 from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
@@ -60,24 +62,27 @@ FREE = Cost.bounded(Fraction(0), Fraction(0))
 
 
 def _curve(cost: Cost) -> PrivacyCurve:
-    """All that is known, as one privacy curve."""
-    width = _up(cost.width)
-    count, each = (1, width) if cost.steps is None else cost.steps
-    known = ApproximateDP(_up(cost.pure)), Concentrated(_up(cost.rho)), RangeSteps(count, each)
+    """All that is known, as one privacy curve; but for the rho, exactly: it is rounded where the curve is read."""
+    count, each = cost.steps or (1, _exact(cost.width))
+    known = ApproximateDP(_exact(cost.pure)), Concentrated(_up(cost.rho)), RangeSteps(count, each)
     if cost.joined is None:
         return PrivacyCurve(*known)  # [all-bounds]
     count, loss = cost.joined
-    laplace = LaplacePair(_up(count * loss))
+    laplace = LaplacePair(count * loss)
     if count < 2 or cost.rho is None:
         return PrivacyCurve(*known, laplace)  # [laplace-bound]
     once = PrivacyCurve(
-        ApproximateDP(_up(loss)), Concentrated(_up(cost.rho / count)), RangeSteps(1, each), LaplacePair(_up(loss))
+        ApproximateDP(loss), Concentrated(_up(cost.rho / count)), RangeSteps(1, each), LaplacePair(loss)
     )
     return PrivacyCurve(*known, laplace, Composed(((once, count),)))  # [composed-steps]
 
 
 def _up(value: Fraction | None) -> float:
     return float("inf") if value is None else round_up(value)  # [up]
+
+
+def _exact(value: Fraction | None) -> Number:
+    return math.inf if value is None else value  # [exact]
 
 
 _READINGS: tuple[tuple[type[Measure], Callable[[Cost], Any]], ...] = (

@@ -1,25 +1,57 @@
-"""``python -m tests.machine``: compile the checked core, and list what it proves, on which axioms, in which time."""
+"""``python -m tests.machine``: compile the checked core, and list what it proves, on which axioms, in which time.
+
+``--record`` then writes down what was compiled, in ``proofs/machine/compiled.json``. A marked theorem that states
+something else than it did is refused unless ``--accept File.theorem`` names it.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import tempfile
 from pathlib import Path
 
 from opendp_topk import proof
+from opendp_topk.proof import machine
 
-from . import coq
+from . import coq, vernacular
 
 
 def main() -> None:
     """Print the seconds of each source, and each statement that a document calls checked with its axioms."""
+    parser = argparse.ArgumentParser(prog="python -m tests.machine", description=main.__doc__)
+    parser.add_argument("--record", action="store_true", help="write down what was compiled")
+    parser.add_argument(
+        "--accept", metavar="THEOREM", action="append", default=[], help="one that states something new"
+    )
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, seconds in coq.compiled(folder).items():
             print(f"{name:<24} {seconds:6.1f} s", flush=True)
         marks = [check for name in proof.documents() for check in proof.checks(name)]
-        for theorem, used in coq.axioms(folder, {check.theorem for check in marks}).items():
+        theorems = {check.theorem for check in marks}
+        for theorem, used in coq.axioms(folder, theorems).items():
             about = sorted({f"{check.document}#{check.label}" for check in marks if check.theorem == theorem})
             print(f"{theorem}: {', '.join(about)}; {len(used)} axioms, {'standard' if used <= coq.AXIOMS else used}")
+        if options.record:
+            record(folder, coq.types(folder, theorems), options.accept)
+
+
+def record(folder: Path, types: dict[str, str], accepted: list[str]) -> None:
+    """Write down the sources in ``folder`` and the types, if nothing speaks against it."""
+    assert not any(coq.unsafe(coq.checked(folder, coq.SOURCES)).values())
+    for name in coq.SOURCES:
+        assert list(vernacular.refused((folder / f"{name}.v").read_text("utf-8"))) == []
+    then = machine.compiled()["types"]
+    changed = sorted(one for one in then.keys() & types.keys() if then[one] != types[one] and one not in accepted)
+    for one in changed:
+        print(f"{one}\nthen: {then[one]}\nnow:  {types[one]}")
+    if changed:
+        raise SystemExit("not recorded: read these, and name with --accept each that still says what its document does")
+    sources = {name: machine.source_digest(name) for name in coq.SOURCES}
+    text = json.dumps({"sources": sources, "types": types}, indent=1, sort_keys=True)
+    (machine.folder() / "compiled.json").write_text(text + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,37 @@ def compiled(folder: Path) -> dict[str, float]:
         assert run(folder, f"{name}.v") == ""
         took[name] = time.monotonic() - start
     return took
+
+
+def checked(folder: Path, names: Sequence[str]) -> str:
+    """What the checker of compiled files, which shares no code with the compiler's tactics, says of these sources."""
+    command = ["coqchk", "-silent", "-o", "-Q", ".", "Machine", *(f"-norec Machine.{name}" for name in names)]
+    done = subprocess.run(
+        " ".join(command).split(), cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[-3000:]
+    return said
+
+
+def unsafe(said: str) -> dict[str, list[str]]:
+    """What the checker lists below each of its headings, but for "none" and the axioms of the libraries."""
+    found = {}
+    for part in re.split(r"^\* ", said, flags=re.M)[1:]:
+        heading, _, rest = part.partition(":")
+        listed = [one for one in rest.split() if one not in ("<none>", "Set", "is", "predicative")]
+        found[heading] = [one for one in listed if not re.match(r"Coq\.(?:Reals|Logic|ssr)\.", one)]
+    return found
+
+
+def types(folder: Path, theorems: Iterable[str]) -> dict[str, str]:
+    """Each ``File.theorem`` as the proof assistant prints what it states, without notations or anything implicit."""
+    names = sorted(theorems)
+    asked = "".join(f"From Machine Require {name.partition('.')[0]}.\nCheck @{name}.\n" for name in names)
+    said = answered(folder, f"Set Printing All.\nSet Printing Width 100000.\nSet Printing Depth 100000.\n{asked}")
+    found = re.findall(r"^@?(\S+)\s+: (.*)$", said, re.M)
+    assert [name for name, _ in found] == names
+    return dict(found)
 
 
 def run(folder: Path, file: str) -> str:

@@ -64,9 +64,28 @@ def test_a_text_that_changed(copy: Path, file: str, old: str, new: str) -> None:
 
 def test_proofs_and_comments_are_no_part_of_a_statement(copy: Path) -> None:
     (check,) = proof.checks(DOCUMENT)
+    before = check.actual
     spoil(copy / V, "(* The range of permute-and-flip: the theorem. *)", "(* A theorem. *)")
     spoil(copy / V, "intros s s' r near y z here there.", "intros s s' r near y z here. intros there.")
-    assert check.status == "current"
+    assert check.actual == before
+
+
+@pytest.mark.parametrize("name", ["FlippingRange", "Laws"])
+def test_a_source_that_was_not_compiled_as_it_is(copy: Path, name: str) -> None:
+    """Whatever is changed in the file or in one that it requires: what the words say is for the machine to judge."""
+    (check,) = proof.checks(DOCUMENT)
+    assert check.uncompiled == []
+    path = copy / f"proofs/machine/{name}.v"
+    path.write_text("Unset Guard Checking.\n" + path.read_text("utf-8"), "utf-8")
+    proof.forget()
+    assert check.status == "stale"
+    assert any(f"but {name} is not what was compiled" in problem for problem in form.problems(DOCUMENT))
+
+
+def test_without_a_record_nothing_is_checked(copy: Path) -> None:
+    (copy / "proofs/machine/compiled.json").unlink()
+    proof.forget()
+    assert {check.status for name in proof.documents() for check in proof.checks(name)} == {"stale"}
 
 
 @pytest.mark.parametrize(

@@ -70,18 +70,17 @@ def test_rho_is_the_least_that_is_known(pure: Fraction, width: Fraction) -> None
 def test_joined_laws_obey_the_curve_of_laplace_laws() -> None:
     once = Cost.linear(THIRD, 2 * THIRD)
     assert once.joined == (1, THIRD)
-    assert LaplacePair(once.under(tk.MaxDivergence())) in once.under(tk.PrivacyProfile()).bounds
+    assert LaplacePair(THIRD) in once.under(tk.PrivacyProfile()).bounds
     twice = Cost(2 * THIRD, 4 * THIRD, THIRD, (2, 2 * THIRD), (2, THIRD)).under(tk.PrivacyProfile())
-    assert LaplacePair(Cost(2 * THIRD).under(tk.MaxDivergence())) in twice.bounds
+    assert LaplacePair(2 * THIRD) in twice.bounds
     (composed,) = (bound for bound in twice.bounds if isinstance(bound, Composed))
     ((once_more, count),) = composed.parts
     assert count == 2
-    third, sixth = Cost(THIRD).under(tk.MaxDivergence()), Cost(THIRD / 2).under(tk.MaxDivergence())
     assert once_more.bounds == (
-        ApproximateDP(third),
-        Concentrated(sixth),
+        ApproximateDP(THIRD),
+        Concentrated(Cost(THIRD / 2).under(tk.MaxDivergence())),
         RangeSteps(1, 2 * THIRD),
-        LaplacePair(third),
+        LaplacePair(THIRD),
     )
     assert not any(isinstance(bound, LaplacePair) for bound in COST.under(tk.PrivacyProfile()).bounds)
 

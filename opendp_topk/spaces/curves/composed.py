@@ -13,6 +13,7 @@ from typing import Any
 
 from gmpy2 import mpz
 
+from ...errors import checks
 from ...errors.checks import Number
 from ...numerics.arithmetic import exact, one_minus_exp_up, round_up
 from .covers import DIGITS, ONE, Cover
@@ -29,10 +30,17 @@ class Composed:
     """What steps say together, ``count`` >= 1 of them obeying ``curve``, for each (curve, count) of ``parts``.
 
     The curve of each step is joined by chords between the nodes of a grid, and the laws of losses so defined are
-    convolved: exact integers, every rounding upward. No delta below about count * 10^-30 is resolved.
+    convolved: exact integers, every rounding upward. No delta below about count * 10^-30 is resolved. The curves of
+    ``parts`` differ: counts of equal ones are added up when the bound is made.
     """
 
     parts: Parts
+
+    def __post_init__(self) -> None:
+        counts: dict[PrivacyCurve, int] = {}
+        for curve, count in self.parts:
+            counts[curve] = counts.get(curve, 0) + checks.count("count", count)  # [distinct]
+        object.__setattr__(self, "parts", tuple(counts.items()))
 
     def __call__(self, epsilon: Number) -> float:
         h, infinite, beyond = _beyond(self.parts)

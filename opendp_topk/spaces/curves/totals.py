@@ -9,17 +9,14 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors.checks import Number
-from ...numerics.arithmetic import exact, round_up
+from ...numerics.arithmetic import exact
 from .closed_forms import ApproximateDP, Concentrated, Mixture
 from .composed import Composed
 from .curve import PrivacyCurve
 from .range_steps import RangeSteps
-
-T = TypeVar("T")
-
 
 # proof-region: totals
 NOTHING = PrivacyCurve(ApproximateDP(math.inf))
@@ -39,7 +36,9 @@ def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False) -> Privac
     blocks = [PrivacyCurve(*sums(block)) if len(block) > 1 else block[0] for block in _blocks(whole, adaptive)]
     ways = [steps] + [blocks] * (len(blocks) > 1 and blocks != steps)
     return PrivacyCurve(
-        *dict.fromkeys([*(Composed(_counted(way)) for way in ways), *sums(whole), *sums(steps)])  # [least]
+        *dict.fromkeys(
+            [*(Composed(tuple((step, 1) for step in way)) for way in ways), *sums(whole), *sums(steps)]
+        )  # [least]
     )
 
 
@@ -61,7 +60,7 @@ def _sum(steps: Sequence[PrivacyCurve], kind: type, add: Callable[[list[Any]], A
     if None in stated:
         return None
     bounds, deltas = [pair[0] for pair in stated if pair], [pair[1] for pair in stated if pair]
-    bound, delta = add(bounds), min(1.0, _up(deltas))  # [add]
+    bound, delta = add(bounds), min(Fraction(1), _exact_sum(deltas))  # [add]
     return bound if bound is None or delta == 0 else Mixture(bound, delta)  # [with-delta]
 
 
@@ -82,13 +81,13 @@ def _one_range(bounds: list[RangeSteps]) -> RangeSteps | None:
     return RangeSteps(sum(bound.k for bound in bounds), bounds[0].a) if same else None  # [same-range]
 
 
-def _up(values: Iterable[Number]) -> float:
-    return round_up(sum(map(exact, values), Fraction(0)))  # [sum-up]
+def _exact_sum(values: Iterable[Number]) -> Fraction:
+    return sum(map(exact, values), Fraction(0))  # [exact-sum]
 
 
 _SUMS: tuple[tuple[type, Callable[[list[Any]], Any]], ...] = (
-    (ApproximateDP, lambda bounds: ApproximateDP(_up(bound.epsilon for bound in bounds))),  # [epsilons]
-    (Concentrated, lambda bounds: Concentrated(_up(bound.rho for bound in bounds))),  # [rhos]
+    (ApproximateDP, lambda bounds: ApproximateDP(_exact_sum(bound.epsilon for bound in bounds))),  # [epsilons]
+    (Concentrated, lambda bounds: Concentrated(_exact_sum(bound.rho for bound in bounds))),  # [rhos]
     (RangeSteps, _one_range),
 )
 
@@ -113,10 +112,3 @@ def _key(place: int, step: PrivacyCurve) -> Hashable:
     if _stated(step, Concentrated) is not None and all(isinstance(bound, Concentrated) for bound in step.bounds):
         return "rho"
     return place
-
-
-def _counted(steps: Sequence[T]) -> tuple[tuple[T, int], ...]:
-    counts: dict[T, int] = {}
-    for step in steps:
-        counts[step] = counts.get(step, 0) + 1
-    return tuple(counts.items())

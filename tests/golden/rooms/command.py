@@ -32,12 +32,14 @@ _PUT = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00|Z)?"), "TIME"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "DIGEST"),
     (re.compile(r"\b\d+\.\d+\.\d+(\.?(dev|rc|a|b)\d*\S*)?"), "VERSION"),
-    (re.compile(r'(?<="claim": ")[0-9a-f]{16}'), "DIGEST"),
+    (re.compile(r'(?<="claim": )("[0-9a-f]{16}"|null)'), '"DIGEST"'),
     (re.compile(r'(?<="status": ")(current|stale|missing)'), "STATUS"),
     (re.compile(r"(?<=  )(current|stale|missing)(?= *$|  )", re.MULTILINE), "STATUS"),
     (re.compile(r"\b\d+(?= (documents|files) *$| documents  )", re.MULTILINE), "N"),
     (re.compile(r"(?<![\w/])(?:[a-z]+/)+(?=[A-Za-z]\w+)"), ""),
 )
+STATES: tuple[Words, ...] = (("proofs",), ("audit",))
+"""Commands whose exit code is the state of the proofs."""
 _HIDDEN = ("NO_COLOR", "FORCE_COLOR", "TERM")
 
 
@@ -71,6 +73,8 @@ def _ran(words: Words, folder: str) -> dict[str, Any]:
     finally:
         sys.argv = before
     shown = {"out": _normal(out.getvalue(), folder), "err": _normal(err.getvalue(), folder)}
+    if words in STATES:
+        code = "0 or 1"
     return {"code": code, **{name: said for name, said in shown.items() if said}}
 
 

@@ -35,7 +35,13 @@ def _views(specimen: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         yield "accuracy", lambda one: [one.released.accuracy(n, 0.1) for n in (1, 3, 50)]
     if isinstance(specimen.link, tk.Transformation):
         yield "stability", lambda one: [_at(one.link, d_in) for d_in in DISTANCES]
-        yield "image", lambda one: [one.link(x) for x in one.pair]
+        yield "image", lambda one: [_collected(one.link(x)) for x in one.pair]
+
+
+def _collected(image: Any) -> Any:
+    """An image; of a frame its rows, sorted."""
+    lazy = image.collect() if hasattr(image, "collect") else image
+    return sorted(map(str, lazy.rows())) if hasattr(lazy, "rows") else lazy
 
 
 def _documents(proof: Any) -> list[str]:

@@ -199,7 +199,7 @@ FAULTS = (
         "a mount of another machine is written to",
         "ledger/files.py",
         "if reason and kind not in self.accepts",
-        "if not reason and kind not in self.accepts",
+        "if reason is None and kind not in self.accepts",
     ),
     Fault(
         "device-of-a-layer",

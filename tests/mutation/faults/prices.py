@@ -79,8 +79,8 @@ FAULTS = (
         "joined-once",
         "the Laplace curve of several steps is that of one",
         "spaces/costs.py",
-        "laplace = LaplacePair(_up(count * loss))",
-        "laplace = LaplacePair(_up(loss))",
+        "laplace = LaplacePair(count * loss)",
+        "laplace = LaplacePair(loss)",
     ),
     Fault(
         "joined-one-less",

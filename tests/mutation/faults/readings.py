@@ -37,8 +37,8 @@ FAULTS = (
         "one-step-of-many",
         "the curve of several steps is that of one",
         "spaces/costs.py",
-        "(1, width) if cost.steps is None else cost.steps",
-        "(1, width) if cost.steps is None else (1, cost.steps[1])",
+        "cost.steps or (1, _exact(cost.width))",
+        "(1, cost.steps[1] if cost.steps else _exact(cost.width))",
     ),
     Fault(
         "integers-ceiled",

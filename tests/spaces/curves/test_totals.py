@@ -46,7 +46,10 @@ def test_what_all_state_is_added_up() -> None:
 
 def test_no_float_is_added() -> None:
     tenth = PrivacyCurve(ApproximateDP(0.1))
-    assert others(compose([tenth] * 10)) == (ApproximateDP(math.nextafter(1.0, 2)),)
+    assert others(compose([tenth] * 10)) == (ApproximateDP(10 * Fraction(0.1)),)
+    assert compose([tenth] * 10).epsilon(0) == math.nextafter(1.0, 2)
+    sixth = PrivacyCurve(Mixture(ApproximateDP(Fraction(1, 6)), Fraction(1, 6)))
+    assert others(compose([sixth] * 3)) == (Mixture(ApproximateDP(0.5), 0.5),)
 
 
 def test_deltas_are_added_and_none_is_lost() -> None:

@@ -1,0 +1,155 @@
+"""Statements that may change what another one makes: what Python runs when it loads modules, besides making names.
+
+A statement at the top of a module is quiet if it makes names and does no more: it imports, defines, or assigns to plain
+names. Python runs the others as well, in every module that is loaded with the proved one, the ``__init__`` of each
+package above among them. Such a statement may change every name that it reads; and where that is not known, since it
+reads none of the package or looks for them by ``sys`` and the like, it may change anything. A quiet statement may
+change the names into which it stores, and, when it is loaded, classes and modules that it hands to the package's own
+functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .modules import NAME, Origin, Statement, module, reached
+
+_MODULES = ("sys", "importlib", "builtins", "gc", "ctypes", "inspect", "types", "unittest")
+_REFLECTION = {*_MODULES, "exec", "eval", "compile", "globals", "locals", "vars", "__import__", "__builtins__"}
+_QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.Pass)
+_TARGETS = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
+
+
+Name = tuple[str, str]
+"""A module, and a name in it; the empty name stands for any."""
+
+
+class Hand(NamedTuple):
+    """A statement that may change what others make; ``changed`` is None where it may be anything."""
+
+    statement: Statement
+    changed: frozenset[Name] | None
+
+
+@functools.cache
+def hands(package: Path, name: str) -> list[Hand]:
+    """Those in a module."""
+    home = module(package, name)
+    found = [Hand(one, _changed(package, one)) for one in (home.statements if home else ())]
+    return [hand for hand in found if hand.changed is None or hand.changed]
+
+
+def loaded(package: Path, names: Iterable[str]) -> set[str]:
+    """The modules that Python loads with these: those that they import at their top, and the packages above each.
+
+    Of the package that runs, also those that this process has loaded for another reason.
+    """
+    found: set[str] = set()
+    waiting = [*names, *_running(package)]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            home = module(package, name)
+            waiting += [*(home.loads if home else ()), name.rpartition(".")[0]]
+    return found
+
+
+def _running(package: Path) -> list[str]:
+    if package != Path(__file__).parents[1]:
+        return []
+    return [name.removeprefix(NAME).lstrip(".") for name in sys.modules if f"{name}.".startswith(f"{NAME}.")]
+
+
+def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
+    if is_quiet(one.node):
+        return _changed_quietly(package, one)
+    read = _names(reached(package, one).values())
+    return None if not read or any(chain[0] in _REFLECTION for chain in one.chains) else read
+
+
+def _changed_quietly(package: Path, one: Statement) -> frozenset[Name] | None:
+    stored, given = set(_stored(one.node)), list(_given(one.node))
+    stored = {name for name in stored if any(chain[0] == name for chain in one.chains)} if stored else stored
+    if not stored and not given:
+        return frozenset()
+    read = reached(package, one)
+    found = {origin for name, origin in read.items() if name.partition(".")[0] in stored}
+    if any(origin.module is None for origin in found):
+        return None
+    own = {name for name, origin in read.items() if origin.module is not None}
+    handed = {read[what] for to, what in given if what in own and to in own and _is_shared(package, read[what])}
+    return _names(found | handed)
+
+
+def _names(origins: Iterable[Origin]) -> frozenset[Name]:
+    return frozenset((origin.module, origin.name) for origin in origins if origin.module is not None)
+
+
+def is_quiet(node: ast.stmt) -> bool:
+    """Whether a statement at the top of a module makes names and does no more."""
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return all(_is_plain(part) for target in targets for part in ast.walk(target))
+    if isinstance(node, ast.ClassDef):
+        return not any(isinstance(part, ast.Expr) and not isinstance(part.value, ast.Constant) for part in node.body)
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
+        return True  # not when it is imported
+    blocks = [block for name in ("body", "orelse", "finalbody") for block in getattr(node, name, [])]
+    blocks += [one for part in getattr(node, "handlers", []) for one in part.body]
+    return isinstance(node, _QUIET) or (bool(blocks) and all(map(is_quiet, blocks)))
+
+
+def _is_plain(part: ast.AST) -> bool:
+    """Whether a part of a target is a name, and none such as ``__path__`` by which Python finds modules."""
+    name = part.id if isinstance(part, ast.Name) else ""
+    return isinstance(part, _TARGETS) and (not name.startswith("__") or name == "__all__")
+
+
+def _stored(node: ast.stmt) -> Iterator[str]:
+    """The first names of all into which a statement stores, its own local ones among them."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Global):
+            yield from part.names
+        if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load):
+            yield from _base(part)
+        if isinstance(part, ast.Call) and ast.unparse(part.func).rpartition(".")[2].strip("_") in (
+            "setattr",
+            "delattr",
+        ):
+            yield from (name for argument in part.args[:1] for name in _base(argument))
+
+
+def _given(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """What a statement calls when it is loaded, with each name that it hands to the call."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Call):
+            values = [*part.args, *(one.value for one in part.keywords)]
+            named = [ast.unparse(one) for one in values if isinstance(one, ast.Name | ast.Attribute)]
+            yield from ((ast.unparse(part.func), one) for one in named)
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting += part.decorator_list
+        elif not isinstance(part, ast.Lambda):
+            waiting += ast.iter_child_nodes(part)
+
+
+def _base(node: ast.expr) -> Iterator[str]:
+    """The name from which a chain of attributes and items starts."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name):
+        yield node.id
+
+
+def _is_shared(package: Path, origin: Origin) -> bool:
+    """Whether what is so called is a class or a module of the package."""
+    there = None if origin.module is None else module(package, origin.module)
+    made = there.bound.get(origin.name, []) if there else []
+    return not origin.name or any(isinstance(one.node, ast.ClassDef) for one in made)

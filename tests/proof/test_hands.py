@@ -1,0 +1,187 @@
+"""What Python runs when it loads a module belongs to every pin that it may change, wherever it stands."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opendp_topk import proof
+from opendp_topk.proof import hands as module
+from opendp_topk.proof import library
+from opendp_topk.proof.hands import hands, is_quiet
+from opendp_topk.proof.modules import module_of
+from opendp_topk.proof.renewal import repin
+from tests.pages.page import ROOT
+
+from .conftest import write
+
+UP = "def up(x):\n    return x + 1\n\n\ndef down(x):\n    return x - 1\n"
+SUMS = "from .rounding import up\n\n\ndef total(values):\n    return up(sum(values))\n"
+SIZES = "class Sizes:\n    def steps(self):\n        return 3\n"
+DOCUMENTS = {"up": ("rounding", "up"), "sums": ("sums", "total"), "sizes": ("sizes", "Sizes")}
+BOTH, ALL = {"up", "sums"}, set(DOCUMENTS)
+
+
+@pytest.fixture
+def inner(house: Path) -> Path:
+    """Three modules of a room, with a document each; the room has no ``__init__`` yet."""
+    (house / "proofs/inner/sums.tex").unlink()
+    for name, text in (("rounding", UP), ("sums", SUMS), ("sizes", SIZES), ("other", "x = 1\n")):
+        write(house / f"opendp_topk/inner/{name}.py", text)
+    for document, (name, region) in DOCUMENTS.items():
+        write(house / f"proofs/inner/{document}.tex", f"\\pin{{inner/{name}.py}}{{{region}}}{{}}\n")
+        repin(f"inner/{document}")
+    return house / "opendp_topk" / "inner"
+
+
+def stale() -> set[str]:
+    return {name.removeprefix("inner/") for name in proof.documents() if proof.Proof(name).status != "current"}
+
+
+CASES = [
+    ("from .sizes import Sizes\nSizes.steps = lambda self: 1\n", {"sizes"}),
+    ("from .sizes import Sizes\nsetattr(Sizes, 'steps', len)\n", {"sizes"}),
+    ("from .sizes import Sizes\n_ = setattr(Sizes, 'steps', len)\n", {"sizes"}),
+    ("from .sizes import Sizes\ndel Sizes.steps\n", {"sizes"}),
+    ("from .sizes import Sizes\nSizes.steps, x = len, 1\n", {"sizes"}),
+    ("from .sizes import Sizes\nclass Mine:\n    Sizes.steps = len\n", {"sizes"}),
+    ("from .sizes import Sizes\nfor Sizes.steps in (len,):\n    pass\n", {"sizes"}),
+    ("from .sizes import Sizes\nif True:\n    Sizes.steps = len\n", {"sizes"}),
+    ("def patch():\n    from .sizes import Sizes\n    Sizes.steps = len\n\npatch()\n", {"sizes"}),
+    ("def patch():\n    from .sizes import Sizes\n    Sizes.steps = len\n\ndone = patch()\n", {"sizes"}),
+    ("from .sizes import Sizes\ndef patch(one):\n    one.steps = len\n\ndone = patch(Sizes)\n", {"sizes"}),
+    ("from .sizes import Sizes\ndef patch(one):\n    one.steps = len\n\n@patch(Sizes)\ndef f(): ...\n", {"sizes"}),
+    ("from . import rounding\nrounding.up = rounding.down\n", BOTH),
+    ("from . import rounding\nvars(rounding)['up'] = rounding.down\n", ALL),
+    ("def patch():\n    from . import rounding\n    rounding.up = None\n", BOTH),
+    ("import sys\nsys.modules['opendp_topk.inner.sizes'] = None\n", ALL),
+    ("def patch():\n    import sys\n    sys.modules['opendp_topk.inner.sizes'].x = None\n", ALL),
+    ("__path__ = ['elsewhere']\n", ALL),
+    ("__path__.append('elsewhere')\n", ALL),
+    ("exec('import opendp_topk')\n", ALL),
+    ('"""Words."""\n', set()),
+    ("from .rounding import up, down\n__all__ = ['up', 'down']\n", set()),
+    ("from .sizes import Sizes\nMINE = Sizes()\nx, y = 1, 2\n", set()),
+    ("from .sizes import Sizes\nclass Mine(Sizes):\n    size = 3\n    def steps(self):\n        self.x = 1\n", set()),
+    ("def f(Sizes):\n    Sizes.steps = 1\n    x = {}\n    x[0] = 1\n", set()),
+    ("from .rounding import up\nif __name__ == '__main__':\n    up(1)\n", set()),
+    ("try:\n    import numpy\nexcept ImportError:\n    numpy = None\n", set()),
+]
+
+
+@pytest.mark.parametrize("place", ["inner/__init__.py", "__init__.py"])
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_what_a_package_runs(inner: Path, place: str, text: str, expected: set[str]) -> None:
+    """In the package that holds the modules, and in the one above."""
+    assert stale() == set()
+    if place == "__init__.py":
+        text = text.replace("from . import", "from .inner import").replace("from .sizes", "from .inner.sizes")
+        text = text.replace("from .rounding", "from .inner.rounding")
+    write(inner.parent / place, text)
+    assert stale() == expected
+
+
+def test_a_module_that_is_imported_for_what_it_does(inner: Path) -> None:
+    write(inner / "other.py", "from .sizes import Sizes\nSizes.steps = len\n")
+    assert stale() == set(), "nothing loads it"
+    write(inner / "__init__.py", "from . import other\n")
+    assert stale() == {"sizes"}
+    write(inner / "__init__.py", "def later():\n    from . import other\n")
+    assert stale() == set()
+    write(inner / "__init__.py", "try:\n    from . import other\nexcept ImportError:\n    other = None\n")
+    assert stale() == {"sizes"}
+
+
+def test_a_renewal_shows_what_changes_another(inner: Path) -> None:
+    write(inner / "__init__.py", "from .sizes import Sizes\nSizes.steps = len\n")
+    assert repin("inner/sizes") == 1
+    assert stale() == set()
+    write(inner / "__init__.py", "from .sizes import Sizes\nSizes.steps = max\n")
+    assert stale() == {"sizes"}
+
+
+@pytest.mark.parametrize(
+    ("source", "quiet"),
+    [
+        ("x: int = 1", True),
+        ("x += 1", True),
+        ("x.y = 1", False),
+        ("x[0] = 1", False),
+        ("x()", False),
+        ("with a:\n    x = 1", True),
+        ("with a:\n    x()", False),
+        ("try:\n    x = 1\nexcept E:\n    x()", False),
+        ("class A:\n    'Words.'\n    x()", False),
+        ("assert x", False),
+        ("del x", False),
+        ("__getattr__ = f", False),
+        ("__all__ = []", True),
+    ],
+)
+def test_quiet_statements(source: str, quiet: bool) -> None:
+    (node,) = ast.parse(source).body
+    assert is_quiet(node) == quiet
+
+
+# The package itself.
+
+PACKAGE = ROOT / "opendp_topk"
+ROOMS = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py"))
+CHOICES = "measurements/one_shot"
+PATCH = "\nfrom opendp_topk.measurements._choice import Choice\nChoice.steps = property(lambda self: 1)\n"
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Iterator[Path]:
+    """The package's sources and the proofs, in a place where they may be spoiled."""
+    shutil.copytree(PACKAGE, tmp_path / "opendp_topk", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "proofs").symlink_to(ROOT / "proofs")
+    proof.forget()
+    with library.at(tmp_path / "opendp_topk"):
+        yield tmp_path / "opendp_topk"
+    proof.forget()
+
+
+@pytest.mark.quick(room="measurements")
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_patch_in_a_room(copy: Path, room: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process that has loaded the room, as importing what is proved does for the lower ones."""
+    path = copy / room / "__init__.py"
+    path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
+    proof.forget()
+    monkeypatch.setattr(module, "_running", lambda package: [module_of(f"{room}/__init__.py".removeprefix("./"))])
+    assert proof.Proof(CHOICES).status == "stale"
+    assert proof.Proof("numerics/rounding").status == "current"
+
+
+@pytest.mark.quick(room=".")
+@pytest.mark.parametrize("room", [".", "measurements", "spaces"])
+def test_rooms_that_are_loaded_with_what_is_proved(copy: Path, room: str) -> None:
+    path = copy / room / "__init__.py"
+    path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
+    proof.forget()
+    assert proof.Proof(CHOICES).status == "stale"
+
+
+def test_modules_that_this_process_has_loaded_count() -> None:
+    importlib.import_module("opendp_topk.audit.html")
+    assert {"", "measurements._choice", "audit.html"} <= set(module._running(PACKAGE))
+    assert module._running(PACKAGE.parent) == []
+
+
+def test_what_runs_besides_making_names() -> None:
+    """Commands are registered, and forks of a process with open ledgers are watched; no more than that."""
+    sources = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+    found = [(source, hand) for source in sources for hand in hands(PACKAGE, module_of(source))]
+    assert {source for source, _ in found} == {
+        "cli/__main__.py", "cli/audit.py", "cli/ledger.py", "ledger/files.py", "proof/library.py"
+    }  # fmt: skip
+    for source, hand in found:
+        assert hand.changed is not None
+        room = source.partition("/")[0]
+        assert {place.partition(".")[0] for place, _ in hand.changed} <= {room}
