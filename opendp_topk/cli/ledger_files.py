@@ -52,7 +52,7 @@ def repair(
     """Make a damaged file a ledger again. What was spent is never lowered; the damaged file is kept beside it."""
     found = Ledger.repair(file, charge_rest=charge_rest)
     if as_json:
-        typer.echo(json.dumps({"repaired": found}, indent=2))
+        typer.echo(json_text({"repaired": found}, ascii_only=True))
     else:
         show.say(*(found or ["nothing to repair"]))
 
