@@ -194,9 +194,13 @@ def read_only(path: str) -> None:
 
 
 def threads_and_forks(connect: str, forks: str) -> None:
-    """Four threads debit one object while the process forks; every child debits it too."""
+    """Four threads debit one object while the process forks; every child debits it too.
+
+    One release comes first: a child that is forked while a thread imports a module waits for ever if it imports it too.
+    """
     ledger = tk.Ledger.create(connect, budget=10**6, **FOR_VOTES)
-    stop, released = threading.Event(), []
+    ledger.release(costing(1.0), [1])
+    stop, released = threading.Event(), [1]
 
     def work() -> None:
         while not stop.is_set():
