@@ -21,7 +21,8 @@ from .options import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
 File = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#name (extra postgres).")
+    str,
+    typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name (extra postgres)."),
 ]
 Dataset = Annotated[str, typer.Option(metavar="NAME", help="The name of the data set that the budget protects.")]
 UsersOption = Annotated[

@@ -20,7 +20,9 @@ from . import show
 from .options import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
-Source = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#name.")]
+Source = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
 

@@ -2,7 +2,7 @@
 
 A draft is made beside the place, as a new file and never through a link, and is written through the descriptor that was
 opened then. So who else may write in the folder can take the file away, which is noticed, and cannot lead what is
-written to another file. Who may read it, the process says by its umask.
+written to another file. Who may read it, the process says by its umask, but for what is its owner's alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _NEW |= sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"))
 _FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_CLOEXEC"))
 _BY_FOLDER = {os.open, os.link, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
-_MODE = 0o666  # less the umask
+_MODE, _OWN = 0o666, 0o600  # less the umask
 
 
 class Draft:
@@ -26,19 +26,21 @@ class Draft:
 
     Args:
         path: The file that is to be; its last part is not followed where it is a link.
+        private: Whether its owner alone may read it.
 
     Raises:
         OSError: By each method: the system refuses, or the draft was exchanged for something else.
         ValueError: When it is made: ``path`` holds a character that no name can have.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, private: bool = False) -> None:
         self._place = path
+        self._mode = _OWN if private else _MODE
         self._draft = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:12]}.partial")
         self._content = b""
         self._folder = os.open(path.parent, _FOLDER) if _BY_FOLDER else None
         try:
-            self._handle: int | None = os.open(self._name(self._draft), _NEW, _MODE, **self._at("dir_fd"))
+            self._handle: int | None = os.open(self._name(self._draft), _NEW, self._mode, **self._at("dir_fd"))
         except BaseException:
             self._leave()
             raise
@@ -72,7 +74,7 @@ class Draft:
             raise
         except OSError:
             pass  # a file system without hard links
-        with os.fdopen(os.open(place, _NEW, _MODE, **self._at("dir_fd")), "wb") as stream:
+        with os.fdopen(os.open(place, _NEW, self._mode, **self._at("dir_fd")), "wb") as stream:
             stream.write(self._content)
 
     def _is_draft(self, path: Path) -> bool:
@@ -113,7 +115,7 @@ class Draft:
 _KEPT: dict[str, Any] = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
 
 
-def write_whole(path: Path, content: bytes, *, replace: bool = False) -> None:
+def write_whole(path: Path, content: bytes, *, replace: bool = False, private: bool = False) -> None:
     """A file with these bytes, through a :class:`Draft`.
 
     Raises:
@@ -121,6 +123,6 @@ def write_whole(path: Path, content: bytes, *, replace: bool = False) -> None:
         OSError: It could not be written; nothing of it is left.
         ValueError: ``path`` holds a character that no name can have.
     """
-    with Draft(path) as draft:
+    with Draft(path, private=private) as draft:
         draft.write(content)
         draft.publish(replace=replace)

@@ -42,7 +42,7 @@ def backup(journal: Journal, path: str | os.PathLike[str]) -> None:
 
 
 def _write(where: Path, texts: list[str]) -> None:
-    write_report(where, b"".join(SEPARATOR + text.encode("ascii") + b"\n" for text in texts))
+    write_report(where, b"".join(SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
 
 
 def migrate(old: str | os.PathLike[str], new: str | os.PathLike[str], unit: Unit) -> None:

@@ -85,14 +85,14 @@ def sync_folder(folder: Path) -> None:
 # end-proof-region: creation
 
 
-def write_report(path: Path, content: bytes) -> None:
-    """A new file for people beside a ledger.
+def write_report(path: Path, content: bytes, *, private: bool = False) -> None:
+    """A new file beside a ledger, for people or a copy of it; one that is private its owner alone may read.
 
     Raises:
         LedgerError: There is a file of that name, or it could not be written.
     """
     try:
-        write_whole(path, content)
+        write_whole(path, content, private=private)
         return
     except FileExistsError:
         reason = "it exists already: choose another name"

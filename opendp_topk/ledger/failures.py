@@ -25,6 +25,9 @@ EXISTS = "there is something of that name already: open a ledger with Ledger(add
 MISSING = "there is no ledger of that name: create one with Ledger.create or `opendp-topk ledger create`"
 GONE = "there is no ledger of that name any more: restore it from a backup that is not older than the last release"
 DAMAGED = "it is damaged: restore it from a backup that is not older than the last release"
+DAMAGED_FILE = (
+    f"{DAMAGED}, or try `opendp-topk ledger repair`, which keeps what verifies and never lowers what was spent"
+)
 STATES = {
     "08": "the connection to the server failed",
     "0A": "the server cannot write: it is a standby",

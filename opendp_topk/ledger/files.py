@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from ..errors.ordinary import strangeness
 from . import locks, mounts
-from .failures import DAMAGED, explained, failure
+from .failures import DAMAGED, DAMAGED_FILE, explained, failure
 from .handles import opening
 from .records import Record, accepted_in, unseal
 
@@ -137,7 +137,7 @@ class FileLog:
                     self._require_seen(handle)
                     return record, size  # [last]
             if start == 0:
-                raise failure(self.place, "read", DAMAGED if size else _EMPTY)
+                raise failure(self.place, "read", DAMAGED_FILE if size else _EMPTY)
             length *= 8
 
     def _parsed(self, piece: bytes, place: int) -> Record | None:
@@ -145,7 +145,7 @@ class FileLog:
         text = piece.decode("ascii", "replace")
         record = unseal(text.removesuffix("\n"), place)
         if record is None and ("\n" in text or unseal(text[:-1])):  # [finished]
-            raise failure(self.place, "read", DAMAGED)
+            raise failure(self.place, "read", DAMAGED_FILE)
         return record
 
     def _remember(self, record: Record) -> None:

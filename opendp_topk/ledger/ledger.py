@@ -43,7 +43,7 @@ class Ledger:
     with a :meth:`head` that was kept elsewhere. The file must lie on a file system of this machine.
 
     Args:
-        address: A file, or ``postgresql://user@host/database#name`` (extra ``postgres``).
+        address: A file, or ``postgresql://user@host/database#schema/name`` (extra ``postgres``).
         operator: Who releases; the name of the account if not given.
         accept_file_system: The kind of file system, such as ``"overlay"`` or ``"tmpfs"``, on which the file may lie
             though a ledger cannot rely on it; what an error named. The ledger records it, and shows it.
