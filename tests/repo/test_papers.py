@@ -103,3 +103,21 @@ def test_the_papers_are_in_the_source_distribution() -> None:
     included = SETTINGS["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert {"CONTRIBUTING.md", "SECURITY.md", "LICENSE", "README.md", ".pre-commit-config.yaml"} <= set(included)
     assert [path for path in included if not (ROOT / path).exists()] == []
+
+
+def outside_things(text: str) -> list[list[str]]:
+    """The rows of the tables on what lies outside: thing, what is assumed, how it is checked, what happens if not."""
+    lines = text.partition("## What lies outside")[2].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return [row for row in rows if row[0] not in ("outside thing", "---")]
+
+
+def without_a_check(rows: list[list[str]]) -> list[str]:
+    return [row[0] for row in rows if len(row) != 4 or not all(row)]
+
+
+def test_every_outside_thing_is_checked_or_said_not_to_be() -> None:
+    rows = outside_things((ROOT / "docs" / "threat_model.md").read_text(encoding="utf-8"))
+    assert len(rows) > 50
+    assert without_a_check(rows) == []
+    assert without_a_check([["a disk", "it keeps what it has", "", "records are lost"]]) == ["a disk"]
