@@ -86,8 +86,8 @@ def resting_on(names: set[str]) -> set[str]:
         ("samplers/entropy.py", "SYSTEM = Entropy()", "SYSTEM = None", "samplers/race", "samplers/entropy"),
         (
             "errors/checks.py",
-            "if value < 0:  # [not-negative]\n        raise DistanceError",
-            "if value < -1:  # [not-negative]\n        raise DistanceError",
+            "if number < 0:  # [not-negative]\n        raise DistanceError",
+            "if number < -1:  # [not-negative]\n        raise DistanceError",
             "errors/checks",
             "numerics/rounding",
         ),
