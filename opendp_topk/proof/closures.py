@@ -26,7 +26,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .hands import hands, loaded
+from .hands import hands, loaded, running
 from .modules import Module, Origin, Statement, forget_modules, module, module_of, reached
 from .regions import forget_regions, marked, region
 
@@ -77,10 +77,18 @@ def pinned(document: str, source: str, name: str) -> str:
 
 def closure(document: str, source: str, name: str) -> tuple[list[Statement], list[Statement]]:
     """The statements that lie in a region, and those beyond it that belong to its pin."""
-    inside, cut = _held(library.package(), source, name)
-    known = _own(library.package(), document) | covered(document)
+    inside, beyond = _closure(library.package(), running(library.package()), document, source, name)
+    return [*inside], [*beyond]
+
+
+@functools.cache
+def _closure(
+    package: Path, at_work: frozenset[str], document: str, source: str, name: str
+) -> tuple[list[Statement], list[Statement]]:
+    inside, cut = _held(package, source, name)
+    known = _own(package, document) | covered(document)
     beyond = cut + expanded([*inside, *cut], known)
-    while added := _changing(library.package(), [*inside, *beyond], known):
+    while added := _changing(package, at_work, [*inside, *beyond], known):
         beyond += added + expanded([*inside, *beyond, *added], known)
     return inside, beyond
 
@@ -90,13 +98,15 @@ def reaches(pin: Pin) -> list[str]:
     return sorted({one.title for one in closure(pin.document, pin.source, pin.region)[1]})
 
 
-def _changing(package: Path, proved: list[Statement], known: frozenset[Statement]) -> list[Statement]:
-    """The statements that may change those ``proved`` or ``known``, of all that run when these are loaded."""
+def _changing(
+    package: Path, at_work: frozenset[str], proved: list[Statement], known: frozenset[Statement]
+) -> list[Statement]:
+    """The statements that may change those ``proved`` or ``known``, of all that run when these are loaded, or did."""
     made = {(one.module, name) for one in [*proved, *known] for name in one.names}
     made |= {(module, "") for module, _ in made}
     return [
         hand.statement
-        for name in sorted(loaded(package, {one.module for one in [*proved, *known]}))
+        for name in loaded(package, at_work.union(one.module for one in [*proved, *known]))
         for hand in hands(package, name)
         if hand.statement not in proved and (hand.changed is None or not hand.changed.isdisjoint(made))
     ]
@@ -200,5 +210,5 @@ def forget_pins() -> None:
     library.forget_documents()
     forget_modules()
     forget_regions()
-    for remembered in (_below, _own, _answered, _covered, hands):
+    for remembered in (_below, _own, _answered, _covered, _closure, hands, loaded):
         remembered.cache_clear()

@@ -44,26 +44,26 @@ def hands(package: Path, name: str) -> list[Hand]:
     return [hand for hand in found if hand.changed is None or hand.changed]
 
 
-def loaded(package: Path, names: Iterable[str]) -> set[str]:
-    """The modules that Python loads with these: those that they import at their top, and the packages above each.
-
-    Of the package that runs, also those that this process has loaded for another reason.
-    """
+@functools.cache
+def loaded(package: Path, names: frozenset[str]) -> list[str]:
+    """The modules that Python loads with these: those that they import at their top, and the packages above each."""
     found: set[str] = set()
-    waiting = [*names, *_running(package)]
+    waiting = [*names]
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             home = module(package, name)
             waiting += [*(home.loads if home else ()), name.rpartition(".")[0]]
-    return found
+    return sorted(found)
 
 
-def _running(package: Path) -> list[str]:
+def running(package: Path) -> frozenset[str]:
+    """Of the package that runs, the modules that this process has loaded, for whatever reason."""
     if package != Path(__file__).parents[1]:
-        return []
-    return [name.removeprefix(NAME).lstrip(".") for name in sys.modules if f"{name}.".startswith(f"{NAME}.")]
+        return frozenset()
+    inside = f"{NAME}."
+    return frozenset(name[len(inside) :] for name in [*sys.modules] if name == NAME or name.startswith(inside))
 
 
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from opendp_topk import proof
+from opendp_topk.proof import closures, library
 from opendp_topk.proof import hands as module
-from opendp_topk.proof import library
 from opendp_topk.proof.hands import hands, is_quiet
 from opendp_topk.proof.modules import module_of
 from opendp_topk.proof.renewal import repin
@@ -154,7 +154,7 @@ def test_a_patch_in_a_room(copy: Path, room: str, monkeypatch: pytest.MonkeyPatc
     path = copy / room / "__init__.py"
     path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
     proof.forget()
-    monkeypatch.setattr(module, "_running", lambda package: [module_of(f"{room}/__init__.py".removeprefix("./"))])
+    monkeypatch.setattr(closures, "running", lambda _: frozenset({module_of(f"{room}/__init__.py".removeprefix("./"))}))
     assert proof.Proof(CHOICES).status == "stale"
     assert proof.Proof("numerics/rounding").status == "current"
 
@@ -170,8 +170,8 @@ def test_rooms_that_are_loaded_with_what_is_proved(copy: Path, room: str) -> Non
 
 def test_modules_that_this_process_has_loaded_count() -> None:
     importlib.import_module("opendp_topk.audit.html")
-    assert {"", "measurements._choice", "audit.html"} <= set(module._running(PACKAGE))
-    assert module._running(PACKAGE.parent) == []
+    assert {"", "measurements._choice", "audit.html"} <= module.running(PACKAGE)
+    assert module.running(PACKAGE.parent) == frozenset()
 
 
 def test_what_runs_besides_making_names() -> None:
