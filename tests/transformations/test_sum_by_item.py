@@ -293,3 +293,9 @@ def specimens() -> list[Specimen]:
 
     tables = frame([(1, "a", 1), (2, "b", 9)]), frame([(1, "a", 1)])
     return [Specimen(link, tables, law, measurement=link >> chooser)]
+
+
+def test_a_user_with_huge_numbers_has_the_largest_total() -> None:
+    """Four of them added up as they are would be 0 modulo 2^64."""
+    summed = tk.make_sum_by_item(*SPACE, candidates=ITEMS, bounds=(0, 10))
+    assert summed(frame([(1, "a", 1e300)] * 4, pl.Float64)).tolist() == [10, 0]
