@@ -1,6 +1,6 @@
 """Mechanisms of others, tried blind: the search knows domain, metric and claim, and nothing of their insides.
 
-Broken ones are found in each of one or two audits at a stated number of samples a side; right ones are never accused.
+Broken ones are found in every one of several audits at a stated number of samples a side; right ones are never accused.
 The generators are seeded, so that a run is the same every time.
 """
 
@@ -66,7 +66,7 @@ def test_one_audit_accuses_no_right_one(mechanism: Mechanism) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", BROKEN, ids=named)
 def test_broken_ones_are_found_every_time(mechanism: Mechanism) -> None:
-    samples, audits = (MANY, 1) if mechanism in HARD else (FEW, 2)
+    samples, audits = (MANY, 3) if mechanism in HARD else (FEW, 5)
     for seed in range(audits):
         found = audited(mechanism, seed, samples)
         assert found.contradicts(CLAIM), (seed, found)
@@ -75,16 +75,16 @@ def test_broken_ones_are_found_every_time(mechanism: Mechanism) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", RIGHT, ids=named)
 def test_right_ones_are_never_accused(mechanism: Mechanism) -> None:
-    for seed in range(2):
+    for seed in range(5):
         assert not audited(mechanism, seed, FEW).contradicts(CLAIM)
-    assert not audited(mechanism, 2, 5 * FEW).contradicts(CLAIM)
+    assert not audited(mechanism, 5, 5 * FEW).contradicts(CLAIM)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("space", [SCORES, ONE_WAY], ids=["both ways", "one way"])
 def test_a_constant_seed_is_found_whatever_it_is(space: Any) -> None:
     """Which places the noise prefers differs from seed to seed; descending scores alone miss one in ten."""
-    for seed in range(10):
+    for seed in range(30):
         assert audited(mechanisms.laplace_maximum_with_a_constant_seed, seed, 2000, space).contradicts(CLAIM), seed
 
 
