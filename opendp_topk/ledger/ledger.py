@@ -22,7 +22,7 @@ from .charges import charge_in, stated_amount, stated_charge
 from .conversation import PREPAID, WHAT, Conversation
 from .entries import Entry
 from .journal import Journal, header, named
-from .logs import log_at
+from .logs import accepted, log_at
 from .records import head
 from .repair import repair
 from .reservation import Reservation
@@ -112,6 +112,7 @@ class Ledger:
         """
         unit, account = Unit.of(dataset, metric, d_in), opened(measure, budget, own_delta)
         who, made = named(operator), cls.__new__(cls)
+        accepted(accept_file_system)  # before it is written into a header
         log = log_at(address, header(unit, account, accept_file_system), accept_file_system)
         made._journal = Journal(log, who)
         return made
