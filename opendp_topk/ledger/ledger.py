@@ -22,7 +22,8 @@ from .charges import charge_in, stated_amount, stated_charge
 from .conversation import PREPAID, WHAT, Conversation
 from .entries import Entry
 from .journal import Journal, header, named
-from .logs import accepted, log_at
+from .logs import log_at
+from .mounts import accepted
 from .records import head
 from .repair import repair
 from .reservation import Reservation
