@@ -99,6 +99,30 @@ def test_only_the_record_is_left(
     assert (library.folder / "top.json").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
+@pytest.mark.skipif(os.name == "nt", reason="this system has no modes of files")
+def test_one_rule_says_who_may_read_what_commands_write(command: Command, library: Library) -> None:
+    """Records, pages, tables and reports: whoever the umask lets. Ledgers alone are their owner's."""
+    here = library.folder
+    ledger, record = here / "budget.ledger", here / "top.json"
+    before = os.umask(0o027)
+    try:
+        assert command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 1).code == 0
+        asked = [
+            library.release("--epsilon", 1, "--ledger", ledger, "--out", record),
+            library.release("--epsilon", 1, "--out", here / "top.csv"),
+            ("show", record, "--html", "--to", here / "top.html"),
+            ("ledger", "export", ledger, "--to", here / "spent.csv"),
+            ("ledger", "report", ledger, "--to", here / "spent.html"),
+        ]
+        for arguments in asked:
+            assert command(*arguments).code == 0
+    finally:
+        os.umask(before)
+    names = ("top.json", "top.csv", "top.html", "spent.csv", "spent.html")
+    assert {name: (here / name).stat().st_mode & 0o777 for name in names} == dict.fromkeys(names, 0o640)
+    assert ledger.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_release_that_fails_leaves_nothing(command: Command, library: Library) -> None:
     before = _files(library.folder)
     missing = (*library.release(*EXACT, "--out", library.folder / "top.json"), "--item", "author")
