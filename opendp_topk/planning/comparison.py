@@ -6,8 +6,8 @@ Proof: proofs/planning/comparison.tex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
@@ -19,10 +19,12 @@ from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric
-from .answers import Compared, Question, Space
-from .catalogue import RELEASES, able
+from .catalogue import RELEASES, able, default
 from .deciding import WORDS
+from .plan import planned
 from .plotted import Plotted
+from .query import Budget, Query, Scores, Unit
+from .top_k import TopK, TopKPlan
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
 
@@ -35,8 +37,8 @@ class Comparison(Plotted):
     ``bound`` and ``curve``. It prints as a table, and draws plots (extra ``plot``).
     """
 
-    question: Question
-    rows: tuple[Compared, ...]
+    query: Query[TopK, Unit]
+    rows: tuple[TopKPlan, ...]
 
     def __iter__(self) -> Any:
         return iter(self.rows)
@@ -44,19 +46,19 @@ class Comparison(Plotted):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, name: str) -> Compared:
+    def __getitem__(self, name: str) -> TopKPlan:
         found = {row.name: row for row in self.rows}
         if name not in found:
             raise ParameterError(f"no such row: the comparison has {', '.join(found)}")
         return found[name]
 
     def __repr__(self) -> str:
-        asked = self.question
+        query, task, budget = self.query, self.query.task, self.query.budget
         head = (
-            f"Comparison of {asked.release}s: k = {asked.k} of {asked.n_candidates}, {_times(asked.releases)} at "
-            f"d_in = {asked.d_in} within {asked.d_out} under {asked.measure!r}, alpha = {asked.alpha}"
+            f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times(query.releases)} at "
+            f"d_in = {query.unit.d_in} within {budget.d_out} under {budget.measure!r}, alpha = {query.alpha}"
         )
-        lines = [("mechanism", "scale", asked.measure.symbol, "accuracy", "decided by"), *map(_cells, self.rows)]
+        lines = [("mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"), *map(_cells, self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         worst = (
@@ -131,32 +133,35 @@ def compare(
     if size is None:
         raise ParameterError("n_candidates must be given, or the size of input_domain")
     count = checks.count("n_candidates", size)
-    question = Question(
-        measure=output_measure,
-        k=checks.count("k", k, at_most=count, limit="the number of candidates"),
-        n_candidates=count,
-        d_in=input_metric.distance(d_in, "d_in"),
-        d_out=_budget(output_measure, d_out),
-        release=checks.choice("release", release, RELEASES),
-        alpha=checks.probability(alpha, "alpha"),
-        releases=checks.count("releases", releases),
-    )
-    rows = list(_answers(question, (input_domain, input_metric)))
+    most = checks.count("k", k, at_most=count, limit="the number of candidates")
+    unit = Scores((input_domain, input_metric), input_metric.distance(d_in, "d_in"))
+    budget = Budget(output_measure, _budget(output_measure, d_out))
+    kind = checks.choice("release", release, RELEASES)
+    likely = checks.probability(alpha, "alpha")
+    task = TopK(most, count, kind, default(kind))
+    query = Query(task, unit, budget, checks.count("releases", releases), likely)
+    rows = list(answers(query))
     if not rows:
         raise ParameterError("the release is the same for all neighbours, or no scale meets d_out: raise d_in or d_out")
-    return Comparison(question, tuple(sorted(rows, key=_first)))
+    return Comparison(query, tuple(sorted(rows, key=_first)))
 
 
-def _answers(question: Question, space: Space) -> Iterable[Compared]:
+def answers(query: Query[TopK, Unit], far: Callable[[str], None] = lambda _: None) -> Iterator[TopKPlan]:
+    """The plan of every mechanism that can give the release; ``far`` is told how far it is."""
     known: dict[Any, float] = {}
-    for mechanism in able(question.k, question.n_candidates, question.release):
+    task = query.task
+    asked = able(task.k, task.n_candidates, task.release)
+    for place, mechanism in enumerate(asked, 1):
+        far(f"{place} of {len(asked)}, {mechanism.name}")
         try:
-            yield question.answered(mechanism, space, known)
+            found = planned(replace(query, task=replace(task, mechanism=mechanism)), known)
+            _ = found.curve  # a comparison shows what has one
         except (SearchError, ParameterTypeError):
             continue  # what takes another measure, or costs nothing at any scale, has no least one
+        yield found
 
 
-def _first(row: Compared) -> tuple[float, str]:
+def _first(row: TopKPlan) -> tuple[float, str]:
     return (math.inf if row.accuracy is None else row.accuracy), row.name
 
 
@@ -173,7 +178,7 @@ def _budget(measure: Measure, d_out: Any) -> Any:
     return d_out
 
 
-def _cells(row: Compared) -> tuple[str, ...]:
+def _cells(row: TopKPlan) -> tuple[str, ...]:
     loss: Sequence[float] = row.loss if isinstance(row.loss, tuple) else (row.loss,)
     shown = ", ".join(map(six_up, loss))
     near = "-" if row.accuracy is None else six_up(row.accuracy)

@@ -12,8 +12,9 @@ from ..errors import MissingExtraError
 from ..errors.checks import Number
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import PrivacyProfile
-from .answers import Compared, Question
 from .least_scale import several
+from .query import Query, Unit
+from .top_k import TopK, TopKPlan
 
 # Numbers of releases: up to one a day for a month, and few enough for seconds. The delta where none is asked for
 # is one in common use; below the smallest that is drawn nobody asks.
@@ -46,9 +47,9 @@ def panels(figure: Any) -> Any:
     return figure.subplots(1, 2)
 
 
-def curves(rows: Sequence[Compared], question: Question, axes: Any) -> Any:
+def curves(rows: Sequence[TopKPlan], query: Query[TopK, Unit], axes: Any) -> Any:
     """Delta of all releases together against epsilon."""
-    groups = [(label, several(_PROFILE, curve, question.releases)) for label, curve in _groups(rows)]
+    groups = [(label, several(_PROFILE, curve, query.releases)) for label, curve in _groups(rows)]
     ends = [_end(curve) for _, curve in groups]
     last = max((end for end in ends if end < math.inf), default=1.0)
     epsilons = [last * place / (_POINTS - 1) for place in range(_POINTS)]
@@ -61,11 +62,13 @@ def curves(rows: Sequence[Compared], question: Question, axes: Any) -> Any:
         xlim=(0, 1.02 * last),
         ylim=(_SMALLEST, 2),
     )
-    axes.set_title(f"Privacy of {_how_often(question.releases)}, each line a mechanism at its scale")
+    axes.set_title(f"Privacy of {_how_often(query.releases)}, each line a mechanism at its scale")
     return drawn(axes, shown)
 
 
-def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int], delta: Number, axes: Any) -> Any:
+def releases(
+    rows: Sequence[TopKPlan], query: Query[TopK, Unit], counts: Sequence[int], delta: Number, axes: Any
+) -> Any:
     """Epsilon at one delta against the number of releases."""
     lines = [
         (label, [(float(n), several(_PROFILE, curve, n).epsilon(delta)) for n in counts])
@@ -79,16 +82,16 @@ def releases(rows: Sequence[Compared], question: Question, counts: Sequence[int]
     return drawn(axes, finite)
 
 
-def _groups(rows: Sequence[Compared]) -> list[tuple[str, PrivacyCurve]]:
+def _groups(rows: Sequence[TopKPlan]) -> list[tuple[str, PrivacyCurve]]:
     """The curves that differ to the eye, each with the names of its mechanisms."""
-    names: dict[tuple[float, ...], list[Compared]] = {}
+    names: dict[tuple[float, ...], list[TopKPlan]] = {}
     for row in rows:
         key = tuple(float(f"{row.curve.delta(part * _end(row.curve)):.5g}") for part in _PARTS)
         names.setdefault((*key, float(f"{_end(row.curve):.5g}")), []).append(row)
     return [(_label(found), found[0].curve) for found in names.values()]
 
 
-def _label(rows: Sequence[Compared]) -> str:
+def _label(rows: Sequence[TopKPlan]) -> str:
     return joined([row.name for row in rows])
 
 

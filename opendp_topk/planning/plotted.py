@@ -10,14 +10,15 @@ from ..errors import checks
 from ..errors.checks import Number
 from . import comparison_plots as plots
 from . import cost_plots as costs
-from .answers import Compared, Question
+from .query import Query, Unit
+from .top_k import TopK, TopKPlan
 
 
 class Plotted:
     """The plots of a comparison; each draws on axes of yours, or on new ones."""
 
-    question: Question
-    rows: tuple[Compared, ...]
+    query: Query[TopK, Unit]
+    rows: tuple[TopKPlan, ...]
 
     def plot_curves(self, *, axes: Any = None) -> Any:
         """Draw delta against epsilon for all releases together, a line a mechanism.
@@ -31,7 +32,7 @@ class Plotted:
         Raises:
             MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
         """
-        return plots.curves(self.rows, self.question, plots.new_axes() if axes is None else axes)
+        return plots.curves(self.rows, self.query, plots.new_axes() if axes is None else axes)
 
     def plot_releases(
         self, counts: Iterable[int] = plots.COUNTS, *, delta: Number | None = None, axes: Any = None
@@ -51,9 +52,9 @@ class Plotted:
             ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
         """
         asked = [checks.count("counts", count) for count in counts]
-        own = self.question.d_out[1] if isinstance(self.question.d_out, tuple) else 0
+        own = self.query.budget.d_out[1] if isinstance(self.query.budget.d_out, tuple) else 0
         at = checks.probability(delta if delta is not None else own or plots.DELTA, "delta")
-        return plots.releases(self.rows, self.question, asked, at, plots.new_axes() if axes is None else axes)
+        return plots.releases(self.rows, self.query, asked, at, plots.new_axes() if axes is None else axes)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
@@ -89,7 +90,7 @@ class Plotted:
             ParameterError: A budget is not a number > 0.
         """
         drawn = plots.new_axes() if axes is None else axes
-        return costs.accuracy(self.rows, self.question, costs.asked(budgets, self.question), drawn)
+        return costs.accuracy(self.rows, self.query, costs.asked(budgets, self.query), drawn)
 
     def plot_success(
         self, scores: Any, event: str = "exact", budgets: Iterable[Number] | None = None, *, axes: Any = None
@@ -115,4 +116,4 @@ class Plotted:
         """
         wanted = checks.choice("event", event, EVENTS)
         drawn = plots.new_axes() if axes is None else axes
-        return costs.success(self.rows, self.question, costs.asked(budgets, self.question), (scores, wanted), drawn)
+        return costs.success(self.rows, self.query, costs.asked(budgets, self.query), (scores, wanted), drawn)
