@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+from ..distributions.events import Enclosure
 from ..errors import MissingExtraError, ParameterError, TableError
 from ..errors.writing import write_whole
 from ..planning.catalogue import default
 from ..planning.comparison import Comparison, answers, six_up
-from ..planning.comparison_plots import SIZE
 from ..planning.deciding import WORDS
+from ..planning.plots import SIZE
 from ..planning.promises import largest, sure
 from ..planning.query import Query, Users
 from ..planning.recommendation import Option
 from ..planning.top_k import TopK
-from . import guarantees, show
+from . import show
 from .asking import require_noise, too_small
 from .public_counts import Counts
 
@@ -71,7 +73,7 @@ def show_comparison(query: Query[TopK, Users], proxy: Counts | None, plot: str |
                 six_up(one.row.scale),
                 six_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
                 _whole(_within(one)),
-                *([] if proxy is None else [guarantees.probability(one.success)]),
+                *([] if proxy is None else [probability(one.success)]),
                 one.row.bound,
             ]
             for one in rows
@@ -124,7 +126,7 @@ def _legend(query: Query[TopK, Users], proxy: Counts | None) -> list[tuple[str, 
         else f"every released item has a count within so many users of the {largest(k)}"
     )
     pair = f", at epsilon = {float(budget[0])}" if isinstance(budget, tuple) else ""
-    exact = ("P(exact)", f"how likely {guarantees.exact(query.task)} is on the counts of the proxy")
+    exact = ("P(exact)", f"how likely {_event(query.task)} is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),
@@ -140,3 +142,29 @@ def _whole(users: float | None) -> str:
     if users is None:
         return "-"
     return str(users) if users < 10**9 else six_up(users)
+
+
+def success_words(enclosure: Enclosure | None, task: TopK) -> str:
+    """The probability of an exact release on the proxy, in words."""
+    if enclosure is None:
+        return "the probability of the exact release is not known for this mechanism, or too long to compute"
+    return f"{_event(task)} has probability {probability(enclosure)}"
+
+
+def _event(task: TopK) -> str:
+    """The event that the release is as good as can be, in words."""
+    return f"the exact top-{task.k}" + (", in any order," if task.k > 1 else "")
+
+
+def probability(enclosure: Enclosure | None) -> str:
+    """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
+    if enclosure is None:
+        return "-"
+    lower, upper = enclosure
+    if upper < 0.0005:
+        return "0" if upper == 0 else "< 0.001"
+    if lower >= 0.9995:
+        return "1" if lower == 1 else "> 0.999"
+    if f"{lower:.3f}" == f"{upper:.3f}":
+        return f"{lower:.3f}"
+    return f"{math.floor(lower * 1000) / 1000:.3f}-{math.ceil(upper * 1000) / 1000:.3f}"

@@ -14,39 +14,18 @@ from ..planning.catalogue import RELEASES
 from ..planning.plan import Plan
 from ..planning.query import Task, Users
 from ..planning.release_record import Claim
-from . import guarantees, show
+from . import options as given
+from . import show
 from .asking import Options, met
 from .candidates import read_candidates
-from .compare import require_plot, show_comparison
-from .options import (
-    NEIGHBORS,
-    AboveOption,
-    BoundsOption,
-    CountsOption,
-    Delta,
-    Epsilon,
-    K,
-    KeepOption,
-    Limit,
-    MaxItems,
-    MechanismOption,
-    NeighborsOption,
-    OtherOption,
-    ReleaseOption,
-    Rho,
-    StepOption,
-    SumOption,
-)
-from .options import (
-    Users as UsersOption,
-)
+from .compare import require_plot, show_comparison, success_words
 from .others import plan_rows
 from .public_counts import read_proxy
 from .several import show_several
 
 
 def plan(
-    k: K = None,
+    k: given.K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -56,19 +35,19 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
-    limit: Limit = None,
-    max_items: MaxItems = None,
-    users: UsersOption = 1,
-    neighbors: NeighborsOption = NEIGHBORS[0],
-    kind: ReleaseOption = RELEASES[0],
+    epsilon: given.Epsilon = None,
+    rho: given.Rho = None,
+    delta: given.Delta = None,
+    limit: given.Limit = None,
+    max_items: given.MaxItems = None,
+    users: given.Users = 1,
+    neighbors: given.NeighborsOption = given.NEIGHBORS[0],
+    kind: given.ReleaseOption = RELEASES[0],
     alpha: Annotated[
         float, typer.Option(help="The accuracy guarantee may fail with this probability.", metavar="ALPHA")
     ] = 0.05,
-    mechanism: MechanismOption = None,
-    counts: CountsOption = False,
+    mechanism: given.MechanismOption = None,
+    counts: given.CountsOption = False,
     releases: Annotated[
         int | None,
         typer.Option(
@@ -79,12 +58,12 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    summed: SumOption = None,
-    bounds: BoundsOption = None,
-    step: StepOption = None,
-    above: AboveOption = False,
-    keep: KeepOption = "order",
-    other: OtherOption = False,
+    summed: given.SumOption = None,
+    bounds: given.BoundsOption = None,
+    step: given.StepOption = None,
+    above: given.AboveOption = False,
+    keep: given.KeepOption = "order",
+    other: given.OtherOption = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
@@ -150,7 +129,7 @@ def plan(
         if scores is not None:
             with show.working("computing"):
                 success = query.task.success(found, scores)
-            more = [("on the proxy", guarantees.success(success, query.task)), *more]
+            more = [("on the proxy", success_words(success, query.task)), *more]
         show_plan(found, more)
 
 

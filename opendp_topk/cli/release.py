@@ -13,6 +13,7 @@ from ..planning.plan import Plan
 from ..planning.query import Query, Users
 from ..planning.release_record import Read, ReleaseRecord
 from ..tables import parts
+from . import options as given
 from . import show
 from .asking import Options, met
 from .candidates import as_integers, read_candidates
@@ -28,28 +29,6 @@ from .engines import (
 )
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
-from .options import (
-    NEIGHBORS,
-    AboveOption,
-    BoundsOption,
-    CountsOption,
-    Delta,
-    Epsilon,
-    K,
-    KeepOption,
-    Limit,
-    MaxItems,
-    MechanismOption,
-    NeighborsOption,
-    OtherOption,
-    ReleaseOption,
-    Rho,
-    StepOption,
-    SumOption,
-)
-from .options import (
-    Users as UsersOption,
-)
 from .others import after, found, record_rows
 from .output import STDOUT, Destination, flush, unprinted
 from .payment import budget, drawn
@@ -74,7 +53,7 @@ def release(
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
     item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
-    k: K = None,
+    k: given.K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -84,22 +63,22 @@ def release(
             show_default=False,
         ),
     ] = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
-    limit: Limit = None,
-    max_items: MaxItems = None,
-    neighbors: NeighborsOption = NEIGHBORS[0],
-    users: UsersOption = 1,
-    kind: ReleaseOption = RELEASES[0],
-    mechanism: MechanismOption = None,
-    counts: CountsOption = False,
-    summed: SumOption = None,
-    bounds: BoundsOption = None,
-    step: StepOption = None,
-    above: AboveOption = False,
-    keep: KeepOption = "order",
-    other: OtherOption = False,
+    epsilon: given.Epsilon = None,
+    rho: given.Rho = None,
+    delta: given.Delta = None,
+    limit: given.Limit = None,
+    max_items: given.MaxItems = None,
+    neighbors: given.NeighborsOption = given.NEIGHBORS[0],
+    users: given.Users = 1,
+    kind: given.ReleaseOption = RELEASES[0],
+    mechanism: given.MechanismOption = None,
+    counts: given.CountsOption = False,
+    summed: given.SumOption = None,
+    bounds: given.BoundsOption = None,
+    step: given.StepOption = None,
+    above: given.AboveOption = False,
+    keep: given.KeepOption = "order",
+    other: given.OtherOption = False,
     out: Annotated[
         str | None,
         typer.Option(

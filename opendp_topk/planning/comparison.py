@@ -6,12 +6,13 @@ Proof: proofs/planning/comparison.tex
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from ..core.spaces import require_space
+from ..distributions.events import EVENTS
 from ..errors import DistanceError, ParameterError, ParameterTypeError, SearchError, checks
 from ..errors.checks import Number
 from ..measurements._selection import SELECTABLE
@@ -19,10 +20,10 @@ from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric
+from . import plots
 from .catalogue import RELEASES, able, default
 from .deciding import WORDS
 from .plan import planned
-from .plotted import Plotted
 from .query import Budget, Query, Scores, Unit
 from .top_k import TopK, TopKPlan
 
@@ -30,7 +31,7 @@ _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table h
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Plotted):
+class Comparison:
     """Mechanisms side by side, the smallest bound on the error first; what :func:`compare` returns.
 
     Iterate over it, or take a row by its name: each has ``name``, ``measurement``, ``scale``, ``loss``, ``accuracy``,
@@ -67,6 +68,104 @@ class Comparison(Plotted):
         used = {row.bound for row in self.rows}
         legend = [worst, *(f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used)]
         return "\n".join(line.rstrip() for line in (head, "", *aligned, "", *legend))
+
+    def plot_curves(self, *, axes: Any = None) -> Any:
+        """Draw delta against epsilon for all releases together, a line a mechanism.
+
+        Args:
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+        """
+        return plots.curves(self.rows, self.query, plots.new_axes() if axes is None else axes)
+
+    def plot_releases(
+        self, counts: Iterable[int] = plots.COUNTS, *, delta: Number | None = None, axes: Any = None
+    ) -> Any:
+        """Draw epsilon at one delta against the number of releases, a line a mechanism, at the scale of its row.
+
+        Args:
+            counts: The numbers of releases, ascending.
+            delta: By default that of the budget, or 1e-6 where it has none.
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+            ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
+        """
+        asked = [checks.count("counts", count) for count in counts]
+        own = self.query.budget.d_out[1] if isinstance(self.query.budget.d_out, tuple) else 0
+        at = checks.probability(delta if delta is not None else own or plots.DELTA, "delta")
+        return plots.releases(self.rows, self.query, asked, at, plots.new_axes() if axes is None else axes)
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
+
+        Args:
+            figure: The matplotlib figure to draw on; by default a new one.
+
+        Returns:
+            The figure.
+
+        Raises:
+            MissingExtraError: No figure is given and matplotlib is not installed (extra ``plot``).
+        """
+        drawn = plots.new_figure() if figure is None else figure
+        left, right = plots.panels(drawn)
+        self.plot_curves(axes=left)
+        self.plot_releases(axes=right)
+        return drawn
+
+    def plot_accuracy(self, budgets: Iterable[Number] | None = None, *, axes: Any = None) -> Any:
+        """Draw the bound of the accuracy theorem against the budget, a line a mechanism.
+
+        Args:
+            budgets: Where to compare, ascending, in the measure of the budget (epsilon where it is a pair); by default
+                seven from an eighth to eight times the budget.
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+            ParameterError: A budget is not a number > 0.
+        """
+        drawn = plots.new_axes() if axes is None else axes
+        return plots.accuracy(self.rows, self.query, plots.budgets_asked(budgets, self.query), drawn)
+
+    def plot_success(
+        self, scores: Any, event: str = "exact", budgets: Iterable[Number] | None = None, *, axes: Any = None
+    ) -> Any:
+        """Draw how likely a release succeeds on ``scores`` against the budget, a line a mechanism.
+
+        Mechanisms whose probability is not known, or takes too long, are left out. The plot is as private as
+        ``scores``.
+
+        Args:
+            scores: A member of the input domain, public or made up.
+            event: ``"exact"``, ``"great"`` or ``"good"``, as ``Measurement.success_probability`` defines it.
+            budgets: As for :meth:`plot_accuracy`.
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+            ParameterError: There is no such event, or a budget is not a number > 0.
+            DataError: ``scores`` is not a member of the input domain.
+        """
+        wanted = checks.choice("event", event, EVENTS)
+        drawn = plots.new_axes() if axes is None else axes
+        return plots.success(self.rows, self.query, plots.budgets_asked(budgets, self.query), (scores, wanted), drawn)
 
 
 def compare(

@@ -16,9 +16,7 @@ ELSEWHERE = {
     "ledger/copies.py": "it copies records, and what it wrote is verified as every ledger is",
     "planning/catalogue.py": "it lists constructors for people, each of which makes its own claim",
     "planning/comparison.py": "it checks what is asked, and shows rows that are pinned where they are made",
-    "planning/cost_plots.py": "it draws what other budgets buy, by rows that are pinned where they are made",
-    "planning/plotted.py": "it draws what a comparison holds",
-    "planning/comparison_plots.py": "it draws what curves say",
+    "planning/plots.py": "it draws what curves say, and what plans for other budgets do",
     "planning/columns.py": "it names the columns to transformations, each of which makes its own claim",
     "planning/promises.py": "it words what theorems say",
     **dict.fromkeys(
