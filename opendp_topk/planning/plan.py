@@ -83,6 +83,7 @@ class Plan(Generic[T_co, U_co]):
         return replace(self, measurement=self.query.task.on(self, items))
 
 
+# proof-region: planned
 def planned(query: Query[T_co, U_co], known: dict[Any, float] | None = None) -> Plan[T_co, U_co]:
     """The plan for a query; ``known`` as in :func:`least_scale`.
 
@@ -91,6 +92,9 @@ def planned(query: Query[T_co, U_co], known: dict[Any, float] | None = None) -> 
         ParameterError: The mechanism does not take the measure.
     """
     return Plan(query, query.task.least(query, known))
+
+
+# end-proof-region: planned
 
 
 def likely(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:

@@ -56,7 +56,7 @@ class TopK:
         """The name of the mechanism."""
         return self.mechanism.name
 
-    # proof-region: top_k
+    # proof-region: planned_top_k
     def built(self, space: Space, measure: Measure, scale: float) -> Measurement:
         """The selection with this scale."""
         measurement: Measurement = space >> self.mechanism.build(
@@ -85,7 +85,7 @@ class TopK:
         measurement: Measurement = space >> self.mechanism.profiled(measure, self.k, scale, self.release)
         return measurement
 
-    # end-proof-region: top_k
+    # end-proof-region: planned_top_k
 
     def needs_no_noise(self, query: Query[TopK, Unit]) -> bool:
         """Whether the release is the same for all neighbours."""
