@@ -76,7 +76,7 @@ def _target(root: Path, pages: dict[str, str]) -> markdown.Target:
             return "index.md"
         name = file.removeprefix("proofs/").removesuffix(".tex")
         return "proofs/index.md" if file == "proofs/README.md" else (
-            f"proofs/{name}.md" if name in proof.documents() else None
+            f"proofs/{name}.md" if name in proof.documents() + proof.notes() else None
         )  # fmt: skip
 
     return target
@@ -102,9 +102,10 @@ def _guide(root: Path, room: Path, pages: dict[str, str]) -> None:
 def _pdfs(folder: Path) -> list[str]:
     from opendp_topk.proof.latex import build
 
-    for name in proof.documents():
+    built = proof.documents() + proof.notes()
+    for name in built:
         build(name, folder)
-    return proof.documents()
+    return built
 
 
 def _folders(room: Path, pages: dict[str, str]) -> None:

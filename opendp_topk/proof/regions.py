@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 from ..errors import ProofError
 from . import library
 from .modules import module, module_of
+
+TAGS = re.compile(r"#((?: ?\[[a-z][a-z0-9-]*\])+)")
+TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
 
 
 def region(source: str, name: str) -> str:
@@ -29,6 +33,11 @@ def first_line(source: str, name: str) -> int:
     """The number that the first line of a region has in its file; arguments and errors are those of :func:`region`."""
     marker, lines = marked(library.package(), source, name)
     return marker + 1 + next((at for at, line in enumerate(lines) if line), 0)
+
+
+def tags(code: str) -> set[str]:
+    """The tags that a region of code holds, such as ``check-k`` for a line ending in ``# [check-k]``."""
+    return {tag for found in TAGS.findall(code) for tag in TAG.findall(found)}
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ... import proof
 from ...errors import ProofError
-from ...proof.latex import tags
+from ...proof.regions import tags
 
 _TITLE = re.compile(r"\\proofdocument\{[^{}]*\}")
 _KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
