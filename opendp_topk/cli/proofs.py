@@ -70,8 +70,8 @@ def _list() -> list[str]:
         _checked(),
         "One of them: opendp-topk proofs NAME; as a PDF: opendp-topk proofs NAME --pdf",
         *[
-            f"Where to begin: opendp-topk proofs {note} --pdf, a few pages that lead from the argument to the documents "
-            "and the code."
+            f"Where to begin: opendp-topk proofs {note} --pdf, a few pages that lead from the argument to the "
+            "documents and the code."
             for note in proof.notes()
         ],
     )

@@ -88,7 +88,7 @@ def test_names_are_those_of_the_package() -> None:
 
 
 class Reader:
-    """A formula of LaTeX, evaluated while it is read; ``functions`` may be defined by formulas of the note themselves."""
+    """A formula of LaTeX, evaluated while it is read, where its names and functions are these."""
 
     def __init__(self, text: str, names: dict[str, Any], functions: dict[str, Callable[[Any], Any]]) -> None:
         pattern = r"\\[a-zA-Z]+|[a-zA-Z](?:_\d)?|\d+|[-+/^(){},]"
@@ -305,9 +305,7 @@ def test_the_maps_are_the_formulas(maker: str, case: str) -> None:
         (("make_peeled_top_k", "permute_and_flip", "RangeDivergence"), r"\min(nr,a(r)+(\kappa-1)r)"),
     ],
 )
-def test_a_wrong_formula_is_noticed(
-    key: tuple[str, str, str], wrong: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_formula_is_noticed(key: tuple[str, str, str], wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MAPS, key, wrong)
     with mpmath.workdps(60):
         assert not all(agree(*one) for one in compared(*key))
