@@ -142,9 +142,15 @@ def _show(name: str, pdf: bool, out: str | None) -> list[str]:
     )
     about += [("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)]
     checks = Text("\n").join(Text.assemble(f"{one} (", show.status(one.status), ")") for one in proof.checks(document))
-    show.rows([*about, ("checked by machine", checks or "none of its statements")])
+    show.rows([*about, ("checked by machine", checks or "none of its statements"), *_rests(document)])
     _built(document, pdf, out)
     return [state]
+
+
+def _rests(document: str) -> list[tuple[str, str]]:
+    """Which documents carry its privacy, and which carry laws, accuracy, success and batches alone."""
+    found = (("carry its privacy", proof.carriers(document)), ("carry other claims alone", proof.others(document)))
+    return [(words, f"{len(names)} documents: {', '.join(names)}") for words, names in found if names]
 
 
 def _state(pin: proof.Pin) -> str:

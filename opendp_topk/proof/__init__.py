@@ -3,6 +3,7 @@
 It may import errors and markup.
 """
 
+from .carried import carriers, others
 from .closures import Pin, answered, digest, pinned, pins, reaches
 from .library import (
     document,
@@ -27,6 +28,7 @@ __all__ = [
     "Pin",
     "Proof",
     "answered",
+    "carriers",
     "checks",
     "digest",
     "document",
@@ -37,6 +39,7 @@ __all__ = [
     "foundations",
     "key",
     "notes",
+    "others",
     "package",
     "pinned",
     "pins",

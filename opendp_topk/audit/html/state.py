@@ -72,6 +72,8 @@ class Document:
     labels: frozenset[str]
     relies_on: tuple[Reliance, ...]
     foundations: tuple[str, ...]
+    carriers: tuple[str, ...]
+    others: tuple[str, ...]
 
     @property
     def faults(self) -> list[str]:
@@ -122,6 +124,8 @@ def _document(name: str) -> Document:
         labels=frozenset(_LABEL.findall(text)),
         relies_on=tuple(_reliance(key, then.get(key) == now.get(key)) for key in sorted(then | now)),
         foundations=tuple(proof.foundations(name)),
+        carriers=tuple(proof.carriers(name)),
+        others=tuple(proof.others(name)),
     )
 
 
