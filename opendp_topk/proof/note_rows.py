@@ -57,7 +57,7 @@ def rows(name: str) -> list[Row]:
     Raises:
         ProofError: There is no such note.
     """
-    return [Row(*found[:5], tuple(found[5].split())) for found in ROW.findall(library.text(name))]
+    return [Row(*found, tuple(tags.split())) for *found, tags in ROW.findall(library.text(name))]
 
 
 def note_problems(name: str) -> list[str]:
