@@ -57,7 +57,10 @@ def rows(name: str) -> list[Row]:
     Raises:
         ProofError: There is no such note.
     """
-    return [Row(*found, tuple(tags.split())) for *found, tags in ROW.findall(library.text(name))]
+    return [
+        Row(key, claim, document, label, held, tuple(tags.split()))
+        for key, claim, document, label, held, tags in ROW.findall(library.text(name))
+    ]
 
 
 def note_problems(name: str) -> list[str]:
