@@ -57,7 +57,10 @@ def rows(name: str) -> list[Row]:
     Raises:
         ProofError: There is no such note.
     """
-    return [Row(*found[:5], tuple(found[5].split())) for found in ROW.findall(library.text(name))]
+    return [
+        Row(key, claim, document, label, held, tuple(tags.split()))
+        for key, claim, document, label, held, tags in ROW.findall(library.text(name))
+    ]
 
 
 def note_problems(name: str) -> list[str]:
