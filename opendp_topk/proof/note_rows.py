@@ -45,10 +45,9 @@ class Row:
     @property
     def place(self) -> str:
         """The file and the lines of the tags, or of the whole region, such as ``spaces/costs.py:44,68``."""
-        source = self.pin.source
-        lines = list(enumerate(region(source, self.region).splitlines(), first_line(source, self.region)))
+        lines = list(enumerate(region(self.pin.region).splitlines(), first_line(self.region)))
         tagged = [str(number) for number, line in lines if tags(line) & set(self.tags)]
-        return f"{source}:" + (",".join(tagged) or f"{lines[0][0]}-{lines[-1][0]}")
+        return f"{self.pin.source}:" + (",".join(tagged) or f"{lines[0][0]}-{lines[-1][0]}")
 
 
 def rows(name: str) -> list[Row]:
@@ -75,7 +74,7 @@ def note_problems(name: str) -> list[str]:
 
 def _faults(row: Row) -> list[str]:
     try:
-        held = tags(region(row.pin.source, row.region))
+        held = tags(region(row.pin.region))
     except ProofError as error:
         return [str(error)]
     missing = [f"the region {row.region} has no tag [{tag}]" for tag in row.tags if tag not in held]
