@@ -24,7 +24,7 @@ TRACED = (
     "tests/combinators/test_spark_groups.py",
     "tests/ledger/",
     "tests/planning/test_comparison.py",
-    "tests/planning/test_cost_plots.py",
+    "tests/planning/test_plots.py",
     "tests/planning/test_recommendation.py",
     "tests/measurements/test_spark_scores.py",
     "tests/tables/",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import opendp_topk as tk
-from opendp_topk import audit
+from opendp_topk import audit, proof
 from opendp_topk.audit.registry import proofs as claims
 from opendp_topk.core import public_names
 
@@ -49,7 +50,13 @@ def _room(name: str) -> str:
     return public_names.HOMES[name].lstrip(".").split(".")[0]
 
 
-def _group(page: str) -> str:
+def titles() -> list[str]:
+    """The headings below which pages are listed, in their order."""
+    return [*_GROUPS.values(), _OTHERS]
+
+
+def group(page: str) -> str:
+    """The heading below which a page is listed."""
     return _GROUPS.get(_room(page) if page.startswith("make_") else page, _OTHERS)
 
 
@@ -60,16 +67,29 @@ def write(folder: Path) -> None:
     proofs = {one.constructor: one.document for one in claims()}
     groups: dict[str, list[str]] = defaultdict(list)
     for page, names in pages().items():
-        groups[_group(page)].append(page)
+        groups[group(page)].append(page)
         (target / f"{page}.md").write_text(_page(page, names, proofs.get(page)), encoding="utf-8")
-    order = [*_GROUPS.values(), _OTHERS]
-    (target / "index.md").write_text(_index({name: groups[name] for name in order if groups[name]}), encoding="utf-8")
+    (target / "index.md").write_text(
+        _index({name: groups[name] for name in titles() if groups[name]}), encoding="utf-8"
+    )
 
 
 def _page(page: str, names: list[str], document: str | None) -> str:
     heading = f"`{page}`" if page.startswith("make_") else _GROUPS.get(page, page.capitalize())
-    proved = f"Proved in [{document}](../proofs/{document}.md).\n\n" if document else ""
-    return f"# {heading}\n\n{proved}" + "\n".join(map(_entry, names))
+    return f"# {heading}\n\n{_proved(document) if document else ''}" + "\n".join(map(_entry, names))
+
+
+def _proved(document: str) -> str:
+    """Where the claim of a constructor is proved, and which documents carry its privacy."""
+    carriers, others = proof.carriers(document), proof.others(document)
+    parts = [f"Proved in {_linked([document])}."]
+    parts += [f"Its privacy is carried by {len(carriers)} documents: {_linked(carriers)}."] * bool(carriers)
+    parts += [f"Law, accuracy, success and batches rest besides on {_linked(others)}."] * bool(others)
+    return "\n\n".join(parts) + "\n\n"
+
+
+def _linked(documents: Iterable[str]) -> str:
+    return ", ".join(f"[{name}](../proofs/{name}.md)" for name in documents)
 
 
 def _entry(name: str) -> str:

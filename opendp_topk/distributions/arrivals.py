@@ -43,7 +43,7 @@ class Law:
         return Law(self.arrived[rows], self.waiting[rows], self.rate[rows])
 
 
-# proof-region: arrivals
+# proof-region: arrival_bounds
 @dataclass(frozen=True)
 class Formulas:
     """G, q and x G' of one noise.
@@ -201,4 +201,4 @@ def _sum(values: Floats) -> float:
     return float(padded.reshape(-1, 1024).sum(axis=1).sum())  # [blocks]
 
 
-# end-proof-region: arrivals
+# end-proof-region: arrival_bounds

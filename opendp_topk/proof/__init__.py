@@ -3,6 +3,7 @@
 It may import errors and markup.
 """
 
+from .carried import carriers, others
 from .closures import Pin, answered, digest, pinned, pins, reaches
 from .library import (
     document,
@@ -10,6 +11,7 @@ from .library import (
     folder,
     foundations,
     key,
+    notes,
     package,
     relied_file,
     relied_now,
@@ -17,7 +19,7 @@ from .library import (
     text,
 )
 from .machine import Check, checks
-from .regions import first_line, region
+from .regions import first_line, region, source_of
 from .status import UNPROVEN, Proof, forget
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "Pin",
     "Proof",
     "answered",
+    "carriers",
     "checks",
     "digest",
     "document",
@@ -35,6 +38,8 @@ __all__ = [
     "forget",
     "foundations",
     "key",
+    "notes",
+    "others",
     "package",
     "pinned",
     "pins",
@@ -43,5 +48,6 @@ __all__ = [
     "relied_file",
     "relied_now",
     "relied_then",
+    "source_of",
     "text",
 ]

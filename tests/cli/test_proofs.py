@@ -10,13 +10,14 @@ import opendp_topk
 from opendp_topk import proof
 from opendp_topk.proof import library
 from opendp_topk.proof.latex import tex_is_missing
+from opendp_topk.proof.note_rows import rows
 
 from .conftest import Command
 
 DOCUMENT = r"""\documentclass{article}
 \proofdocument{core/chaining}{Chains}
-\pin{spaces/metrics.py}{range_distance}{%s}
-\pin{nowhere.py}{nothing}{0123456789abcdef}
+\pin{range_distance}{%s}
+\pin{nothing}{0123456789abcdef}
 """
 
 
@@ -63,6 +64,27 @@ def test_one_document(command: Command, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["note", "proofs/note.tex"])
+def test_the_note_leads_to_documents_and_lines(command: Command, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    result = command("proofs", name)
+    assert result.field("note") == str(proof.document("note"))
+    for row in rows("note"):
+        first = row.place.partition(",")[0]
+        assert f"{row.document}#{row.label} {proof.Proof(row.document).status} {first}" in result.flat
+    assert result.code == 0
+
+
+@pytest.mark.slow
+def test_a_note_that_leads_to_stale_proofs_fails(command: Command, staged: Path) -> None:
+    (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
+    (staged / "note.tex").write_text(r"\coderow{one}{a claim}{core/chaining}{calls}{range_distance}{}")
+    result = command("proofs", "note")
+    assert (result.code, "core/chaining#calls stale spaces/metrics.py:" in result.flat) == (1, True)
+    assert "Where to begin: opendp-topk proofs note" in command("proofs").flat
+
+
+@pytest.mark.slow
 def test_a_constructor_stands_for_its_document(command: Command) -> None:
     for name in ("make_user_measurement", "user_measurement"):
         result = command("proofs", name)
@@ -75,7 +97,7 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
     result = command("proofs", "core/chaining")
     assert (result.code, result.field("status")) == (1, "stale")
     assert "0123456789abcdef (stale) region range_distance of spaces/metrics.py" in result.field("pins")
-    assert "0123456789abcdef (missing) region nothing of nowhere.py" in result.field("pins")
+    assert "0123456789abcdef (missing) region nothing" in result.field("pins")
     listed = command("proofs")
     assert listed.code == 1
     assert "core/chaining stale" in listed.flat
@@ -85,7 +107,7 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
 def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, staged: Path) -> None:
     current = "\n".join(DOCUMENT.splitlines()[:3]) + "\n"
     (staged / "core" / "chaining.tex").write_text(current % "")
-    digest = proof.digest("core/chaining", "spaces/metrics.py", "range_distance")
+    digest = proof.digest("core/chaining", "range_distance")
     (staged / "core" / "chaining.tex").write_text(current % digest)
     proof.forget()
     result = command("proofs", "core/chaining")

@@ -23,9 +23,10 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import pytest
 
 import opendp_topk as tk
-from docs.site import finish, latex, markdown
+from docs.site import finish, latex, markdown, sources
 from opendp_topk import proof
 from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.proof.note_rows import rows
 
 from ..audit.browser import run
 
@@ -33,18 +34,23 @@ ROOT = Path(__file__).resolve().parents[2]
 WIDTHS, THEMES = (390, 1280), ("light", "dark")
 # One page of each kind; what all pages share is the same on these.
 KINDS = (
-    *("index", "guide/measures", "howto/analyst", "tutorials/budget", "gallery/release", "api/index", "tightness"),
+    *(
+        "index",
+        "explanation/measures",
+        "howto/analyst",
+        "tutorials/budget",
+        "gallery/release",
+        "api/index",
+        "tightness",
+    ),
     *("api/make_report_noisy_top_k", "proofs/index", "proofs/distributions/joint", "experiments", "search", "genindex"),
 )
 
 
-def test_the_guide_is_split_and_nothing_is_lost() -> None:
-    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
-    parts = markdown.chapters(guide)
-    assert [part.title for part in parts] == re.findall(r"^## (.+)$", guide, re.MULTILINE)
-    words = re.sub(r"^#+ .*$", "", guide, flags=re.MULTILINE).split()
-    assert re.sub(r"^#+ .*$", "", "".join(part.text for part in parts), flags=re.MULTILINE).split() == words
-    assert len({part.slug for part in parts}) == len(parts)
+def test_the_lists_of_the_site_name_pages_that_exist() -> None:
+    pages = set(sources._pages(ROOT).values())
+    listed = {f"{folder}/{name}" for folder, names in sources._ORDER.items() for name in names if "/" not in name}
+    assert listed | set(sources._STILL) | set(sources._WORDS) | set(sources._EVIDENCE) <= pages
 
 
 def test_links_lead_to_pages_and_code_is_left_alone() -> None:
@@ -71,7 +77,10 @@ def test_latex_has_numbers_names_and_links() -> None:
 \begin{lemma}\label{l}x\end{lemma}\begin{theorem}[T]\label{t}by \Cref{l,h} and \eqref{e}\end{theorem}
 \begin{equation}\label{e}\code{a_b}=1\end{equation}
 \checked{t}{File.a_theorem}{0}{in part}
-\pin{x.py}{r}{0}\relieson[m]{c/d} \codetag{line}
+\pin{r}{0}\relieson[m]{c/d} \codetag{line}
+See \see{row}.
+\coderow{other}{o}{c/d}{l}{r}{}
+\coderow{row}{what $x$}{c/d}{m}{a_region}{one two}
 \end{document}"""
     made = latex.prepared(source, lambda document, label: f"{document}.html#{label}")
     assert r"\hyperlink{l}{Lemma 1} and \hyperlink{h}{(i)} and \hyperlink{e}{(1)}" in made
@@ -81,6 +90,9 @@ def test_latex_has_numbers_names_and_links() -> None:
     assert r"\href{#tag-line}{\texttt{[line]}}" in made
     assert r"Checked by machine: \texttt{File.a\_theorem} (in part)." in made
     assert "PINNED-1" in made
+    assert r"See \hyperlink{code-row}{[C2]}." in made
+    assert r"\hypertarget{code-row}{C2} & what $x$ & \href{c/d.html#m}{c/d, m} & \texttt{a\_region}" in made
+    assert r"\href{c/d.html#tag-one}{\texttt{[one]}} \href{c/d.html#tag-two}{\texttt{[two]}} \\" in made
     assert "proofdocument" not in made
 
 
@@ -165,6 +177,9 @@ def test_every_public_name_and_every_proof_has_its_place(site: Path) -> None:
         page = pages[f"proofs/{name}.html"]
         tags = {link[1:] for link in page.links if link.startswith("#tag-")}
         assert tags <= page.names
+    for name in proof.notes():
+        assert {f"{row.document}.html#{row.label}" for row in rows(name)} <= set(pages[f"proofs/{name}.html"].links)
+        assert f"{name}.html" in pages["proofs/index.html"].links
     for claim in claims():
         api = pages[f"api/{claim.constructor}.html"]
         assert f"../proofs/{claim.document}.html" in api.links
@@ -227,4 +242,4 @@ def test_the_search_works_from_the_disk(site: Path, tmp_path: Path) -> None:
     printed = run(page, tmp_path / "profile", *flags)
     hits = re.findall(r'<li[^>]*>\s*<a href="([^"]+)"', printed.partition('id="search-results"')[2])
     assert any("api/" in hit for hit in hits), printed[-2000:]
-    assert any("guide/" in hit for hit in hits)
+    assert any("howto/" in hit for hit in hits)

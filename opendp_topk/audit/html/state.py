@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ... import proof
 from ...errors import ProofError
-from ...proof.latex import tags
+from ...proof.regions import tags
 
 _TITLE = re.compile(r"\\proofdocument\{[^{}]*\}")
 _KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
@@ -22,13 +22,14 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 class Region:
     """A region of code that a document pins, as it stands; ``code`` is empty where it is missing.
 
-    ``reaches`` names the code beyond the region that belongs to the pin.
+    ``source`` is its file below the package; ``reaches`` names the code beyond the region that belongs to the pin.
     """
 
     pin: proof.Pin
     code: str
     first_line: int
     digest: str
+    source: str = ""
     reaches: tuple[str, ...] = ()
 
     @property
@@ -72,12 +73,14 @@ class Document:
     labels: frozenset[str]
     relies_on: tuple[Reliance, ...]
     foundations: tuple[str, ...]
+    carriers: tuple[str, ...]
+    others: tuple[str, ...]
 
     @property
     def faults(self) -> list[str]:
         """What is stale in this document itself, one sentence each."""
         return [
-            f"region {one.pin.region} of {one.pin.source} " + (_moved(one) if one.code else "is missing")
+            f"region {one.pin.region} " + (f"of {one.source} {_moved(one)}" if one.code else "is missing")
             for one in self.regions
             if not one.is_current
         ] + [
@@ -122,6 +125,8 @@ def _document(name: str) -> Document:
         labels=frozenset(_LABEL.findall(text)),
         relies_on=tuple(_reliance(key, then.get(key) == now.get(key)) for key in sorted(then | now)),
         foundations=tuple(proof.foundations(name)),
+        carriers=tuple(proof.carriers(name)),
+        others=tuple(proof.others(name)),
     )
 
 
@@ -132,9 +137,8 @@ def _reliance(key: str, is_current: bool) -> Reliance:
 
 def _region(pin: proof.Pin) -> Region:
     try:
-        code = proof.region(pin.source, pin.region)
-        reaches = tuple(proof.reaches(pin))
-        return Region(pin, code, proof.first_line(pin.source, pin.region), pin.actual, reaches)
+        code, reaches = proof.region(pin.region), tuple(proof.reaches(pin))
+        return Region(pin, code, proof.first_line(pin.region), pin.actual, pin.source, reaches)
     except ProofError:
         return Region(pin, "", 1, "")
 
