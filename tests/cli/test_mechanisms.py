@@ -62,7 +62,7 @@ def test_the_options_of_a_row_reach_its_constructor(command: Command, library: L
     for name, noise in noises.items():
         assert name == "lipschitz_" + ("half_logistic" if noise == "HalfLogistic" else noise.lower())
     canonical = mechanism("canonical", "set")
-    assert (canonical["noise"], canonical["gamma"], canonical["loss"]) == ("Gumbel", 0.5, "margin")
+    assert (canonical["noise"], canonical["gamma"], canonical["utility"]) == ("Gumbel", 0.5, "margin")
     assert mechanism("canonical_exponential", "set")["noise"] == "Exponential"
     assert mechanism("peeled_exponential", "ranking")["choice"] == "exponential"
     assert mechanism("peeled_permute_and_flip", "ranking")["choice"] == "permute_and_flip"
