@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,8 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
 
     Where several processes share the tests (``--dist loadgroup``), a module's stay together, for its fixtures to be
-    made once, and so do those of all modules on one Spark. Where coverage is counted, slow tests that are not
-    :data:`TRACED` are run without it.
+    made once, and so do those of all modules on one Spark. Slow tests that are not :data:`TRACED` are ``untraced``.
     """
     for item in items:
         for mark in item.iter_markers("quick"):
@@ -79,10 +80,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items if getattr(config.option, "loadgroup", False) else ():
         together = "spark" if item.nodeid.startswith(ON_SHARED_SPARK) else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(together))
-    if config.pluginmanager.hasplugin("_cov"):
-        for item in items:
-            if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):
-                item.add_marker(pytest.mark.no_cover)
+    for item in items:
+        if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):
+            item.add_marker(pytest.mark.untraced)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Where coverage is counted, tests that are marked ``untraced`` run without its tracer.
+
+    The marker of the plugin itself stops one of two tracers that a process of several has, and the other goes on.
+    """
+    if not item.get_closest_marker("untraced") or not item.config.pluginmanager.hasplugin("_cov"):
+        yield
+        return
+    tracer, of_threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)  # type: ignore[arg-type]
+    yield
+    sys.settrace(tracer)
+    threading.settrace(of_threads)  # type: ignore[arg-type]
 
 
 def _among(value: Any, values: Any) -> bool:

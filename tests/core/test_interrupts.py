@@ -104,6 +104,7 @@ def alarms() -> Iterator[None]:
 
 
 @pytest.mark.slow
+@pytest.mark.untraced
 @pytest.mark.usefixtures("alarms")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
 def test_of_many_calls_that_are_interrupted_each_ends_or_raises_what_the_handler_raised() -> None:

@@ -25,6 +25,8 @@ from . import interrupts
 from .conftest import new
 from .workers import costing
 
+pytestmark = pytest.mark.untraced
+
 
 @pytest.fixture(autouse=True)
 def _nothing_left() -> None:
