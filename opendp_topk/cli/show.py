@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ..core.measurement import Measurement
 from ..markup import foreign
+from ..noises.standard import STANDARD
 from ..spaces.measures import is_pure
 from .planning import Request
 from .record import Asked, links, lost, plain
@@ -27,9 +28,7 @@ _MEASURES = {
     "delta(epsilon)": "(epsilon, delta)-differential privacy, from the whole privacy curve",
 }
 _NAMES = {
-    "Exponential": "exponential",
-    "HalfLogistic": "half-logistic",
-    "Logistic": "logistic",
+    **{noise.name: noise.words for noise in STANDARD},
     "exponential": "the exponential mechanism",
     "permute_and_flip": "permute-and-flip",
 }
