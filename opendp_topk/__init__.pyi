@@ -67,11 +67,7 @@ from .errors import SubnormalError as SubnormalError
 from .errors import TableError as TableError
 from .errors import TopKError as TopKError
 from .ledger import Ledger as Ledger
-from .measurements._comparison import Comparison as Comparison
-from .measurements._comparison import compare as compare
 from .measurements._in_parts import release_in_parts as release_in_parts
-from .measurements._recommendation import Recommendation as Recommendation
-from .measurements._recommendation import recommend as recommend
 from .measurements._spark_scores import release_spark as release_spark
 from .measurements.canonical_top_k import make_canonical_top_k as make_canonical_top_k
 from .measurements.canonical_top_k import then_canonical_top_k as then_canonical_top_k
@@ -112,6 +108,10 @@ from .noises.half_logistic import HalfLogistic as HalfLogistic
 from .noises.laplace import Laplace as Laplace
 from .noises.logistic import Logistic as Logistic
 from .numerics.arithmetic import Intervals as Intervals
+from .planning.comparison import Comparison as Comparison
+from .planning.comparison import compare as compare
+from .planning.recommendation import Recommendation as Recommendation
+from .planning.recommendation import recommend as recommend
 from .proof import Proof as Proof
 from .spaces.curves.curve import PrivacyCurve as PrivacyCurve
 from .spaces.domains import AtomDomain as AtomDomain

@@ -21,9 +21,9 @@ TRACED = (
     "tests/cli/",
     "tests/combinators/test_spark_groups.py",
     "tests/ledger/",
-    "tests/measurements/test_comparison.py",
-    "tests/measurements/test_cost_plots.py",
-    "tests/measurements/test_recommendation.py",
+    "tests/planning/test_comparison.py",
+    "tests/planning/test_cost_plots.py",
+    "tests/planning/test_recommendation.py",
     "tests/measurements/test_spark_scores.py",
     "tests/tables/",
 )

@@ -18,6 +18,7 @@ _GROUPS = {
     "spaces": "Domains, metrics, measures and curves",
     "noises": "Noises",
     "core": "What constructors make",
+    "planning": "Planning",
     "audit": "Audit",
     "ledger": "Ledger",
 }

@@ -1,7 +1,7 @@
 """The command ``opendp-topk``: plan a release, make it, and read its proof.
 
 It may import errors, markup, numerics, tables, proof, noises, spaces, spaces.curves, distributions, core,
-transformations, measurements, combinators, ledger, audit and audit.html.
+transformations, measurements, combinators, ledger, audit, audit.html and planning.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from typing import Any
 from ..distributions.events import Enclosure
 from ..errors import MissingExtraError, ParameterError, TableError
 from ..errors.writing import write_whole
-from ..measurements._answers import Compared, Question
-from ..measurements._catalogue import able
-from ..measurements._comparison import Comparison, six_up
-from ..measurements._comparison_plots import SIZE
-from ..measurements._deciding import WORDS
+from ..planning.answers import Compared, Question
+from ..planning.catalogue import able
+from ..planning.comparison import Comparison, six_up
+from ..planning.comparison_plots import SIZE
+from ..planning.deciding import WORDS
 from . import guarantees, show
 from .planning import Request
 from .public_counts import Counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ParameterError
-from ..measurements._catalogue import TABLE, Mechanism, able
+from ..planning.catalogue import TABLE, Mechanism, able
 
 NAMES = tuple(row.name for row in TABLE)
 

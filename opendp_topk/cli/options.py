@@ -11,7 +11,7 @@ import typer
 from ..errors import ParameterError, checks
 from ..errors.checks import plain
 from ..ledger.amounts import stated
-from ..measurements._catalogue import RELEASES
+from ..planning.catalogue import RELEASES
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
 from .mechanisms import NAMES
 

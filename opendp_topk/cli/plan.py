@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ParameterError
-from ..measurements._catalogue import RELEASES
+from ..planning.catalogue import RELEASES
 from . import guarantees, show
 from .above import Above, AboveOption, discovered
 from .above import show_plan as show_above

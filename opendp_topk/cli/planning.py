@@ -13,10 +13,10 @@ from ..core.transformation import Transformation
 from ..distributions.discrete import largest_noise
 from ..distributions.events import Enclosure
 from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError, checks
-from ..measurements._answers import Compared, Question
-from ..measurements._catalogue import RELEASES, Mechanism
-from ..measurements._least_scale import least_scale
 from ..numerics.arithmetic import exact
+from ..planning.answers import Compared, Question
+from ..planning.catalogue import RELEASES, Mechanism
+from ..planning.least_scale import least_scale
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import is_pure
 from ..spaces.metrics import LInfDistance

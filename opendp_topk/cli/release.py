@@ -11,7 +11,7 @@ import typer
 from ..core.candidates import index_candidates
 from ..core.measurement import Measurement
 from ..errors import TableError
-from ..measurements._catalogue import RELEASES
+from ..planning.catalogue import RELEASES
 from ..spaces.domains import Domain
 from ..tables import parts
 from . import guarantees, show

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from ..core.measurement import Measurement
 from ..errors import ParameterError
-from ..measurements._comparison import six_up
 from ..numerics.arithmetic import exact
+from ..planning.comparison import six_up
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence

@@ -37,9 +37,9 @@ PUBLIC = {
         "PrivacyViolationError ProofError QueryError SearchError SpaceError SubnormalError TableError TopKError"
     ),
     "ledger": "Ledger",
-    "measurements._comparison": "Comparison compare",
+    "planning.comparison": "Comparison compare",
     "measurements._in_parts": "release_in_parts",
-    "measurements._recommendation": "Recommendation recommend",
+    "planning.recommendation": "Recommendation recommend",
     "measurements._spark_scores": "release_spark",
     "measurements.canonical_top_k": "make_canonical_top_k then_canonical_top_k",
     "measurements.exponential_mechanism": "make_exponential_mechanism then_exponential_mechanism",

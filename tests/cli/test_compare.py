@@ -12,8 +12,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.cli import guarantees
-from opendp_topk.measurements._catalogue import TABLE, able
-from opendp_topk.measurements._deciding import WORDS
+from opendp_topk.planning.catalogue import TABLE, able
+from opendp_topk.planning.deciding import WORDS
 
 from .command import Result, spawn
 from .conftest import Command

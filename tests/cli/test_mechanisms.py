@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opendp_topk.cli.mechanisms import NAMES
-from opendp_topk.measurements._catalogue import TABLE, Mechanism
+from opendp_topk.planning.catalogue import TABLE, Mechanism
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library

@@ -1,6 +1,6 @@
 """Mechanisms side by side: scales by formulas of their own, least ones, the bound that decided, and the plots.
 
-Tries proofs/measurements/comparison.tex.
+Tries proofs/planning/comparison.tex.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._catalogue import TABLE, able
-from opendp_topk.measurements._deciding import WORDS, least_at, word
-from opendp_topk.measurements._least_scale import CLOSE
+from opendp_topk.planning.catalogue import TABLE, able
+from opendp_topk.planning.deciding import WORDS, least_at, word
+from opendp_topk.planning.least_scale import CLOSE
 from opendp_topk.spaces.curves.closed_forms import Mixture
 
 from ..concepts.sentinels import raises_exactly

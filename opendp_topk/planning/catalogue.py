@@ -11,22 +11,22 @@ from typing import Any
 from ..core.measurement import Measurement
 from ..core.partials import Partial, partial
 from ..errors import NotDeclaredError, ParameterError, SpaceError
+from ..measurements._listed import constructors
+from ..measurements.canonical_top_k import then_canonical_top_k
+from ..measurements.exponential_mechanism import then_exponential_mechanism
+from ..measurements.joint_top_k import then_joint_top_k
+from ..measurements.lipschitz_top_k import then_lipschitz_top_k
+from ..measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
+from ..measurements.peeled_top_k import then_peeled_top_k
+from ..measurements.permute_and_flip import then_permute_and_flip
+from ..measurements.report_noisy_top_k import then_report_noisy_top_k
+from ..measurements.select_then_count import then_select_then_count
 from ..noises.exponential import Exponential
 from ..noises.noise import Noise
 from ..noises.standard import STANDARD
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, is_pure
 from ..spaces.metrics import LInfDistance
-from ._listed import constructors
-from .canonical_top_k import then_canonical_top_k
-from .exponential_mechanism import then_exponential_mechanism
-from .joint_top_k import then_joint_top_k
-from .lipschitz_top_k import then_lipschitz_top_k
-from .noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
-from .peeled_top_k import then_peeled_top_k
-from .permute_and_flip import then_permute_and_flip
-from .report_noisy_top_k import then_report_noisy_top_k
-from .select_then_count import then_select_then_count
 
 RELEASES = ("ranking", "set")
 

@@ -1,6 +1,6 @@
 """The mechanisms that can give one release, side by side, each at the least scale that meets a budget.
 
-Proof: proofs/measurements/comparison.tex
+Proof: proofs/planning/comparison.tex
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 from ..core.spaces import require_space
 from ..errors import DistanceError, ParameterError, ParameterTypeError, SearchError, checks
 from ..errors.checks import Number
+from ..measurements._selection import SELECTABLE
 from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric
-from ._answers import Compared, Question, Space
-from ._catalogue import RELEASES, able
-from ._deciding import WORDS
-from ._plotted import Plotted
-from ._selection import SELECTABLE
+from .answers import Compared, Question, Space
+from .catalogue import RELEASES, able
+from .deciding import WORDS
+from .plotted import Plotted
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
 
@@ -114,7 +114,7 @@ def compare(
     Runtime:
         A second, or for (epsilon, delta) and many steps in all, that is k times ``releases``, up to a minute.
 
-    Proof: proofs/measurements/comparison.tex
+    Proof: proofs/planning/comparison.tex
 
     Example:
         >>> import opendp_topk as tk

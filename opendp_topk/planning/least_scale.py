@@ -1,6 +1,6 @@
 """The least scale at which several equal releases meet a budget together.
 
-Proof: proofs/measurements/comparison.tex
+Proof: proofs/planning/comparison.tex
 """
 
 from __future__ import annotations

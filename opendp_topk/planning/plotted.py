@@ -8,9 +8,9 @@ from typing import Any
 from ..distributions.events import EVENTS
 from ..errors import checks
 from ..errors.checks import Number
-from . import _comparison_plots as plots
-from . import _cost_plots as costs
-from ._answers import Compared, Question
+from . import comparison_plots as plots
+from . import cost_plots as costs
+from .answers import Compared, Question
 
 
 class Plotted:

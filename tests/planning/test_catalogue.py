@@ -9,8 +9,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit.shipped import constructors
-from opendp_topk.measurements import _catalogue
-from opendp_topk.measurements._catalogue import DESCRIBED, TABLE, discovered
+from opendp_topk.planning import catalogue
+from opendp_topk.planning.catalogue import DESCRIBED, TABLE, discovered
 
 ALONE = {row.then.__name__: row for row in DESCRIBED if not row.options}
 OFFERED = ["report_noisy_top_k", "canonical_top_k", "joint_top_k", "exponential_mechanism", "permute_and_flip"]
@@ -48,8 +48,8 @@ def test_a_new_constructor_enters_the_table(monkeypatch: pytest.MonkeyPatch) -> 
         options: dict[str, Any] = {"k": k, "scale": scale, "mechanism": "exponential"}
         return tk.make_peeled_top_k(input_domain, input_metric, output_measure, **options)
 
-    monkeypatch.setattr(_catalogue, "constructors", lambda: {"make_sorted_pair": make_sorted_pair})
-    (row,) = _catalogue._others()
+    monkeypatch.setattr(catalogue, "constructors", lambda: {"make_sorted_pair": make_sorted_pair})
+    (row,) = catalogue._others()
     assert (row.name, row.releases, row.most) == ("sorted_pair", ("ranking",), None)
     assert row.words.format_map({}) == "choose a {pair} as peeling does"
     built = row.build(tk.MaxDivergence(), 2, 3.0, "ranking", counts=False)

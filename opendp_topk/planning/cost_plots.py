@@ -11,9 +11,9 @@ from ..core.measurement import Measurement
 from ..errors import CapacityError, NotDeclaredError, ParameterError, SearchError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
-from ._answers import Compared, Question
-from ._catalogue import TABLE
-from ._comparison_plots import Line, drawn, joined
+from .answers import Compared, Question
+from .catalogue import TABLE
+from .comparison_plots import Line, drawn, joined
 
 _STEPS = range(-3, 4)  # of doublings of the budget: from an eighth to eight times of it
 _DIGITS = 5  # of lines that are drawn as one

@@ -1,6 +1,6 @@
 """One mechanism at the least scale that meets a budget: a row of a comparison.
 
-Proof: proofs/measurements/comparison.tex
+Proof: proofs/planning/comparison.tex
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._catalogue import Mechanism
-from ._deciding import decided, least_at
-from ._least_scale import least_scale, several
+from .catalogue import Mechanism
+from .deciding import decided, least_at
+from .least_scale import least_scale, several
 
 Space = Transformation | tuple[VectorDomain, ScoreMetric]
 

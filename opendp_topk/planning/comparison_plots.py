@@ -12,8 +12,8 @@ from ..errors import MissingExtraError
 from ..errors.checks import Number
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import PrivacyProfile
-from ._answers import Compared, Question
-from ._least_scale import several
+from .answers import Compared, Question
+from .least_scale import several
 
 # Numbers of releases: up to one a day for a month, and few enough for seconds. The delta where none is asked for
 # is one in common use; below the smallest that is drawn nobody asks.

@@ -1,6 +1,6 @@
 """Which of several bounds of one loss is the least, by a word for each.
 
-Proof: proofs/measurements/comparison.tex
+Proof: proofs/planning/comparison.tex
 """
 
 from __future__ import annotations

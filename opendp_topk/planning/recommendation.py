@@ -1,6 +1,6 @@
 """Which mechanism to take for a release, why, and what the next best would have cost.
 
-Nothing is released here: the rows are those of a comparison, whose losses proofs/measurements/comparison.tex proves.
+Nothing is released here: the rows are those of a comparison, whose losses proofs/planning/comparison.tex proves.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ..spaces.metrics import LInfDistance
-from ._answers import Compared, Question
-from ._catalogue import TABLE
-from ._comparison import Comparison, compare, six_up
+from .answers import Compared, Question
+from .catalogue import TABLE
+from .comparison import Comparison, compare, six_up
 
 NEAR = "near"
 _ORDER = {mechanism.name: place for place, mechanism in enumerate(TABLE)}  # of equal ones the first is the plainest
