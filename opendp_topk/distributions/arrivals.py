@@ -1,4 +1,4 @@
-"""The five noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
+"""Noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
 
 With noise Z on the score s a candidate arrives at X = e^(-s - Z). In z = x / b, b = e^-s, the probabilities of having
 arrived (G) and of not having arrived (q) by the time x, and the rate x G'(x), are elementary functions.

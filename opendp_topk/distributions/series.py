@@ -1,4 +1,4 @@
-"""Exact laws of one-shot rankings with half-logistic, Laplace and logistic noise, by power series.
+"""Exact laws of one-shot rankings with noises that are neither max-stable nor memoryless, by power series.
 
 In x = exp(-noisy score) the densities and survival functions of these noises are rational between the points
 1 / w_i, w_i = exp(score_i). The line is cut into cells in which all their poles are at least three half-widths
@@ -35,7 +35,7 @@ def ranking(noise: Noise, scores: Sequence[Fraction], k: int) -> Callable[[Outco
     """The probability of a ranking of ``k`` indices, as a function of the ranking.
 
     Args:
-        noise: ``HalfLogistic()``, ``Laplace()`` or ``Logistic()``.
+        noise: One of the library whose law in a race has cells.
         scores: The scores in units of the scale, the largest being 0.
         k: The number of winners.
 

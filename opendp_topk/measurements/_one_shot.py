@@ -51,8 +51,8 @@ def _accuracy(noise: Noise) -> Callable[[int, Choice, Any], float]:
         from ..distributions import one_shot as laws
         from ..distributions import union_bound
 
-        known = laws if noise.is_proven else union_bound
-        return known.accuracy(noise, n, choice.k, choice.tau, alpha)  # [accuracy]
+        bound = laws.accuracy if noise.is_proven else union_bound.accuracy
+        return bound(noise, n, choice.k, choice.tau, alpha)  # [accuracy]
 
     return accuracy
 

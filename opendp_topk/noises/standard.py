@@ -17,7 +17,7 @@ STANDARD = (GUMBEL, EXPONENTIAL, HALF_LOGISTIC, LAPLACE, LOGISTIC)
 
 
 def is_standard(noise: Noise) -> bool:
-    """Whether ``noise`` is one of the five of the library, in every field."""
+    """Whether ``noise`` is one of those of the library, in every field."""
     return noise in STANDARD  # [five]
 
 

@@ -21,5 +21,5 @@ def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
     return np.where(before, right, 1.0), waiting, np.where(before, right, 0.0)
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: 1.0 / m, kinked=True, ending=True)  # [exponential-coefficients]
+LAW = RaceLaw(_at, _on_disc, lambda m: 1.0 / m, kinked=True, ending=True)  # [exponential-law]
 # end-proof-region: exponential

@@ -36,5 +36,5 @@ def _one_minus_exp(z: Floats) -> Floats:
     return z * (1 - z * total)
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: 1.0)  # [gumbel-coefficients]
+LAW = RaceLaw(_at, _on_disc, lambda m: 1.0)  # [gumbel-law]
 # end-proof-region: gumbel

@@ -42,5 +42,5 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
 
 LAW = RaceLaw(
     _at, _on_disc, lambda m: 2 / m if m % 2 else 0.0, kinked=True, ending=True, cells=_cells
-)  # [half-logistic-coefficients]
+)  # [half-logistic-law]
 # end-proof-region: half_logistic

@@ -45,5 +45,5 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     return cells
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: 2.0**-m / m, kinked=True, cells=_cells)  # [laplace-coefficients]
+LAW = RaceLaw(_at, _on_disc, lambda m: 2.0**-m / m, kinked=True, cells=_cells)  # [laplace-law]
 # end-proof-region: laplace

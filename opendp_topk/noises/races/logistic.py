@@ -41,5 +41,5 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     return cells
 
 
-LAW = RaceLaw(_at, _on_disc, lambda m: (1.0 if m % 2 else -1.0) / m, cells=_cells)  # [logistic-coefficients]
+LAW = RaceLaw(_at, _on_disc, lambda m: (1.0 if m % 2 else -1.0) / m, cells=_cells)  # [logistic-law]
 # end-proof-region: logistic
