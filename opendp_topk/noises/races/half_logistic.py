@@ -40,7 +40,7 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
     return cells
 
 
-LAW = RaceLaw(
+LAW = RaceLaw(  # -ln q = ln(1 + z) - ln(1 - z)
     _at, _on_disc, lambda m: 2 / m if m % 2 else 0.0, kinked=True, ending=True, cells=_cells
 )  # [half-logistic-law]
 # end-proof-region: half_logistic
