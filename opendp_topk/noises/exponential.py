@@ -17,7 +17,7 @@ from ..numerics.floatlog import FloatBounds, log_bounds
 from .noise import Noise
 
 
-# proof-region: exponential
+# proof-region: exponential_noise
 def _quantile(u: mpq, precision: int) -> Interval:
     at = Intervals(precision)
     return at.negative(at.log(at.rational(1 - u)))  # [exponential]
@@ -49,7 +49,7 @@ EXPONENTIAL = Noise(
     race="opendp_topk.noises.races.exponential",
     words="exponential",
 )  # [memoryless]
-# end-proof-region: exponential
+# end-proof-region: exponential_noise
 
 
 def Exponential() -> Noise:

@@ -19,7 +19,7 @@ from .noise import Noise
 _SMALL = 2.0**-7  # below it ln(1 - v) by way of u = 1 - v would lose seven bits and more
 
 
-# proof-region: gumbel
+# proof-region: gumbel_noise
 def _quantile(u: mpq, precision: int) -> Interval:
     at = Intervals(precision)
     log_u = at.log(at.rational(u)) if 2 * u < 1 else at.log1p(at.negative(at.rational(1 - u)))
@@ -59,7 +59,7 @@ GUMBEL = Noise(
     race="opendp_topk.noises.races.gumbel",
     words="Gumbel",
 )  # [max-stable]
-# end-proof-region: gumbel
+# end-proof-region: gumbel_noise
 
 
 def Gumbel() -> Noise:

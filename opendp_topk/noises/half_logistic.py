@@ -18,7 +18,7 @@ from .noise import Noise
 from .outward import down, up
 
 
-# proof-region: half_logistic
+# proof-region: half_logistic_noise
 def _quantile(u: mpq, precision: int) -> Interval:
     at = Intervals(precision)
     return at.add(at.log(at.rational(1 + u)), at.negative(at.log(at.rational(1 - u))))  # [half-logistic]
@@ -55,7 +55,7 @@ HALF_LOGISTIC = Noise(
     race="opendp_topk.noises.races.half_logistic",
     words="half-logistic",
 )  # [tail]
-# end-proof-region: half_logistic
+# end-proof-region: half_logistic_noise
 
 
 def HalfLogistic() -> Noise:

@@ -17,7 +17,7 @@ from ..numerics.floatlog import FloatBounds, log_bounds
 from .noise import Noise
 
 
-# proof-region: laplace
+# proof-region: laplace_noise
 def _quantile(u: mpq, precision: int) -> Interval:
     at = Intervals(precision)
     if 2 * u < 1:
@@ -52,7 +52,7 @@ LAPLACE = Noise(
     race="opendp_topk.noises.races.laplace",
     words="Laplace",
 )  # [two-sided]
-# end-proof-region: laplace
+# end-proof-region: laplace_noise
 
 
 def Laplace() -> Noise:

@@ -17,7 +17,7 @@ from .noise import Noise
 from .outward import down, up
 
 
-# proof-region: logistic
+# proof-region: logistic_noise
 def _quantile(u: mpq, precision: int) -> Interval:
     at = Intervals(precision)
     return at.add(at.log(at.rational(u)), at.negative(at.log(at.rational(1 - u))))  # [logistic]
@@ -52,7 +52,7 @@ LOGISTIC = Noise(
     race="opendp_topk.noises.races.logistic",
     words="logistic",
 )  # [odds]
-# end-proof-region: logistic
+# end-proof-region: logistic_noise
 
 
 def Logistic() -> Noise:

@@ -10,7 +10,7 @@ import numpy as np
 from ..numerics.floatlog import Floats
 
 
-# proof-region: outward
+# proof-region: outward_floats
 def down(x: Floats) -> Floats:
     """The float64 numbers before these."""
     return np.nextafter(x, -np.inf)  # [down]
@@ -21,4 +21,4 @@ def up(x: Floats) -> Floats:
     return np.nextafter(x, np.inf)  # [up]
 
 
-# end-proof-region: outward
+# end-proof-region: outward_floats

@@ -14,7 +14,7 @@ from gmpy2 import mpfr, mpq
 Series = list[mpfr]
 
 
-# proof-region: cells
+# proof-region: race_cells
 @dataclass(frozen=True)
 class Factor:
     """The function (constant + slope t) / (1 + rho t)^power of t in [-1, 1]."""
@@ -51,4 +51,4 @@ def exponential(value: Fraction) -> mpfr:
     return gmpy2.exp(mpfr(mpq(value.numerator, value.denominator)))  # [exponential]
 
 
-# end-proof-region: cells
+# end-proof-region: race_cells

@@ -11,7 +11,7 @@ from ...numerics.floatlog import Floats
 from .law import RaceLaw, Side, Triple
 
 
-# proof-region: exponential
+# proof-region: exponential_race
 def _at(z: Floats, before: Side) -> Triple:
     return np.where(before, z, 1.0), np.where(before, 1 - z, 0.0), np.where(before, z, 0.0)
 
@@ -22,4 +22,4 @@ def _on_disc(left: Floats, right: Floats, before: Side) -> Triple:
 
 
 LAW = RaceLaw(_at, _on_disc, lambda m: 1.0 / m, kinked=True, ending=True)  # [exponential-law]
-# end-proof-region: exponential
+# end-proof-region: exponential_race

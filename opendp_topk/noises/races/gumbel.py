@@ -16,7 +16,7 @@ _FAR_CLIP = 600.0  # so that the exponential stays a normal float64
 _SMALL = 0.25  # below it 1 - e^-z would lose digits, and a series takes its place
 
 
-# proof-region: gumbel
+# proof-region: gumbel_race
 def _at(z: Floats, before: Side) -> Triple:
     y = np.minimum(z, _CLIP)
     waiting = exp(-y)
@@ -37,4 +37,4 @@ def _one_minus_exp(z: Floats) -> Floats:
 
 
 LAW = RaceLaw(_at, _on_disc, lambda m: 1.0)  # [gumbel-law]
-# end-proof-region: gumbel
+# end-proof-region: gumbel_race

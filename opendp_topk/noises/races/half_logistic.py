@@ -15,7 +15,7 @@ from .cells import Cell, Factor, exponential, middles
 from .law import RaceLaw, Side, Triple
 
 
-# proof-region: half_logistic
+# proof-region: half_logistic_race
 def _at(z: Floats, before: Side) -> Triple:
     arrived = np.where(before, 2 * z / (1 + z), 1.0)
     return arrived, np.where(before, (1 - z) / (1 + z), 0.0), np.where(before, arrived / (1 + z), 0.0)
@@ -43,4 +43,4 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
 LAW = RaceLaw(  # -ln q = ln(1 + z) - ln(1 - z)
     _at, _on_disc, lambda m: 2 / m if m % 2 else 0.0, kinked=True, ending=True, cells=_cells
 )  # [half-logistic-law]
-# end-proof-region: half_logistic
+# end-proof-region: half_logistic_race

@@ -15,7 +15,7 @@ from .cells import Cell, Factor, exponential, middles
 from .law import RaceLaw, Side, Triple
 
 
-# proof-region: laplace
+# proof-region: laplace_race
 def _at(z: Floats, before: Side) -> Triple:
     waiting = np.where(before, 1 - z / 2, 0.5 / z)
     return np.where(before, z / 2, 1 - waiting), waiting, np.where(before, z / 2, waiting)
@@ -46,4 +46,4 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
 
 
 LAW = RaceLaw(_at, _on_disc, lambda m: 2.0**-m / m, kinked=True, cells=_cells)  # [laplace-law]
-# end-proof-region: laplace
+# end-proof-region: laplace_race

@@ -15,7 +15,7 @@ from .cells import Cell, Factor, exponential, middles
 from .law import RaceLaw, Side, Triple
 
 
-# proof-region: logistic
+# proof-region: logistic_race
 def _at(z: Floats, before: Side) -> Triple:
     arrived, waiting = z / (1 + z), 1 / (1 + z)
     return arrived, waiting, arrived * waiting
@@ -42,4 +42,4 @@ def _cells(scores: list[Fraction], edges: list[Fraction]) -> list[Cell]:
 
 
 LAW = RaceLaw(_at, _on_disc, lambda m: (1.0 if m % 2 else -1.0) / m, cells=_cells)  # [logistic-law]
-# end-proof-region: logistic
+# end-proof-region: logistic_race
