@@ -5,6 +5,8 @@ Proof: proofs/noises/standard.tex
 
 from __future__ import annotations
 
+import functools
+
 from .exponential import EXPONENTIAL
 from .gumbel import GUMBEL
 from .half_logistic import HALF_LOGISTIC
@@ -29,6 +31,7 @@ def named(name: str) -> Noise:
 # end-proof-region: five
 
 
+@functools.cache
 def kinds() -> str:
     """What may be given for a noise, in words."""
     return f"{', '.join(map(repr, STANDARD))} or CustomNoise(...)"
