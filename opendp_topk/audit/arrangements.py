@@ -7,6 +7,8 @@ of another library may: it may read them one by one, compare them with a thresho
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -19,6 +21,14 @@ _ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4  # as many as the functions below tell a
 _FARTHEST = 40  # in units: as far as scores of neighbours lie apart, and e^-40 is never seen in samples
 _GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill the unit interval evenly
 _FINEST = 2**64  # so fine that no two of the places meant to differ are equal
+
+
+@functools.lru_cache(maxsize=16)
+def first_pairs(
+    domain: VectorDomain, metric: Metric, d_in: Fraction, unit: Fraction, sizes: tuple[int, ...], most: int
+) -> tuple[tuple[Vector, Vector], ...]:
+    """The first ``most`` pairs of :func:`arranged`, remembered for the next search of the same space."""
+    return tuple(itertools.islice(arranged(domain, metric, d_in, unit, sizes), most))
 
 
 def arranged(

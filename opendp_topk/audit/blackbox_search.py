@@ -5,7 +5,6 @@ Proof: proofs/audit/blackbox.tex
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -18,7 +17,7 @@ from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from .arrangements import arranged
+from .arrangements import first_pairs
 from .blackbox import Estimate, estimate, require_settings
 from .cells import readings
 from .draws import Draws
@@ -116,8 +115,8 @@ def search(
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
     within(input_metric, (0,), (0,), distance)
     sizes = _SIZES if _vectors(input_domain).size is None else (input_domain.size,)
-    made = arranged(input_domain, input_metric, distance, unit, sizes)  # type: ignore[arg-type]
-    pairs = list(itertools.islice(made, checks.count("candidates", candidates)))
+    most = checks.count("candidates", candidates)
+    pairs = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
     if not pairs:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
     options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}

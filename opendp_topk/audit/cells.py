@@ -6,6 +6,7 @@ is, reading an outcome is post-processing, so the bounds that follow are valid; 
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_left
 from collections import Counter
@@ -21,8 +22,7 @@ _MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
 
 def readings(outcomes: Sequence[Hashable]) -> list[Reading]:
     """The readings that are worth a try: that of bits only where there are floats."""
-    floats = any(isinstance(leaf, float) for outcome in outcomes for leaf in _leaves(outcome))
-    return [Cells(outcomes), *([Bits(outcomes)] if floats else [])]
+    return [Cells(outcomes), *([Bits(outcomes)] if _hold_floats(outcomes) else [])]
 
 
 class Cells:
@@ -33,7 +33,7 @@ class Cells:
 
     def __init__(self, outcomes: Sequence[Hashable]) -> None:
         places: dict[int, list[float]] = {}
-        for outcome in outcomes:
+        for outcome in outcomes if _hold_floats(outcomes) else ():
             for i, leaf in enumerate(_leaves(outcome)):
                 if isinstance(leaf, float):
                     places.setdefault(i, []).append(leaf)
@@ -43,12 +43,11 @@ class Cells:
     def __call__(self, outcome: Hashable) -> Hashable:
         if not self._cuts:
             return outcome
-        return tuple(
-            (bisect_left(self._cuts[i], leaf) if leaf == leaf else None,)
-            if isinstance(leaf, float) and i in self._cuts
-            else leaf
-            for i, leaf in enumerate(_leaves(outcome))
-        )
+        cells = list(_leaves(outcome))
+        for i, cuts in self._cuts.items():
+            if i < len(cells) and isinstance(leaf := cells[i], float):
+                cells[i] = (bisect_left(cuts, leaf) if leaf == leaf else None,)
+        return tuple(cells)
 
 
 class Bits:
@@ -91,7 +90,16 @@ def _cuts(values: list[float], count: int) -> list[float]:
     return [float(end) for end in ends]
 
 
+def _hold_floats(outcomes: Sequence[Any]) -> bool:
+    """Whether a leaf of an outcome is a float; equal numbers are looked at each, for 1 is no float and 1.0 is one."""
+    kinds = set(map(type, outcomes))
+    inner = itertools.chain.from_iterable(outcome for outcome in outcomes if isinstance(outcome, tuple))
+    return any(issubclass(kind, float) for kind in kinds) or (tuple in kinds and _hold_floats(list(inner)))
+
+
 def _leaves(outcome: Any) -> tuple[Any, ...]:
     if not isinstance(outcome, tuple):
         return (outcome,)
+    if tuple not in map(type, outcome):
+        return outcome
     return tuple(leaf for part in outcome for leaf in _leaves(part))

@@ -15,6 +15,7 @@ from ..errors import ParameterError, checks
 
 _BATCH = 10_000  # releases at a time, so that memory stays small
 _WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
+_KEYS = frozenset({bool, int, float, str, bytes, type(None)})  # types of values that are outcomes as they are
 _TELLING = 10  # so many agreeing releases, none of them the usual one, are no accident
 
 
@@ -106,16 +107,25 @@ class Bar:
 
 def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: int, bar: Bar) -> list[Hashable]:
     if not batched:
-        return [as_outcome(function(value)) for _ in bar.steps(count)]
+        return [_outcome(function(value)) for _ in bar.steps(count)]
     outcomes: list[Hashable] = []
     while len(outcomes) < count:
         size = min(_BATCH, count - len(outcomes))
         released = function(value, size)
         if len(released) != size:
             raise ParameterError("function must return as many releases as it is asked for: batched is True")
-        outcomes += map(as_outcome, released.tolist() if hasattr(released, "tolist") else released)
+        outcomes += map(_outcome, released.tolist() if hasattr(released, "tolist") else released)
         bar.add(size)
     return outcomes
+
+
+def _outcome(released: Any) -> Hashable:
+    """What :func:`as_outcome` says, at once for what is a key already and for lists of such."""
+    if type(released) in _KEYS:
+        return released  # type: ignore[no-any-return]
+    if type(released) in (list, tuple) and _KEYS.issuperset(map(type, released)):
+        return tuple(released)
+    return as_outcome(released)
 
 
 def _at_once(measurement: Measurement, function: Repeatable) -> Callable[[Any, int], Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit.arrangements import arranged
+from opendp_topk.audit.arrangements import arranged, first_pairs
 from opendp_topk.audit.neighbours import neighbours
 from tests.audit.test_neighbours import DOMAINS, METRICS, apart
 
@@ -33,6 +33,13 @@ def test_pairs_are_different_neighbours_in_the_domain(domain: tk.VectorDomain, m
         assert domain.member(x)
         assert domain.member(y)
         assert apart(metric, x, y) <= 1
+
+
+def test_the_first_are_remembered_for_their_space_alone() -> None:
+    ends = Fraction(1), Fraction(1), (2, 3), 20
+    for domain, metric in ((FREE, ONE_WAY), (FREE, tk.LInfDistance()), (DOMAINS[-1], ONE_WAY)):
+        for _ in range(2):
+            assert list(first_pairs(domain, metric, *ends)) == made(metric, (2, 3), 20, domain)
 
 
 def test_the_likeliest_come_first_and_as_they_are() -> None:

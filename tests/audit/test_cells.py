@@ -53,6 +53,9 @@ def test_what_is_repeated_is_kept_to_the_last_bit() -> None:
 def test_bits_are_read_of_floats_only() -> None:
     assert [type(reading) for reading in readings([1, (2, "a")])] == [Cells]
     assert [type(reading) for reading in readings([1, (2, 0.5)])] == [Cells, Bits]
+    assert [type(reading) for reading in readings([1, (2, (3, ("a", 0.5)))])] == [Cells, Bits]
+    assert [type(reading) for reading in readings([1, 1.0])] == [Cells, Bits]
+    assert [type(reading) for reading in readings([(1,), (1.0,)])] == [Cells, Bits]
 
 
 def test_a_float_that_can_occur_on_one_side_only_shows() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit.draws import Draws
+from opendp_topk.core.rendering import as_outcome
 from opendp_topk.core.repeatable import Repeatable
 from tests.concepts.examples import COUNTS
 from tests.concepts.sentinels import raises_exactly
@@ -35,6 +36,22 @@ def test_batches_are_asked_for_in_full() -> None:
     assert draws(function, batched=True)(7, 25_000) == [(7, 7)] * 25_000
     assert sum(asked) == 25_000
     raises_exactly(tk.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "as many releases")
+
+
+@pytest.mark.parametrize(
+    "released",
+    [1, 1.0, True, None, "a", np.int64(3), np.arange(3), np.eye(2), [1, [2.5, np.float64(1)]], ((1, 2), [3]), [], ()],
+    ids=repr,
+)
+def test_an_outcome_is_the_key_of_an_exact_law(released: Any) -> None:
+    """To the type of each number, for 1 and 1.0 are one key and two outcomes."""
+    ((drawn,), expected) = draws(lambda x: released)(0, 1), as_outcome(released)
+    assert repr(drawn) == repr(expected)
+    assert type(drawn) is type(expected)
+
+
+def test_a_release_that_is_no_key_is_refused() -> None:
+    raises_exactly(tk.errors.CapacityError, lambda: draws(lambda x: [1, {2}])(0, 1), "needs hashable releases")
 
 
 def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
