@@ -60,7 +60,7 @@ def prepared(text: str, address: Callable[[str, str], str]) -> str:
     source = Source("\n".join(_COMMENT.sub("", line) for line in text.splitlines()))
     source.text = CHECKED.sub(_checked, _without_title(source.text))
     for number in range(1, source.text.count(r"\pin{") + 1):
-        source.text = re.sub(r"\\pin(\{[^{}]*\}){3}", f"\n\nPINNED-{number}\n\n", source.text, count=1)
+        source.text = re.sub(r"\\pin(\{[^{}]*\}){2}", f"\n\nPINNED-{number}\n\n", source.text, count=1)
     _lists(source)
     _statements(source)
     _equations(source)

@@ -114,7 +114,7 @@ def _listing(region: Region) -> str:
         names = "".join(f'<span id="tag-{tag}"></span>' for tag in tags)
         shown.append(f'<span class="line">{names}<span class="linenos">{number}</span>{line}\n</span>')
     last = region.first_line + len(lines) - 1
-    file = html.escape(f"opendp_topk/{region.pin.source}")
+    file = html.escape(f"opendp_topk/{region.source}")
     head = (
         f"<p><code>{file}</code>, lines {region.first_line}–{last}, {'current' if region.is_current else 'stale'}</p>"
     )

@@ -72,7 +72,7 @@ def claim_digest(name: str) -> str:
             raise ProofError(f"there is no proof document {one}.tex; opendp-topk proofs lists those that exist")
         whole.update(f"{one}\n{' '.join(proof.text(one).split())}\n".encode())
         for pin in proof.pins(one):
-            whole.update(proof.pinned(one, pin.source, pin.region).encode())
+            whole.update(proof.pinned(one, pin.region).encode())
     return whole.hexdigest()[:16]
 
 

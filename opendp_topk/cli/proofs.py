@@ -101,7 +101,7 @@ def _show(document: str, pdf: bool, out: str | None) -> list[str]:
     makers = [row.constructor for row in claims() if row.document == document]
     about: list[tuple[str, str | Text]] = [("constructor", ", ".join(makers))] if makers else []
     pins = Text("\n").join(
-        Text.assemble(f"{pin.digest} (", show.status(_state(pin)), f") region {pin.region} of {pin.source}")
+        Text.assemble(f"{pin.digest} (", show.status(_state(pin)), f") region {pin.region}{_place(pin)}")
         for pin in proof.pins(document)
     )
     about += [("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)]
@@ -119,3 +119,10 @@ def _state(pin: proof.Pin) -> str:
         return "current" if pin.is_current else "stale"
     except ProofError:
         return "missing"
+
+
+def _place(pin: proof.Pin) -> str:
+    try:
+        return f" of {pin.source}"
+    except ProofError:
+        return ""

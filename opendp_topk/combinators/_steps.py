@@ -28,7 +28,7 @@ COUNTED: tuple[Measure, ...] = (*_CHOSEN_ON_THE_WAY, PrivacyProfile())
 """The measures under which steps of a range are counted, all of which know a delta."""
 
 
-# proof-region: steps
+# proof-region: adaptive_steps
 def loss_of_steps(measure: Measure, count: int, width: Fraction | float, delta: Fraction) -> Any:
     """What ``count`` steps of range ``width`` lose up to ``delta``, under one of :data:`COUNTED`; rounded up once."""
     if isinstance(width, float):
@@ -57,4 +57,4 @@ def drawn_in(query: Measurement, release: Any) -> int | None:
     return None if query.declared.steps is None else query.declared.steps.drawn(release)  # [drawn]
 
 
-# end-proof-region: steps
+# end-proof-region: adaptive_steps

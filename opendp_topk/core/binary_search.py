@@ -32,6 +32,7 @@ _INTS = (0, *(2**exponent for exponent in (*_STEPS, *_STRIDES, 1024, 2048, 4096)
 # end-proof-region: probes
 
 
+# proof-region: binary_search_param
 def binary_search_param(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float) -> Any:
     """The most accurate parameter p for which ``make(p).check(d_in, d_out)`` holds.
 
@@ -70,6 +71,10 @@ def binary_search_param(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: 
     return _most_accurate(make, d_in, d_out, T).parameter
 
 
+# end-proof-region: binary_search_param
+
+
+# proof-region: binary_search_chain
 def binary_search_chain(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float) -> Built:
     """What ``make`` builds at the most accurate parameter that passes; see :func:`binary_search_param`.
 
@@ -99,6 +104,9 @@ def binary_search_chain(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: 
     """
     built: Built = _most_accurate(make, d_in, d_out, T).built
     return built
+
+
+# end-proof-region: binary_search_chain
 
 
 # proof-region: binary_search

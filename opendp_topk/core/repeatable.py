@@ -33,7 +33,7 @@ class Repeatable:
         return self.once(value)
 
 
-# proof-region: composed
+# proof-region: repeatable
 @dataclass(frozen=True, eq=False)
 class Composed:
     """``then`` of ``first``: the function of a chain, on whatever ``first`` takes."""
@@ -52,4 +52,4 @@ def surveyed_sign(function: Callable[[Any], Any]) -> int:
     return function.sign if isinstance(function, Repeatable) else 0
 
 
-# end-proof-region: composed
+# end-proof-region: repeatable

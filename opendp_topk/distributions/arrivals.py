@@ -38,7 +38,7 @@ class Law:
         return Law(self.arrived[rows], self.waiting[rows], self.rate[rows])
 
 
-# proof-region: arrivals
+# proof-region: arrival_bounds
 def bounds(noise: Noise, z: Floats, before: Side) -> tuple[Law, Law]:
     """Lower and upper bounds at z = x / b > 0; ``before`` says on which side of the kink z = 1 the formulas hold."""
     arrived, waiting, rate = noise.law_in_a_race().at(z, before)  # [formulas]
@@ -106,4 +106,4 @@ def _sum(values: Floats) -> float:
     return float(padded.reshape(-1, 1024).sum(axis=1).sum())  # [blocks]
 
 
-# end-proof-region: arrivals
+# end-proof-region: arrival_bounds

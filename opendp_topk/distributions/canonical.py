@@ -25,7 +25,7 @@ _MOST_WORK = 5_000_000  # a limit of work: the cube of the subsets, where noise 
 Subset = tuple[int, ...]
 
 
-# proof-region: canonical
+# proof-region: canonical_law
 def utilities(scores: Sequence[Fraction], k: int, gamma: Fraction, capped: bool) -> dict[Subset, Fraction]:
     """gamma m - (1 - gamma) M of every k-subset, with m its least score and M the greatest outside (k < d).
 
@@ -88,7 +88,7 @@ def softmax(table: Mapping[Subset, Fraction]) -> dict[Hashable, Any]:
         return {subset: weight / total for subset, weight in weights.items()}  # [normalise]
 
 
-# end-proof-region: canonical
+# end-proof-region: canonical_law
 
 
 def accuracy(n_candidates: int, k: int, gamma: Fraction, tau: Fraction, alpha: Any) -> float:

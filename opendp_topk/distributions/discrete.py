@@ -12,7 +12,7 @@ from ..errors import ParameterError
 from ..numerics.arithmetic import exact, scaled_log_up
 
 
-# proof-region: discrete
+# proof-region: discrete_law
 def largest_noise(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian: bool) -> float:
     """With probability at least 1 - alpha none of k draws is larger than this in size: an integer, or infinity.
 
@@ -36,4 +36,4 @@ def largest_noise(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
     return math.isqrt(over) if gaussian else over  # [size]
 
 
-# end-proof-region: discrete
+# end-proof-region: discrete_law

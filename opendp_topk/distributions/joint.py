@@ -35,7 +35,7 @@ Integers = NDArray[Any]
 Bound = tuple[int, int]
 
 
-# proof-region: joint
+# proof-region: joint_law
 def losses(scores: Sequence[Fraction], k: int, ordered: bool) -> dict[Subset, Fraction]:
     """max_i (x_[i] - x_{S[i]}) for every ranking S of k indices, or every set, its members from best to worst."""
     best = sorted(scores, reverse=True)
@@ -77,7 +77,7 @@ def outputs(d: int, k: int, ordered: bool) -> int:
     return perm(d, k) if ordered else comb(d, k)
 
 
-# end-proof-region: joint
+# end-proof-region: joint_law
 
 
 def accuracy(n_candidates: int, k: int, ordered: bool, tau: Fraction, alpha: Any) -> float:

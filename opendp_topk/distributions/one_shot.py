@@ -44,7 +44,7 @@ def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any)
     # end-proof-region: accuracy
 
 
-# proof-region: one_shot
+# proof-region: one_shot_law
 def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, ordered: bool) -> dict[Hashable, Any]:
     """The probability of every ranking (or set) of k indices.
 
@@ -145,4 +145,4 @@ def _number(value: Fraction) -> Any:
     return mpmath.mpf(value.numerator) / value.denominator  # [number]
 
 
-# end-proof-region: one_shot
+# end-proof-region: one_shot_law

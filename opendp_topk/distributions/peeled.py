@@ -33,7 +33,7 @@ def accuracy(n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
 # end-proof-region: peeled_accuracy
 
 
-# proof-region: peeled
+# proof-region: peeled_law
 def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> dict[Hashable, Any]:
     """The probability of every ranking of k indices, where each winner leaves before the next race.
 
@@ -70,4 +70,4 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> di
         }
 
 
-# end-proof-region: peeled
+# end-proof-region: peeled_law

@@ -13,7 +13,7 @@ from ..samplers.unlisted import Search, slots_of
 from . import one_shot
 
 
-# proof-region: unlisted
+# proof-region: unlisted_law
 def law(counts: Mapping[Any, int], search: Search) -> dict[Hashable, Any]:
     """The probability of every tuple of keys that may be released, best first.
 
@@ -30,4 +30,4 @@ def law(counts: Mapping[Any, int], search: Search) -> dict[Hashable, Any]:
     return found
 
 
-# end-proof-region: unlisted
+# end-proof-region: unlisted_law

@@ -38,7 +38,7 @@ def _density(z: mpq, precision: int) -> Interval:
     return at.exp(at.rational(-z)) if z >= 0 else at.rational(0)  # [exponential-density]
 
 
-EXPONENTIAL = Noise(
+_EXPONENTIAL = Noise(
     "Exponential",
     _quantile,
     _quantile_floats,
@@ -68,4 +68,4 @@ def Exponential() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return EXPONENTIAL
+    return _EXPONENTIAL

@@ -48,7 +48,7 @@ def _density(z: mpq, precision: int) -> Interval:
     return at.exp(at.add(at.rational(-z), at.negative(at.exp(at.rational(-z)))))  # [gumbel-density]
 
 
-GUMBEL = Noise(
+_GUMBEL = Noise(
     "Gumbel",
     _quantile,
     _quantile_floats,
@@ -78,4 +78,4 @@ def Gumbel() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return GUMBEL
+    return _GUMBEL

@@ -45,7 +45,7 @@ def _density(z: mpq, precision: int) -> Interval:
     return at.divide(at.multiply(at.rational(2), fallen), at.multiply(whole, whole))  # [half-logistic-density]
 
 
-HALF_LOGISTIC = Noise(
+_HALF_LOGISTIC = Noise(
     "HalfLogistic",
     _quantile,
     _quantile_floats,
@@ -74,4 +74,4 @@ def HalfLogistic() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return HALF_LOGISTIC
+    return _HALF_LOGISTIC

@@ -41,7 +41,7 @@ def _density(z: mpq, precision: int) -> Interval:
     return at.divide(at.exp(at.rational(-abs(z))), at.rational(2))  # [laplace-density]
 
 
-LAPLACE = Noise(
+_LAPLACE = Noise(
     "Laplace",
     _quantile,
     _quantile_floats,
@@ -71,4 +71,4 @@ def Laplace() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return LAPLACE
+    return _LAPLACE

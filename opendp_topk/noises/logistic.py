@@ -40,7 +40,7 @@ def _density(z: mpq, precision: int) -> Interval:
     return at.divide(fallen, at.multiply(whole, whole))  # [logistic-density]
 
 
-LOGISTIC = Noise(
+_LOGISTIC = Noise(
     "Logistic",
     _quantile,
     _quantile_floats,
@@ -71,4 +71,4 @@ def Logistic() -> Noise:
         >>> top3.map(1)
         0.5
     """
-    return LOGISTIC
+    return _LOGISTIC

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import functools
 
-from .exponential import EXPONENTIAL
-from .gumbel import GUMBEL
-from .half_logistic import HALF_LOGISTIC
-from .laplace import LAPLACE
-from .logistic import LOGISTIC
+from .exponential import Exponential
+from .gumbel import Gumbel
+from .half_logistic import HalfLogistic
+from .laplace import Laplace
+from .logistic import Logistic
 from .noise import Noise
 
 # proof-region: five
-STANDARD = (GUMBEL, EXPONENTIAL, HALF_LOGISTIC, LAPLACE, LOGISTIC)
+STANDARD = (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic())
 
 
 def is_standard(noise: Noise) -> bool:

@@ -138,7 +138,7 @@ def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
 
 
 # Below e^-800 = 2^-1155 a number is no float64: a larger exponent is an upper bound, and its rational stays short.
-# proof-region: exponentials
+# proof-region: exponential_bounds
 _LEAST_EXPONENT = -800
 
 
@@ -168,4 +168,4 @@ def _rational(context: gmpy2.context, function: str, x: Fraction) -> Fraction:
     return Fraction(int(numerator), int(denominator))
 
 
-# end-proof-region: exponentials
+# end-proof-region: exponential_bounds

@@ -17,7 +17,7 @@ from .library import (
     text,
 )
 from .machine import Check, checks
-from .regions import first_line, region
+from .regions import first_line, region, source_of
 from .status import UNPROVEN, Proof, forget
 
 __all__ = [
@@ -43,5 +43,6 @@ __all__ = [
     "relied_file",
     "relied_now",
     "relied_then",
+    "source_of",
     "text",
 ]

@@ -4,11 +4,23 @@ A pin names a region. What belongs to it is decided by reading the source, never
 
 - the region's text, letter by letter, with its comments and tags;
 - a function or class that holds the region or is cut by it: whole, with its decorators and defaults;
-- for every name that these read, where it is made, so that ``round_down as round_up`` is another pin;
+- what these read: each name leads to what makes it, so that ``round_down as round_up`` is another pin;
 - what is so reached in the package: its normal form (no comments, docstrings or annotations), and all that it
   reaches in turn, down to what a document on which this one relies pins or reaches itself: that one answers for it;
 - a statement of a module that binds nothing: with every name of that module;
 - a statement that may change what belongs to the pin, in a module that is loaded with it (``hands.py``).
+
+The digest does not depend on where code lies. The statements are numbered in the order in which names lead to them,
+from the region on, and what a statement reads is written as these numbers: two digests are equal just where the one
+closure becomes the other by moving statements between modules, by renaming modules, and by other imports that bring
+the same things together. So a copy is not the original: code that shares one helper differs from code that has two
+equal ones. In the text of the region the package's imports and the names of its modules before a dot are left out;
+comments and docstrings there may name a module, and then are words like any others. A statement that reads ``__file__``
+or ``__name__`` does depend on its place.
+
+What another document answers for stands under its name alone, for its code is the other's affair; where several things
+that are answered for have that name, with the region that holds it; and where no region tells them apart, none of them
+is answered for, and its code belongs to the pin.
 
 A method called on a value cannot be told from the source: it belongs to the class, and a class belongs to the documents
 that reach it. Names that Python or another library makes are named and not followed, and so are those of this folder,
@@ -20,18 +32,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ProofError
 from . import library
 from .hands import hands, loaded, running
-from .modules import Module, Origin, Statement, forget_modules, module, module_of, reached
-from .regions import forget_regions, marked, region
+from .modules import Origin, Statement, forget_modules, module, module_of, reached, spelled
+from .regions import forget_regions, marked, source_of, unplaced
 
 _TOOL = "proof"
-_PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
+_PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,9 +51,13 @@ class Pin:
     """One region of source code, and the hash under which ``document`` proved it."""
 
     document: str
-    source: str
     region: str
     digest: str
+
+    @property
+    def source(self) -> str:
+        """The file of the region below the package; errors are those of :func:`region`."""
+        return source_of(self.region)
 
     @property
     def is_current(self) -> bool:
@@ -51,7 +67,10 @@ class Pin:
     @property
     def actual(self) -> str:
         """The first 16 hexadecimal digits of the SHA-256 of the region and of all that it reaches."""
-        return digest(self.document, self.source, self.region)
+        return digest(self.document, self.region)
+
+    def __str__(self) -> str:
+        return rf"\pin{{{self.region}}}{{{self.digest}}}"
 
 
 def pins(name: str) -> list[Pin]:
@@ -63,30 +82,43 @@ def pins(name: str) -> list[Pin]:
     return [Pin(name, *match) for match in _PIN.findall(library.source(name))]
 
 
-def digest(document: str, source: str, name: str) -> str:
+def digest(document: str, name: str) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of what belongs to a pin; errors are those of :func:`region`."""
-    return hashlib.sha256(pinned(document, source, name).encode()).hexdigest()[:16]
+    return hashlib.sha256(pinned(document, name).encode()).hexdigest()[:16]
 
 
-def pinned(document: str, source: str, name: str) -> str:
+def pinned(document: str, name: str) -> str:
     """All that belongs to the pin of a region by ``document``, as one text; errors are those of :func:`region`."""
-    inside, beyond = closure(document, source, name)
-    named = [_named(one) for one in inside] + [f"{_named(one)}\n{one.normal}" for one in beyond]
-    return "\n".join([region(source, name), *sorted(named)])
+    package = library.package()
+    inside, beyond = closure(document, name)
+    marks = _known(package, document) | {one: f"#{number}" for number, one in enumerate([*inside, *beyond])}
+    lines = [unplaced(package, name)]
+    for one in [*inside, *beyond]:
+        form, read = spelled(package, one)
+        lines.append(f"{marks[one]} {' '.join(sorted(one.names))}\n{form}")
+        lines += [f"{key} = {_told(package, origin, marks)}" for key, origin in read]
+        lines += [f"with {marks[loose]}" for loose in _loose(package, one)]
+    return "\n".join(lines)
 
 
-def closure(document: str, source: str, name: str) -> tuple[list[Statement], list[Statement]]:
-    """The statements that lie in a region, and those beyond it that belong to its pin."""
-    inside, beyond = _closure(library.package(), running(library.package()), document, source, name)
+def _told(package: Path, origin: Origin, marks: dict[Statement, str]) -> str:
+    """What a name leads to: outside of the package a name, inside the statements that make it."""
+    made = _making(package, origin)
+    return " ".join([origin.name, *(marks[one] for one in made)]) if made else str(origin.name)
+
+
+def closure(document: str, name: str) -> tuple[list[Statement], list[Statement]]:
+    """The statements that lie in a region, and those beyond it that belong to its pin, as names lead to them."""
+    inside, beyond = _closure(library.package(), running(library.package()), document, name)
     return [*inside], [*beyond]
 
 
 @functools.cache
 def _closure(
-    package: Path, at_work: frozenset[str], document: str, source: str, name: str
+    package: Path, at_work: frozenset[str], document: str, name: str
 ) -> tuple[list[Statement], list[Statement]]:
-    inside, cut = _held(package, source, name)
-    known = _own(package, document) | covered(document)
+    inside, cut = _held(package, name)
+    known = _known(package, document).keys()
     beyond = cut + expanded([*inside, *cut], known)
     while added := _changing(package, at_work, [*inside, *beyond], known):
         beyond += added + expanded([*inside, *beyond, *added], known)
@@ -95,35 +127,39 @@ def _closure(
 
 def reaches(pin: Pin) -> list[str]:
     """The titles of what belongs to a pin beyond its region; errors are those of :func:`region`."""
-    return sorted({one.title for one in closure(pin.document, pin.source, pin.region)[1]})
+    return sorted({one.title for one in closure(pin.document, pin.region)[1]})
 
 
 def _changing(
-    package: Path, at_work: frozenset[str], proved: list[Statement], known: frozenset[Statement]
+    package: Path, at_work: frozenset[str], proved: list[Statement], known: Set[Statement]
 ) -> list[Statement]:
     """The statements that may change those ``proved`` or ``known``, of all that run when these are loaded, or did."""
     made = {(one.module, name) for one in [*proved, *known] for name in one.names}
     made |= {(module, "") for module, _ in made}
-    return [
+    found = [
         hand.statement
         for name in loaded(package, at_work.union(one.module for one in [*proved, *known]))
         for hand in hands(package, name)
         if hand.statement not in proved and (hand.changed is None or not hand.changed.isdisjoint(made))
     ]
-
-
-def _named(one: Statement) -> str:
-    return "\n".join([one.title, *origins(one)])
+    return sorted(found, key=lambda one: spelled(package, one)[0])
 
 
 def origins(one: Statement) -> list[str]:
-    """Where each name is made that a statement reads."""
-    return [f"{name} = {origin}" for name, origin in sorted(reached(library.package(), one).items())]
+    """What each name stands for that a statement reads: its name where it is made, and the regions that hold it."""
+    package, documents = library.package(), library.documents()
+    found = []
+    for name, origin in reached(package, one):
+        regions = [region for made in _making(package, origin) for region in _regions(package, documents, made)]
+        found.append(
+            f"{name} = {origin.name or 'module'}" + (f" of {', '.join(sorted({*regions}))}" if regions else "")
+        )
+    return found
 
 
-def _held(package: Path, source: str, name: str) -> tuple[list[Statement], list[Statement]]:
+def _held(package: Path, name: str) -> tuple[list[Statement], list[Statement]]:
     """The statements at the top of a module that lie in a region, and those that hold it or are cut by it."""
-    start, lines = marked(package, source, name)
+    source, start, lines = marked(package, name)
     end, home = start + len(lines) + 1, module(package, module_of(source))
     inside, cut = [], []
     for one in home.statements if home else ():
@@ -135,49 +171,91 @@ def _held(package: Path, source: str, name: str) -> tuple[list[Statement], list[
     return inside, cut
 
 
-def expanded(roots: Iterable[Statement], known: frozenset[Statement]) -> list[Statement]:
-    """The statements of the package that ``roots`` reach, down to those that are ``known``."""
-    package, found, waiting = library.package(), dict.fromkeys(roots), list(roots)
-    given = set(found)
-    while waiting:
-        one = waiting.pop()
+def expanded(roots: Iterable[Statement], known: Set[Statement]) -> list[Statement]:
+    """The statements of the package that ``roots`` reach, down to those that are ``known``, as names lead to them."""
+    package, waiting = library.package(), [*roots]
+    given = len(waiting)
+    found = set(waiting)
+    for one in waiting:
         for below in _below(package, one):
             if below not in found and below not in known:
-                found[below] = None
+                found.add(below)
                 waiting.append(below)
-    return [one for one in found if one not in given]
+    return waiting[given:]
 
 
 @functools.cache
 def _below(package: Path, one: Statement) -> list[Statement]:
-    """The statements that make what this one reads, and those that bind nothing in the same modules."""
+    """The statements that make what this one reads, and those that bind nothing in the same module."""
+    found = [made for _, origin in spelled(package, one)[1] for made in _making(package, origin)]
+    return [*found, *_loose(package, one)]
+
+
+def _loose(package: Path, one: Statement) -> tuple[Statement, ...]:
     home = module(package, one.module)
-    found = list(home.loose) if home else []
-    for origin in reached(package, one).values():
-        there = None if origin.module is None else module(package, origin.module)
-        if there is not None:
-            found += _making(there, origin)
-    return found
+    return home.loose if home else ()
 
 
-def _making(there: Module, origin: Origin) -> list[Statement]:
+@functools.cache
+def _making(package: Path, origin: Origin) -> list[Statement]:
     """The statements that make a name; a module that is used as a value stands for all of them."""
-    if there.name.partition(".")[0] == _TOOL:
+    there = None if origin.module is None else module(package, origin.module)
+    if there is None or there.name.partition(".")[0] == _TOOL:
         return []
     return there.bound.get(origin.name, there.bound.get("__getattr__", [])) if origin.name else list(there.statements)
 
 
 @functools.cache
+def _known(package: Path, document: str) -> dict[Statement, str]:
+    """What the foundations of a document answer for, and what its own regions hold: under which name each stands."""
+    documents = {document, *library.foundations(document)}
+    sharing: dict[str, list[Statement]] = {}
+    found = {}
+    for one in _own(package, document) | covered(document):
+        found[one] = f"known {'/'.join(sorted(one.names))}"
+        for name in one.names or ("",):
+            sharing.setdefault(name, []).append(one)
+    shared = [ones for ones in sharing.values() if len({one.module for one in ones}) > 1]
+    held = {one: _regions(package, documents, one) for ones in shared for one in ones}
+    for one, regions in held.items():
+        found[one] += f" of {', '.join(regions) or 'none'}"
+    for ones in shared:
+        unheld = [one for one in ones if not held[one]]
+        if len({one.module for one in unheld}) > 1:
+            for one in unheld:
+                found.pop(one, None)
+    return found
+
+
+def _regions(package: Path, documents: Collection[str], one: Statement) -> list[str]:
+    """The regions of documents that hold a statement, or cut it."""
+    return sorted({region for document, region in _holders(package).get(one, ()) if document in documents})
+
+
+@functools.cache
+def _holders(package: Path) -> dict[Statement, list[tuple[str, str]]]:
+    """Every statement that a region holds or cuts, with the documents that pin it and the regions."""
+    found: dict[Statement, list[tuple[str, str]]] = {}
+    for document in library.documents():
+        for pin in pins(document):
+            for one in _parts(package, pin):
+                found.setdefault(one, []).append((document, pin.region))
+    return found
+
+
+def _parts(package: Path, pin: Pin) -> list[Statement]:
+    try:
+        inside, cut = _held(package, pin.region)
+    except ProofError:
+        return []
+    return [*inside, *cut]
+
+
+@functools.cache
 def _own(package: Path, document: str) -> frozenset[Statement]:
     """The statements that the regions of a document hold."""
-    found: set[Statement] = set()
-    for pin in pins(document) if library.document(document) else ():
-        try:
-            inside, cut = _held(package, pin.source, pin.region)
-        except ProofError:
-            continue
-        found |= {*inside, *cut}
-    return frozenset(found)
+    found = pins(document) if library.document(document) else ()
+    return frozenset(one for pin in found for one in _parts(package, pin))
 
 
 def covered(document: str) -> frozenset[Statement]:
@@ -210,5 +288,5 @@ def forget_pins() -> None:
     library.forget_documents()
     forget_modules()
     forget_regions()
-    for remembered in (_below, _own, _answered, _covered, _closure, hands, loaded):
+    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, _closure, hands, loaded):
         remembered.cache_clear()

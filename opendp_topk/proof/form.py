@@ -67,7 +67,7 @@ def _tag_problems(name: str, pinned: Sequence[proof.Pin], text: str) -> list[str
     present: set[str] = set()
     for pin in pinned:
         try:
-            present |= tags(proof.region(pin.source, pin.region))
+            present |= tags(proof.region(pin.region))
         except ProofError:
             return []
     cited = set(_CITED.findall(text))

@@ -69,7 +69,7 @@ def running(package: Path) -> frozenset[str]:
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
     if is_quiet(one.node):
         return _changed_quietly(package, one)
-    read = _names(reached(package, one).values())
+    read = _names(origin for _, origin in reached(package, one))
     return None if not read or any(chain[0] in _REFLECTION for chain in one.chains) else read
 
 
@@ -79,11 +79,12 @@ def _changed_quietly(package: Path, one: Statement) -> frozenset[Name] | None:
     if not stored and not given:
         return frozenset()
     read = reached(package, one)
-    found = {origin for name, origin in read.items() if name.partition(".")[0] in stored}
+    found = {origin for name, origin in read if name.partition(".")[0] in stored}
     if any(origin.module is None for origin in found):
         return None
-    own = {name for name, origin in read.items() if origin.module is not None}
-    handed = {read[what] for to, what in given if what in own and to in own and _is_shared(package, read[what])}
+    own = {name for name, origin in read if origin.module is not None}
+    what = {one for to, one in given if to in own}
+    handed = {origin for name, origin in read if name in what and _is_shared(package, origin)}
     return _names(found | handed)
 
 
@@ -118,10 +119,7 @@ def _stored(node: ast.stmt) -> Iterator[str]:
             yield from part.names
         if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load):
             yield from _base(part)
-        if isinstance(part, ast.Call) and ast.unparse(part.func).rpartition(".")[2].strip("_") in (
-            "setattr",
-            "delattr",
-        ):
+        if isinstance(part, ast.Call) and _last(part.func).strip("_") in ("setattr", "delattr"):
             yield from (name for argument in part.args[:1] for name in _base(argument))
 
 
@@ -138,6 +136,11 @@ def _given(node: ast.stmt) -> Iterator[tuple[str, str]]:
             waiting += part.decorator_list
         elif not isinstance(part, ast.Lambda):
             waiting += ast.iter_child_nodes(part)
+
+
+def _last(node: ast.expr) -> str:
+    """The last name of a chain of attributes."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _base(node: ast.expr) -> Iterator[str]:

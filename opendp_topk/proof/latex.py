@@ -59,8 +59,11 @@ def build(name: str, folder: str | os.PathLike[str] = ".") -> Path:
         room = Path(scratch)
         (room / "document.tex").write_bytes((proof.folder() / f"{name}.tex").read_bytes())
         for number, pin in enumerate(pinned, start=1):
-            (room / f"pin-{number}.py").write_text(_listing(proof.region(pin.source, pin.region)), encoding="ascii")
-            (room / f"pin-{number}.tex").write_text(rf"\def\pinactual{{{pin.actual}}}\endinput", encoding="ascii")
+            (room / f"pin-{number}.py").write_text(_listing(proof.region(pin.region)), encoding="ascii")
+            (room / f"pin-{number}.tex").write_text(
+                rf"\def\pinactual{{{pin.actual}}}\def\pinsource{{\detokenize{{{pin.source}}}}}\endinput",
+                encoding="ascii",
+            )
         _run_latex(name, room)
         shutil.copyfile(room / "document.pdf", target)
     return target

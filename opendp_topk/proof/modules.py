@@ -1,4 +1,9 @@
-"""The modules of the package as syntax trees: which statements make a name, and where an imported name comes from."""
+"""The modules of the package as syntax trees: which statements make a name, and where an imported name comes from.
+
+:func:`spelled` writes a statement so that it does not show where code lies: the package's imports are left out, and a
+name that the package makes is written as it is called where it is made. What a module reads of its own place, by
+``__file__`` or ``__name__``, comes from that place.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ProofError
-from .normal import Chain, bindings, chains, normal_form
+from .normal import Chain, Read, bindings, normal_form, reads
 
 NAME = "opendp_topk"
+_Import = ast.Import | ast.ImportFrom
+_PLACE = ("__file__", "__name__", "__package__", "__path__", "__spec__", "__loader__")
 _INNER_IMPORT = re.compile(r"(?:^[ \t]+|[:;] *)(?:from\s+\S+\s+import|import\s+\w)", re.MULTILINE)
 
 
@@ -34,7 +41,7 @@ class Statement:
     module: str
     node: ast.stmt
     names: frozenset[str]
-    imports: dict[str, Origin]
+    imports: dict[str, list[Origin]]
 
     @property
     def title(self) -> str:
@@ -48,21 +55,22 @@ class Statement:
         return min([self.node.lineno, *(one.lineno for one in decorators)])
 
     @functools.cached_property
-    def normal(self) -> str:
-        """The statement without layout, comments, docstrings and annotations."""
-        return normal_form(self.node)
+    def reads(self) -> tuple[Read, ...]:
+        """The names that it reads and does not bind, as often as they stand there."""
+        return tuple(reads(self.node))
 
     @functools.cached_property
     def chains(self) -> frozenset[Chain]:
-        """The names that it reads and does not bind."""
-        return chains(self.node)
+        """The same, each once."""
+        return frozenset(one.chain for one in self.reads)
 
 
 @dataclass(frozen=True, eq=False)
 class Module:
     """A module: its statements, those that bind each name, what it imports, and the statements that bind nothing.
 
-    ``loads`` are modules of the package that are loaded with it, since it imports them at its top.
+    ``loads`` are modules of the package that are loaded with it, since it imports them at its top. ``importing`` are
+    all its imports, wherever they stand, and relative ones start from the module ``above``.
     """
 
     name: str
@@ -71,6 +79,8 @@ class Module:
     bound: dict[str, list[Statement]]
     loose: tuple[Statement, ...]
     loads: frozenset[str]
+    importing: tuple[_Import, ...]
+    above: str
 
 
 @functools.cache
@@ -89,26 +99,51 @@ def module_of(source: str) -> str:
 def _parsed(path: Path, name: str) -> Module:
     text = path.read_text(encoding="utf-8")
     try:
-        body = [one for one in ast.parse(text).body if not _means_nothing(one)]
+        tree = ast.parse(text)
     except SyntaxError as error:
         raise ProofError(f"{name or NAME} is no Python: {error}") from None
+    body = [one for one in tree.body if not _means_nothing(one)]
     above = name if path.name == "__init__.py" else name.rpartition(".")[0]
     rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     inner = _INNER_IMPORT.search(text) is not None
-    statements = tuple(
-        Statement(name, one, bindings(one), dict(_imported(ast.walk(one) if inner else [], above))) for one in rest
-    )
+    importing = tuple(one for one in (ast.walk(tree) if inner else body) if isinstance(one, _Import))
+    statements = tuple(_statement(name, one, importing, above) for one in rest)
     bound: dict[str, list[Statement]] = {}
     for one in statements:
         for made in one.names:
             bound.setdefault(made, []).append(one)
     loose = tuple(one for one in statements if not one.names)
-    return Module(name, statements, dict(_imported(body, above)), bound, loose, frozenset(_loads(body, above)))
+    imports, loads = dict(_imported(body, above)), frozenset(_loads(body if inner else importing, above))
+    return Module(name, statements, imports, bound, loose, loads, importing, above)
+
+
+def _statement(home: str, node: ast.stmt, importing: Iterable[_Import], above: str) -> Statement:
+    imports: dict[str, list[Origin]] = {}
+    for name, origin in _imported(_within(importing, node), above):
+        if origin not in imports.setdefault(name, []):
+            imports[name].append(origin)
+    own = bindings(node)
+    if imports and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        own |= {name for name, _ in _imported(_running(node), above)}
+    return Statement(home, node, own, imports)
+
+
+def _within(importing: Iterable[_Import], node: ast.stmt) -> Iterator[_Import]:
+    return (one for one in importing if node.lineno <= one.lineno <= (node.end_lineno or node.lineno))
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs of a node when its module is loaded, bodies of functions and classes left out."""
+    for one in ast.iter_child_nodes(node):
+        yield one
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _running(one)
 
 
 def forget_modules() -> None:
     """Read every module anew when it is next asked for."""
-    module.cache_clear()
+    for remembered in (module, reached, spelled):
+        remembered.cache_clear()
 
 
 def _means_nothing(node: ast.stmt) -> bool:
@@ -177,27 +212,96 @@ def resolve(package: Path, origin: Origin) -> Origin:
     return origin
 
 
-def reached(package: Path, statement: Statement) -> dict[str, Origin]:
-    """What the statement reads from outside of itself: the name as it stands there -> where it is made.
+@functools.cache
+def reached(package: Path, statement: Statement) -> tuple[tuple[str, Origin], ...]:
+    """What the statement reads from outside of itself: each name as it stands there, and where it is made.
 
-    Names that the module neither makes nor imports are Python's own, and are left out.
+    A name may be made in several places. Names that the module neither makes nor imports are Python's own, and are
+    left out.
+    """
+    return tuple(dict.fromkeys((name, origin) for _, name, origin in _resolved(package, statement)))
+
+
+def _resolved(package: Path, statement: Statement) -> Iterator[tuple[ast.expr | None, str, Origin]]:
+    """Each name that a statement reads: the node that is this name, the name as it stands there, and where it is made.
+
+    What the statement imports to bind it is read as well; no node is that name.
     """
     home = module(package, statement.module)
-    found: dict[str, Origin] = {}
-    for chain in statement.chains if home else ():
-        for known in _known(home, statement, chain[0]) if home else ():
-            origin, used = resolve(package, known), 1
-            while origin.module is not None and not origin.name and used < len(chain):
-                origin, used = resolve(package, Origin(origin.module, chain[used])), used + 1
-            name = ".".join(chain[:used])
-            found[name if name not in found else f"{name} (imported)"] = origin
-    return found
+    if home is None:
+        return
+    for read in statement.reads:
+        for known in _known(home, statement, read.chain[0]):
+            origin, used = _through(package, known, read.chain)
+            yield read.parts[used - 1], ".".join(read.chain[:used]), origin
+    for name in sorted(statement.names & statement.imports.keys()):
+        for known in statement.imports[name]:
+            yield None, name, resolve(package, known)
+
+
+def _through(package: Path, known: Origin, chain: Chain) -> tuple[Origin, int]:
+    """Where a chain leads that starts with a known name, through the modules on its way, and how much of it does."""
+    origin, used = resolve(package, known), 1
+    while origin.module is not None and not origin.name and used < len(chain):
+        origin, used = resolve(package, Origin(origin.module, chain[used])), used + 1
+    return origin, used
 
 
 def _known(home: Module, statement: Statement, name: str) -> Iterator[Origin]:
     """What a name stands for in a statement: in a module that imports it and makes it anew, both."""
     if name in statement.imports:
-        yield statement.imports[name]
+        yield from statement.imports[name]
     elif name in home.bound or name in home.imports:
         yield from [Origin(home.name, name)] if name in home.bound else []
         yield from [home.imports[name]] if name in home.imports else []
+    elif name in _PLACE:
+        yield Origin(None, f"{NAME}.{home.name}")
+
+
+@functools.cache
+def spelled(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
+    """The normal form of a statement without its place, and what each name of the package stands for in it.
+
+    Two things with one name are told apart by a number, in the order in which they stand there.
+    """
+    names: dict[Origin, str] = {}
+    counts: dict[str, int] = {}
+    found: dict[tuple[str, Origin], None] = {}
+    instead: dict[ast.AST, str] = {}
+    for node, name, origin in _resolved(package, statement):
+        if origin.module is not None and origin not in names:
+            plain = origin.name or "module"
+            counts[plain] = counts.get(plain, 0) + 1
+            names[origin] = f"{plain}'{counts[plain]}"
+        if origin.module is not None and node is not None:
+            instead[node] = f"{instead.get(node, '')}<{names[origin]}>"
+        found[names.get(origin, name), origin] = None
+    home = module(package, statement.module)
+    if home is not None and statement.imports:
+        importing = _within(home.importing, statement.node)
+        instead |= {one: _branches(statement, one) for one in importing if _is_inside(one, home)}
+    return normal_form(statement.node, instead), tuple(found)
+
+
+def _branches(statement: Statement, node: _Import) -> str:
+    """What an import of the package says: nothing, unless the statement may import the same name from elsewhere."""
+    names = [one.asname or one.name for one in node.names]
+    return "".join(f"<import {name}>" for name in names if len(statement.imports.get(name, ())) > 1)
+
+
+def _is_inside(node: _Import, home: Module) -> bool:
+    """Whether an import is one from the package alone."""
+    return all(origin.module is not None for _, origin in _imported([node], home.above))
+
+
+def package_imports(home: Module) -> list[_Import]:
+    """The imports of a module, wherever they stand, that import from the package alone."""
+    return [one for one in home.importing if _is_inside(one, home)]
+
+
+def module_names(package: Path, home: Module) -> frozenset[str]:
+    """The names that stand for modules of the package anywhere in a module."""
+    imported = _imported(home.importing, home.above)
+    return frozenset(
+        name for name, origin in imported if origin.module is not None and not resolve(package, origin).name
+    )

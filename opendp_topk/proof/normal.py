@@ -1,13 +1,15 @@
 """Statements of Python without what changes nothing, and the names that they reach from outside of themselves.
 
 The normal form has no comments, layout, docstrings and annotations; those of a class's fields stay, for a dataclass
-reads them. It is made from the syntax tree and is the same on every version of Python.
+reads them. It is made from the syntax tree and is the same on every version of Python. Whoever knows where names are
+made may put another text in the place of a node.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 Chain = tuple[str, ...]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -17,35 +19,47 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_Co
 _LEFT_OUT = frozenset({"annotation", "returns", "type_comment", "type_params", "type_ignores", "kind", "ctx"})
 
 
-def normal_form(node: ast.AST) -> str:
-    """The node as a text that layout, comments, docstrings and annotations do not change."""
-    return "".join(_pieces(node, False))
+class Read(NamedTuple):
+    """A name that is read, with the attributes read of it: ``parts[n]`` is the node of the first n + 1 of the chain."""
+
+    chain: Chain
+    parts: tuple[ast.expr, ...]
 
 
-def _pieces(node: object, in_class: bool) -> Iterator[str]:
+def normal_form(node: ast.AST, instead: Mapping[ast.AST, str] | None = None) -> str:
+    """The node as a text that layout, comments, docstrings and annotations do not change.
+
+    A node below it for which a text stands in ``instead`` is written as this text.
+    """
+    pieces: list[str] = []
+    _write(node, False, instead or {}, pieces.append)
+    return "".join(pieces)
+
+
+def _write(node: object, in_class: bool, instead: Mapping[ast.AST, str], add: Callable[[str], None]) -> None:
     if isinstance(node, ast.AST):
-        yield f"({type(node).__name__}"
-        yield from _fields(node, in_class)
-        yield ")"
+        if node in instead:
+            add(instead[node])
+            return
+        add(f"({type(node).__name__}")
+        inner = isinstance(node, ast.ClassDef)
+        for name in node._fields:
+            if name not in _LEFT_OUT or (name == "annotation" and in_class and isinstance(node, ast.AnnAssign)):
+                value = getattr(node, name, None)
+                if isinstance(value, list) and name == "body":
+                    _write(undocumented(value), inner, instead, add)
+                elif name == "values" and isinstance(node, ast.JoinedStr):
+                    _write([one for one in node.values if not _is_empty(one)], False, instead, add)
+                else:
+                    _write(value, False, instead, add)
+        add(")")
     elif isinstance(node, list):
-        yield "["
+        add("[")
         for one in node:
-            yield from _pieces(one, in_class)
-        yield "]"
+            _write(one, in_class, instead, add)
+        add("]")
     else:
-        yield f" {node!r}"
-
-
-def _fields(node: ast.AST, in_class: bool) -> Iterator[str]:
-    inner = isinstance(node, ast.ClassDef)
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if name == "body" and isinstance(value, list):
-            yield from _pieces(undocumented(value), inner)
-        elif name == "values" and isinstance(node, ast.JoinedStr):
-            yield from _pieces([one for one in node.values if not _is_empty(one)], False)
-        elif name not in _LEFT_OUT or (name == "annotation" and in_class and isinstance(node, ast.AnnAssign)):
-            yield from _pieces(value, False)
+        add(f" {node!r}")
 
 
 def _is_empty(node: ast.expr) -> bool:
@@ -62,52 +76,52 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def chains(node: ast.AST) -> frozenset[Chain]:
-    """The names that a statement reads and does not bind itself, each with the attributes read of it.
+def reads(node: ast.AST) -> list[Read]:
+    """The names that a statement reads and does not bind itself, in their order, as often as they stand there.
 
     ``checks.count(x)`` reads ``("checks", "count")`` and ``("x",)``. Annotations read nothing.
     """
-    return frozenset(_free(node, frozenset()))
+    found: list[Read] = []
+    _free(node, frozenset(), found)
+    return found
 
 
-def _free(node: ast.AST, bound: frozenset[str]) -> Iterator[Chain]:
+def _free(node: ast.AST, bound: frozenset[str], found: list[Read]) -> None:
     if isinstance(node, ast.Name | ast.Attribute):
-        yield from _chain(node, bound)
+        _chain(node, bound, found)
     elif isinstance(node, _Function | ast.Lambda):
-        yield from _free_in_function(node, bound)
-    elif isinstance(node, _Comprehension):
-        yield from _free_below(node, bound | _stored(one.target for one in node.generators))
+        _free_in_function(node, bound, found)
     else:
-        yield from _free_below(node, bound)
+        if isinstance(node, _Comprehension):
+            bound |= _stored(one.target for one in node.generators)
+        for name in node._fields:
+            value = None if name in _LEFT_OUT else getattr(node, name, None)
+            for one in value if isinstance(value, list) else (value,):
+                if isinstance(one, ast.AST):
+                    _free(one, bound, found)
 
 
-def _free_below(node: ast.AST, bound: frozenset[str]) -> Iterator[Chain]:
-    for name in node._fields:
-        value = getattr(node, name, None)
-        for one in () if name in _LEFT_OUT else value if isinstance(value, list) else (value,):
-            if isinstance(one, ast.AST):
-                yield from _free(one, bound)
-
-
-def _chain(node: ast.Name | ast.Attribute, bound: frozenset[str]) -> Iterator[Chain]:
+def _chain(node: ast.Name | ast.Attribute, bound: frozenset[str], found: list[Read]) -> None:
     names: list[str] = []
-    inner: ast.AST = node
+    parts: list[ast.expr] = []
+    inner: ast.expr = node
     while isinstance(inner, ast.Attribute):
         names.append(inner.attr)
+        parts.append(inner)
         inner = inner.value
     if not isinstance(inner, ast.Name):
-        yield from _free(inner, bound)
+        _free(inner, bound, found)
     elif inner.id not in bound and not (inner is node and isinstance(inner.ctx, ast.Store)):
-        yield (inner.id, *reversed(names))
+        found.append(Read((inner.id, *reversed(names)), (inner, *reversed(parts))))
 
 
-def _free_in_function(node: _Function | ast.Lambda, bound: frozenset[str]) -> Iterator[Chain]:
+def _free_in_function(node: _Function | ast.Lambda, bound: frozenset[str], found: list[Read]) -> None:
     for one in [*getattr(node, "decorator_list", []), *node.args.defaults, *filter(None, node.args.kw_defaults)]:
-        yield from _free(one, bound)
+        _free(one, bound, found)
     body = node.body if isinstance(node.body, list) else [node.body]
     inside = bound.union(_parameters(node.args), _stored(body))
     for one in body:
-        yield from _free(one, inside)
+        _free(one, inside, found)
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[str]:

@@ -1,60 +1,100 @@
-"""Regions of code: the lines between two comments, or one definition."""
+"""Regions of code: the lines between two comments. A region is known by its name, wherever it lies."""
 
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import ProofError
 from . import library
-from .modules import module, module_of
+from .modules import module, module_names, module_of, package_imports
+
+_MARK = re.compile(r"^[ \t]*# proof-region: (.*?)[ \t]*$", re.MULTILINE)
 
 
-def region(source: str, name: str) -> str:
-    """The lines between ``# proof-region: name`` and ``# end-proof-region: name`` in a file of the package.
+class Marked(NamedTuple):
+    """Where a region lies: its file below the package, the number of the line before it, and its lines."""
 
-    Where neither comment stands in the file, the function, class or constant ``name`` of the module is the region.
+    source: str
+    start: int
+    lines: tuple[str, ...]
 
-    Args:
-        source: A path below the package, such as ``measurements/report_noisy_top_k.py``.
-        name: The name of the region.
+
+def region(name: str) -> str:
+    """The lines between ``# proof-region: name`` and ``# end-proof-region: name``.
 
     Raises:
-        ProofError: The file or the markers are missing.
+        ProofError: The markers are missing, or do not stand exactly once in the package.
     """
-    return "\n".join(marked(library.package(), source, name)[1]).strip("\n") + "\n"
+    return _text(list(marked(library.package(), name).lines))
 
 
-def first_line(source: str, name: str) -> int:
-    """The number that the first line of a region has in its file; arguments and errors are those of :func:`region`."""
-    marker, lines = marked(library.package(), source, name)
-    return marker + 1 + next((at for at, line in enumerate(lines) if line), 0)
+def source_of(name: str) -> str:
+    """The file of a region below the package, ``measurements/peeled_top_k.py``; errors are those of :func:`region`."""
+    return marked(library.package(), name).source
+
+
+def first_line(name: str) -> int:
+    """The number that the first line of a region has in its file; errors are those of :func:`region`."""
+    found = marked(library.package(), name)
+    return found.start + 1 + next((at for at, line in enumerate(found.lines) if line), 0)
 
 
 @functools.cache
-def marked(package: Path, source: str, name: str) -> tuple[int, tuple[str, ...]]:
-    """The number of the line before a region, and its lines."""
-    path = package / source
-    if not path.is_file():
-        raise ProofError(f"a proof pins the source file {source}, which does not exist")
-    lines = [line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()]
+def marked(package: Path, name: str) -> Marked:
+    """A region of the package; errors are those of :func:`region`."""
+    sources = _sources(package).get(name, [])
     start, end = f"# proof-region: {name}", f"# end-proof-region: {name}"
+    if len(sources) != 1:
+        where = f"it stands in {', '.join(sources)}" if sources else "it does not stand there"
+        raise ProofError(
+            f"a proof pins the region {name}: {start!r} must stand exactly once in the package, and {where}"
+        )
+    lines = [line.rstrip() for line in (package / sources[0]).read_text(encoding="utf-8").splitlines()]
     stripped = [line.strip() for line in lines]
-    if stripped.count(start) == stripped.count(end) == 0:
-        return _defined(package, source, name, lines)
-    if stripped.count(start) != 1 or stripped.count(end) != 1:
-        raise ProofError(f"{source} must hold the markers {start!r} and {end!r} exactly once each")
-    return stripped.index(start) + 1, tuple(lines[stripped.index(start) + 1 : stripped.index(end)])
+    if stripped.count(end) != 1 or start not in stripped[: stripped.index(end)]:
+        raise ProofError(f"{sources[0]} must hold {end!r} exactly once, below {start!r}")
+    first, last = stripped.index(start) + 1, stripped.index(end)
+    return Marked(sources[0], first, tuple(lines[first:last]))
 
 
-def _defined(package: Path, source: str, name: str, lines: list[str]) -> tuple[int, tuple[str, ...]]:
+@functools.cache
+def _sources(package: Path) -> dict[str, list[str]]:
+    """The names of all regions, each with the file of every mark."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(package.rglob("*.py")):
+        for name in _MARK.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(name, []).append(path.relative_to(package).as_posix())
+    return found
+
+
+@functools.cache
+def unplaced(package: Path, name: str) -> str:
+    """A region as :func:`region` gives it, without what follows from where code lies.
+
+    Imports from the package are left out, and so are the names of its modules before a dot: what they lead to is told
+    where names are followed. Errors are those of :func:`region`.
+    """
+    source, start, lines = marked(package, name)
     home = module(package, module_of(source))
-    made = home.bound.get(name, []) if home else []
-    if len(made) != 1:
-        raise ProofError(f"{source} must hold the markers of the region {name!r} exactly once each, or define {name}")
-    return made[0].first_line - 1, tuple(lines[made[0].first_line - 1 : made[0].node.end_lineno])
+    if home is None:
+        return _text(list(lines))
+    kept = dict(enumerate(lines, start=start + 1))
+    for one in package_imports(home):
+        for number in range(one.lineno, (one.end_lineno or one.lineno) + 1):
+            kept.pop(number, None)
+    names = "|".join(map(re.escape, sorted(module_names(package, home))))
+    text = _text([*kept.values()])
+    return re.sub(rf"(?<![\w.])(?:{names})\.", "", text) if names else text
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(lines).strip("\n") + "\n"
 
 
 def forget_regions() -> None:
     """Read every region anew when it is next asked for."""
-    marked.cache_clear()
+    for remembered in (marked, _sources, unplaced):
+        remembered.cache_clear()

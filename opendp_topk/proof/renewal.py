@@ -15,11 +15,12 @@ import subprocess
 import tarfile
 import tempfile
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .closures import closure, origins, pins
+from .closures import closure, origins, pinned, pins
 from .machine import checks
 from .modules import Statement
 from .normal import undocumented
@@ -36,31 +37,41 @@ def difference(name: str) -> str:
     Raises:
         ProofError: There is no such document, or a region that it pins is missing.
     """
-    now, commit = shown(name), _commit(name)
-    then = {} if commit is None else _shown_at(commit, name)
+    now, whole, commit = shown(name), _whole(name), _commit(name)
+    then, before = ({}, {}) if commit is None else _at(commit, name)
     lines: list[str] = [] if commit else [f"no commit holds proofs/{name}.tex: all that it pins is new"]
+    lines += _differences(then, now) or _differences(before, whole)
+    return "\n".join(lines) or _NOTHING
+
+
+def _differences(then: dict[str, str], now: dict[str, str]) -> list[str]:
+    lines: list[str] = []
     for title in sorted(then.keys() | now.keys()):
         old, new = then.get(title, ""), now.get(title, "")
         names = f"{title} (pinned)", f"{title} (now)"
         lines += difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")
-    return "\n".join(lines) or _NOTHING
+    return lines
 
 
 def shown(name: str) -> dict[str, str]:
     """All for which the pins of a document stand, to be read: regions, what they reach, and statements relied on."""
     found: dict[str, str] = {}
     for pin in pins(name):
-        title = f"{pin.source} {pin.region}"
-        inside, beyond = closure(name, pin.source, pin.region)
-        names = [f"# {one.title}: {line}" for one in inside for line in origins(one)]
-        found[title] = "\n".join([region(pin.source, pin.region).rstrip(), *names])
+        inside, beyond = closure(name, pin.region)
+        names = [f"# {'/'.join(sorted(one.names))}: {line}" for one in inside for line in origins(one)]
+        found[pin.region] = "\n".join([region(pin.region).rstrip(), *names])
         for number, one in enumerate(beyond):
-            known = f"{title} reaches {one.title}"
+            known = f"{pin.region} reaches {'/'.join(sorted(one.names)) or '(statement)'}"
             found[known if known not in found else f"{known} ({number})"] = _readable(one)
     for target, label in relations(library.text(name)):
         stated = statement(library.text(target), label) if library.document(target) else ""
         found[f"relies on {library.key((target, label))}"] = "\n".join(textwrap.wrap(stated, 110))
     return found
+
+
+def _whole(name: str) -> dict[str, str]:
+    """The texts of which the digests are made: what differs in them alone is in which way names lead to code."""
+    return {pin.region: pinned(name, pin.region) for pin in pins(name)}
 
 
 def _readable(one: Statement) -> str:
@@ -89,7 +100,8 @@ def _git(root: Path, *arguments: str) -> bytes:
         return b""
 
 
-def _shown_at(commit: str, name: str) -> dict[str, str]:
+def _at(commit: str, name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What was shown of a document at a commit, and its texts."""
     root = library.package().parent
     with tempfile.TemporaryDirectory() as scratch:
         packed = _git(root, "archive", "--format=tar", commit, library.package().name, "proofs")
@@ -97,9 +109,9 @@ def _shown_at(commit: str, name: str) -> dict[str, str]:
             archive.extractall(scratch, filter="data")
         with library.at(Path(scratch) / library.package().name):
             try:
-                return shown(name)
+                return shown(name), _whole(name)
             except ProofError:
-                return {}
+                return {}, {}
 
 
 def repin(name: str) -> int:
@@ -114,10 +126,9 @@ def repin(name: str) -> int:
     pinned, path = pins(name), library.folder() / f"{name}.tex"
     source, changed = path.read_text(encoding="utf-8"), 0
     for pin in pinned:
-        old = rf"\pin{{{pin.source}}}{{{pin.region}}}{{{pin.digest}}}"
-        new = rf"\pin{{{pin.source}}}{{{pin.region}}}{{{pin.actual}}}"
-        changed += old != new
-        source = source.replace(old, new)
+        new = replace(pin, digest=pin.actual)
+        changed += new != pin
+        source = source.replace(str(pin), str(new))
     for check in checks(name):
         changed += not check.is_current
         source = source.replace(check.mark(check.digest), check.mark(check.actual))

@@ -16,7 +16,7 @@ _ROWS = 2**24
 watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
 
 
-# proof-region: in_parts
+# proof-region: counts_in_parts
 def in_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.LazyFrame[Any]]:
     """``pairs`` in one or more frames, to be read one after the other: all rows of a user are in the same one.
 
@@ -48,4 +48,4 @@ def _part(pairs: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame[Any]:
     return nw.from_native(chosen.filter(pl.col("user").hash() % passes == at))  # [by-user]
 
 
-# end-proof-region: in_parts
+# end-proof-region: counts_in_parts

@@ -25,7 +25,7 @@ _MEMORY = 2**29  # Bytes that are held in memory; more go to the disk. 2^24 rows
 _PIECE = 2**27  # Bytes of a file there.
 
 
-# proof-region: rows
+# proof-region: table_rows
 class Rows:
     """Some columns of a table, which is read when it is first needed, and only then.
 
@@ -164,4 +164,4 @@ def batches_of(source: Any) -> Iterator[pl.DataFrame]:
         yield from map(pl.DataFrame, map(pl.from_arrow, source.to_reader()))
 
 
-# end-proof-region: rows
+# end-proof-region: table_rows

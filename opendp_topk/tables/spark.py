@@ -117,7 +117,7 @@ def sum_keys(totals: DataFrame, most: int | None) -> HeldCounts:
 # end-proof-region: spark_sums
 
 
-# proof-region: spark_groups
+# proof-region: spark_group_counts
 def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]:
     """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""
     from pyspark.sql import functions as F
@@ -152,7 +152,7 @@ def _at_home(frame: DataFrame, kind: str, groups: Sequence[Any]) -> DataFrame:
     return first.filter(F.col("place") == F.col("home")).select("user", "item", "home")  # [spark-one-group]
 
 
-# end-proof-region: spark_groups
+# end-proof-region: spark_group_counts
 
 
 # proof-region: spark_outside

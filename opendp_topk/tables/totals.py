@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WHOLE = 2**53  # float64 holds all integers up to here, and some back ends refuse to make floats of larger ones
 
 
-# proof-region: totals
+# proof-region: table_totals
 def totals_by_item(
     rows: Rows, step: float, farthest: int, bounds: tuple[int, int], most: int | None = None
 ) -> Mapping[Any, int]:
@@ -78,4 +78,4 @@ def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farth
     return summed.with_columns(nw.col("value").cast(nw.Int64()))
 
 
-# end-proof-region: totals
+# end-proof-region: table_totals

@@ -71,7 +71,7 @@ def test_latex_has_numbers_names_and_links() -> None:
 \begin{lemma}\label{l}x\end{lemma}\begin{theorem}[T]\label{t}by \Cref{l,h} and \eqref{e}\end{theorem}
 \begin{equation}\label{e}\code{a_b}=1\end{equation}
 \checked{t}{File.a_theorem}{0}{in part}
-\pin{x.py}{r}{0}\relieson[m]{c/d} \codetag{line}
+\pin{r}{0}\relieson[m]{c/d} \codetag{line}
 \end{document}"""
     made = latex.prepared(source, lambda document, label: f"{document}.html#{label}")
     assert r"\hyperlink{l}{Lemma 1} and \hyperlink{h}{(i)} and \hyperlink{e}{(1)}" in made

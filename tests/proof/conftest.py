@@ -31,9 +31,9 @@ def house(tmp_path: Path) -> Iterator[Path]:
     tex = tmp_path / "proofs" / "inner" / "sums.tex"
     proof.forget()
     with library.at(package):
-        write(tex, "Text.\n\\pin{inner/sums.py}{sum}{}\n")
-        digest = proof.digest("inner/sums", "inner/sums.py", "sum")
-        write(tex, f"Text.\n\\pin{{inner/sums.py}}{{sum}}{{{digest}}}\n")
+        write(tex, "Text.\n\\pin{sum}{}\n")
+        digest = proof.digest("inner/sums", "sum")
+        write(tex, f"Text.\n\\pin{{sum}}{{{digest}}}\n")
         yield tmp_path
     proof.forget()
 

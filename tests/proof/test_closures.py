@@ -17,9 +17,11 @@ UP = """\
 from math import ceil
 
 
+# proof-region: up
 def up(x):
     \"\"\"Round up.\"\"\"
     return ceil(x)
+# end-proof-region: up
 
 
 def down(x):
@@ -71,9 +73,9 @@ def sums(house: Path) -> Path:
     package = house / "opendp_topk" / "inner"
     write(package / "rounding.py", UP)
     write(package / "sums.py", SUMS)
-    write(house / "proofs/inner/up.tex", "\\pin{inner/rounding.py}{up}{}\n")
-    write(house / "proofs/inner/sums.tex", "\\pin{inner/sums.py}{total}{}\n")
-    write(house / "proofs/inner/class.tex", "\\pin{inner/sums.py}{sums}{}\n")
+    write(house / "proofs/inner/up.tex", "\\pin{up}{}\n")
+    write(house / "proofs/inner/sums.tex", "\\pin{total}{}\n")
+    write(house / "proofs/inner/class.tex", "\\pin{sums}{}\n")
     for name in proof.documents():
         repin(name)
     return house
@@ -84,7 +86,7 @@ def stale() -> set[str]:
 
 
 def test_what_is_reached(sums: Path) -> None:
-    inside, beyond = closure("inner/sums", "inner/sums.py", "total")
+    inside, beyond = closure("inner/sums", "total")
     assert inside == []
     titles = {one.title for one in beyond}
     assert titles == {"inner.sums:total", "inner.sums:LIMIT", "inner.sums:_helper", "inner.rounding:up"}
@@ -134,9 +136,9 @@ def test_a_module_behind_the_name(sums: Path) -> None:
 
 
 def test_the_document_that_is_relied_on_answers_for_what_it_reaches(sums: Path) -> None:
-    write(sums / "proofs/inner/sums.tex", "\\relieson{inner/up}\n\\pin{inner/sums.py}{total}{}\n")
+    write(sums / "proofs/inner/sums.tex", "\\relieson{inner/up}\n\\pin{total}{}\n")
     repin("inner/sums")
-    _, beyond = closure("inner/sums", "inner/sums.py", "total")
+    _, beyond = closure("inner/sums", "total")
     assert "inner.rounding:up" not in {one.title for one in beyond}
     (before,) = proof.pins("inner/sums")
     write(sums / "opendp_topk/inner/rounding.py", UP.replace("ceil(x)", "ceil(x) + 0"))
@@ -172,4 +174,4 @@ def test_documents_that_rest_on_each_other_are_no_ground(sums: Path) -> None:
         tex = sums / f"proofs/inner/{name}.tex"
         write(tex, f"\\relieson{{inner/{other}}}\n" + tex.read_text("utf-8"))
     assert stale() == {"sums", "up"}
-    assert len(closure("inner/sums", "inner/sums.py", "total")[1]) == 4, "neither answers for the other"
+    assert len(closure("inner/sums", "total")[1]) == 4, "neither answers for the other"

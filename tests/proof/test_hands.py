@@ -20,10 +20,16 @@ from tests.pages.page import ROOT
 
 from .conftest import write
 
-UP = "def up(x):\n    return x + 1\n\n\ndef down(x):\n    return x - 1\n"
-SUMS = "from .rounding import up\n\n\ndef total(values):\n    return up(sum(values))\n"
-SIZES = "class Sizes:\n    def steps(self):\n        return 3\n"
-DOCUMENTS = {"up": ("rounding", "up"), "sums": ("sums", "total"), "sizes": ("sizes", "Sizes")}
+
+def marked(name: str, text: str) -> str:
+    """A region."""
+    return f"# proof-region: {name}\n{text}# end-proof-region: {name}\n"
+
+
+UP = marked("up", "def up(x):\n    return x + 1\n") + "\n\ndef down(x):\n    return x - 1\n"
+SUMS = "from .rounding import up\n\n" + marked("total", "def total(values):\n    return up(sum(values))\n")
+SIZES = marked("Sizes", "class Sizes:\n    def steps(self):\n        return 3\n")
+DOCUMENTS = {"up": "up", "sums": "total", "sizes": "Sizes"}
 BOTH, ALL = {"up", "sums"}, set(DOCUMENTS)
 
 
@@ -33,8 +39,8 @@ def inner(house: Path) -> Path:
     (house / "proofs/inner/sums.tex").unlink()
     for name, text in (("rounding", UP), ("sums", SUMS), ("sizes", SIZES), ("other", "x = 1\n")):
         write(house / f"opendp_topk/inner/{name}.py", text)
-    for document, (name, region) in DOCUMENTS.items():
-        write(house / f"proofs/inner/{document}.tex", f"\\pin{{inner/{name}.py}}{{{region}}}{{}}\n")
+    for document, region in DOCUMENTS.items():
+        write(house / f"proofs/inner/{document}.tex", f"\\pin{{{region}}}{{}}\n")
         repin(f"inner/{document}")
     return house / "opendp_topk" / "inner"
 

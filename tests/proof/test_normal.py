@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from opendp_topk.proof.normal import bindings, chains, normal_form
+from opendp_topk.proof.normal import bindings, normal_form, reads
 
 
 def one(source: str) -> ast.stmt:
@@ -69,7 +69,7 @@ def test_formatted_strings_are_alike_in_all_versions_of_python() -> None:
     ],
 )
 def test_names_that_are_read(source: str, expected: set[str]) -> None:
-    assert {".".join(chain) for chain in chains(one(source))} == expected
+    assert {".".join(read.chain) for read in reads(one(source))} == expected
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,17 @@ def rewrite(path: Path, change: Callable[[str], str]) -> None:
 
 
 def test_region(house: Path) -> None:
-    assert proof.region("inner/sums.py", "sum") == REGION
-    assert proof.first_line("inner/sums.py", "sum") == 5
+    assert proof.region("sum") == REGION
+    assert proof.first_line("sum") == 5
 
 
-def test_a_definition_is_a_region_where_no_comment_marks_one(house: Path) -> None:
-    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text + "\n\n@twice\ndef half(a):\n    return a / 2\n")
-    assert proof.region("inner/sums.py", "half") == "@twice\ndef half(a):\n    return a / 2\n"
-    assert proof.first_line("inner/sums.py", "half") == 12
-    with pytest.raises(tk.ProofError, match="or define nothing"):
-        proof.region("inner/sums.py", "nothing")
+def test_a_region_has_one_place_in_the_package(house: Path) -> None:
+    write(house / "opendp_topk/other.py", "# proof-region: sum\n# end-proof-region: sum\n")
+    with pytest.raises(tk.ProofError, match=r"exactly once.*it stands in inner/sums.py, other.py"):
+        proof.region("sum")
+    assert proof.Proof("inner/sums").status == "stale"
+    with pytest.raises(tk.ProofError, match="does not stand there"):
+        proof.region("nothing")
 
 
 def test_documents_and_pins(house: Path) -> None:
@@ -66,15 +67,15 @@ def test_code_around_the_region_may_change(house: Path) -> None:
 def test_markers_must_stand_once_each(house: Path, change: tuple[str, str]) -> None:
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace(*change, 1))
     with pytest.raises(tk.ProofError, match="exactly once"):
-        proof.region("inner/sums.py", "sum")
+        proof.region("sum")
     assert proof.Proof("inner/sums").status == "stale"
 
 
 def test_a_source_that_is_gone(house: Path) -> None:
     (house / "opendp_topk/inner/sums.py").unlink()
     proof.forget()
-    with pytest.raises(tk.ProofError, match="does not exist"):
-        proof.region("inner/sums.py", "sum")
+    with pytest.raises(tk.ProofError, match="does not stand there"):
+        proof.region("sum")
     assert proof.Proof("inner/sums").status == "stale"
 
 

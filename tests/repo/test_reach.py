@@ -177,7 +177,7 @@ def answered() -> set[Statement]:
 def read_at_run_time() -> set[str]:
     """The names that any statement of the package reads; annotations read nothing."""
     code = [one for _, one in statements() if not is_alias(one)]
-    return {str(origin) for one in code for origin in reached(PACKAGE, one).values()}
+    return {str(origin) for one in code for _, origin in reached(PACKAGE, one)}
 
 
 def is_alias(one: Statement) -> bool:

@@ -98,7 +98,7 @@ def _grounds(claim: Claim, document: Document, material: Material, address: Addr
             [
                 el(
                     "h3",
-                    f"opendp_topk/{one.pin.source}, region {one.pin.region} ",
+                    (f"opendp_topk/{one.source}, " if one.code else "") + f"region {one.pin.region} ",
                     status("current" if one.is_current else "stale"),
                 ),
                 listing(one.code, one.first_line, page_of, tags) if one.code else el("p", "The region is missing."),

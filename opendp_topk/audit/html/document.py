@@ -18,7 +18,7 @@ def document_page(document: Document, material: Material) -> str:
             [
                 el(
                     "h3",
-                    f"opendp_topk/{one.pin.source}, region {one.pin.region} ",
+                    (f"opendp_topk/{one.source}, " if one.code else "") + f"region {one.pin.region} ",
                     status("current" if one.is_current else "stale"),
                 ),
                 listing(one.code, one.first_line, "", left) if one.code else el("p", "The region is missing."),

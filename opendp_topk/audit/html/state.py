@@ -22,13 +22,14 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 class Region:
     """A region of code that a document pins, as it stands; ``code`` is empty where it is missing.
 
-    ``reaches`` names the code beyond the region that belongs to the pin.
+    ``source`` is its file below the package; ``reaches`` names the code beyond the region that belongs to the pin.
     """
 
     pin: proof.Pin
     code: str
     first_line: int
     digest: str
+    source: str = ""
     reaches: tuple[str, ...] = ()
 
     @property
@@ -77,7 +78,7 @@ class Document:
     def faults(self) -> list[str]:
         """What is stale in this document itself, one sentence each."""
         return [
-            f"region {one.pin.region} of {one.pin.source} " + (_moved(one) if one.code else "is missing")
+            f"region {one.pin.region} " + (f"of {one.source} {_moved(one)}" if one.code else "is missing")
             for one in self.regions
             if not one.is_current
         ] + [
@@ -132,9 +133,8 @@ def _reliance(key: str, is_current: bool) -> Reliance:
 
 def _region(pin: proof.Pin) -> Region:
     try:
-        code = proof.region(pin.source, pin.region)
-        reaches = tuple(proof.reaches(pin))
-        return Region(pin, code, proof.first_line(pin.source, pin.region), pin.actual, reaches)
+        code, reaches = proof.region(pin.region), tuple(proof.reaches(pin))
+        return Region(pin, code, proof.first_line(pin.region), pin.actual, pin.source, reaches)
     except ProofError:
         return Region(pin, "", 1, "")
 

@@ -105,14 +105,14 @@ FAULTS = (
         "gumbel-mirrored",
         "Gumbel noise has the wrong sign",
         "noises/gumbel.py",
-        "GUMBEL = Noise(\n",
+        "_GUMBEL = Noise(\n",
         "_right, _right_floats = _quantile, _quantile_floats\n\n\n"
         "def _quantile(u: mpq, precision: int) -> Interval:\n"
         "    return Intervals(precision).negative(_right(1 - u, precision))\n\n\n"
         "def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:\n"
         "    lower, upper = _right_floats(v, u)\n"
         "    return -upper, -lower\n\n\n"
-        "GUMBEL = Noise(\n",
+        "_GUMBEL = Noise(\n",
     ),
     Fault(
         "sign-ignored",
