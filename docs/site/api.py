@@ -49,7 +49,13 @@ def _room(name: str) -> str:
     return public_names.HOMES[name].lstrip(".").split(".")[0]
 
 
-def _group(page: str) -> str:
+def titles() -> list[str]:
+    """The headings below which pages are listed, in their order."""
+    return [*_GROUPS.values(), _OTHERS]
+
+
+def group(page: str) -> str:
+    """The heading below which a page is listed."""
     return _GROUPS.get(_room(page) if page.startswith("make_") else page, _OTHERS)
 
 
@@ -60,10 +66,11 @@ def write(folder: Path) -> None:
     proofs = {one.constructor: one.document for one in claims()}
     groups: dict[str, list[str]] = defaultdict(list)
     for page, names in pages().items():
-        groups[_group(page)].append(page)
+        groups[group(page)].append(page)
         (target / f"{page}.md").write_text(_page(page, names, proofs.get(page)), encoding="utf-8")
-    order = [*_GROUPS.values(), _OTHERS]
-    (target / "index.md").write_text(_index({name: groups[name] for name in order if groups[name]}), encoding="utf-8")
+    (target / "index.md").write_text(
+        _index({name: groups[name] for name in titles() if groups[name]}), encoding="utf-8"
+    )
 
 
 def _page(page: str, names: list[str], document: str | None) -> str:

@@ -1,11 +1,10 @@
-"""The repository's Markdown as pages of the site: the guide in parts, links that lead to pages, code that runs."""
+"""The repository's Markdown as pages of the site: links that lead to pages, code that runs."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -17,25 +16,6 @@ NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
 Target = Callable[[str, str], str | None]
 
 
-@dataclass(frozen=True)
-class Part:
-    """A chapter of the guide."""
-
-    slug: str
-    title: str
-    text: str
-
-    @property
-    def anchors(self) -> set[str]:
-        """What a link can lead to."""
-        return {slug(heading) for _, heading in headings(self.text)} | {self.slug}
-
-
-def slug(heading: str) -> str:
-    """The anchor of a heading, as those who show Markdown make it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
 def prose(text: str) -> Iterator[tuple[str, bool]]:
     """Pieces of a page, and whether each is prose; what is not is a block of code."""
     for place, piece in enumerate(_FENCE.split(text)):
@@ -45,32 +25,6 @@ def prose(text: str) -> Iterator[tuple[str, bool]]:
 def headings(text: str) -> list[tuple[int, str]]:
     """Level and words of each."""
     return [(len(marks), words) for piece, plain in prose(text) if plain for marks, words in _HEADING.findall(piece)]
-
-
-def title(text: str) -> str:
-    """The first heading.
-
-    Raises:
-        ValueError: There is none.
-    """
-    for _, words in headings(text):
-        return words
-    raise ValueError("a page needs a heading")
-
-
-def chapters(guide: str) -> list[Part]:
-    """The guide split at its headings of the second level, each raised by one."""
-    parts: list[list[str]] = []
-    for piece, plain in prose(guide):
-        for number, section in enumerate(re.split(r"^(?=## )", piece, flags=re.MULTILINE) if plain else [piece]):
-            if plain and section.startswith("## "):
-                parts.append([])
-            if parts:
-                parts[-1].append(re.sub(r"^#(?=#+ )", "", section, flags=re.MULTILINE) if plain else section)
-            elif number and section.strip():
-                raise ValueError("the guide begins with a heading of the second level")
-    texts = ["".join(part) for part in parts]
-    return [Part(slug(title(text)), title(text), text) for text in texts]
 
 
 def linked(text: str, here: str, page: str, target: Target) -> str:

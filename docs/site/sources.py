@@ -11,9 +11,31 @@ from opendp_topk import proof
 from . import api, markdown, proofs
 
 _ASSETS = (".png", ".svg", ".csv", ".json")
-_RUN = ("tutorials", "gallery", "howto")  # folders whose pages run
+_USE = ("tutorials", "howto", "explanation", "reference", "gallery")  # folders of pages, in the order of the list
+_RUN = ("tutorials/", "gallery/", "howto/")  # whose pages run
+_STILL = ("howto/opendp",)  # but for those that need what the extra of the site does not bring
 _TITLES = {"howto": "How to"}
 _PAPERS = ("CONTRIBUTING.md", "SECURITY.md")
+_ORDER = {
+    "explanation": ("neighbours", "measures", "composition"),
+    "howto": (
+        *(
+            "analyst",
+            "engineer",
+            "researcher",
+            "choose",
+            "accuracy",
+            "tables",
+            "counts",
+            "unlisted",
+            "several",
+            "ledger",
+        ),
+        *("command", "own_parts", "parts_and_spark", "opendp", "audit"),
+    ),
+    "reference": ("command", "names", "../api/index"),
+}  # what is read first; pages that are not listed come last
+_WORDS = ("glossary",)
 _EVIDENCE = ("experiments", "benchmarks", "tightness", "machine_checked", "threat_model", "mutation")
 _AUDIT = """# Audit report
 
@@ -37,7 +59,6 @@ def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None
         target = room / Path(asset).relative_to("docs")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / asset, target)
-    _guide(root, room, pages)
     built = _pdfs(room / "extra" / "pdf") if pdf else []
     proofs.write(room, built)
     api.write(room)
@@ -48,9 +69,9 @@ def write(room: Path, root: Path, pdf: bool = False, audit: bool = True) -> None
 
 
 def _pages(root: Path) -> dict[str, str]:
-    """The page of each Markdown file; the guide is in chapters, and the README is the landing page."""
+    """The page of each Markdown file but the README, which is the landing page."""
     files = [*_PAPERS, *(path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md")))]
-    return {file: markdown.docname(file) for file in files if file != "docs/guide.md"}
+    return {file: markdown.docname(file) for file in files}
 
 
 def _assets(root: Path) -> list[str]:
@@ -59,15 +80,10 @@ def _assets(root: Path) -> list[str]:
 
 
 def _target(root: Path, pages: dict[str, str]) -> markdown.Target:
-    chapters = markdown.chapters((root / "docs" / "guide.md").read_text("utf-8"))
     assets = set(_assets(root))
 
     def target(file: str, anchor: str) -> str | None:
         ending = f"#{anchor}" if anchor else ""
-        if file == "docs/guide.md":
-            found = next((part for part in chapters if anchor in part.anchors), None)
-            whole = found is None or anchor == found.slug
-            return f"guide/{found.slug}.md{'' if whole else ending}" if found else "guide/index.md"
         if file in pages:
             return f"{pages[file]}.md{ending}"
         if file in assets:
@@ -86,17 +102,8 @@ def _copy(root: Path, room: Path, file: str, name: str, pages: dict[str, str]) -
     text = markdown.linked((root / file).read_text("utf-8"), file, name, _target(root, pages))
     path = room / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(markdown.notebook(text) if name.startswith(_RUN) else text, encoding="utf-8")
-
-
-def _guide(root: Path, room: Path, pages: dict[str, str]) -> None:
-    folder = room / "guide"
-    folder.mkdir()
-    parts = markdown.chapters((root / "docs" / "guide.md").read_text("utf-8"))
-    for part in parts:
-        text = markdown.linked(part.text, "docs/guide.md", f"guide/{part.slug}", _target(root, pages))
-        (folder / f"{part.slug}.md").write_text(text, encoding="utf-8")
-    (folder / "index.md").write_text("# Guide\n\n" + _tree(part.slug for part in parts), encoding="utf-8")
+    runs = name.startswith(_RUN) and name not in _STILL
+    path.write_text(markdown.notebook(text) if runs else text, encoding="utf-8")
 
 
 def _pdfs(folder: Path) -> list[str]:
@@ -112,7 +119,9 @@ def _folders(room: Path, pages: dict[str, str]) -> None:
     for folder in {Path(name).parent.as_posix() for name in pages.values()} - {"."}:
         index = room / folder / "index.md"
         if not index.exists():
-            listed = sorted(Path(name).name for name in pages.values() if Path(name).parent.as_posix() == folder)
+            here = {Path(name).name for name in pages.values() if Path(name).parent.as_posix() == folder}
+            order = _ORDER.get(folder, ())
+            listed = [*order, *sorted(here - set(order))]
             index.write_text(f"# {_TITLES.get(folder, folder.capitalize())}\n\n{_tree(listed)}", encoding="utf-8")
 
 
@@ -125,12 +134,12 @@ def _landing(root: Path, room: Path, pages: dict[str, str], audit: list[str]) ->
     """The README up to what it lists to read on; in its place stand the lists that the pages make."""
     text = (root / "README.md").read_text("utf-8").partition("\n## Read on")[0]
     text = markdown.linked(text, "README.md", "index", _target(root, pages))
-    folders = sorted({Path(name).parts[0] for name in pages.values() if "/" in name})
+    folders = sorted({Path(name).parts[0] for name in pages.values() if "/" in name}, key=_USE.index)
     single = [name for name in pages.values() if "/" not in name]
-    evidence = [name for name in _EVIDENCE if name in single]
+    evidence, use = ([name for name in listed if name in single] for listed in (_EVIDENCE, _WORDS))
     trees = [
-        _tree([f"{one}/index" for one in ("guide", *folders, "api")], ":hidden:", "Use"),
+        _tree([*(f"{one}/index" for one in folders), *use], ":hidden:", "Use"),
         _tree(["proofs/index", *audit, *evidence], ":hidden:", "Evidence"),
-        _tree([name for name in single if name not in evidence], ":hidden:", "Project"),
+        _tree([name for name in single if name not in (*evidence, *use)], ":hidden:", "Project"),
     ]
     (room / "index.md").write_text(text + "\n\n" + "\n".join(trees), encoding="utf-8")

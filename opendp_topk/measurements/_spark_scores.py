@@ -104,7 +104,7 @@ def release_spark(measurement: Measurement, frame: Any, candidate: str, score: s
         PickleError: ``measurement`` cannot be sent to workers, or theirs is another version of this library.
 
     Runtime:
-        docs/guide.md has a table. In workers, about 60 bytes a finalist are sent to the driver.
+        docs/howto/parts_and_spark.md has a table. In workers, about 60 bytes a finalist are sent to the driver.
 
     Proof: proofs/measurements/spark_scores.tex
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from opendp_topk.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
-from . import proof_map
+from . import proof_map, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
@@ -86,5 +86,7 @@ PAGES = {
         Page(PUBLIC_NAMES, stub, lambda text: stub(text) == text),
         Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
         Page("docs/tightness.md", tightness, has_the_rows),
+        Page("docs/reference/names.md", lambda _: reference.names(), lambda text: reference.names() == text),
+        Page("docs/reference/command.md", lambda _: reference.commands(), lambda text: reference.commands() == text),
     )
 }

@@ -1,6 +1,6 @@
 """A constructor costs four files and one line: a made-up one is added to a copy of the repository, and its tests hold.
 
-The copy gets a module, a proof, a test and a row of the guide from ``tests/repo/made_up``, and one import line. Then
+The copy gets a module, a proof, a test and a row of a page from ``tests/repo/made_up``, and one import line. Then
 follow the two commands of docs/adding_a_constructor.md, and the tests that hold lists, pages, exports and proofs.
 
 The second command searches for the largest losses of all constructors: but for the rows of the new one, it must write
@@ -27,8 +27,10 @@ FILES = {
     f"proofs/measurements/{STEM}.tex": "proof.txt",
     f"tests/measurements/test_{STEM}.py": "test.txt",
 }
-LOSSES = "docs/tightness.md"
+LOSSES, SHOWN = "docs/tightness.md", "docs/howto/choose.md"
 GENERATED = {
+    "docs/reference/command.md",
+    "docs/reference/names.md",
     "opendp_topk/__init__.pyi",
     "opendp_topk/core/public_names.py",
     "proofs/README.md",
@@ -85,7 +87,7 @@ def insert(path: Path, after: str, line: str) -> None:
 
 def test_the_page_states_the_lines_that_were_written() -> None:
     page = (ROOT / "docs" / "adding_a_constructor.md").read_text(encoding="utf-8")
-    lines = [len((PARTS / part).read_text("utf-8").splitlines()) for part in (*FILES.values(), "guide.txt")]
+    lines = [len((PARTS / part).read_text("utf-8").splitlines()) for part in (*FILES.values(), "page.txt")]
     assert f"| {' + '.join(map(str, lines))} = {sum(lines)} |" in page
 
 
@@ -99,23 +101,23 @@ def test_a_constructor_costs_four_files_and_one_line_and_changes_no_loss(copy: P
     for target, part in FILES.items():
         text = (PARTS / part).read_text(encoding="utf-8").replace("{imports}", imports(copy))
         (copy / target).write_text(text, encoding="utf-8")
-    row = (PARTS / "guide.txt").read_text(encoding="utf-8")
-    (beside,) = re.findall(rf"^\| `make_{NEIGHBOUR}` .*\n", (copy / "docs/guide.md").read_text("utf-8"), re.MULTILINE)
-    insert(copy / "docs/guide.md", beside, row)
+    row = (PARTS / "page.txt").read_text(encoding="utf-8")
+    (beside,) = re.findall(rf"^\| `make_{NEIGHBOUR}` .*\n", (copy / SHOWN).read_text("utf-8"), re.MULTILINE)
+    insert(copy / SHOWN, beside, row)
     line = f'    "measurements.{NEIGHBOUR}": "make_{NEIGHBOUR} then_{NEIGHBOUR}",\n'
     insert(copy / "opendp_topk/core/public_names.py", line, line.replace(NEIGHBOUR, STEM))
-    assert changed() == {*FILES, "docs/guide.md", "opendp_topk/core/public_names.py"}
+    assert changed() == {*FILES, SHOWN, "opendp_topk/core/public_names.py"}
 
     run(copy, "opendp_topk.proof.form", "--repin", f"measurements/{STEM}")
     written = run(copy, "tests.pages")
     assert [line for line in written.splitlines() if line.endswith(": as it was")] == []
-    assert changed() == {*FILES, "docs/guide.md", *GENERATED}
+    assert changed() == {*FILES, SHOWN, *GENERATED}
     found = (copy / LOSSES).read_text(encoding="utf-8").splitlines(keepends=True)
     of_others = "".join(line for line in found if f"`make_{STEM}`" not in line)
     assert of_others == (ROOT / LOSSES).read_text(encoding="utf-8"), f"out of date: python -m tests.pages {LOSSES}"
     assert " passed" in run(copy, "pytest", "-q", "-x", *TESTS, "-k", CHOSEN).splitlines()[-1]
 
-    guide = copy / "docs/guide.md"  # the tests in the copy can fail: what was added is needed
-    guide.write_text(guide.read_text(encoding="utf-8").replace(row, ""), encoding="utf-8")
-    with pytest.raises(AssertionError, match=f"never shows make_{STEM}"):
-        run(copy, "pytest", "-q", "-x", "tests/repo/test_pages.py", "-k", "guide")
+    page = copy / SHOWN  # the tests in the copy can fail: what was added is needed
+    page.write_text(page.read_text(encoding="utf-8").replace(row, ""), encoding="utf-8")
+    with pytest.raises(AssertionError, match=f"shows make_{STEM}"):
+        run(copy, "pytest", "-q", "-x", "tests/repo/test_pages.py", "-k", "at_work")

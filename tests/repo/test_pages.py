@@ -10,10 +10,12 @@ import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.core import public_names
 from tests.pages import __main__ as command
-from tests.pages import page, proof_map
+from tests.pages import page, proof_map, reference
 from tests.pages.page import PAGES, ROOT
 
-GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+HOWTO = "".join(
+    path.read_text("utf-8") for room in ("explanation", "howto") for path in (ROOT / "docs" / room).glob("*.md")
+)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -98,7 +100,16 @@ def test_a_document_that_nothing_tries_is_refused(monkeypatch: pytest.MonkeyPatc
         proof_map.row("core/chaining")
 
 
-def test_the_guide_has_an_entry_for_every_constructor() -> None:
+def test_options_in_the_words_of_the_help_are_code_and_no_dashes() -> None:
+    assert reference._coded("Give --max-items,\n  or `demo --k`") == "Give `--max-items`, or `demo --k`"
+
+
+def test_what_has_no_docstring_has_no_row() -> None:
+    with pytest.raises(ValueError, match="no docstring"):
+        reference.summary(lambda: None)
+
+
+def test_every_constructor_is_shown_at_work() -> None:
     for name in (name for name in tk.__all__ if name.startswith("make_")):
-        shown = re.search(rf"\b(?:{name}|{name.replace('make_', 'then_', 1)})\b", GUIDE)
-        assert shown, f"docs/guide.md never shows {name}"
+        shown = re.search(rf"\b(?:{name}|{name.replace('make_', 'then_', 1)})\b", HOWTO)
+        assert shown, f"no page below docs/howto shows {name}"

@@ -42,28 +42,30 @@ def test_there_are_at_most_two_screens_before_what_to_read_on() -> None:
     assert len(before.splitlines()) <= 2 * 45
 
 
-PAGES = [
-    pytest.param("guide", marks=pytest.mark.slow),
-    "architecture",
-    pytest.param("testing", marks=pytest.mark.slow),
-    *sorted(f"tutorials/{path.stem}" for path in (ROOT / "docs" / "tutorials").glob("*.md")),
-    "howto/engineer",
-    "howto/researcher",
-    *(
-        pytest.param(f"gallery/{path.stem}", marks=pytest.mark.slow)
-        for path in (ROOT / "docs" / "gallery").glob("*.md")
-    ),
+FOLDERS = ("explanation", "howto", "tutorials", "gallery")
+APART = {"howto/analyst"}  # tests/docs/test_howto.py does it from its first line to its last
+SLOW = {
+    *("testing", "gallery/privacy", "gallery/release", "explanation/composition", "explanation/measures"),
+    *(f"howto/{stem}" for stem in ("audit", "choose", "counts", "ledger", "opendp", "own_parts", "parts_and_spark")),
+}
+LISTED = [path.relative_to(ROOT / "docs").with_suffix("") for path in sorted((ROOT / "docs").rglob("*.md"))]
+RUN = [
+    path.as_posix()
+    for path in LISTED
+    if path.parts[0] in (*FOLDERS, "architecture", "testing", "glossary", "versions")
+    and "```python\n" in (ROOT / "docs" / path.with_suffix(".md")).read_text("utf-8")
 ]
+PAGES = [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW)) for page in RUN if page not in APART]
 STEP = re.compile(r"```python\n(?P<code>.*?)```(?:\n+```text(?P<once> one run)?\n(?P<shown>.*?)```)?", re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_its_python_blocks_print(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A block ``text`` is the output of the code above it; where it is marked ``one run``, only its length is sure."""
-    pytest.importorskip("polars", reason="the guide's table needs polars")
+    pytest.importorskip("polars", reason="tables need polars")
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     if "opendp.prelude" in text:
-        pytest.importorskip("opendp", reason="the guide's bridge needs opendp")
+        pytest.importorskip("opendp", reason="the bridge needs opendp")
     if "pyplot" in text:
         pytest.importorskip("matplotlib", reason="the gallery needs matplotlib").use("Agg")
     names: dict[str, Any] = {}
