@@ -3,6 +3,7 @@
 It may import errors and markup.
 """
 
+from .carried import carriers, others
 from .closures import Pin, answered, digest, pinned, pins, reaches
 from .library import (
     document,
@@ -10,6 +11,7 @@ from .library import (
     folder,
     foundations,
     key,
+    notes,
     package,
     relied_file,
     relied_now,
@@ -26,6 +28,7 @@ __all__ = [
     "Pin",
     "Proof",
     "answered",
+    "carriers",
     "checks",
     "digest",
     "document",
@@ -35,6 +38,8 @@ __all__ = [
     "forget",
     "foundations",
     "key",
+    "notes",
+    "others",
     "package",
     "pinned",
     "pins",

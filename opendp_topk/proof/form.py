@@ -14,8 +14,10 @@ from collections.abc import Sequence
 
 from .. import proof
 from ..errors import ProofError
-from .latex import build, tags, tex_is_missing
+from .latex import build, tex_is_missing
 from .machine import checks
+from .note_rows import note_problems
+from .regions import tags
 from .renewal import difference, repin
 from .statements import relations
 
@@ -29,11 +31,13 @@ _BANNED = re.compile(r"\bsimilarly\b", re.IGNORECASE)
 
 
 def problems(name: str) -> list[str]:
-    """What is wrong in the form of the document ``name``, one sentence each; an empty list where nothing is.
+    """What is wrong in the form of the document or note ``name``, one sentence each; an empty list where nothing is.
 
     Raises:
-        ProofError: There is no such document.
+        ProofError: There is no such document or note.
     """
+    if name in proof.notes():
+        return note_problems(name)
     pinned = proof.pins(name)
     text = proof.text(name)
     found = [f"{name}.tex lacks {part}" for part in _PARTS if part not in text]
@@ -126,7 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.repin:
         _renew(*options.repin)
     found = []
-    for name in options.repin or options.names or [*filter(None, [options.difference])] or proof.documents():
+    asked = options.repin or options.names or [*filter(None, [options.difference])]
+    for name in asked or proof.documents() + proof.notes():
         found += problems(name)
         if options.pdf is not None:
             print(build(name, options.pdf))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from ..markup import notebook
+from .carried import forget_carried
 from .closures import forget_pins, pins
 from .library import document, foundations, relied_now, relied_then
 from .machine import forget_sources
@@ -87,6 +88,7 @@ def _own_is_current(name: str) -> bool:
 def forget() -> None:
     """Read code and documents anew: statuses are remembered for as long as the interpreter runs."""
     forget_pins()
+    forget_carried()
     forget_sources()
     _status.cache_clear()
     _own_is_current.cache_clear()
