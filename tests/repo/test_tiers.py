@@ -18,7 +18,7 @@ from tests.conftest import TRACED
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
-TIERS = {line.split(":")[0] for line in SETTINGS["markers"] if not line.startswith("quick(")}
+TIERS = {line.split(":")[0] for line in SETTINGS["markers"] if not line.startswith(("quick(", "untraced:"))}
 CONSTRUCTORS = [name for name in tk.__all__ if name.startswith("make_")]
 
 
