@@ -106,7 +106,8 @@ def _show(document: str, pdf: bool, out: str | None) -> list[str]:
     )
     about += [("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)]
     checks = Text("\n").join(Text.assemble(f"{one} (", show.status(one.status), ")") for one in proof.checks(document))
-    show.rows([*about, ("checked by machine", checks or "none of its statements")])
+    reading = str(proof.last(document) or "none is recorded")
+    show.rows([*about, ("checked by machine", checks or "none of its statements"), ("last reading", reading)])
     if pdf:
         with show.working("building the PDF"):
             built = build(document, Path(out or "."))

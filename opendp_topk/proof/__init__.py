@@ -17,6 +17,7 @@ from .library import (
     text,
 )
 from .machine import Check, checks
+from .readings import Reading, last, strayed
 from .regions import first_line, region, source_of
 from .status import UNPROVEN, Proof, forget
 
@@ -25,6 +26,7 @@ __all__ = [
     "Check",
     "Pin",
     "Proof",
+    "Reading",
     "answered",
     "checks",
     "digest",
@@ -35,6 +37,7 @@ __all__ = [
     "forget",
     "foundations",
     "key",
+    "last",
     "package",
     "pinned",
     "pins",
@@ -44,5 +47,6 @@ __all__ = [
     "relied_now",
     "relied_then",
     "source_of",
+    "strayed",
     "text",
 ]

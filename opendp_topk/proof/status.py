@@ -1,8 +1,9 @@
 """Whether what a document proves still is what runs.
 
 A document under ``proofs/`` pins the code that it proves by a hash, and ``proofs/relied.json`` pins each statement of
-another document on which it relies. Both are compared with what is installed, so a document that lags behind the code,
-or behind a lemma, is reported as stale wherever it is read, and with it all that rest on it.
+another document on which it relies; ``proofs/readings.jsonl`` says which of these have only other words. Both are
+compared with what is installed, so a document that lags behind the code, or behind a lemma, is reported as stale
+wherever it is read, and with it all that rest on it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pathlib import Path
 from ..errors import ProofError
 from ..markup import notebook
 from .closures import forget_pins, pins
-from .library import document, foundations, relied_now, relied_then
+from .library import document, foundations
 from .machine import forget_sources
+from .readings import forget_readings, strayed
 
 _SEVERITY = ("current", "stale", "missing", "unproven")
 
@@ -76,10 +78,10 @@ def _status(name: str) -> str:
 
 @functools.cache
 def _own_is_current(name: str) -> bool:
-    """Whether the code that the document pins, and the statements on which it relies, are what they were."""
+    """Whether the code that the document pins is what it was, and the statements on which it relies mean the same."""
     try:
         found = pins(name)
-        return bool(found) and all(pin.is_current for pin in found) and relied_then(name) == relied_now(name)
+        return bool(found) and all(pin.is_current for pin in found) and not strayed(name)
     except ProofError:
         return False
 
@@ -88,5 +90,6 @@ def forget() -> None:
     """Read code and documents anew: statuses are remembered for as long as the interpreter runs."""
     forget_pins()
     forget_sources()
+    forget_readings()
     _status.cache_clear()
     _own_is_current.cache_clear()
