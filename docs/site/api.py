@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import opendp_topk as tk
-from opendp_topk import audit
+from opendp_topk import audit, proof
 from opendp_topk.audit.registry import proofs as claims
 from opendp_topk.core import public_names
 
@@ -75,8 +76,20 @@ def write(folder: Path) -> None:
 
 def _page(page: str, names: list[str], document: str | None) -> str:
     heading = f"`{page}`" if page.startswith("make_") else _GROUPS.get(page, page.capitalize())
-    proved = f"Proved in [{document}](../proofs/{document}.md).\n\n" if document else ""
-    return f"# {heading}\n\n{proved}" + "\n".join(map(_entry, names))
+    return f"# {heading}\n\n{_proved(document) if document else ''}" + "\n".join(map(_entry, names))
+
+
+def _proved(document: str) -> str:
+    """Where the claim of a constructor is proved, and which documents carry its privacy."""
+    carriers, others = proof.carriers(document), proof.others(document)
+    parts = [f"Proved in {_linked([document])}."]
+    parts += [f"Its privacy is carried by {len(carriers)} documents: {_linked(carriers)}."] * bool(carriers)
+    parts += [f"Law, accuracy, success and batches rest besides on {_linked(others)}."] * bool(others)
+    return "\n\n".join(parts) + "\n\n"
+
+
+def _linked(documents: Iterable[str]) -> str:
+    return ", ".join(f"[{name}](../proofs/{name}.md)" for name in documents)
 
 
 def _entry(name: str) -> str:

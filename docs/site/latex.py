@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from opendp_topk.proof.note_rows import ROW, SEE
 from opendp_topk.proof.statements import CHECKED
 
 KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
@@ -35,6 +36,8 @@ _NEAREST = (
     (r"\\([bB]ig)m\b", r"\\\1"),
     (r"\\(abs|norm|ceil|floor|set)(?:\*|\[[^\[\]]*\])", r"\\\1"),
 )
+# Long tables have columns of the text's own width.
+_TABLES = ((r"\\begin\{longtable\}.*", r"\begin{longtable}{llll}\toprule"), (r"\\bottomrule\\endfoot", ""))
 _PAIRED = re.compile(r"\\DeclarePairedDelimiter\{(\\\w+)\}\{(.*?)\}\{(\\[a-zA-Z]+|\\\})\}")
 
 
@@ -57,6 +60,7 @@ def prepared(text: str, address: Callable[[str, str], str]) -> str:
 
     Where the n-th region of code is listed, the result has the paragraph ``PINNED-n``.
     """
+    rows = [found[1] for found in ROW.finditer(text)]
     source = Source("\n".join(_COMMENT.sub("", line) for line in text.splitlines()))
     source.text = CHECKED.sub(_checked, _without_title(source.text))
     for number in range(1, source.text.count(r"\pin{") + 1):
@@ -65,10 +69,13 @@ def prepared(text: str, address: Callable[[str, str], str]) -> str:
     _statements(source)
     _equations(source)
     result = _referred(source)
+    result = SEE.sub(lambda found: _seen(found[1], rows), ROW.sub(lambda found: _row(found, rows, address), result))
     result = re.sub(r"\\bound(\{[^{}]*\})(\{[^{}]*\})(\{[^{}]*\})(\{[^{}]*\})", _bound, result)
     result = _coded(result)
     result = re.sub(r"\\codetag\{([^{}]*)\}", r"\\href{#tag-\1}{\\texttt{[\1]}}", result)
     result = re.sub(r"\\relieson(?:\[([^\[\]]*)\])?\{([^{}]*)\}", lambda found: _relied(found, address), result)
+    for old, new in _TABLES:
+        result = re.sub(old, lambda _, new=new: new, result)
     for macro, title in _PARTS.items():
         result = re.sub(rf"\\{macro}\b", rf"\\section{{{title}}}", result)
     result = re.sub(r"\\text\{([^{}]*)(\\texttt\{[^{}]*\})([^{}]*)\}", r"\\text{\1}\2\\text{\3}", result)
@@ -195,6 +202,19 @@ def _relied(found: re.Match[str], address: Callable[[str, str], str]) -> str:
     label, target = found[1] or "", found[2]
     shown = f"{target}, {label}" if label else target
     return rf"\href{{{address(target, label)}}}{{{_escaped(shown)}}}"
+
+
+def _row(found: re.Match[str], rows: list[str], address: Callable[[str, str], str]) -> str:
+    """A row of a note's table: a link to the statement, and the tags, which are links there."""
+    key, claim, target, label, region, tags = found.groups()
+    number = rf"\hypertarget{{code-{key}}}{{C{rows.index(key) + 1}}}"
+    statement = rf"\href{{{address(target, label)}}}{{{_escaped(f'{target}, {label}')}}}"
+    cited = "".join(rf" \href{{{address(target, f'tag-{tag}')}}}{{\texttt{{[{tag}]}}}}" for tag in tags.split())
+    return rf"{number} & {claim} & {statement} & \texttt{{{_escaped(region)}}}{cited} \\"
+
+
+def _seen(key: str, rows: list[str]) -> str:
+    return rf"\hyperlink{{code-{key}}}{{[C{rows.index(key) + 1}]}}"
 
 
 def _bound(found: re.Match[str]) -> str:

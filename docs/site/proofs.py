@@ -8,7 +8,7 @@ import re
 import subprocess
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -54,6 +54,8 @@ def write(folder: Path, pdfs: Iterable[str]) -> None:
         path.write_text(
             _page(document, bodies[name], _facts(document, known, makers[name], name in built)), encoding="utf-8"
         )
+    for name in proof.notes():
+        (folder / f"{page(name)}.md").write_text(_note(name, name in built), encoding="utf-8")
     (folder / "proofs" / "index.md").write_text(_index(known), encoding="utf-8")
 
 
@@ -80,12 +82,27 @@ def converted(name: str) -> str:
 
 def _page(document: Document, body: str, facts: str) -> str:
     parts = [f"# {document.title}", f"*{claim(document.name)}.*", facts]
+    for heading, inner in _sections(body):
+        parts += [f"## {heading}"] * bool(heading)
+        parts.append(_raw(_listed(_lowered(inner), document)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections(body: str) -> Iterator[tuple[str, str]]:
+    """The sections of a text with their headings; the heading of what stands before them is empty."""
     for piece in re.split(r"(?=<h1)", body):
         heading = re.match(r"<h1[^>]*>(.*?)</h1>", piece)
-        if heading:
-            parts.append(f"## {heading[1]}")
-        inner = piece[heading.end() if heading else 0 :]
-        parts.append(_raw(_listed(_lowered(inner), document)))
+        yield (heading[1], piece[heading.end() :]) if heading else ("", piece)
+
+
+def _note(name: str, pdf: bool) -> str:
+    title = re.search(r"\\proofdocument\{[^{}]*\}\{(.*)\}$", proof.text(name), re.MULTILINE)
+    shown = re.sub(r"\\texorpdfstring\{[^{}]*\}\{([^{}]*)\}", r"\1", title[1] if title else name)
+    link = f"- **PDF**: [{name}.pdf](../pdf/{name}.pdf)" * pdf
+    parts = [f"# {shown}", f"*{claim(name)}.*", link]
+    for number, (heading, inner) in enumerate(_sections(converted(name))):
+        parts += [f"## {number} {heading}"] * bool(heading)
+        parts.append(_raw(_lowered(inner)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -142,10 +159,12 @@ def _links(names: Iterable[str], here: str) -> str:
 
 def _index(known: dict[str, Document]) -> str:
     rows = [f"| [{one.title}]({name}.md) | {claim(name)} | {one.status} |" for name, one in known.items()]
-    listed = "\n".join(known)
+    listed = "\n".join([*proof.notes(), *known])
+    begin = " ".join(f"[Where to begin]({name}.md): {claim(name)}." for name in proof.notes())
     return (
         "# Proofs\n\nEvery claim of privacy, exactness and accuracy, with the lines of code of which it speaks. A "
         "proof is current while these lines, and all on which it relies, are what they were when it was written.\n\n"
+        f"{begin}\n\n"
         "| document | claim | state |\n|---|---|---|\n"
         + "\n".join(rows)
         + f"\n\n```{{toctree}}\n:hidden:\n{listed}\n```\n"

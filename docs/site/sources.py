@@ -92,7 +92,7 @@ def _target(root: Path, pages: dict[str, str]) -> markdown.Target:
             return "index.md"
         name = file.removeprefix("proofs/").removesuffix(".tex")
         return "proofs/index.md" if file == "proofs/README.md" else (
-            f"proofs/{name}.md" if name in proof.documents() else None
+            f"proofs/{name}.md" if name in proof.documents() + proof.notes() else None
         )  # fmt: skip
 
     return target
@@ -109,9 +109,10 @@ def _copy(root: Path, room: Path, file: str, name: str, pages: dict[str, str]) -
 def _pdfs(folder: Path) -> list[str]:
     from opendp_topk.proof.latex import build
 
-    for name in proof.documents():
+    built = proof.documents() + proof.notes()
+    for name in built:
         build(name, folder)
-    return proof.documents()
+    return built
 
 
 def _folders(room: Path, pages: dict[str, str]) -> None:

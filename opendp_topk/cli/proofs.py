@@ -12,6 +12,7 @@ from .. import proof
 from ..audit import proofs as claims
 from ..errors import ParameterError, ProofError
 from ..proof.latex import build
+from ..proof.note_rows import rows
 from . import show
 from .exit_codes import DATA
 
@@ -22,7 +23,8 @@ def proofs(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="A constructor such as make_report_noisy_top_k, or a document such as core/chaining."
+            metavar="NAME",
+            help="A constructor such as make_report_noisy_top_k, a document such as core/chaining, or the note.",
         ),
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Build the document NAME as a PDF (needs TeX).")] = False,
@@ -40,7 +42,7 @@ def proofs(
         raise ParameterError("--pdf needs the NAME of a constructor or document: opendp-topk proofs lists them")
     if out is not None and not pdf:
         raise ParameterError("--out is the folder of the PDF: add --pdf")
-    states = _list() if name is None else _show(document_of(name), pdf, out)
+    states = _list() if name is None else _one(name, pdf, out)
     if any(state in _BAD for state in states):
         raise typer.Exit(DATA)
 
@@ -67,6 +69,11 @@ def _list() -> list[str]:
         "supplies the claim.",
         _checked(),
         "One of them: opendp-topk proofs NAME; as a PDF: opendp-topk proofs NAME --pdf",
+        *[
+            f"Where to begin: opendp-topk proofs {note} --pdf, a few pages that lead from the argument to the "
+            "documents and the code."
+            for note in proof.notes()
+        ],
     )
     return [row.status for row in constructors] + states
 
@@ -88,13 +95,42 @@ def document_of(name: str) -> str:
     for row in claims():
         if name in (row.constructor, row.constructor.removeprefix("make_")) and row.document is not None:
             return row.document
-    stem = name.removeprefix("proofs/").removesuffix(".tex")
+    stem = _stem(name)
     if stem not in proof.documents():
         raise ParameterError("NAME must be one of the constructors or documents that opendp-topk proofs lists")
     return stem
 
 
-def _show(document: str, pdf: bool, out: str | None) -> list[str]:
+def _stem(name: str) -> str:
+    return name.removeprefix("proofs/").removesuffix(".tex")
+
+
+def _one(name: str, pdf: bool, out: str | None) -> list[str]:
+    return _note(_stem(name), pdf, out) if _stem(name) in proof.notes() else _show(name, pdf, out)
+
+
+def _note(name: str, pdf: bool, out: str | None) -> list[str]:
+    """A note pins nothing: what it leads to has a state."""
+    leads = [(row, proof.Proof(row.document).status) for row in rows(name)]
+    show.rows([("note", str(proof.document(name)))])
+    show.say("", "It pins nothing, and leads to these statements and lines:", "")
+    show.table(
+        ("statement", "status", "code"),
+        ((f"{row.document}#{row.label}", show.status(state), row.place) for row, state in leads),
+    )
+    _built(name, pdf, out)
+    return [state for _, state in leads]
+
+
+def _built(name: str, pdf: bool, out: str | None) -> None:
+    if pdf:
+        with show.working("building the PDF"):
+            built = build(name, Path(out or "."))
+        show.rows([("built", str(built))])
+
+
+def _show(name: str, pdf: bool, out: str | None) -> list[str]:
+    document = document_of(name)
     if proof.document(document) is None:
         raise ProofError(f"the document proofs/{document}.tex is missing")
     state = proof.Proof(document).status
@@ -106,13 +142,16 @@ def _show(document: str, pdf: bool, out: str | None) -> list[str]:
     )
     about += [("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)]
     checks = Text("\n").join(Text.assemble(f"{one} (", show.status(one.status), ")") for one in proof.checks(document))
-    reading = str(proof.last(document) or "none is recorded")
-    show.rows([*about, ("checked by machine", checks or "none of its statements"), ("last reading", reading)])
-    if pdf:
-        with show.working("building the PDF"):
-            built = build(document, Path(out or "."))
-        show.rows([("built", str(built))])
+    reading = ("last reading", str(proof.last(document) or "none is recorded"))
+    show.rows([*about, ("checked by machine", checks or "none of its statements"), reading, *_rests(document)])
+    _built(document, pdf, out)
     return [state]
+
+
+def _rests(document: str) -> list[tuple[str, str]]:
+    """Which documents carry its privacy, and which carry laws, accuracy, success and batches alone."""
+    found = (("carry its privacy", proof.carriers(document)), ("carry other claims alone", proof.others(document)))
+    return [(words, f"{len(names)} documents: {', '.join(names)}") for words, names in found if names]
 
 
 def _state(pin: proof.Pin) -> str:

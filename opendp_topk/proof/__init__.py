@@ -3,6 +3,7 @@
 It may import errors and markup.
 """
 
+from .carried import carriers, others
 from .closures import Pin, answered, digest, pinned, pins, reaches
 from .library import (
     document,
@@ -10,6 +11,7 @@ from .library import (
     folder,
     foundations,
     key,
+    notes,
     package,
     relied_file,
     relied_now,
@@ -28,6 +30,7 @@ __all__ = [
     "Proof",
     "Reading",
     "answered",
+    "carriers",
     "checks",
     "digest",
     "document",
@@ -38,6 +41,8 @@ __all__ = [
     "foundations",
     "key",
     "last",
+    "notes",
+    "others",
     "package",
     "pinned",
     "pins",

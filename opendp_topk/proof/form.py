@@ -22,9 +22,11 @@ from collections.abc import Sequence
 
 from .. import proof
 from ..errors import ProofError
-from .latex import build, tags, tex_is_missing
+from .latex import build, tex_is_missing
 from .machine import checks
+from .note_rows import note_problems
 from .readings import last, strayed, written
+from .regions import tags
 from .renewal import difference, is_quoted, renew, repin, reword
 from .statements import relations
 
@@ -38,11 +40,13 @@ _BANNED = re.compile(r"\bsimilarly\b", re.IGNORECASE)
 
 
 def problems(name: str) -> list[str]:
-    """What is wrong in the form of the document ``name``, one sentence each; an empty list where nothing is.
+    """What is wrong in the form of the document or note ``name``, one sentence each; an empty list where nothing is.
 
     Raises:
-        ProofError: There is no such document.
+        ProofError: There is no such document or note.
     """
+    if name in proof.notes():
+        return note_problems(name)
     pinned = proof.pins(name)
     text = proof.text(name)
     found = [f"{name}.tex lacks {part}" for part in _PARTS if part not in text]
@@ -159,12 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ProofError as error:
         parser.error(str(error))
     found = []
-    for name in (
-        [name for name, _, _ in options.repin]
-        or options.names
-        or [*filter(None, [options.difference])]
-        or proof.documents()
-    ):
+    asked = [name for name, _, _ in options.repin] or options.names or [*filter(None, [options.difference])]
+    for name in asked or proof.documents() + proof.notes():
         found += problems(name)
         if options.pdf is not None:
             print(build(name, options.pdf))

@@ -1,4 +1,4 @@
-"""PDFs of the proof documents, with the code that they pin listed from the installed source."""
+"""PDFs of the proof documents, with the code that they pin listed from the installed source, and of the notes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from .. import proof
 from ..errors import MissingExtraError, ProofError
+from .note_rows import Row, rows
+from .regions import TAG, TAGS
 
 PACKAGES = "texlive-latex-extra latexmk lmodern"
-TAGS = re.compile(r"#((?: ?\[[a-z][a-z0-9-]*\])+)")
-_TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
 _BROKEN = re.compile(
     r"^(?:LaTeX Warning: .*(?:undefined|multiply.defined).*"
     r"|Package (?:natbib|hyperref|cleveref) Warning: .*(?:undefined|referenced but does not exist).*"
@@ -33,10 +33,10 @@ def tex_is_missing() -> str:
 
 
 def build(name: str, folder: str | os.PathLike[str] = ".") -> Path:
-    """Build the document ``name`` as a PDF.
+    """Build the document or note ``name`` as a PDF.
 
     Args:
-        name: The document below ``proofs/`` without its ending, such as ``core/chaining``.
+        name: The document or note below ``proofs/`` without its ending, such as ``core/chaining``.
         folder: Where the PDF is written; made if it does not exist.
 
     Returns:
@@ -64,6 +64,7 @@ def build(name: str, folder: str | os.PathLike[str] = ".") -> Path:
                 rf"\def\pinactual{{{pin.actual}}}\def\pinsource{{\detokenize{{{pin.source}}}}}\endinput",
                 encoding="ascii",
             )
+        (room / "regions.tex").write_text("".join(map(_place, rows(name))), encoding="ascii")
         _run_latex(name, room)
         shutil.copyfile(room / "document.pdf", target)
     return target
@@ -91,13 +92,13 @@ def _run_latex(name: str, room: Path) -> None:
         )
 
 
+def _place(row: Row) -> str:
+    """Where the code of a note's row is, for its table."""
+    return rf"\expandafter\def\csname region@{row.key}\endcsname{{\nolinkurl{{{row.place}}}}}" + "\n"
+
+
 def _listing(code: str) -> str:
     """``code`` in ASCII, with its tags and its characters beyond ASCII as commands of preamble.sty."""
     inner = textwrap.dedent(code)
-    tagged = TAGS.sub(lambda found: "# " + _TAG.sub(r"(*@\\pintag{\1}@*)", found[1].strip()), inner)
+    tagged = TAGS.sub(lambda found: "# " + TAG.sub(r"(*@\\pintag{\1}@*)", found[1].strip()), inner)
     return "".join(c if c.isascii() else rf"(*@\pinchar{{{ord(c):04X}}}@*)" for c in tagged)
-
-
-def tags(code: str) -> set[str]:
-    """The tags that a region of code holds, such as ``check-k`` for a line ending in ``# [check-k]``."""
-    return {tag for found in TAGS.findall(code) for tag in _TAG.findall(found)}

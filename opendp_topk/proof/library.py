@@ -37,15 +37,20 @@ def folder() -> Path:
 
 
 def document(name: str) -> Path | None:
-    """The LaTeX file of the proof ``name``, or None if it does not exist."""
+    """The LaTeX file of the proof or note ``name``, or None if it does not exist."""
     path = folder() / f"{name}.tex"
     return path if path.is_file() else None
 
 
 def documents() -> list[str]:
-    """The names of all proof documents, sorted."""
+    """The names of all proof documents, sorted: each lies in the folder of what it proves."""
     root = folder()
-    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.tex"))
+    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.glob("*/**/*.tex"))
+
+
+def notes() -> list[str]:
+    """The names of all notes, sorted: they lie beside these folders, pin nothing, and lead to the documents."""
+    return sorted(path.stem for path in folder().glob("*.tex"))
 
 
 def source(name: str) -> str:

@@ -13,6 +13,9 @@ from .modules import module, module_names, module_of, package_imports
 
 _MARK = re.compile(r"^[ \t]*# proof-region: (.*?)[ \t]*$", re.MULTILINE)
 
+TAGS = re.compile(r"#((?: ?\[[a-z][a-z0-9-]*\])+)")
+TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
+
 
 class Marked(NamedTuple):
     """Where a region lies: its file below the package, the number of the line before it, and its lines."""
@@ -40,6 +43,11 @@ def first_line(name: str) -> int:
     """The number that the first line of a region has in its file; errors are those of :func:`region`."""
     found = marked(library.package(), name)
     return found.start + 1 + next((at for at, line in enumerate(found.lines) if line), 0)
+
+
+def tags(code: str) -> set[str]:
+    """The tags that a region of code holds, such as ``check-k`` for a line ending in ``# [check-k]``."""
+    return {tag for found in TAGS.findall(code) for tag in TAG.findall(found)}
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from ..markup import notebook
+from .carried import forget_carried
 from .closures import forget_pins, pins
 from .library import document, foundations
 from .machine import forget_sources
@@ -89,6 +90,7 @@ def _own_is_current(name: str) -> bool:
 def forget() -> None:
     """Read code and documents anew: statuses are remembered for as long as the interpreter runs."""
     forget_pins()
+    forget_carried()
     forget_sources()
     forget_readings()
     _status.cache_clear()

@@ -10,6 +10,7 @@ import opendp_topk
 from opendp_topk import proof
 from opendp_topk.proof import library
 from opendp_topk.proof.latex import tex_is_missing
+from opendp_topk.proof.note_rows import rows
 
 from .conftest import Command
 
@@ -60,6 +61,27 @@ def test_one_document(command: Command, name: str) -> None:
         state = "current" if pin.is_current else "stale"
         assert f"{pin.digest} ({state}) region {pin.region} of {pin.source}" in result.field("pins")
     assert result.code == (0 if result.field("status") == "current" else 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["note", "proofs/note.tex"])
+def test_the_note_leads_to_documents_and_lines(command: Command, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    result = command("proofs", name)
+    assert result.field("note") == str(proof.document("note"))
+    for row in rows("note"):
+        first = row.place.partition(",")[0]
+        assert f"{row.document}#{row.label} {proof.Proof(row.document).status} {first}" in result.flat
+    assert result.code == 0
+
+
+@pytest.mark.slow
+def test_a_note_that_leads_to_stale_proofs_fails(command: Command, staged: Path) -> None:
+    (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
+    (staged / "note.tex").write_text(r"\coderow{one}{a claim}{core/chaining}{calls}{range_distance}{}")
+    result = command("proofs", "note")
+    assert (result.code, "core/chaining#calls stale spaces/metrics.py:" in result.flat) == (1, True)
+    assert "Where to begin: opendp-topk proofs note" in command("proofs").flat
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ import opendp_topk as tk
 from docs.site import finish, latex, markdown, sources
 from opendp_topk import proof
 from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.proof.note_rows import rows
 
 from ..audit.browser import run
 
@@ -77,6 +78,9 @@ def test_latex_has_numbers_names_and_links() -> None:
 \begin{equation}\label{e}\code{a_b}=1\end{equation}
 \checked{t}{File.a_theorem}{0}{in part}
 \pin{r}{0}\relieson[m]{c/d} \codetag{line}
+See \see{row}.
+\coderow{other}{o}{c/d}{l}{r}{}
+\coderow{row}{what $x$}{c/d}{m}{a_region}{one two}
 \end{document}"""
     made = latex.prepared(source, lambda document, label: f"{document}.html#{label}")
     assert r"\hyperlink{l}{Lemma 1} and \hyperlink{h}{(i)} and \hyperlink{e}{(1)}" in made
@@ -86,6 +90,9 @@ def test_latex_has_numbers_names_and_links() -> None:
     assert r"\href{#tag-line}{\texttt{[line]}}" in made
     assert r"Checked by machine: \texttt{File.a\_theorem} (in part)." in made
     assert "PINNED-1" in made
+    assert r"See \hyperlink{code-row}{[C2]}." in made
+    assert r"\hypertarget{code-row}{C2} & what $x$ & \href{c/d.html#m}{c/d, m} & \texttt{a\_region}" in made
+    assert r"\href{c/d.html#tag-one}{\texttt{[one]}} \href{c/d.html#tag-two}{\texttt{[two]}} \\" in made
     assert "proofdocument" not in made
 
 
@@ -170,6 +177,9 @@ def test_every_public_name_and_every_proof_has_its_place(site: Path) -> None:
         page = pages[f"proofs/{name}.html"]
         tags = {link[1:] for link in page.links if link.startswith("#tag-")}
         assert tags <= page.names
+    for name in proof.notes():
+        assert {f"{row.document}.html#{row.label}" for row in rows(name)} <= set(pages[f"proofs/{name}.html"].links)
+        assert f"{name}.html" in pages["proofs/index.html"].links
     for claim in claims():
         api = pages[f"api/{claim.constructor}.html"]
         assert f"../proofs/{claim.document}.html" in api.links

@@ -115,6 +115,14 @@ def _grounds(claim: Claim, document: Document, material: Material, address: Addr
         for one in document.relies_on
     ]
     whole = f"With what these rest on in turn: {count(len(claim.foundations), 'document')}."
+    carried = [
+        el("p", words, join([el("a", name, href=address.document(name)) for name in names], ", "), ".")
+        for words, names in (
+            (f"Its privacy is carried by {count(len(document.carriers), 'document')}: ", document.carriers),
+            ("Law, accuracy, success and batches rest besides on ", document.others),
+        )
+        if names
+    ]
     return [
         section(
             "code",
@@ -127,6 +135,7 @@ def _grounds(claim: Claim, document: Document, material: Material, address: Addr
             "What it rests on",
             table("Statements on which the proof relies directly", ["statement", "document", "state"], rests),
             el("p", whole),
+            *carried,
             graph(material.documents, [document.name, *document.foundations], address.document, document.name),
         ),
     ]

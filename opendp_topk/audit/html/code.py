@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from ...markup.elements import Markup, el, join
-from ...proof.latex import TAGS
+from ...proof.regions import TAGS
 
 _QUOTES = '"""'
 _TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")

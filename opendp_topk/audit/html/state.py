@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ... import proof
 from ...errors import ProofError
-from ...proof.latex import tags
+from ...proof.regions import tags
 
 _TITLE = re.compile(r"\\proofdocument\{[^{}]*\}")
 _KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
@@ -73,6 +73,8 @@ class Document:
     labels: frozenset[str]
     relies_on: tuple[Reliance, ...]
     foundations: tuple[str, ...]
+    carriers: tuple[str, ...]
+    others: tuple[str, ...]
     reading: proof.Reading | None = None
 
     @property
@@ -124,6 +126,8 @@ def _document(name: str) -> Document:
         labels=frozenset(_LABEL.findall(text)),
         relies_on=tuple(_reliance(key, key not in strayed) for key in sorted(then | now)),
         foundations=tuple(proof.foundations(name)),
+        carriers=tuple(proof.carriers(name)),
+        others=tuple(proof.others(name)),
         reading=proof.last(name),
     )
 

@@ -1,0 +1,104 @@
+r"""Which documents carry one statement: its privacy, say, apart from what else a document states.
+
+What a proof cites belongs to the statement that it proves: ``\relieson`` names statements of other documents, and
+``\Cref`` those of its own. Text that lies in no statement and no proof, and definitions, belong to all statements of
+their document; so do statements without a label. A reliance on a whole document is one on all that it states.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import library
+from .statements import Relation, relations
+
+PRIVACY = "privacy"
+"""The label of the statement by which a document of a measurement says what it costs."""
+_STATED = "theorem|lemma|corollary|proposition|remark|example"
+_BLOCK = re.compile(rf"\\begin\{{({_STATED}|proof)\}}(?:\[((?:[^\[\]]|\[[^\[\]]*\])*)\])?(.*?)\\end\{{\1\}}", re.DOTALL)
+_CITED = re.compile(r"\\(?:[cC]ref|eqref|ref)\{([^{}]*)\}")
+_LABEL = re.compile(r"\\label\{([^{}]*)\}")
+
+
+def carriers(name: str) -> list[str]:
+    """The documents that carry the privacy of what ``name`` proves, itself among them, sorted.
+
+    None where it has no statement of that label, as where it is about no measurement.
+    """
+    if PRIVACY not in _blocks(library.folder(), name)[0]:
+        return []
+    return sorted({document for document, _ in carried(name, PRIVACY)})
+
+
+def others(name: str) -> list[str]:
+    """The documents on which ``name`` rests for what is not privacy alone, sorted: laws, accuracy, success, batches."""
+    return sorted({name, *library.foundations(name)} - set(carriers(name))) if carriers(name) else []
+
+
+def carried(name: str, label: str) -> list[Relation]:
+    """The statements on which a statement rests, and itself, each a pair of a document and a label, sorted."""
+    return _carried(library.folder(), name, label)
+
+
+@functools.cache
+def _carried(root: Path, name: str, label: str) -> list[Relation]:
+    found: set[Relation] = set()
+    waiting = [(name, label)]
+    while waiting:
+        one = waiting.pop()
+        if one not in found and library.document(one[0]) is not None:
+            found.add(one)
+            waiting += _next(root, *one)
+    return sorted(found)
+
+
+@functools.cache
+def _next(root: Path, name: str, label: str) -> set[Relation]:
+    """What one statement cites: if there is no such label all of the document, for one of other text none."""
+    blocks, homes, common = _blocks(root, name)
+    cited = [blocks[home] for home in ([homes[label]] if label in homes else blocks) if home]
+    own = {(name, home) for text in cited for one in _labels(_CITED, text) if (home := homes.get(one))}
+    return own | {one for text in [common, *cited] for one in relations(text)}
+
+
+@functools.cache
+def _blocks(root: Path, name: str) -> tuple[dict[str, str], dict[str, str], str]:
+    """The text of each statement with its proofs, the statement to which each label belongs, and the other text."""
+    text = library.text(name)
+    blocks: dict[str, list[str]] = defaultdict(list)
+    homes: dict[str, str] = {}
+    common, at, last = [], 0, ""
+    for kind, title, inner, start, end in _found(text):
+        common.append(text[at:start])
+        at = end
+        if kind != "proof":
+            last = next(iter(_labels(_LABEL, inner)), "")
+        proved = _labels(_CITED, title) if kind == "proof" and _CITED.search(title) else [last]
+        for home in proved:
+            blocks[home].append(f"{title} {inner}")
+        homes |= dict.fromkeys(_labels(_LABEL, inner), proved[0])
+    common += [text[at:], *blocks.pop("", [])]
+    between = "\n".join(common)
+    return (
+        {home: "\n".join(parts) for home, parts in blocks.items()},
+        dict.fromkeys(_labels(_LABEL, between), "") | homes,
+        between,
+    )
+
+
+def _found(text: str) -> Iterable[tuple[str, str, str, int, int]]:
+    return ((found[1], found[2] or "", found[3], found.start(), found.end()) for found in _BLOCK.finditer(text))
+
+
+def _labels(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [label.strip() for listed in pattern.findall(text) for label in listed.split(",")]
+
+
+def forget_carried() -> None:
+    """Read every document anew when it is next asked for."""
+    for remembered in (_carried, _next, _blocks):
+        remembered.cache_clear()
