@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.metrics import LInfDistance, Metric
 
 from . import places
+from .tables.spark_session import Shared
 
 Space = tuple[VectorDomain, Metric]
 
@@ -22,16 +24,31 @@ TRACED = (
     "tests/combinators/test_spark_groups.py",
     "tests/ledger/",
     "tests/planning/test_comparison.py",
-    "tests/planning/test_cost_plots.py",
+    "tests/planning/test_plots.py",
     "tests/planning/test_recommendation.py",
     "tests/measurements/test_spark_scores.py",
     "tests/tables/",
+)
+
+ON_SHARED_SPARK = (
+    "tests/combinators/test_spark_groups.py",
+    "tests/tables/test_listing.py",
+    "tests/tables/test_spark.py",
+    "tests/tables/test_where.py",
 )
 
 
 def pytest_configure() -> None:
     """Before any temporary folder is made."""
     places.settle()
+
+
+@pytest.fixture(scope="session")
+def shared_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """The Spark of all modules that need none of their own."""
+    shared = Shared(lambda: tmp_path_factory.mktemp("spark"))
+    yield shared
+    shared.end()
 
 
 @pytest.fixture
@@ -50,13 +67,18 @@ def floats() -> Space:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
 
-    Where coverage is counted, slow tests that are not :data:`TRACED` are run without it.
+    Where several processes share the tests (``--dist loadgroup``), a module's stay together, for its fixtures to be
+    made once, and so do those of all modules on one Spark. Where coverage is counted, slow tests that are not
+    :data:`TRACED` are run without it.
     """
     for item in items:
         for mark in item.iter_markers("quick"):
             given = item.callspec.params  # type: ignore[attr-defined]
             if not all(_among(given[name], values) for name, values in mark.kwargs.items()):
                 item.add_marker(pytest.mark.slow)
+    for item in items if getattr(config.option, "loadgroup", False) else ():
+        together = "spark" if item.nodeid.startswith(ON_SHARED_SPARK) else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(together))
     if config.pluginmanager.hasplugin("_cov"):
         for item in items:
             if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):

@@ -86,9 +86,9 @@ TABLE = (
     Mechanism("Laplace one-shot", "one-shot", partial(lipschitz, tk.Laplace()), _each),
     Mechanism("logistic one-shot", "one-shot", partial(lipschitz, tk.Logistic()), _each, main=False),
     Mechanism("half-logistic one-shot", "one-shot", partial(lipschitz, tk.HalfLogistic()), _each, main=False),
-    Mechanism(DISTANCE, "sets", partial(_canonical, {"loss": "distance"}), _halved),
-    Mechanism(WORST, "sets", partial(_canonical, {"loss": "distance", "gamma": 1}), _one),
-    Mechanism(MARGIN, "sets", partial(_canonical, {"loss": "margin"}), _one),
+    Mechanism(DISTANCE, "sets", partial(_canonical, {"utility": "distance"}), _halved),
+    Mechanism(WORST, "sets", partial(_canonical, {"utility": "distance", "gamma": 1}), _one),
+    Mechanism(MARGIN, "sets", partial(_canonical, {"utility": "margin"}), _one),
     Mechanism(
         "canonical, margin, exponential noise",
         "sets",

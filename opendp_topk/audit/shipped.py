@@ -34,7 +34,7 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "scale": (1.0,),
     "noise": (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()),
     "mechanism": ("exponential", "permute_and_flip"),
-    "loss": ("margin", "distance"),
+    "utility": ("margin", "distance"),
     "release": ("ranking", "set"),
     "limit": (2,),
     "threshold": (3,),

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..distributions.events import Enclosure
 from ..errors import MissingExtraError, ParameterError, TableError
 from ..errors.writing import write_whole
-from ..planning.answers import Compared, Question
-from ..planning.catalogue import able
-from ..planning.comparison import Comparison, six_up
-from ..planning.comparison_plots import SIZE
+from ..planning.catalogue import default
+from ..planning.comparison import Comparison, answers, six_up
 from ..planning.deciding import WORDS
-from . import guarantees, show
-from .planning import Request
+from ..planning.plots import SIZE
+from ..planning.promises import largest, sure
+from ..planning.query import Query, Users
+from ..planning.recommendation import Option
+from ..planning.top_k import TopK
+from . import show
+from .asking import require_noise, too_small
 from .public_counts import Counts
 
 _ORDER = (
@@ -28,79 +30,73 @@ _ORDER = (
 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """One mechanism with the smallest scale that meets the target."""
-
-    found: Compared
-    shortfall: float | None
-    success: Enclosure | None
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """The likeliest exact release first, then the best guarantee; what is unknown comes last."""
-        likely = 1.0 if self.success is None else -self.success.lower
-        return likely, float("inf") if self.shortfall is None else self.shortfall
-
-
 def compared(
-    request: Request, alpha: float, proxy: Counts | None, far: Callable[[str], None] = lambda _: None
-) -> list[Row]:
-    """The mechanisms that can give the release, the best first; ``far`` is told how far it is."""
-    exactly, _ = guarantees.sure(alpha)
-    rows: list[Row] = []
-    known: dict[Any, float] = {}
-    asked = able(request.k, request.n_candidates, request.release)
-    for place, mechanism in enumerate(asked, 1):
-        far(f"{place} of {len(asked)}, {mechanism.name}")
-        one = replace(request, mechanism=mechanism.name)
-        found = one.answered(exactly, known)
-        success = None if proxy is None else one.success(found.measurement, proxy)
-        rows.append(Row(found, one.shortfall(found.measurement, exactly), success))
-    return sorted(rows, key=lambda row: row.rank)
+    query: Query[TopK, Users], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
+) -> list[Option]:
+    """The mechanisms that can give the release, the best first; ``far`` is told how far it is.
+
+    Raises:
+        ParameterError: The release would be the same for every table, or no scale meets the target.
+    """
+    require_noise(query)
+    rows = []
+    for plan in answers(query, far):
+        rows.append(Option(plan, None if proxy is None else plan.query.task.success(plan, proxy)))
+    if not rows:
+        raise too_small(query)
+    return sorted(rows, key=_rank)
 
 
-def show_comparison(request: Request, alpha: float, proxy: Counts | None, plot: str | None = None) -> None:
-    """Print all mechanisms for ``request``, and draw them into the file ``plot``."""
+def _rank(option: Option) -> tuple[float, float]:
+    """The likeliest exact release first, then the best guarantee; what is unknown comes last."""
+    near, success = _within(option), 1.0 if option.success is None else -option.success.lower
+    return success, float("inf") if near is None else near
+
+
+def _within(option: Option) -> float | None:
+    return option.row.query.task.shortfall(option.row)
+
+
+def show_comparison(query: Query[TopK, Users], proxy: Counts | None, plot: str | None = None) -> None:
+    """Print all mechanisms for ``query``, and draw them into the file ``plot``."""
     with show.working("comparing") as far:
-        rows = compared(request, alpha, proxy, far)
-    default = request.row.name
+        rows = compared(query, proxy, far)
+    task = query.task
+    usual = default(task.release).name
     exact = [] if proxy is None else ["P(exact)"]
-    show.say(f"Which {request.k} of {request.n_candidates} candidates do most users have? ({request.release})", "")
+    show.say(f"Which {task.k} of {task.n_candidates} candidates do most users have? ({task.release})", "")
     show.table(
-        ["mechanism", "scale", _symbol(request), "within", *exact, "bound"],
+        ["mechanism", "scale", _symbol(query), "within", *exact, "bound"],
         (
             [
-                row.found.name + " *" * (row.found.name == default),
-                six_up(row.found.scale),
-                six_up(row.found.loss[1] if isinstance(row.found.loss, tuple) else row.found.loss),
-                "-" if row.shortfall is None else _whole(row.shortfall),
-                *([] if proxy is None else [guarantees.probability(row.success)]),
-                row.found.bound,
+                one.name + " *" * (one.name == usual),
+                six_up(one.row.scale),
+                six_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
+                _whole(_within(one)),
+                *([] if proxy is None else [probability(one.success)]),
+                one.row.bound,
             ]
-            for row in rows
+            for one in rows
         ),
         right=range(1, 4 + len(exact)),
     )
     show.say("")
-    dash = any(row.shortfall is None or (proxy is not None and row.success is None) for row in rows)
-    bounds = {row.found.bound for row in rows}
-    legend = [*_legend(request, alpha, proxy), *((word, meaning) for word, meaning in WORDS.items() if word in bounds)]
+    dash = any(_within(one) is None or (proxy is not None and one.success is None) for one in rows)
+    bounds = {one.row.bound for one in rows}
+    legend = [*_legend(query, proxy), *((word, meaning) for word, meaning in WORDS.items() if word in bounds)]
     show.rows([*legend, *([("-", "not known, or too long to compute")] if dash else [])])
     if plot is not None:
         with show.working("drawing"):
-            _draw(request, rows, plot)
+            _draw(query, rows, plot)
 
 
-def _draw(request: Request, rows: list[Row], plot: str) -> None:
+def _draw(query: Query[TopK, Users], rows: list[Option], plot: str) -> None:
     """Write the two plots into a file."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError('--plot needs matplotlib: pip install "opendp_topk[plot]"') from None
-    target = request.target
-    question = Question(target.measure, request.k, request.n_candidates, request.users, target.budget, request.release)
-    figure = Comparison(question, tuple(row.found for row in rows)).plot(Figure(figsize=SIZE, layout="constrained"))
+    figure = Comparison(query, tuple(one.row for one in rows)).plot(Figure(figsize=SIZE, layout="constrained"))
     drawn = io.BytesIO()
     figure.savefig(drawn, format=Path(plot).suffix[1:].lower())
     try:
@@ -117,31 +113,58 @@ def require_plot(plot: str | None, compare: bool) -> None:
         raise ParameterError("--plot needs a file whose name ends in .png or .svg")
 
 
-def _symbol(request: Request) -> str:
+def _symbol(query: Query[TopK, Users]) -> str:
     """The head of the column of costs."""
-    return "delta" if isinstance(request.target.budget, tuple) else request.target.symbol
+    return "delta" if isinstance(query.budget.d_out, tuple) else query.budget.symbol
 
 
-def _legend(request: Request, alpha: float, proxy: Counts | None) -> list[tuple[str, str]]:
-    _, sure = guarantees.sure(alpha)
+def _legend(query: Query[TopK, Users], proxy: Counts | None) -> list[tuple[str, str]]:
+    k, budget = query.task.k, query.budget.d_out
     each = (
-        f"for every t from 1 to {request.k} the t-th released item has a count within so many users of the t-th largest"
-        if request.release == "ranking"
-        else f"every released item has a count within so many users of the {guarantees.largest(request.k)}"
+        f"for every t from 1 to {k} the t-th released item has a count within so many users of the t-th largest"
+        if query.task.release == "ranking"
+        else f"every released item has a count within so many users of the {largest(k)}"
     )
-    budget = request.target.budget
     pair = f", at epsilon = {float(budget[0])}" if isinstance(budget, tuple) else ""
-    exact = ("P(exact)", f"how likely {guarantees.exact(request)} is on the counts of the proxy")
+    exact = ("P(exact)", f"how likely {_event(query.task)} is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),
-        (_symbol(request), f"the cost {show.neighbours(request)}{pair}"),
-        ("within", f"with probability at least {sure}, {each}"),
+        (_symbol(query), f"the cost for {query.unit.whom}{pair}"),
+        ("within", f"with probability at least {sure(query.alpha)}, {each}"),
         *([] if proxy is None else [exact]),
-        *([_ORDER] if proxy is None and request.k > 1 else []),
+        *([_ORDER] if proxy is None and k > 1 else []),
         ("bound", "which of all bounds that are proved decided the cost:"),
     ]
 
 
-def _whole(users: float) -> str:
+def _whole(users: float | None) -> str:
+    if users is None:
+        return "-"
     return str(users) if users < 10**9 else six_up(users)
+
+
+def success_words(enclosure: Enclosure | None, task: TopK) -> str:
+    """The probability of an exact release on the proxy, in words."""
+    if enclosure is None:
+        return "the probability of the exact release is not known for this mechanism, or too long to compute"
+    return f"{_event(task)} has probability {probability(enclosure)}"
+
+
+def _event(task: TopK) -> str:
+    """The event that the release is as good as can be, in words."""
+    return f"the exact top-{task.k}" + (", in any order," if task.k > 1 else "")
+
+
+def probability(enclosure: Enclosure | None) -> str:
+    """Three decimals, rounded outward where both ends do not share them; a dash for what is not known."""
+    if enclosure is None:
+        return "-"
+    lower, upper = enclosure
+    if upper < 0.0005:
+        return "0" if upper == 0 else "< 0.001"
+    if lower >= 0.9995:
+        return "1" if lower == 1 else "> 0.999"
+    if f"{lower:.3f}" == f"{upper:.3f}":
+        return f"{lower:.3f}"
+    return f"{math.floor(lower * 1000) / 1000:.3f}-{math.ceil(upper * 1000) / 1000:.3f}"

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Annotated, Any
 
 import typer
 
-from ..spaces.domains import FrameDomain
+from ..planning.catalogue import default
+from ..planning.columns import Columns
+from ..planning.plan import Plan
+from ..planning.query import Budget, Query, Users
+from ..planning.release_record import Read, Released, ReleaseRecord
+from ..planning.top_k import TopK
+from ..planning.unknown_domain import TopKUnknownDomain
+from ..spaces.measures import Approximate
 from . import show
+from .asking import met
 from .options import target
 from .plan import show_plan
-from .planning import Request
-from .record import Winners
-from .release import chained, promises, show_release
+from .shown import show_release
 from .stdlib import import_table, public_modules
-from .unlisted import Unlisted, promise
-from .unlisted import show_release as show_unlisted
 
-_MODULE, _IMPORTS = "module", "imports"
+_UNIT = Users(columns=Columns("module", "imports"))
+_ALPHA = Fraction(1, 20)  # how often a sentence on accuracy may fail
 _DELTA = 1e-6  # far below one over the number of modules
 
 
@@ -31,7 +37,7 @@ def demo(
     The table says which standard modules the modules of Python's standard library import.
     """
     items = public_modules()
-    request = Request(k, len(items), target(epsilon, None))
+    query = Query(TopK(k, len(items), "ranking", default("ranking")), _UNIT, target(epsilon, None), alpha=_ALPHA)
     show.say("1. The table", style="bold")
     show.say(
         "The modules of this Python's standard library stand for people. A row (module, name) says that the module "
@@ -41,18 +47,18 @@ def demo(
         "",
     )
     show.say("2. The plan, before the table is touched", style="bold")
-    show_plan(request)
+    plan = met(query)
+    show_plan(plan)
     with show.working("parsing the standard library"):
         table = import_table()
-    domain = FrameDomain(user=_MODULE, item=_IMPORTS)
-    measurement = chained(domain, items, request, request.planned().parameters["scale"])
-    winners = Winners.of(measurement(table))
+    plan = plan.on(items)
+    record = _released(plan, table)
     show.say("", f"3. The release: the {k} names that most modules import", style="bold")
-    show_release(winners, measurement, request, promises(measurement, request))
+    show_release(record)
     show.say("", "4. The same as if nobody had a list of candidates", style="bold")
-    _without_a_list(k, epsilon, domain, table)
+    _without_a_list(k, epsilon, table)
     show.say("", "5. How to read it", style="bold")
-    show.say(*_reading(measurement.map(1)), "")
+    show.say(*_reading(plan.loss), "")
     show.say("Your own table:", style="bold")
     show.say(
         "opendp-topk release TABLE.parquet --user COLUMN --item COLUMN \\",
@@ -61,16 +67,22 @@ def demo(
     )
 
 
-def _without_a_list(k: int, epsilon: float, domain: FrameDomain, table: Any) -> None:
+def _without_a_list(k: int, epsilon: float, table: Any) -> None:
     """The names come from the table itself, and those of few modules stay unseen."""
     show.say(
         "Now any name that a module imports may come out, of the standard library or not, and the names come from the "
         "secret table itself. So one that few modules import must stay unseen, but for the probability delta.",
         "",
     )
-    asked = Unlisted(k, target(epsilon, None), _DELTA)
-    planned = asked.planned(domain)
-    show_unlisted(Winners.of(planned(table)), planned, asked, promise(planned, asked))
+    pure = target(epsilon, None)
+    budget = Budget(Approximate(pure.measure), (pure.d_out, _DELTA))
+    show_release(_released(met(Query(TopKUnknownDomain(k), _UNIT, budget, alpha=_ALPHA)), table))
+
+
+def _released(plan: Plan[Any, Users], table: Any) -> ReleaseRecord:
+    """The record of a release, which is kept nowhere."""
+    released = Released.of(plan.measurement(table))
+    return ReleaseRecord.of(released, plan, plan.query.task.promises(plan), None, Read({}))
 
 
 def _reading(epsilon: float) -> list[str]:

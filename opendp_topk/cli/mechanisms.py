@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import ParameterError
 from ..planning.catalogue import TABLE, Mechanism, able
+from ..planning.top_k import TopK
 
 NAMES = tuple(row.name for row in TABLE)
 
 
-def default(release: str, counts: bool) -> str:
-    """The mechanism where none is named."""
-    return "canonical" if release == "set" and not counts else "report_noisy_top_k"
-
-
-def chosen(name: str, k: int, n_candidates: int, release: str, counts: bool) -> Mechanism:
-    """The mechanism of this name.
+def chosen(name: str, task: TopK) -> TopK:
+    """The task by the mechanism of this name.
 
     Raises:
         ParameterError: There is none, or it cannot release this; the message says what to change.
@@ -22,15 +20,16 @@ def chosen(name: str, k: int, n_candidates: int, release: str, counts: bool) -> 
     if name not in NAMES:
         raise ParameterError(f"--mechanism must be one of {', '.join(NAMES)}")
     row = TABLE[NAMES.index(name)]
-    obstacle = row.obstacle(k, n_candidates, release, counts)
+    asked = task.k, task.n_candidates, task.release, task.counted
+    obstacle = row.obstacle(*asked)
     if obstacle is not None:
-        others = [other.name for other in able(k, n_candidates, release, counts)]
+        others = [other.name for other in able(*asked)]
         one_of = "one of " if len(others) > 1 else ""
         change = _change(row, obstacle)
         raise ParameterError(
             f"--mechanism {name} cannot give this release: {change}, or choose {one_of}{', '.join(others)}"
         )
-    return row
+    return replace(task, mechanism=row)
 
 
 def _change(row: Mechanism, obstacle: str) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..errors import ParameterError, checks
+from ..errors import ParameterError
 from ..errors.checks import plain
 from ..ledger.amounts import stated
 from ..planning.catalogue import RELEASES
-from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
+from ..planning.query import Budget
+from ..spaces.measures import MaxDivergence, ZeroConcentratedDivergence
+from ..transformations.keep_items import RULES
 from .mechanisms import NAMES
 
 NEIGHBORS = ("add_remove", "replace")
@@ -96,33 +97,61 @@ MaxItems = Annotated[
         show_default=False,
     ),
 ]
+SumOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sum",
+        metavar="COLUMN",
+        help="Rank items by the sum of this column of numbers instead of by users. Give --bounds.",
+        show_default=False,
+    ),
+]
+BoundsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="LOWER,UPPER",
+        help="With --sum: what one user may add to one item. A user's total beyond is clamped. Public: choose them "
+        "without looking at the table.",
+        show_default=False,
+    ),
+]
+StepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--step",
+        metavar="STEP",
+        help="With --sum: numbers are rounded to multiples of this, such as 0.01. If not given: 1.",
+        show_default=False,
+    ),
+]
+KeepOption = Annotated[
+    str,
+    typer.Option(
+        "--keep",
+        metavar="|".join(RULES),
+        help="With --max-items, which items of a user count. random: drawn uniformly. order: the first in alphabetical "
+        "order. rows: those with the most rows. value: with --sum, those with the largest totals.",
+    ),
+]
+AboveOption = Annotated[
+    bool,
+    typer.Option(
+        "--above-threshold",
+        help="Where no candidates are given: release every item with enough users, with a noisy count, instead of the "
+        "k best. Give --max-items, and leave --k out.",
+    ),
+]
+OtherOption = Annotated[
+    bool,
+    typer.Option(
+        "--other",
+        help="Release, too, how many users have an item that is not released, as a noisy count at a tenth of the cost.",
+    ),
+]
 
 
-@dataclass(frozen=True)
-class Target:
-    """A privacy target: a measure and the distance that a release may reach in it, a pair where it has a delta."""
-
-    measure: Measure
-    budget: Any
-
-    @property
-    def symbol(self) -> str:
-        """The option that states it, beside --delta."""
-        return "epsilon" if isinstance(self.measure, PrivacyProfile) else self.measure.symbol
-
-    def relaxed(self, delta: float) -> Target:
-        """The target (epsilon, delta).
-
-        Raises:
-            ParameterError: It is one of rho, or delta is not between 0 and 1.
-        """
-        if self.symbol != "epsilon":
-            raise ParameterError("--delta goes with --epsilon: rho has no delta")
-        checks.probability(delta, "--delta")
-        return Target(PrivacyProfile(), (self.budget, plain(stated(delta, "--delta"))))
-
-
-def target(epsilon: float | None, rho: float | None) -> Target:
+def target(epsilon: float | None, rho: float | None) -> Budget:
     """The privacy target that exactly one of the two options states.
 
     Raises:
@@ -141,4 +170,4 @@ def target(epsilon: float | None, rho: float | None) -> Target:
     name, value, measure = given[0]
     if not 0 < value < math.inf:
         raise ParameterError(f"--{name} must be a finite number > 0")
-    return Target(measure, plain(stated(value, f"--{name}")))
+    return Budget(measure, plain(stated(value, f"--{name}")))

@@ -8,7 +8,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +17,7 @@ from ..errors import ParameterError, TableError
 from ..errors.ordinary import quoted
 from ..errors.writing import Draft
 from ..markup.foreign import cell, json_text
+from ..planning.release_record import ReleaseRecord
 
 STDOUT = "-"
 
@@ -77,7 +78,7 @@ class Destination:
                 raise TableError(f"--out cannot be written in the folder {quoted(str(self._target.parent))}: {reason}")
         return self
 
-    def write(self, record: dict[str, Any]) -> None:
+    def write(self, record: ReleaseRecord) -> None:
         """Write ``record`` as JSON; to a file whose name ends in .csv, the items alone, as a table.
 
         Raises:
@@ -124,19 +125,20 @@ def _a_name(out: str) -> str:
     return out
 
 
-def _as_json(record: dict[str, Any], *, ascii_only: bool = False) -> str:
-    return json_text(record, ascii_only=ascii_only) + "\n"
+def _as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
+    return json_text(record.as_dict(), ascii_only=ascii_only) + "\n"
 
 
-def _as_csv(record: dict[str, Any]) -> str:
+def _as_csv(record: ReleaseRecord) -> str:
     """One line an item under a header: rank (of a ranking), item, count or gap (where released)."""
-    columns = {"item": record["items"]}
-    if record["release"] == "ranking":
-        columns = {"rank": range(1, len(record["items"]) + 1), **columns}
-    if "counts" in record:
-        columns["count"] = record["counts"]
-    if "gaps" in record:
-        columns["gap"] = record["gaps"]
+    released = record.released
+    columns: dict[str, Sequence[Any]] = {"item": released.items}
+    if record.release == "ranking":
+        columns = {"rank": range(1, len(released.items) + 1), **columns}
+    if released.counts is not None:
+        columns["count"] = released.counts
+    if released.gaps is not None:
+        columns["gap"] = released.gaps
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

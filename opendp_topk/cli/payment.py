@@ -6,28 +6,27 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.measurement import Measurement
 from ..errors import ParameterError
 from ..ledger import Ledger
+from ..planning.plan import Plan
+from ..planning.query import Query, Users
 from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
 from .exit_codes import Interrupted
-from .planning import Request
-from .unlisted import Unlisted
 
 
 @contextlib.contextmanager
-def budget(ledger: str | None, request: Request | Unlisted) -> Iterator[Ledger | None]:
+def budget(ledger: str | None, query: Query[Any, Users]) -> Iterator[Ledger | None]:
     """The ledger from which the release is paid, if one is named."""
     if ledger is None:
         yield None
         return
     with Ledger(ledger) as account:
-        if account.metric != repr(UserDistance(request.neighbors)):
+        if account.metric != repr(UserDistance(query.unit.neighbors)):
             raise ParameterError(
                 f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly"
             )
-        if account.measure not in (request.target.measure, PrivacyProfile()):
+        if account.measure not in (query.budget.measure, PrivacyProfile()):
             symbol = account.measure.symbol
             advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
             raise ParameterError(f"the ledger counts {symbol}: {advice}")
@@ -35,15 +34,16 @@ def budget(ledger: str | None, request: Request | Unlisted) -> Iterator[Ledger |
 
 
 def drawn(
-    measurement: Measurement, rows: Any, request: Request | Unlisted, account: Ledger | None, label: str = ""
+    plan: Plan[Any, Users], rows: Any, account: Ledger | None, label: str = ""
 ) -> tuple[Any, dict[str, Any] | None]:
     """The release, and the entry of the ledger that has paid for it before the table was counted."""
+    measurement, query = plan.measurement, plan.query
     if account is None:
         return measurement(rows), None
     before = account.spent()
-    delta = request.target.budget[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
+    delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
-        reserved = account.reserve(measurement, d_in=request.users, delta=delta, label=label)
+        reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, label=label)
         return reserved.release(rows), paid_by(account, reserved.number)
     except KeyboardInterrupt:
         if account.spent() == before:

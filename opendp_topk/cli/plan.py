@@ -4,43 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import ParameterError
 from ..planning.catalogue import RELEASES
-from . import guarantees, show
-from .above import Above, AboveOption, discovered
-from .above import show_plan as show_above
+from ..planning.plan import Plan
+from ..planning.query import Task, Users
+from ..planning.release_record import Claim
+from . import options as given
+from . import show
+from .asking import Options, met
 from .candidates import read_candidates
-from .compare import require_plot, show_comparison
-from .options import (
-    NEIGHBORS,
-    CountsOption,
-    Delta,
-    Epsilon,
-    K,
-    Limit,
-    MaxItems,
-    MechanismOption,
-    NeighborsOption,
-    ReleaseOption,
-    Rho,
-    Users,
-    target,
-)
-from .others import OtherOption, plan_rows, relaxed, split
-from .planning import Request
-from .public_counts import Counts, read_proxy
-from .scoring import BoundsOption, KeepOption, StepOption, SumOption, scoring
+from .compare import require_plot, show_comparison, success_words
+from .others import plan_rows
+from .public_counts import read_proxy
 from .several import show_several
-from .unlisted import given, require_unlisted
-from .unlisted import show_plan as show_unlisted
 
 
 def plan(
-    k: K = None,
+    k: given.K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -50,19 +35,19 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
-    limit: Limit = None,
-    max_items: MaxItems = None,
-    users: Users = 1,
-    neighbors: NeighborsOption = NEIGHBORS[0],
-    release: ReleaseOption = RELEASES[0],
+    epsilon: given.Epsilon = None,
+    rho: given.Rho = None,
+    delta: given.Delta = None,
+    limit: given.Limit = None,
+    max_items: given.MaxItems = None,
+    users: given.Users = 1,
+    neighbors: given.NeighborsOption = given.NEIGHBORS[0],
+    kind: given.ReleaseOption = RELEASES[0],
     alpha: Annotated[
         float, typer.Option(help="The accuracy guarantee may fail with this probability.", metavar="ALPHA")
     ] = 0.05,
-    mechanism: MechanismOption = None,
-    counts: CountsOption = False,
+    mechanism: given.MechanismOption = None,
+    counts: given.CountsOption = False,
     releases: Annotated[
         int | None,
         typer.Option(
@@ -73,12 +58,12 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    summed: SumOption = None,
-    bounds: BoundsOption = None,
-    step: StepOption = None,
-    above: AboveOption = False,
-    keep: KeepOption = "order",
-    other: OtherOption = False,
+    summed: given.SumOption = None,
+    bounds: given.BoundsOption = None,
+    step: given.StepOption = None,
+    above: given.AboveOption = False,
+    keep: given.KeepOption = "order",
+    other: given.OtherOption = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
@@ -115,54 +100,50 @@ def plan(
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
       opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
     """
-    scored = scoring(summed, bounds, step)
-    goal, others = split(target(epsilon, rho), users, neighbors, scored, asked=other)
-    more = plan_rows(others, alpha)
+    options = Options.of(locals())
+    more = plan_rows(options)
     if summed is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
     require_plot(plot, compare)
     if candidates is None:
         if compare or proxy is not None or releases is not None:
             raise ParameterError("--compare, --proxy and --releases need a list of candidates: give --candidates")
-        kinds = release, mechanism, counts
-        asked = discovered(above, k, goal, delta, users, neighbors, limit, max_items, kinds, scored, keep)
-        (show_above if isinstance(asked, Above) else show_unlisted)(asked, alpha, more)
+        show_plan(met(options.unlisted()), more)
         return
     if other and (compare or releases is not None):
         raise ParameterError("--compare and --releases show selections alone: leave --other out")
-    require_unlisted(limit, max_items, above=above, keep=keep)
-    goal = relaxed(goal, delta, others)
+    options.require_listed()
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
-    request = Request(given(k), number, goal, users, neighbors, release, mechanism, counts, scored)
+    query = options.listed(number)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (counts or mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
     if releases is not None:
         if compare or proxy is not None:
             raise ParameterError("--releases plans one mechanism: leave --compare and --proxy out")
-        show_several(request, releases, delta, alpha)
+        show_several(replace(query, releases=releases))
     elif compare:
-        show_comparison(request, alpha, scores, plot)
+        show_comparison(query, scores, plot)
     else:
-        show_plan(request, alpha, scores, more)
+        found = met(query)
+        if scores is not None:
+            with show.working("computing"):
+                success = query.task.success(found, scores)
+            more = [("on the proxy", success_words(success, query.task)), *more]
+        show_plan(found, more)
 
 
-def show_plan(
-    request: Request, alpha: float = 0.05, proxy: Counts | None = None, more: Iterable[tuple[str, str]] = ()
-) -> None:
-    """Print the plan for ``request``."""
-    measurement = request.planned()
-    fields = [
-        ("question", f"which {request.k} of {request.n_candidates} candidates {request.scoring.ranked}?"),
-        ("mechanism", show.mechanism(measurement, request)),
-        ("scale", show.scale(measurement)),
-        ("cost", show.cost(measurement, request)),
-        ("accuracy", guarantees.accuracy(measurement, request, alpha)),
-    ]
-    if request.counts:
-        fields.append(("counts", guarantees.count_guarantee(measurement, request, alpha)))
-    if proxy is not None:
-        with show.working("computing"):
-            success = request.success(measurement, proxy)
-        fields.append(("on the proxy", guarantees.success(success, request)))
-    show.rows([*fields, *more, ("proof", show.proofs(measurement))])
+def show_plan(plan: Plan[Task, Users], more: Iterable[tuple[str, Any]] = ()) -> None:
+    """Print a plan."""
+    task = plan.query.task
+    show.rows(
+        [
+            ("question", task.question(plan.query.unit.columns)),
+            ("mechanism", task.words(plan)),
+            *show.noise(plan),
+            ("cost", show.cost(Claim.of(plan))),
+            *show.promised(task.promises(plan)),
+            *more,
+            ("proof", show.proofs(plan.measurement.proof)),
+        ]
+    )

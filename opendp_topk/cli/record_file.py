@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import TableError
 from ..errors.ordinary import quoted, read_ordinary
 from ..numerics.arithmetic import exact
-from .record import FORMAT
+from ..planning.release_record import FORMAT, ReleaseRecord
 
 _MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
 _LARGEST = sys.float_info.max  # pages show numbers as floats
@@ -89,7 +89,7 @@ _BESIDE: dict[str, Check] = {
 }
 
 
-def read_record(path: str) -> dict[str, Any]:
+def read_record(path: str) -> ReleaseRecord:
     """The record in a file.
 
     Raises:
@@ -108,7 +108,7 @@ def read_record(path: str) -> dict[str, Any]:
         raise TableError(f"{quoted(path)} has another format than {FORMAT}, which alone this version reads")
     if not _holds(found):
         raise TableError(f"the record {quoted(path)} is not whole: something was taken from it or changed")
-    return found
+    return ReleaseRecord.from_dict(found)
 
 
 def _holds(record: dict[str, Any]) -> bool:

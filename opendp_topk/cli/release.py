@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from ..core.candidates import index_candidates
-from ..core.measurement import Measurement
 from ..errors import TableError
 from ..planning.catalogue import RELEASES
-from ..spaces.domains import Domain
+from ..planning.plan import Plan
+from ..planning.query import Query, Users
+from ..planning.release_record import Read, ReleaseRecord
 from ..tables import parts
-from . import guarantees, show
-from .above import Above, AboveOption, discovered
-from .above import promise as above_promise
-from .above import show_release as show_above
+from . import options as given
+from . import show
+from .asking import Options, met
 from .candidates import as_integers, read_candidates
 from .engines import (
     ENGINES,
@@ -31,30 +29,10 @@ from .engines import (
 )
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
-from .options import (
-    NEIGHBORS,
-    CountsOption,
-    Delta,
-    Epsilon,
-    K,
-    Limit,
-    MaxItems,
-    MechanismOption,
-    NeighborsOption,
-    ReleaseOption,
-    Rho,
-    Users,
-    target,
-)
-from .others import OtherOption, found, relaxed, show_other, split
+from .others import after, found, record_rows
 from .output import STDOUT, Destination, flush, unprinted
 from .payment import budget, drawn
-from .planning import Request
-from .record import Promise, Read, Winners, record
-from .scoring import BoundsOption, KeepOption, StepOption, SumOption, scoring
-from .unlisted import Unlisted, given, require_unlisted
-from .unlisted import promise as unlisted_promise
-from .unlisted import show_release as show_unlisted
+from .shown import show_release
 
 _LOG = logging.getLogger(__name__)  # how far a release is, never data
 
@@ -75,7 +53,7 @@ def release(
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
     item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
-    k: K = None,
+    k: given.K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -85,22 +63,22 @@ def release(
             show_default=False,
         ),
     ] = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
-    limit: Limit = None,
-    max_items: MaxItems = None,
-    neighbors: NeighborsOption = NEIGHBORS[0],
-    users: Users = 1,
-    kind: ReleaseOption = RELEASES[0],
-    mechanism: MechanismOption = None,
-    counts: CountsOption = False,
-    summed: SumOption = None,
-    bounds: BoundsOption = None,
-    step: StepOption = None,
-    above: AboveOption = False,
-    keep: KeepOption = "order",
-    other: OtherOption = False,
+    epsilon: given.Epsilon = None,
+    rho: given.Rho = None,
+    delta: given.Delta = None,
+    limit: given.Limit = None,
+    max_items: given.MaxItems = None,
+    neighbors: given.NeighborsOption = given.NEIGHBORS[0],
+    users: given.Users = 1,
+    kind: given.ReleaseOption = RELEASES[0],
+    mechanism: given.MechanismOption = None,
+    counts: given.CountsOption = False,
+    summed: given.SumOption = None,
+    bounds: given.BoundsOption = None,
+    step: given.StepOption = None,
+    above: given.AboveOption = False,
+    keep: given.KeepOption = "order",
+    other: given.OtherOption = False,
     out: Annotated[
         str | None,
         typer.Option(
@@ -140,40 +118,33 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
-    chosen, scored = Engine(engine, master), scoring(summed, bounds, step)
-    reading, columns = Reading.of(separator, encoding, where), (user, item) if summed is None else (user, item, summed)
-    goal, others = split(target(epsilon, rho), users, neighbors, scored, asked=other)
-    domain = scored.domain(user, item)
-    request: Request | Unlisted
+    chosen, options = Engine(engine, master), Options.of(locals())
+    columns = options.columns
+    reading = Reading.of(separator, encoding, where)
+    domain, others = columns.domain, options.others
+    query: Query[Any, Users]
     if candidates is None:
-        listed, wanted = None, (kind, mechanism, counts)
-        request = discovered(above, k, goal, delta, users, neighbors, limit, max_items, wanted, scored, keep)
-        with show.working("planning"):
-            planned = request.planned(domain)
+        listed, query = None, options.unlisted()
     else:
-        require_unlisted(limit, max_items, above=above, keep=keep)
-        listed, goal = read_candidates(candidates), relaxed(goal, delta, others)
-        request = Request(given(k), len(listed), goal, users, neighbors, kind, mechanism, counts, scored)
-        with show.working("planning"):
-            planned = request.planned()
-    _LOG.info("planned: scale %s", planned.parameters["scale"])
+        options.require_listed()
+        listed = read_candidates(candidates)
+        query = options.listed(len(listed))
+    with show.working("planning"):
+        plan: Plan[Any, Users] = met(query)
+    _LOG.info("planned: scale %s", plan.measurement.parameters["scale"])
     read = tuple(file for file in (table, candidates, ledger) if file is not None)
-    with Destination(out, force=force, keep=read) as destination, budget(ledger, request) as account:
-        with show.working("reading and counting") as told, chosen.table(table, reading, columns) as source:
+    with Destination(out, force=force, keep=read) as destination, budget(ledger, query) as account:
+        with show.working("reading and counting") as told, chosen.table(table, reading, columns.names) as source:
             parts.watcher.set(told.parts)
-            rows = domain.validate(scored.read(source.frame))
+            rows = domain.validate(columns.read(source.frame))
             kinds = rows.collect_schema()
             _LOG.info("the table has the columns")
-            if listed is None or isinstance(request, Unlisted):
-                measurement = planned
-            else:
-                items = as_integers(listed, item) if kinds[item].is_integer() else listed
-                measurement = chained(domain, items, request, planned.parameters["scale"])
-            promised = promises(measurement, request)
-            if others is not None:
-                measurement = others.after(measurement)
+            if listed is not None:
+                plan = plan.on(as_integers(listed, item) if kinds[item].is_integer() else listed)
+            promises = query.task.promises(plan)
+            plan = after(plan, others)
             with kept(files, source.files) as digest:
-                released, entry = drawn(measurement, rows, request, account, label)
+                released, entry = drawn(plan, rows, account, label)
                 source.require_unchanged()
             winners = found(released, others)
             _LOG.info("%d items were released", len(winners.items))
@@ -181,13 +152,13 @@ def release(
         try:
             with uninterrupted():
                 told_of = Read(chosen.recorded(), where, digest)
-                destination.write(record(winners, measurement, request, promised, entry, told_of))
+                record = ReleaseRecord.of(winners, plan, promises, entry, told_of)
+                destination.write(record)
         except TableError as error:
             failure = error
         try:
             if out != STDOUT:
-                show_release(winners, measurement, request, promised)
-                show_other(winners, others)
+                show_release(record, record_rows(winners, others))
             flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
@@ -197,52 +168,3 @@ def release(
             raise failure
         last = MORE if listed is None else PUBLIC
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
-
-
-def promises(measurement: Measurement, request: Request | Unlisted) -> dict[str, Promise]:
-    """What theorems promise of the release."""
-    if isinstance(request, Above):
-        return {"accuracy": above_promise(measurement, request)}
-    if isinstance(request, Unlisted):
-        return {"accuracy": unlisted_promise(measurement, request)}
-    return guarantees.promises(measurement, request)
-
-
-def chained(domain: Domain, items: tuple[Any, ...], request: Request, scale: float) -> Measurement:
-    """From a table to the released items."""
-    return request.on(request.scoring.of(domain, request.neighbors, items), scale) >> index_candidates(items)
-
-
-def show_release(
-    winners: Winners, measurement: Measurement, request: Request | Unlisted, promised: Mapping[str, Promise]
-) -> None:
-    """Print the release for people."""
-    if isinstance(request, Above):
-        show_above(winners, measurement, request, promised["accuracy"])
-        return
-    if isinstance(request, Unlisted):
-        show_unlisted(winners, measurement, request, promised["accuracy"])
-        return
-    ranked, counts, gaps = request.release == "ranking", winners.counts, winners.gaps
-    headers = [
-        *(["rank"] if ranked else []),
-        *([f"noisy {request.scoring.noun}"] if counts is not None else []),
-        *(["noisy lead"] if gaps is not None else []),
-        "item" if ranked else "items, in the order of the candidates",
-    ]
-    columns = [
-        *([map(str, range(1, request.k + 1))] if ranked else []),
-        *([map(request.scoring.written, counts)] if counts is not None else []),
-        *([(f"{gap:.6g}" for gap in gaps)] if gaps is not None else []),
-        map(show.item, winners.items),
-    ]
-    show.table(headers, zip(*columns, strict=True), right=range(len(columns) - 1))
-    show.say("")
-    show.rows(
-        [
-            ("accuracy", promised["accuracy"].words),
-            *([("counts", promised["count_accuracy"].words)] if counts is not None else []),
-            ("cost", show.cost(measurement, request)),
-            ("proof", show.proofs(measurement)),
-        ]
-    )

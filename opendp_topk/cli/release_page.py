@@ -7,32 +7,31 @@ from pathlib import Path
 from typing import Any
 
 from ..markup.elements import Markup, el, join
+from ..planning.release_record import ReleaseRecord
 from . import record_words as words
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(record: dict[str, Any]) -> str:
+def page(record: ReleaseRecord) -> str:
     """The whole page."""
     title = words.question(record)
     body = el(
         "main",
         el("h1", title),
-        el("p", f"Released {words.moment(record['time'])}", class_="soft"),
+        el("p", f"Released {words.moment(record.time)}", class_="soft"),
         el("p", words.how(record)),
         *_listed(record),
         el("h2", "How sure is it?"),
-        *(el("p", _sentence(promise["words"])) for promise in _promises(record)),
+        *(el("p", _sentence(promise.words)) for promise in record.promises.values()),
         el("h2", "What could one person lose?"),
-        el("p", words.at_stake(record), class_="stake"),
-        el("p", f"This is what {words.cost(record)} means. Every further release from the table adds its own."),
+        el("p", words.at_stake(record.claim), class_="stake"),
+        el("p", f"This is what {words.cost(record.claim)} means. Every further release from the table adds its own."),
         el("h2", "What did it cost, and who paid?"),
-        _facts(
-            (("privacy loss", words.loss(record)), ("protects", words.whom(record)), ("paid by", words.paid(record)))
-        ),
+        _facts(_bill(record)),
         el("h2", "Why is this so?"),
         el("p", _state(record)),
-        _facts([*map(_document, record["proof"]["documents"]), *_made(record)]),
+        _facts([*map(_document, record.proof["documents"]), *_made(record)]),
     )
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -43,35 +42,31 @@ def page(record: dict[str, Any]) -> str:
     return f'<!doctype html>\n<html lang="en">{el("head", tops)}{el("body", body)}</html>\n'
 
 
-def _bill(record: dict[str, Any]) -> list[tuple[str, str]]:
-    paid = [("privacy loss", words.loss(record)), ("protects", words.whom(record)), ("paid by", words.paid(record))]
+def _bill(record: ReleaseRecord) -> list[tuple[str, str]]:
+    claim = record.claim
+    paid = [("privacy loss", words.loss(claim)), ("protects", claim.whom), ("paid by", words.paid(record))]
     return [*paid, *words.other(record)]
 
 
-def _promises(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [record[name] for name in ("accuracy", "count_accuracy") if name in record]
-
-
-def _listed(record: dict[str, Any]) -> list[Markup]:
+def _listed(record: ReleaseRecord) -> list[Markup]:
     """The items, with bars and their uncertainty where counts were released, or leads."""
-    ranked = record["release"] == "ranking"
-    if not record["items"]:
+    ranked, items, gaps = record.release == "ranking", record.released.items, record.released.gaps
+    if not items:
         return [el("p", "Nothing was released: no item surely had enough users.", class_="stake")]
-    counts, near = words.counts(record), record.get("count_accuracy", {}).get("within_users")
+    counts, promise = words.counts(record), record.promises.get("count_accuracy")
+    near = None if promise is None else promise.within
     top = max([*(counts or ()), 0]) + (near or 0) or 1
     rows = []
-    for place, item in enumerate(record["items"]):
+    for place, item in enumerate(items):
         parts = [el("span", place + 1, class_="rank") if ranked else el("span", class_="rank")]
         parts.append(el("span", item, class_="item", dir="auto"))
         if counts is not None:
             parts += [_count(counts[place], near), _bar(counts[place], near, top)]
-        if "gaps" in record:
-            parts.append(el("span", f"ahead of the next by {record['gaps'][place]:.6g}", class_="lead"))
+        if gaps is not None:
+            parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
         rows.append(el("li", *parts))
-    short = 0 if record["k"] is None else record["k"] - len(record["items"])
-    end = (
-        [el("p", f"It ends {short} short of {record['k']}: no further item surely had enough users.")] if short else []
-    )
+    short = 0 if record.k is None else record.k - len(items)
+    end = [el("p", f"It ends {short} short of {record.k}: no further item surely had enough users.")] if short else []
     return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near)]
 
 
@@ -98,8 +93,8 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * min(max(part, 0), whole) / whole:.2f}%"
 
 
-def _state(record: dict[str, Any]) -> Markup:
-    status = record["proof"]["status"]
+def _state(record: ReleaseRecord) -> Markup:
+    status = record.proof["status"]
     said = {
         "current": "Each of these documents proves a part of the claim, and was up to date with the code that ran.",
         "unproven": "Part of the claim rests on what its author vouched for, and is not proved.",
@@ -113,11 +108,11 @@ def _document(proof: dict[str, Any]) -> tuple[Any, Any]:
     return el("span", proof["status"], class_=proof["status"]), join((el("code", name), *claim))
 
 
-def _made(record: dict[str, Any]) -> list[tuple[str, Any]]:
+def _made(record: ReleaseRecord) -> list[tuple[str, Any]]:
     return [
         ("mechanism", words.mechanism(record)),
         *words.read(record),
-        ("scale of noise", f"{record['scale']!r} users"),
+        ("scale of noise", f"{record.scale!r} users"),
         ("software", words.made_by(record)),
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
@@ -14,24 +14,17 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-from ..core.measurement import Measurement
 from ..markup import foreign
-from ..spaces.measures import is_pure
-from .planning import Request
-from .record import Asked, links, lost, plain
+from ..planning.plan import Plan
+from ..planning.promises import Promise
+from ..planning.release_record import Claim, links, plain
+from ..proof import Proof
 
 _WIDEST, _USUAL, _NARROWEST = 100, 80, 8
 _MEASURES = {
-    "epsilon": "pure differential privacy",
-    "rho": "zero-concentrated differential privacy",
-    "delta(epsilon)": "(epsilon, delta)-differential privacy, from the whole privacy curve",
-}
-_NAMES = {
-    "Exponential": "exponential",
-    "HalfLogistic": "half-logistic",
-    "Logistic": "logistic",
-    "exponential": "the exponential mechanism",
-    "permute_and_flip": "permute-and-flip",
+    "MaxDivergence": "pure differential privacy",
+    "ZeroConcentratedDivergence": "zero-concentrated differential privacy",
+    "PrivacyProfile": "(epsilon, delta)-differential privacy, from the whole privacy curve",
 }
 _STYLES = {"current": "green", "stale": "bold red", "missing": "bold red", "unproven": "yellow"}
 _TWELVE_UP = Context(prec=12, rounding=ROUND_CEILING)
@@ -134,53 +127,44 @@ def rounded_up(loss: float) -> str:
     return repr(float(_TWELVE_UP.create_decimal(Decimal(loss))))
 
 
-def cost(measurement: Measurement, request: Request) -> str:
+def cost(claim: Claim) -> str:
     """The privacy loss, with the neighbours to whom it applies."""
-    measure = measurement.output_measure
-    return (
-        f"{loss_words(measurement, request)} {neighbours(request)} "
-        f"({type(measure).__name__}: {_MEASURES[measure.symbol]})"
-    )
+    kind = f"({claim.measure}: {_MEASURES[claim.measure]})" if claim.measure in _MEASURES else ""
+    if not isinstance(claim.d_out, tuple):
+        loss = f"{claim.main} = {rounded_up(claim.d_out)}"
+    elif kind:
+        loss = f"{claim.main} = {claim.d_out[0]!r} at delta = {rounded_up(claim.d_out[1])}"
+    else:
+        loss = f"{claim.main} = {rounded_up(claim.d_out[0])} and delta = {rounded_up(claim.d_out[1])}"
+    return f"{loss} for {claim.whom} {kind}".rstrip()
 
 
-def loss_words(measurement: Measurement, request: Request) -> str:
-    """The privacy loss alone."""
-    loss = lost(measurement, request)
-    if isinstance(loss, tuple):
-        return f"epsilon = {loss[0]!r} at delta = {rounded_up(loss[1])}"
-    return f"{measurement.output_measure.symbol} = {rounded_up(loss)}"
+def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
+    """The scale, that of the counts, and the threshold."""
+    parameters = plan.measurement.parameters
+    counts = f", and {plain(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
+    rows = [("scale", f"{parameters['scale']}{counts} (the smallest that meet{'' if counts else 's'} the target)")]
+    if "threshold" in parameters:
+        rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta)"))
+    return rows
 
 
-def neighbours(request: Asked) -> str:
-    """Whom the cost protects."""
-    how = "added or removed" if request.neighbors == "add_remove" else "replaced"
-    return f"for {users(request.users)} {how}"
+def promised(promises: Mapping[str, Promise]) -> list[tuple[str, str]]:
+    """What theorems promise."""
+    names = {"accuracy": "accuracy", "count_accuracy": "counts"}
+    return [(names[name], promise.words) for name, promise in promises.items()]
 
 
-def mechanism(measurement: Measurement, request: Request) -> str:
-    """The mechanism in words."""
-    named = {name: _NAMES.get(value, value) for name, value in measurement.parameters.items()}
-    what = "ranking, best first" if request.release == "ranking" else "set, without order"
-    noise = "Laplace" if is_pure(request.target.measure) else "Gaussian"
-    then = f"; then discrete {noise} noise on each winner's count"
-    words = request.row.words.format_map(named)
-    return f"{request.row.name} ({what}): {words}{then if request.counts else ''}"
-
-
-def scale(measurement: Measurement) -> str:
-    """The scale, and that of the counts."""
-    parameters = measurement.parameters
-    if "count_scale" not in parameters:
-        return f"{parameters['scale']} (the smallest that meets the target)"
-    counts = plain(parameters["count_scale"])
-    return f"{parameters['scale']}, and {counts} for the counts (the smallest that meet the target)"
-
-
-def proofs(measurement: Measurement) -> Text:
+def proofs(proof: Proof) -> Text:
     """The documents that prove the cost, one a line."""
+    return documents((link.name, link.status) for link in links(proof))
+
+
+def documents(states: Iterable[tuple[Any, str]]) -> Text:
+    """Documents with the state of each, one a line."""
     lines = Text()
-    for link in links(measurement.proof):
-        lines.append(f"{link.name} (").append(status(link.status)).append(")\n")
+    for name, state in states:
+        lines.append(f"{name} (").append(status(state)).append(")\n")
     lines.rstrip()
     return lines
 

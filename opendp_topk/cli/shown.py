@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..errors import ParameterError
+from ..numerics.arithmetic import exact
+from ..planning.columns import written
+from ..planning.release_record import ReleaseRecord
 from . import record_words as words
 from . import show as terminal
 from .ledger_files import write
@@ -52,33 +56,64 @@ def show(
         write(target, page(found))
 
 
-def _print(record: dict[str, Any]) -> None:
+def _print(record: ReleaseRecord) -> None:
     """The record for people on the terminal."""
     terminal.say(words.question(record), words.how(record), "")
-    counts, noun = words.counts(record), "count" if words.summed(record) is None else "sum"
-    columns = {
-        **({"rank": range(1, len(record["items"]) + 1)} if record["release"] == "ranking" else {}),
-        **({} if counts is None else {f"noisy {noun}": [f"{count:.12g}" for count in counts]}),
-        **({"noisy lead": [f"{gap:.6g}" for gap in record["gaps"]]} if "gaps" in record else {}),
-        "item": [terminal.item(item) for item in record["items"]],
-    }
-    lines = ([str(cell) for cell in line] for line in zip(*columns.values(), strict=True))
-    terminal.table(columns, lines, right=range(len(columns) - 1))
+    counts = words.counts(record)
+    _table(
+        record, None if counts is None else [f"{count:.12g}" for count in counts], ranked=record.release == "ranking"
+    )
     terminal.say("")
-    promises = [(name.replace("_", " "), record[name]["words"]) for name in _PROMISES if name in record]
     terminal.rows(
         [
-            ("released", words.moment(record["time"])),
-            *promises,
+            ("released", words.moment(record.time)),
+            *((name.replace("_", " "), promise.words) for name, promise in record.promises.items()),
             *words.other(record),
             *((name, terminal.item(said)) for name, said in words.read(record)),
-            ("at stake", words.at_stake(record)),
-            ("cost", words.cost(record)),
+            ("at stake", words.at_stake(record.claim)),
+            ("cost", words.cost(record.claim)),
             ("paid by", words.paid(record)),
             ("made by", words.made_by(record)),
-            ("proof", f"{record['proof']['status']} when it was released"),
+            ("proof", f"{record.proof['status']} when it was released"),
         ]
     )
 
 
-_PROMISES = ("accuracy", "count_accuracy")
+def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) -> None:
+    """Print a release that was just made for people."""
+    counts, step = record.released.counts, exact(record.mechanism.get("granularity", 1))
+    exactly = None if counts is None else [written(count, step) for count in counts]
+    ranked = record.release == "ranking" and record.k is not None
+    _table(record, exactly, ranked, "item" if record.release == "ranking" else "items, in the order of the candidates")
+    terminal.say("")
+    documents = ((one["document"], one["status"]) for one in record.proof["documents"])
+    terminal.rows(
+        [
+            *_end(record),
+            *terminal.promised(record.promises),
+            ("cost", terminal.cost(record.claim)),
+            ("proof", terminal.documents(documents)),
+        ]
+    )
+    if more:
+        terminal.rows(more)
+
+
+def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: str = "item") -> None:
+    """What was released, a line an item."""
+    released = record.released
+    columns = {
+        **({"rank": [str(place) for place in range(1, len(released.items) + 1)]} if ranked else {}),
+        **({} if counts is None else {f"noisy {record.noun}": counts}),
+        **({} if released.gaps is None else {"noisy lead": [f"{gap:.6g}" for gap in released.gaps]}),
+        head: [terminal.item(item) for item in released.items],
+    }
+    terminal.table(columns, zip(*columns.values(), strict=True), right=range(len(columns) - 1))
+
+
+def _end(record: ReleaseRecord) -> list[tuple[str, str]]:
+    """Where a ranking of items that nobody listed ends."""
+    if record.listed or record.k is None:
+        return []
+    short = record.k - len(record.released.items)
+    return [("end", f"stopped {short} short of {record.k}: no further item surely had enough" if short else "complete")]

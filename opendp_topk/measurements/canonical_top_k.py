@@ -39,10 +39,10 @@ def make_canonical_top_k(
     scale: Number,
     gamma: Number = Fraction(1, 2),
     noise: Noise = Gumbel(),  # noqa: B008  (a frozen value)
-    loss: str = "margin",
+    utility: str = "margin",
     optimize: str = "max",
 ) -> Measurement:
-    """Release a set of k indices, drawn at the price of one choice whatever k is.
+    """Release a set of k indices, at a cost that does not depend on k.
 
     Every set S of k candidates has the utility u(S) = gamma m - (1 - gamma) M, where m is the worst score in S and M
     the best score outside of S. With Gumbel noise S is released with a probability proportional to
@@ -61,7 +61,7 @@ def make_canonical_top_k(
         gamma: In [0, 1]: how much the worst score inside counts against the best one outside. At 1 only the worst
             score inside matters, at 0 only the best one outside.
         noise: ``Gumbel()`` or ``Exponential()``.
-        loss: ``"margin"`` as above; ``"distance"`` replaces M by max(M, m). The margin loss gives the exact top-k at
+        utility: ``"margin"`` as above; ``"distance"`` replaces M by max(M, m). The margin gives the exact top-k at
             least as much probability, and more where gamma < 1 and the k-th and the next score differ.
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
 
@@ -72,7 +72,7 @@ def make_canonical_top_k(
     Privacy:
         With r = d_R / scale, where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under
         ``LInfDistance()``, d_in under ``LInfDistance(monotonic=True)`` and ``RangeDistance()``), for every gamma
-        and either loss:
+        and either utility:
 
         - Gumbel noise: MaxDivergence r, RangeDivergence r, ZeroConcentratedDivergence R(r).
         - Exponential noise: MaxDivergence r, RangeDivergence a = r + 2 ln(2 - exp(-r / 2)),
@@ -83,16 +83,16 @@ def make_canonical_top_k(
         exponential noise of delta = 1 - exp((epsilon - r) / 2). Where the domain's size is k, the release
         is always the same set and costs 0.
 
-        For k = 1 the distance loss costs what gamma r in place of r gives: there max(M, m) is the best score of all.
-        For k = 1 and two candidates the first two are attained or suprema with either loss.
+        For k = 1 the distance costs what gamma r in place of r gives: there max(M, m) is the best score of all.
+        For k = 1 and two candidates the first two are attained or suprema with either utility.
 
     Accuracy:
         For gamma > 0, with probability at least 1 - alpha, every released score is at least the k-th best less
         (scale / gamma) ln(C(d, k) / alpha). For gamma = 0 no bound is declared.
 
     Raises:
-        ParameterError: ``k``, ``scale``, ``gamma``, ``noise``, ``loss`` or ``optimize`` is out of range or of the
-            wrong type.
+        ParameterError: ``k``, ``scale``, ``gamma``, ``noise``, ``utility`` or ``optimize`` is out of range or of
+            the wrong type.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
@@ -124,10 +124,10 @@ def make_canonical_top_k(
         raise ParameterError(
             "noise must be Gumbel() or Exponential(): for others no proof is known here"
         )  # [check-noise]
-    capped = checks.choice("loss", loss, ("margin", "distance")) == "distance"  # [check-loss]
+    capped = checks.choice("utility", utility, ("margin", "distance")) == "distance"  # [check-utility]
     measurement = selection(
         _canonical(noise, exact(gamma), capped),
-        {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "loss": loss},
+        {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "utility": utility},
         input_domain,
         input_metric,
         output_measure,

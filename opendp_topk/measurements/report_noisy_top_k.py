@@ -75,7 +75,9 @@ def make_report_noisy_top_k(
         One pass over the scores and O(k log d) noise draws where most scores lie below the k best noisy ones;
         O(d log d) at most. Memory beyond the scores is O(k) and a few megabytes.
 
-    Proof: proofs/measurements/report_noisy_top_k.tex
+    Proof: proofs/measurements/report_noisy_top_k.tex. Which documents carry its privacy, and which its law, accuracy,
+    success and batches alone, is what ``opendp-topk proofs make_report_noisy_top_k`` lists; proofs/note.tex is where to
+    begin.
 
     References:
         Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get

@@ -182,3 +182,9 @@ TABLE = (*DESCRIBED, *_others())
 def able(k: int, n_candidates: int, release: str, counts: bool = False) -> list[Mechanism]:
     """The mechanisms that can release this, in the order of the table."""
     return [row for row in TABLE if row.obstacle(k, n_candidates, release, counts) is None]
+
+
+def default(release: str, counts: bool = False) -> Mechanism:
+    """The mechanism where none is named."""
+    name = "canonical" if release == "set" and not counts else "report_noisy_top_k"
+    return next(row for row in TABLE if row.name == name)

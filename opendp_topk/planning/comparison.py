@@ -6,12 +6,13 @@ Proof: proofs/planning/comparison.tex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from ..core.spaces import require_space
+from ..distributions.events import EVENTS
 from ..errors import DistanceError, ParameterError, ParameterTypeError, SearchError, checks
 from ..errors.checks import Number
 from ..measurements._selection import SELECTABLE
@@ -19,24 +20,26 @@ from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric
-from .answers import Compared, Question, Space
-from .catalogue import RELEASES, able
+from . import plots
+from .catalogue import RELEASES, able, default
 from .deciding import WORDS
-from .plotted import Plotted
+from .plan import planned
+from .query import Budget, Query, Scores, Unit
+from .top_k import TopK, TopKPlan
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Plotted):
+class Comparison:
     """Mechanisms side by side, the smallest bound on the error first; what :func:`compare` returns.
 
     Iterate over it, or take a row by its name: each has ``name``, ``measurement``, ``scale``, ``loss``, ``accuracy``,
     ``bound`` and ``curve``. It prints as a table, and draws plots (extra ``plot``).
     """
 
-    question: Question
-    rows: tuple[Compared, ...]
+    query: Query[TopK, Unit]
+    rows: tuple[TopKPlan, ...]
 
     def __iter__(self) -> Any:
         return iter(self.rows)
@@ -44,19 +47,19 @@ class Comparison(Plotted):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, name: str) -> Compared:
+    def __getitem__(self, name: str) -> TopKPlan:
         found = {row.name: row for row in self.rows}
         if name not in found:
             raise ParameterError(f"no such row: the comparison has {', '.join(found)}")
         return found[name]
 
     def __repr__(self) -> str:
-        asked = self.question
+        query, task, budget = self.query, self.query.task, self.query.budget
         head = (
-            f"Comparison of {asked.release}s: k = {asked.k} of {asked.n_candidates}, {_times(asked.releases)} at "
-            f"d_in = {asked.d_in} within {asked.d_out} under {asked.measure!r}, alpha = {asked.alpha}"
+            f"Comparison of {task.release}s: k = {task.k} of {task.n_candidates}, {_times(query.releases)} at "
+            f"d_in = {query.unit.d_in} within {budget.d_out} under {budget.measure!r}, alpha = {query.alpha}"
         )
-        lines = [("mechanism", "scale", asked.measure.symbol, "accuracy", "decided by"), *map(_cells, self.rows)]
+        lines = [("mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"), *map(_cells, self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         worst = (
@@ -65,6 +68,104 @@ class Comparison(Plotted):
         used = {row.bound for row in self.rows}
         legend = [worst, *(f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used)]
         return "\n".join(line.rstrip() for line in (head, "", *aligned, "", *legend))
+
+    def plot_curves(self, *, axes: Any = None) -> Any:
+        """Draw delta against epsilon for all releases together, a line a mechanism.
+
+        Args:
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+        """
+        return plots.curves(self.rows, self.query, plots.new_axes() if axes is None else axes)
+
+    def plot_releases(
+        self, counts: Iterable[int] = plots.COUNTS, *, delta: Number | None = None, axes: Any = None
+    ) -> Any:
+        """Draw epsilon at one delta against the number of releases, a line a mechanism, at the scale of its row.
+
+        Args:
+            counts: The numbers of releases, ascending.
+            delta: By default that of the budget, or 1e-6 where it has none.
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+            ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
+        """
+        asked = [checks.count("counts", count) for count in counts]
+        own = self.query.budget.d_out[1] if isinstance(self.query.budget.d_out, tuple) else 0
+        at = checks.probability(delta if delta is not None else own or plots.DELTA, "delta")
+        return plots.releases(self.rows, self.query, asked, at, plots.new_axes() if axes is None else axes)
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw both plots side by side; ``figure.savefig("comparison.svg")`` (or .png) writes them.
+
+        Args:
+            figure: The matplotlib figure to draw on; by default a new one.
+
+        Returns:
+            The figure.
+
+        Raises:
+            MissingExtraError: No figure is given and matplotlib is not installed (extra ``plot``).
+        """
+        drawn = plots.new_figure() if figure is None else figure
+        left, right = plots.panels(drawn)
+        self.plot_curves(axes=left)
+        self.plot_releases(axes=right)
+        return drawn
+
+    def plot_accuracy(self, budgets: Iterable[Number] | None = None, *, axes: Any = None) -> Any:
+        """Draw the bound of the accuracy theorem against the budget, a line a mechanism.
+
+        Args:
+            budgets: Where to compare, ascending, in the measure of the budget (epsilon where it is a pair); by default
+                seven from an eighth to eight times the budget.
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+            ParameterError: A budget is not a number > 0.
+        """
+        drawn = plots.new_axes() if axes is None else axes
+        return plots.accuracy(self.rows, self.query, plots.budgets_asked(budgets, self.query), drawn)
+
+    def plot_success(
+        self, scores: Any, event: str = "exact", budgets: Iterable[Number] | None = None, *, axes: Any = None
+    ) -> Any:
+        """Draw how likely a release succeeds on ``scores`` against the budget, a line a mechanism.
+
+        Mechanisms whose probability is not known, or takes too long, are left out. The plot is as private as
+        ``scores``.
+
+        Args:
+            scores: A member of the input domain, public or made up.
+            event: ``"exact"``, ``"great"`` or ``"good"``, as ``Measurement.success_probability`` defines it.
+            budgets: As for :meth:`plot_accuracy`.
+            axes: The matplotlib axes to draw on; by default new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtraError: No axes are given and matplotlib is not installed (extra ``plot``).
+            ParameterError: There is no such event, or a budget is not a number > 0.
+            DataError: ``scores`` is not a member of the input domain.
+        """
+        wanted = checks.choice("event", event, EVENTS)
+        drawn = plots.new_axes() if axes is None else axes
+        return plots.success(self.rows, self.query, plots.budgets_asked(budgets, self.query), (scores, wanted), drawn)
 
 
 def compare(
@@ -131,32 +232,35 @@ def compare(
     if size is None:
         raise ParameterError("n_candidates must be given, or the size of input_domain")
     count = checks.count("n_candidates", size)
-    question = Question(
-        measure=output_measure,
-        k=checks.count("k", k, at_most=count, limit="the number of candidates"),
-        n_candidates=count,
-        d_in=input_metric.distance(d_in, "d_in"),
-        d_out=_budget(output_measure, d_out),
-        release=checks.choice("release", release, RELEASES),
-        alpha=checks.probability(alpha, "alpha"),
-        releases=checks.count("releases", releases),
-    )
-    rows = list(_answers(question, (input_domain, input_metric)))
+    most = checks.count("k", k, at_most=count, limit="the number of candidates")
+    unit = Scores((input_domain, input_metric), input_metric.distance(d_in, "d_in"))
+    budget = Budget(output_measure, _budget(output_measure, d_out))
+    kind = checks.choice("release", release, RELEASES)
+    likely = checks.probability(alpha, "alpha")
+    task = TopK(most, count, kind, default(kind))
+    query = Query(task, unit, budget, checks.count("releases", releases), likely)
+    rows = list(answers(query))
     if not rows:
         raise ParameterError("the release is the same for all neighbours, or no scale meets d_out: raise d_in or d_out")
-    return Comparison(question, tuple(sorted(rows, key=_first)))
+    return Comparison(query, tuple(sorted(rows, key=_first)))
 
 
-def _answers(question: Question, space: Space) -> Iterable[Compared]:
+def answers(query: Query[TopK, Unit], far: Callable[[str], None] = lambda _: None) -> Iterator[TopKPlan]:
+    """The plan of every mechanism that can give the release; ``far`` is told how far it is."""
     known: dict[Any, float] = {}
-    for mechanism in able(question.k, question.n_candidates, question.release):
+    task = query.task
+    asked = able(task.k, task.n_candidates, task.release)
+    for place, mechanism in enumerate(asked, 1):
+        far(f"{place} of {len(asked)}, {mechanism.name}")
         try:
-            yield question.answered(mechanism, space, known)
+            found = planned(replace(query, task=replace(task, mechanism=mechanism)), known)
+            _ = found.curve  # a comparison shows what has one
         except (SearchError, ParameterTypeError):
             continue  # what takes another measure, or costs nothing at any scale, has no least one
+        yield found
 
 
-def _first(row: Compared) -> tuple[float, str]:
+def _first(row: TopKPlan) -> tuple[float, str]:
     return (math.inf if row.accuracy is None else row.accuracy), row.name
 
 
@@ -173,7 +277,7 @@ def _budget(measure: Measure, d_out: Any) -> Any:
     return d_out
 
 
-def _cells(row: Compared) -> tuple[str, ...]:
+def _cells(row: TopKPlan) -> tuple[str, ...]:
     loss: Sequence[float] = row.loss if isinstance(row.loss, tuple) else (row.loss,)
     shown = ", ".join(map(six_up, loss))
     near = "-" if row.accuracy is None else six_up(row.accuracy)

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.candidates import is_iterable
 from ..core.measurement import Measurement
 from ..distributions.events import EVENTS, Enclosure
-from ..errors import CapacityError, NotDeclaredError, ParameterError, checks
+from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..markup import notebook
 from ..numerics.arithmetic import exact, round_up
@@ -21,9 +21,11 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ..spaces.metrics import LInfDistance
-from .answers import Compared, Question
 from .catalogue import TABLE
-from .comparison import Comparison, compare, six_up
+from .comparison import compare, six_up
+from .plan import Plan, likely
+from .query import Query, Unit
+from .top_k import TopK, TopKPlan
 
 NEAR = "near"
 _ORDER = {mechanism.name: place for place, mechanism in enumerate(TABLE)}  # of equal ones the first is the plainest
@@ -36,7 +38,7 @@ _HALVINGS, _STEPS = 40, 12  # of a scale, from which 12 bisections leave one par
 class Option:
     """A mechanism at the least scale that meets the budget, and how likely it succeeds on the proxy, if known."""
 
-    row: Compared
+    row: TopKPlan
     success: Enclosure | None
 
     @property
@@ -53,7 +55,7 @@ class Recommendation:
     number or an (epsilon, delta), rounded up; None where there is no other or no such scale was found.
     """
 
-    question: Question
+    query: Query[TopK, Unit]
     goal: str
     options: tuple[Option, ...]
     next_best: Option | None
@@ -72,14 +74,15 @@ class Recommendation:
     @property
     def why(self) -> str:
         """The reason in words."""
-        asked, best = self.question, self.options[0]
-        said = f"{best.name} with scale {six_up(best.row.scale)}: {_reach(best, self.goal, asked)}."
+        best = self.options[0]
+        said = f"{best.name} with scale {six_up(best.row.scale)}: {_reach(best, self.goal)}."
         alike = [one.name for one in self.options[1:] if _key(self.goal)(one)[0] == _key(self.goal)(best)[0]]
         said += f" As good: {', '.join(alike)}." if alike else ""
         if self.next_best is None:
             return said
-        need = "" if self.as_good is None else f", and would need {_loss(asked.measure, self.as_good)} to do as well"
-        return f"{said} Next comes {self.next_best.name}: {_reach(self.next_best, self.goal, asked)}{need}."
+        measure = self.query.budget.measure
+        need = "" if self.as_good is None else f", and would need {_loss(measure, self.as_good)} to do as well"
+        return f"{said} Next comes {self.next_best.name}: {_reach(self.next_best, self.goal)}{need}."
 
     @property
     def caution(self) -> str:
@@ -154,22 +157,17 @@ def recommend(
     space = VectorDomain(AtomDomain(int), size=checks.count("candidates", number)), LInfDistance(monotonic=True)
     scores = None if proxy is None else space[0].validate(proxy)
     found = compare(*space, asked, k=k, d_in=d_in, d_out=budget, release=release, alpha=alpha)
-    options = sorted((Option(row, _success(row.measurement, scores, chosen)) for row in found), key=_key(chosen))
+    options = sorted((_option(row, scores, chosen) for row in found), key=_key(chosen))
     best = _key(chosen)(options[0])[0]
     rest = [one for one in options if _key(chosen)(one)[0] > best and (chosen == NEAR or one.success is not None)]
     other = rest[0] if rest else None
-    needed = None if other is None else _as_good(other, options[0], found, space, scores, chosen)
-    return Recommendation(found.question, chosen, tuple(options), other, needed)
+    needed = None if other is None else _as_good(other, options[0], scores, chosen)
+    return Recommendation(found.query, chosen, tuple(options), other, needed)
 
 
-def _success(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:
-    """How likely the goal is on the proxy; None where it is not known, or takes too long."""
-    if scores is None or goal == NEAR:
-        return None
-    try:
-        return measurement.success_probability(scores, goal)
-    except (NotDeclaredError, CapacityError):
-        return None
+def _option(row: TopKPlan, scores: Any, goal: str) -> Option:
+    """The mechanism with how likely the goal is on the proxy."""
+    return Option(row, None if scores is None or goal == NEAR else likely(row.measurement, scores, goal))
 
 
 def _key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
@@ -183,23 +181,18 @@ def _key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
     return key
 
 
-def _as_good(option: Option, best: Option, found: Comparison, space: Any, scores: Any, goal: str) -> Any:
+def _as_good(option: Option, best: Option, scores: Any, goal: str) -> Any:
     """The loss of ``option`` at a scale at which it reaches the goal as well as ``best``; None if there is none."""
-    asked = found.question
-    mechanism = TABLE[_ORDER[option.name]]
+    query = option.row.query
 
-    def at(scale: float) -> Measurement:
-        built: Measurement = space >> mechanism.build(asked.measure, asked.k, scale, asked.release, counts=False)
-        return built
+    def at(scale: float) -> TopKPlan:
+        return Plan(query, query.task.built(query.unit.nameless(query.task.n_candidates), query.budget.measure, scale))
 
     def reaches(scale: float) -> bool:
-        measurement = at(scale)
-        near = mechanism.accuracy(measurement, asked.k, asked.n_candidates, asked.release, asked.alpha)
-        row = Compared(option.name, measurement, None, near, "", option.row.curve)
-        return _key(goal)(Option(row, _success(measurement, scores, goal)))[0] <= _key(goal)(best)[0]
+        return _key(goal)(_option(at(scale), scores, goal))[0] <= _key(goal)(best)[0]
 
     scale = _largest(reaches, option.row.scale)
-    return None if scale is None else _paid(at(scale), asked)
+    return None if scale is None else _paid(at(scale))
 
 
 def _largest(reaches: Callable[[float], bool], above: float) -> float | None:
@@ -217,12 +210,12 @@ def _largest(reaches: Callable[[float], bool], above: float) -> float | None:
     return low
 
 
-def _paid(measurement: Measurement, asked: Question) -> Any:
-    loss = measurement.map(asked.d_in)
-    return (loss.epsilon(asked.d_out[1]), asked.d_out[1]) if isinstance(loss, PrivacyCurve) else loss
+def _paid(plan: TopKPlan) -> Any:
+    loss, d_out = plan.measurement.map(plan.query.unit.d_in), plan.query.budget.d_out
+    return (loss.epsilon(d_out[1]), d_out[1]) if isinstance(loss, PrivacyCurve) else loss
 
 
-def _reach(option: Option, goal: str, asked: Question) -> str:
+def _reach(option: Option, goal: str) -> str:
     """How far an option reaches the goal, in words."""
     if goal != NEAR:
         if option.success is None:
@@ -230,7 +223,8 @@ def _reach(option: Option, goal: str, asked: Question) -> str:
         return f"{goal} on the proxy but for a probability of {six_up(_misses(option.success))}"
     if option.row.accuracy is None:
         return "the number of possible releases is too large for its bound"
-    return f"no winner falls short by more than {six_up(option.row.accuracy)}, but for a probability of {asked.alpha}"
+    near, alpha = six_up(option.row.accuracy), option.row.query.alpha
+    return f"no winner falls short by more than {near}, but for a probability of {alpha}"
 
 
 def _loss(measure: Measure, loss: Any) -> str:

@@ -93,6 +93,8 @@ def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Elem
     assert "tests/measurements/test_permute_and_flip.py" in page.text
     drawn = {one.attributes["data-name"] for one in page if one.attributes.get("class", "").startswith("node ")}
     assert drawn == {NAME, *proof.foundations(NAME)}
+    assert f"Its privacy is carried by {len(proof.carriers(NAME))} documents: core/chaining, " in page.text
+    assert f"Law, accuracy, success and batches rest besides on {', '.join(proof.others(NAME))}." in page.text
 
 
 def test_a_document_names_the_code_that_its_pins_hold_beyond_the_regions(roots: dict[str, Element]) -> None:

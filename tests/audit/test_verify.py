@@ -306,7 +306,7 @@ def test_what_cannot_be_verified(measurement: Any, options: Any, error: type[Exc
 
 def test_a_parameter_called_loss_is_shown_beside_the_loss() -> None:
     measurement = (tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance()) >> tk.then_canonical_top_k(
-        tk.MaxDivergence(), k=2, scale=1.0, loss="distance"
+        tk.MaxDivergence(), k=2, scale=1.0, utility="distance"
     )
     shown = repr(tk.audit.verify(measurement, budget=3))
     assert "= distance" in shown

@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli import guarantees
+from opendp_topk.cli.compare import probability
 from opendp_topk.planning.catalogue import TABLE, able
 from opendp_topk.planning.deciding import WORDS
 
@@ -195,7 +195,7 @@ def test_the_probability_of_the_exact_release_is_that_of_the_law(
     ],
 )
 def test_probabilities_are_never_rounded_to_certainty(lower: float, upper: float, shown: str) -> None:
-    assert guarantees.probability(tk.Enclosure(lower, upper)) == shown
+    assert probability(tk.Enclosure(lower, upper)) == shown
 
 
 @pytest.mark.parametrize("error", [tk.NotDeclaredError, tk.CapacityError])

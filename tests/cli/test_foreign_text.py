@@ -226,4 +226,4 @@ def test_numbers_that_json_does_not_know_are_no_record(tmp_path: Path) -> None:
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
         with pytest.raises(TableError):
             read_record(str(file))
-    assert json.loads(saved(tmp_path, RECORD).read_text("utf-8")) == read_record(str(tmp_path / "top.json"))
+    assert json.loads(saved(tmp_path, RECORD).read_text("utf-8")) == read_record(str(tmp_path / "top.json")).as_dict()

@@ -14,7 +14,10 @@ import opendp_topk as tk
 from opendp_topk.cli.exit_codes import Interrupted
 from opendp_topk.cli.options import target
 from opendp_topk.cli.payment import drawn
-from opendp_topk.cli.planning import Request
+from opendp_topk.planning.catalogue import default
+from opendp_topk.planning.plan import Plan
+from opendp_topk.planning.query import Query, Users
+from opendp_topk.planning.top_k import TopK
 
 from .command import COMMAND, spawn
 from .conftest import Command, Library
@@ -176,14 +179,15 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     import polars as pl
 
     rows = pl.DataFrame({"u": [1], "i": [1]})
-    request = Request(1, 9, target(0.5, None))
+    query = Query(TopK(1, 9, "ranking", default("ranking")), Users(), target(0.5, None))
+    plan = Plan(query, stopping(0.5))
     with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
-        drawn(stopping(0.5), rows, request, account)
+        drawn(plan, rows, account)
     with tk.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
         monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
-            drawn(stopping(0.5), rows, request, account)
+            drawn(plan, rows, account)
         assert account.spent() == 0.5
 
 

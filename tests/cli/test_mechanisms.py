@@ -9,6 +9,7 @@ import pytest
 
 from opendp_topk.cli.mechanisms import NAMES
 from opendp_topk.planning.catalogue import TABLE, Mechanism
+from opendp_topk.planning.release_record import plain
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library
@@ -61,7 +62,7 @@ def test_the_options_of_a_row_reach_its_constructor(command: Command, library: L
     for name, noise in noises.items():
         assert name == "lipschitz_" + ("half_logistic" if noise == "HalfLogistic" else noise.lower())
     canonical = mechanism("canonical", "set")
-    assert (canonical["noise"], canonical["gamma"], canonical["loss"]) == ("Gumbel", 0.5, "margin")
+    assert (canonical["noise"], canonical["gamma"], canonical["utility"]) == ("Gumbel", 0.5, "margin")
     assert mechanism("canonical_exponential", "set")["noise"] == "Exponential"
     assert mechanism("peeled_exponential", "ranking")["choice"] == "exponential"
     assert mechanism("peeled_permute_and_flip", "ranking")["choice"] == "permute_and_flip"
@@ -174,7 +175,5 @@ def test_counts_are_noisy(command: Command, library: Library) -> None:
 def test_a_scale_of_counts_beyond_all_floats_is_an_integer(command: Command, library: Library) -> None:
     record = record_of(command(*library.release("--rho", 1e-308, "--counts", "--out", "-")).out)
     assert type(record["mechanism"]["count_scale"]) is float
-    from opendp_topk.cli.record import plain
-
     assert plain(Fraction(2 * 10**308)) == 2 * 10**308
     assert plain(Fraction(1, 2)) == 0.5

@@ -90,6 +90,17 @@ def test_a_constructor_stands_for_its_document(command: Command) -> None:
         result = command("proofs", name)
         assert result.field("constructor") == "make_user_measurement, make_user_transformation"
         assert result.field("document").endswith("core/user.tex")
+        assert "carry its privacy" not in result.flat
+
+
+@pytest.mark.slow
+def test_a_constructor_tells_which_documents_carry_its_privacy(command: Command) -> None:
+    name = "measurements/report_noisy_top_k"
+    for asked in ("make_report_noisy_top_k", name):
+        shown = command("proofs", asked).flat
+        carriers, others = proof.carriers(name), proof.others(name)
+        assert f"carry its privacy {len(carriers)} documents: {', '.join(carriers)} carry other claims alone" in shown
+        assert f"alone {len(others)} documents: {', '.join(others)}" in shown
 
 
 def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> None:

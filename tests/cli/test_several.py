@@ -8,7 +8,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli.several import rho_within, six_down
+from opendp_topk.cli.several import six_down
+from opendp_topk.planning.several import rho_within
 
 from ..oracles import rhos
 from .command import Result

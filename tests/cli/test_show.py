@@ -13,6 +13,7 @@ import mpmath
 import pytest
 
 from opendp_topk.cli.record_words import distance, right_guesses
+from opendp_topk.planning.release_record import Claim, ReleaseRecord
 
 from ..audit.browser import run
 from ..audit.pages import Element, read
@@ -178,11 +179,16 @@ def test_the_page_holds_the_list_and_the_words(command: Command, library: Librar
     text = page.text
     assert record["accuracy"]["words"][1:] in text
     share = float(re.search(r"With it, at most ([\d.]+) %", text)[1])  # type: ignore[index]
-    assert 0 <= share / 100 - right_guesses(record) <= 0.0011
+    assert 0 <= share / 100 - right_guesses(ReleaseRecord.from_dict(record).claim) <= 0.0011
     for document in record["proof"]["documents"]:
         assert document["document"] in text
         assert document["claim"] in text
     assert [one.name for one in page.all("script", "link", "img")] == []
+
+
+def test_the_page_tells_how_many_others_there_are(command: Command, tmp_path: Path) -> None:
+    page = page_of(command, tmp_path, SHOWN | {"other": 4321})
+    assert "4321 users, with noise, have another item" in page.text
 
 
 def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path) -> None:
@@ -248,10 +254,14 @@ def test_files_that_cannot_be_read_are_one_line(command: Command, library: Libra
 # What one person could lose.
 
 
+def claim(symbol: str, d_out: Any) -> Claim:
+    """What one user more or less costs."""
+    return Claim("a measure", symbol, "add_remove", 1, d_out)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_of_pure_privacy_the_share_of_right_guesses_is_exact(epsilon: float) -> None:
-    record = {"d_out": epsilon, "symbol": "epsilon"}
-    assert right_guesses(record) == pytest.approx(float(1 / (1 + mpmath.exp(-epsilon))), rel=1e-12)
+    assert right_guesses(claim("epsilon", epsilon)) == pytest.approx(float(1 / (1 + mpmath.exp(-epsilon))), rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (0.0, 0.3), (3.0, 1e-6)])
@@ -261,17 +271,16 @@ def test_of_a_pair_it_is_that_of_the_worst_pair_of_laws(epsilon: float, delta: f
     likely = kept * math.exp(epsilon) / (1 + math.exp(epsilon))
     laws = [delta, likely, kept - likely, 0.0], [0.0, kept - likely, likely, delta]
     apart = sum(abs(p - q) for p, q in zip(*laws, strict=True)) / 2
-    record = {"d_out": [epsilon, delta], "symbol": "(epsilon, delta)"}
-    assert distance(record) == pytest.approx(apart, rel=1e-12)
+    assert distance(claim("(epsilon, delta)", (epsilon, delta))) == pytest.approx(apart, rel=1e-12)
 
 
 @pytest.mark.parametrize("rho", [0.001, 0.1, 1.0, 20.0])
 def test_of_rho_it_is_above_that_of_a_gaussian(rho: float) -> None:
     """Gaussian laws at distance sqrt(2 rho) have this rho, and total variation erf(sqrt(rho) / 2)."""
     apart = float(mpmath.erf(mpmath.sqrt(rho) / 2))
-    found = distance({"d_out": rho, "symbol": "rho"})
+    found = distance(claim("rho", rho))
     assert apart <= found <= min(1.0, 1.45 * apart)
-    assert distance({"d_out": [rho, 0.0], "symbol": "(rho, delta)"}) == found
+    assert distance(claim("(rho, delta)", (rho, 0.0))) == found
 
 
 @pytest.mark.browser

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli.scoring import Scoring, scoring
+from opendp_topk.cli.asking import scoring
+from opendp_topk.planning.columns import Columns, written
 
 from ..concepts.sentinels import raises_exactly
 from .command import record_of
@@ -112,8 +113,9 @@ def test_negative_bounds_need_candidates(command: Command) -> None:
 
 
 def test_amounts_are_written_in_full() -> None:
-    assert scoring("v", "0,50", "0.01").written(-1234567) == "-12345.67"
-    assert scoring("v", "-0.5,0.5", "1/8").amount(3) == "0.375"
-    assert Scoring().amount(1) == "1 user"
-    assert scoring("v", "0,5", None).written(10**12) == "1000000000000"
-    raises_exactly(tk.ParameterError, lambda: scoring(None, "0,5", None), "--sum")
+    sums = Columns(value="v")
+    assert written(-1234567, scoring(sums, "0,50", "0.01").step) == "-12345.67"
+    assert scoring(sums, "-0.5,0.5", "1/8").amount(3) == "0.375"
+    assert Columns().amount(1) == "1 user"
+    assert written(10**12, scoring(sums, "0,5", None).step) == "1000000000000"
+    raises_exactly(tk.ParameterError, lambda: scoring(Columns(), "0,5", None), "--sum")

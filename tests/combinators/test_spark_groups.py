@@ -8,7 +8,6 @@ from __future__ import annotations
 import pickle
 import random
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +25,7 @@ from ..concepts.sentinels import raises_exactly
 from ..oracles.chi_square import assert_follows
 from ..oracles.counts import distinct_users
 from ..oracles.groups import by_group
-from ..tables.spark_session import session
+from ..tables.spark_session import Shared
 from .test_partition_by import DOMAIN
 from .test_together import SELECTIONS, by_town, counted
 
@@ -125,8 +124,8 @@ def test_workers_draw_where_counts_are_many_and_the_member_can_be_sent(monkeypat
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from session(tmp_path_factory.mktemp("spark"))
+def spark(shared_spark: Shared) -> Any:
+    return shared_spark.get()
 
 
 @pytest.mark.slow

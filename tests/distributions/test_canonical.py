@@ -1,4 +1,4 @@
-"""The exact law over subsets against the oracle, class by class, and what the loss and the ties change."""
+"""The exact law over subsets against the oracle, class by class, and what the utility and the ties change."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ GAMMAS = [Fraction(n, 4) for n in range(5)]
 SCORES = [[5, 3, 3, 1, 0], [0, 0, 0, 0], [1, 7, 2, 6], [0.5, -3.25, 4.0, 4.0, 1.0]]
 
 
-def law(noise: Any, scores: list[Any], k: int, gamma: Fraction, loss: str, scale: Fraction = Fraction(3, 2)) -> Any:
-    return canonical.law(noise, [Fraction(x) / scale for x in scores], False, k, gamma, loss == "distance")
+def law(noise: Any, scores: list[Any], k: int, gamma: Fraction, kind: str, scale: Fraction = Fraction(3, 2)) -> Any:
+    return canonical.law(noise, [Fraction(x) / scale for x in scores], False, k, gamma, kind == "distance")
 
 
 def close(found: dict[Any, Any], expected: dict[Any, Any]) -> bool:
@@ -30,15 +30,15 @@ def close(found: dict[Any, Any], expected: dict[Any, Any]) -> bool:
         return all(abs(found[s] - p) <= mpmath.mpf("1e-30") * p for s, p in expected.items())
 
 
-@pytest.mark.parametrize("loss", ["margin", "distance"])
+@pytest.mark.parametrize("kind", ["margin", "distance"])
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("scores", SCORES, ids=repr)
-def test_the_law_is_that_of_brute_force(scores: list[Any], gamma: Fraction, loss: str) -> None:
+def test_the_law_is_that_of_brute_force(scores: list[Any], gamma: Fraction, kind: str) -> None:
     with mpmath.workdps(50):
         for k in range(1, len(scores)):
-            options = scores, k, Fraction(3, 2), gamma, loss
-            assert close(law(Gumbel(), scores, k, gamma, loss), oracle.gumbel_law(*options))
-            assert close(law(Exponential(), scores, k, gamma, loss), oracle.flip_law(*options))
+            options = scores, k, Fraction(3, 2), gamma, kind
+            assert close(law(Gumbel(), scores, k, gamma, kind), oracle.gumbel_law(*options))
+            assert close(law(Exponential(), scores, k, gamma, kind), oracle.flip_law(*options))
 
 
 @pytest.mark.parametrize(("d", "k"), [(5, 2), (6, 3), (7, 6), (4, 1)])
@@ -72,7 +72,7 @@ def test_the_margin_loss_favours_the_exact_top_k(k: int) -> None:
         for scores, gamma in itertools.product([[9, 6, 4, 3, 0], [5, 5, 5, 5, 1], [2, 2, 2, 2, 2]], GAMMAS):
             for noise in (Gumbel(), Exponential()):
                 best = tuple(range(k))
-                margin, distance = (law(noise, scores, k, gamma, loss)[best] for loss in ("margin", "distance"))
+                margin, distance = (law(noise, scores, k, gamma, kind)[best] for kind in ("margin", "distance"))
                 if gamma < 1 and scores[k - 1] > scores[k]:
                     assert margin > distance * (1 + mpmath.mpf("1e-3"))
                 else:

@@ -30,29 +30,29 @@ def canonical(noise: Any, k: int, scale: Any, **options: Any) -> tk.Measurement:
 
 
 @functools.cache
-def law_of(noise: Any, scores: tuple[int, ...], k: int, tau: Fraction, gamma: Fraction, loss: str) -> Any:
-    return (laws.gumbel_law if noise == tk.Gumbel() else laws.flip_law)(list(scores), k, tau, gamma, loss)
+def law_of(noise: Any, scores: tuple[int, ...], k: int, tau: Fraction, gamma: Fraction, kind: str) -> Any:
+    return (laws.gumbel_law if noise == tk.Gumbel() else laws.flip_law)(list(scores), k, tau, gamma, kind)
 
 
 def enclosed(
-    noise: Any, scores: list[int], k: int, tau: Fraction, gamma: Fraction, loss: str, sure: int, reach: int
+    noise: Any, scores: list[int], k: int, tau: Fraction, gamma: Fraction, kind: str, sure: int, reach: int
 ) -> None:
-    law = law_of(noise, tuple(scores), k, tau, gamma, loss)
+    law = law_of(noise, tuple(scores), k, tau, gamma, kind)
     expected = oracle.probability(scores, law, sure, reach)
     low, high = canonical_success.probability(
-        noise, np.array(scores), tau, gamma, k, 1, loss == "distance", sure, reach
+        noise, np.array(scores), tau, gamma, k, 1, kind == "distance", sure, reach
     )
     assert 0 <= low <= high <= 1
     assert high - low < 1e-9
     slack = mpmath.mpf("1e-25")
-    assert low - slack <= expected <= high + slack, (noise, scores, k, tau, gamma, loss, sure, reach)
+    assert low - slack <= expected <= high + slack, (noise, scores, k, tau, gamma, kind, sure, reach)
 
 
-@pytest.mark.quick(gamma="1/3", loss="margin")
-@pytest.mark.parametrize("loss", ["margin", "distance"])
+@pytest.mark.quick(gamma="1/3", kind="margin")
+@pytest.mark.parametrize("kind", ["margin", "distance"])
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
-def test_the_law_of_small_instances_lies_within(noise: Any, gamma: Fraction, loss: str) -> None:
+def test_the_law_of_small_instances_lies_within(noise: Any, gamma: Fraction, kind: str) -> None:
     generator = np.random.default_rng(1)
     with mpmath.workdps(40):
         for _ in range(12):
@@ -61,7 +61,7 @@ def test_the_law_of_small_instances_lies_within(noise: Any, gamma: Fraction, los
             scores = generator.integers(0, int(generator.integers(1, 9)), d).tolist()
             tau = Fraction(int(generator.integers(1, 9)), 4)
             for sure, reach in itertools.product(range(1, k + 1), range(k, d + 1)):
-                enclosed(noise, scores, k, tau, gamma, loss, sure, reach)
+                enclosed(noise, scores, k, tau, gamma, kind, sure, reach)
 
 
 @pytest.mark.quick(noise="Gumbel()")
@@ -122,7 +122,7 @@ def test_the_margin_loss_finds_the_best_at_least_as_often(noise: Any, gamma: flo
     """At equal cost, and more often just if gamma < 1 and the k-th and the next score differ."""
     d, k = 500, 20
     scores = np.concatenate([np.arange(k)[::-1] * 40 + gap, np.zeros(1, dtype=np.int64), -200 - np.arange(d - k - 1)])
-    found = [canonical(noise, k, 4, gamma=gamma, loss=loss) for loss in ("margin", "distance")]
+    found = [canonical(noise, k, 4, gamma=gamma, utility=kind) for kind in ("margin", "distance")]
     assert found[0].map(1) == found[1].map(1)
     margin, distance = (m.success_probability(scores) for m in found)
     assert 1e-4 < distance.lower < margin.upper

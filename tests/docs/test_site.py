@@ -183,6 +183,7 @@ def test_every_public_name_and_every_proof_has_its_place(site: Path) -> None:
     for claim in claims():
         api = pages[f"api/{claim.constructor}.html"]
         assert f"../proofs/{claim.document}.html" in api.links
+        assert {f"../proofs/{name}.html" for name in proof.carriers(claim.document)} <= set(api.links)
         depth = "../" * (1 + claim.document.count("/"))
         assert f"{depth}api/{claim.constructor}.html" in pages[f"proofs/{claim.document}.html"].links
 

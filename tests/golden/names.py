@@ -14,7 +14,7 @@ import opendp_topk
 TODAY: dict[str, str] = {}
 """Names of functions and classes."""
 
-OPTIONS: dict[tuple[str, str], str] = {("make_canonical_top_k", "utility"): "loss"}
+OPTIONS: dict[tuple[str, str], str] = {}
 """Names of arguments, by the function that takes them, as it stands on the left; ``then_`` takes those of ``make_``."""
 
 

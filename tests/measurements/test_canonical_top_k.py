@@ -34,8 +34,8 @@ def build(d: int | None, metric: tk.Metric, measure: tk.Measure, **options: Any)
 
 
 @functools.cache
-def law(noise: str, scores: tuple[int, ...], k: int, scale: Fraction, gamma: Fraction, loss: str) -> Any:
-    options = {"k": k, "scale": scale, "gamma": gamma, "loss": loss, "noise": getattr(tk, noise)()}
+def law(noise: str, scores: tuple[int, ...], k: int, scale: Fraction, gamma: Fraction, utility: str) -> Any:
+    options = {"k": k, "scale": scale, "gamma": gamma, "utility": utility, "noise": getattr(tk, noise)()}
     return build(None, tk.RangeDistance(), tk.MaxDivergence(), **options).distribution(scores)
 
 
@@ -72,10 +72,10 @@ def test_no_neighbour_exceeds_the_map(d: int, k: int, gamma: Fraction, noise: st
             m: claim(m, metric, d, 1, k=k, scale=scale, gamma=gamma, noise=getattr(tk, noise)()) for m in MEASURES
         }
         chosen = moves(metric, d)[:: 1 if d < 5 else 2]
-        for x, loss in zip(shapes, ("margin", "distance", "margin", "distance"), strict=True):
+        for x, utility in zip(shapes, ("margin", "distance", "margin", "distance"), strict=True):
             for move in chosen:
                 y = tuple(a + b for a, b in zip(x, move, strict=True))
-                pair = (law(noise, z, k, scale, gamma, loss) for z in (tuple(x), y))
+                pair = (law(noise, z, k, scale, gamma, utility) for z in (tuple(x), y))
                 first, second = pair
                 for measure in MEASURES if d < 5 else MEASURES[:2]:
                     found = realised(measure, first, second)
@@ -84,24 +84,24 @@ def test_no_neighbour_exceeds_the_map(d: int, k: int, gamma: Fraction, noise: st
     assert worst[MEASURES[0]] > 0
 
 
-@pytest.mark.parametrize("loss", ["margin", "distance"])
+@pytest.mark.parametrize("utility", ["margin", "distance"])
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
 @pytest.mark.parametrize("r", [Fraction(1, 4), Fraction(2)])
-def test_two_candidates_meet_the_bounds_at_r_or_at_gamma_r(r: Fraction, gamma: Fraction, loss: str) -> None:
-    """k = 1, d = 2: the margin loss weighs x_1 - x_2 by 1 whatever gamma is, and the distance loss by gamma."""
-    met = {noise: largest_of_two(noise, r, gamma, loss) for noise in ("Gumbel", "Exponential")}
-    reached = r if loss == "margin" else gamma * r
+def test_two_candidates_meet_the_bounds_at_r_or_at_gamma_r(r: Fraction, gamma: Fraction, utility: str) -> None:
+    """k = 1, d = 2: the margin utility weighs x_1 - x_2 by 1 whatever gamma is, and the distance utility by gamma."""
+    met = {noise: largest_of_two(noise, r, gamma, utility) for noise in ("Gumbel", "Exponential")}
+    reached = r if utility == "margin" else gamma * r
     for noise, (pure, spread) in met.items():
         bound = number(reached if noise == "Gumbel" else permute_and_flip_range(reached))
         assert 0.999999 * bound <= spread <= bound * (1 + 1e-15)
         assert 0.99 * number(reached) <= pure <= number(reached) * (1 + 1e-15)
-        options = {"k": 1, "scale": 1 / r, "noise": getattr(tk, noise)(), "gamma": gamma, "loss": loss}
+        options = {"k": 1, "scale": 1 / r, "noise": getattr(tk, noise)(), "gamma": gamma, "utility": utility}
         claims = [claim(m, tk.RangeDistance(), 2, 1, **options) for m in MEASURES]
         assert 0.99 * claims[0] <= pure <= claims[0] * (1 + 1e-15)
         assert 0.999999 * claims[1] <= spread <= claims[1] * (1 + 1e-15)
 
 
-def largest_of_two(noise: str, r: Fraction, gamma: Fraction, loss: str) -> tuple[Any, Any]:
+def largest_of_two(noise: str, r: Fraction, gamma: Fraction, utility: str) -> tuple[Any, Any]:
     """The largest pure loss and range over pairs of two scores on a fine grid whose range distance is 1 at most.
 
     The range is largest around a tie, which is at half a step; the pure loss far away from one.
@@ -109,7 +109,7 @@ def largest_of_two(noise: str, r: Fraction, gamma: Fraction, loss: str) -> tuple
     step = 2 / r
     pure, spread = mpmath.mpf(0), mpmath.mpf(0)
     for lead in (-1, 0, 1, 2, math.ceil(240 * step)):
-        first, second = (law(noise, (lead, move), 1, step, gamma, loss) for move in (0, 2))
+        first, second = (law(noise, (lead, move), 1, step, gamma, utility) for move in (0, 2))
         pure = max(pure, realised(tk.MaxDivergence(), first, second))
         spread = max(spread, realised(tk.RangeDivergence(), first, second))
     return pure, spread
@@ -137,15 +137,15 @@ def test_the_printed_binomials_break_the_claim() -> None:
     assert abs(realised(tk.MaxDivergence(), *printed) - mpmath.log(2)) < 0.01
 
 
-@pytest.mark.parametrize("loss", ["margin", "distance"])
+@pytest.mark.parametrize("utility", ["margin", "distance"])
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_the_map_is_the_formula(measure: tk.Measure, noise: Any, loss: str) -> None:
+def test_the_map_is_the_formula(measure: tk.Measure, noise: Any, utility: str) -> None:
     with mpmath.workdps(60):
         for r, gamma in itertools.product(
             [Fraction(2, 7), Fraction(1, 10**9), Fraction(40), Fraction(10**6, 3)], [0, 1]
         ):
-            found = claim(measure, tk.LInfDistance(), 9, 1, k=4, scale=2 / r, gamma=gamma, noise=noise, loss=loss)
+            found = claim(measure, tk.LInfDistance(), 9, 1, k=4, scale=2 / r, gamma=gamma, noise=noise, utility=utility)
             flips = noise == tk.Exponential()
             exact = maps.widest(r) if flips and measure != tk.MaxDivergence() else r
             if measure == tk.ZeroConcentratedDivergence():
@@ -168,10 +168,12 @@ def test_the_map_at_the_ends(measure: tk.Measure, noise: Any) -> None:
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
-@pytest.mark.parametrize(("optimize", "loss"), [("max", "margin"), ("min", "distance")])
-def test_obligations_of_every_measurement(measure: tk.Measure, noise: Any, optimize: str, loss: str) -> None:
+@pytest.mark.parametrize(("optimize", "utility"), [("max", "margin"), ("min", "distance")])
+def test_obligations_of_every_measurement(measure: tk.Measure, noise: Any, optimize: str, utility: str) -> None:
     check_measurement(
-        build(4, tk.LInfDistance(monotonic=True), measure, k=2, scale=1.5, noise=noise, optimize=optimize, loss=loss),
+        build(
+            4, tk.LInfDistance(monotonic=True), measure, k=2, scale=1.5, noise=noise, optimize=optimize, utility=utility
+        ),
         members=[[3, 1, 2, 2], np.array([0, -5, 2**62, 7]), (2**70, 0, 1, 2**70 + 1)],
         non_members=[[1, 2, 3], [1.0, 2.0, 3.0, 4.0], [True, 1, 2, 3], "abcd", None, [[1, 2], [3, 4]]],
         distances=[Fraction(1, 3), 0.5, 1, 2, 100],
@@ -202,7 +204,7 @@ def test_make_and_then_build_the_same() -> None:
         make_canonical_top_k, then_canonical_top_k, space, tk.RangeDivergence(), k=2, scale=3, gamma=0.25
     )
     assert built.proof.status == "current"
-    assert (built.parameters["noise"], built.parameters["loss"], built.parameters["gamma"]) == (
+    assert (built.parameters["noise"], built.parameters["utility"], built.parameters["gamma"]) == (
         "Gumbel",
         "margin",
         0.25,
@@ -290,8 +292,8 @@ def test_accuracy_is_the_theorem() -> None:
         ("noise", "Gumbel", tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
         ("noise", tk.Gumbel, tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
         ("noise", None, tk.ParameterTypeError, "noise must be Gumbel() or Exponential()"),
-        ("loss", "published", tk.ParameterError, "loss must be one of 'margin', 'distance'"),
-        ("loss", None, tk.ParameterTypeError, "loss must be one of 'margin', 'distance'"),
+        ("utility", "published", tk.ParameterError, "utility must be one of 'margin', 'distance'"),
+        ("utility", None, tk.ParameterTypeError, "utility must be one of 'margin', 'distance'"),
         ("optimize", "largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
         ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
         ("input_domain", [1], tk.ParameterTypeError, "input_domain must be a domain"),

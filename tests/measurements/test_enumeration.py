@@ -90,19 +90,19 @@ def assert_bounded(build: Callable[..., tk.Measurement], law: Law, d: int, scale
 
 @pytest.mark.quick(d=(2, 3))
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
-@pytest.mark.parametrize("loss", ["margin", "distance"])
+@pytest.mark.parametrize("utility", ["margin", "distance"])
 @pytest.mark.parametrize(("d", "k"), CHOICES)
-def test_canonical(d: int, k: int, loss: str, gamma: Fraction) -> None:
+def test_canonical(d: int, k: int, utility: str, gamma: Fraction) -> None:
     for scale, (noise, draw) in itertools.product(
         (Fraction(1), Fraction(1, 4)), ((tk.Gumbel(), floats.softmax), (tk.Exponential(), floats.flip))
     ):
         share = assert_bounded(
-            functools.partial(tk.make_canonical_top_k, k=k, gamma=gamma, loss=loss, noise=noise),
-            lambda x, draw=draw: draw(floats.canonical(x, k, float(gamma), loss)),
+            functools.partial(tk.make_canonical_top_k, k=k, gamma=gamma, utility=utility, noise=noise),
+            lambda x, draw=draw: draw(floats.canonical(x, k, float(gamma), utility)),
             d,
             scale,
         )
-        assert share > 0.4 or loss == "distance"  # which may leave next to no choice: none at k = 1, gamma = 0
+        assert share > 0.4 or utility == "distance"  # which may leave next to no choice: none at k = 1, gamma = 0
 
 
 @pytest.mark.parametrize("release", ["ranking", "set"])

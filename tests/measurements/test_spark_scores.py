@@ -23,7 +23,7 @@ from opendp_topk.tables import spark_tasks
 
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
-from ..tables.spark_session import session
+from ..tables.spark_session import BRIEF, Shared, session
 from .spark import ATTEMPTS, kill_workers
 
 PURE = tk.MaxDivergence()
@@ -84,8 +84,10 @@ def test_other_frames_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    for started in session(tmp_path_factory.mktemp("spark"), f"local[2,{ATTEMPTS}]"):
+def spark(shared_spark: Shared, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    shared_spark.end()
+    brief = {"spark.driver.extraJavaOptions": BRIEF}
+    for started in session(tmp_path_factory.mktemp("spark"), f"local[2,{ATTEMPTS}]", brief):
         started.sparkContext.setCheckpointDir(str(tmp_path_factory.mktemp("checkpoints")))
         yield started
 

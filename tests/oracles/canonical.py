@@ -14,24 +14,24 @@ import numpy as np
 Subset = tuple[int, ...]
 
 
-def utility(scores: Sequence[Any], chosen: Subset, gamma: Fraction, loss: str) -> Fraction:
+def utility(scores: Sequence[Any], chosen: Subset, gamma: Fraction, kind: str) -> Fraction:
     """gamma m - (1 - gamma) M from the definition."""
     inside = [Fraction(scores[i]) for i in chosen]
     outside = [Fraction(x) for i, x in enumerate(scores) if i not in chosen]
-    rival = max(outside) if loss == "margin" else max([*outside, min(inside)])
+    rival = max(outside) if kind == "margin" else max([*outside, min(inside)])
     return gamma * min(inside) - (1 - gamma) * rival
 
 
-def gumbel_law(scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, loss: str) -> dict[Subset, Any]:
+def gumbel_law(scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, kind: str) -> dict[Subset, Any]:
     """Probabilities proportional to exp(utility / scale)."""
-    weights = {s: exp(utility(scores, s, gamma, loss) / scale) for s in combinations(range(len(scores)), k)}
+    weights = {s: exp(utility(scores, s, gamma, kind) / scale) for s in combinations(range(len(scores)), k)}
     total = mpmath.fsum(weights.values())
     return {s: weight / total for s, weight in weights.items()}
 
 
-def flip_law(scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, loss: str) -> dict[Subset, Any]:
+def flip_law(scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, kind: str) -> dict[Subset, Any]:
     """Permute-and-flip: every subset flips a coin, heads with exp((utility - best) / scale); a uniform head wins."""
-    table = {s: utility(scores, s, gamma, loss) / scale for s in combinations(range(len(scores)), k)}
+    table = {s: utility(scores, s, gamma, kind) / scale for s in combinations(range(len(scores)), k)}
     coins = {s: exp(u - max(table.values())) for s, u in table.items()}
     law = {}
     for s, p in coins.items():
@@ -68,7 +68,7 @@ def printed_sizes(d: int, k: int) -> dict[tuple[int, int], Fraction]:
 def class_law(
     scores: Sequence[Any], k: int, scale: Fraction, gamma: Fraction, count: Callable[[int, int], dict[Any, Any]]
 ) -> dict[tuple[int, int], Any]:
-    """The law of the class (margin loss), from the sizes that ``count`` gives."""
+    """The law of the class (margin utility), from the sizes that ``count`` gives."""
     x = [None, *sorted(map(Fraction, scores), reverse=True)]
     weights = {}
     for (h, t), size in count(len(scores), k).items():

@@ -48,13 +48,13 @@ def peeled(choice: Callable[[Array], Array], scores: Array, k: int) -> Array:
     return np.stack([chances[y] for y in permutations(range(d), k)], axis=1)
 
 
-def canonical(scores: Array, k: int, gamma: float, loss: str) -> Array:
+def canonical(scores: Array, k: int, gamma: float, kind: str) -> Array:
     """gamma m - (1 - gamma) M for every subset, in the order of itertools.combinations."""
     d, columns = scores.shape[1], []
     for chosen in combinations(range(d), k):
         inside = scores[:, list(chosen)].min(axis=1)
         rival = scores[:, [i for i in range(d) if i not in chosen]].max(axis=1)
-        rival = np.maximum(rival, inside) if loss == "distance" else rival
+        rival = np.maximum(rival, inside) if kind == "distance" else rival
         columns.append(gamma * inside - (1 - gamma) * rival)
     return np.stack(columns, axis=1)
 

@@ -322,6 +322,9 @@ def test_the_ends_are_as_said() -> None:
     for measure in MEASURES:
         exact = tk.make_report_noisy_top_k(*space, getattr(tk, measure)(), k=2, scale=0)
         assert (exact.map(0), exact.map(1)) == (0, math.inf)
+        alone = (tk.VectorDomain(tk.AtomDomain(int), size=1), *space[1:], getattr(tk, measure)())
+        assert tk.make_report_noisy_top_k(*alone, k=1, scale=0).map(1) == math.inf
+        assert tk.make_report_noisy_top_k(*alone, k=1, scale=0, release="set").map(1) == 0
 
 
 @pytest.mark.parametrize("measure", MEASURES)

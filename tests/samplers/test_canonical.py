@@ -61,15 +61,15 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(exponential=False, k=2, loss="margin", gamma="1/2")
+@pytest.mark.quick(exponential=False, k=2, kind="margin", gamma="1/2")
 @pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])
-@pytest.mark.parametrize(("scores", "k", "gamma", "loss"), CASES)
-def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, loss: str, exponential: bool) -> None:
+@pytest.mark.parametrize(("scores", "k", "gamma", "kind"), CASES)
+def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, kind: str, exponential: bool) -> None:
     scale = Fraction(3, 2)
-    found = draws(2500, scores, k, scale, gamma, capped=loss == "distance", exponential=exponential)
+    found = draws(2500, scores, k, scale, gamma, capped=kind == "distance", exponential=exponential)
     assert_follows(
-        found, (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, loss), detects=1.5
+        found, (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, kind), detects=1.5
     )
 
 
@@ -89,11 +89,11 @@ def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monke
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize("case", [0, 1, 3, 5])
 def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> None:
-    scores, k, gamma, loss = CASES[case]
-    scale, capped = Fraction(3, 4), loss == "distance"
+    scores, k, gamma, kind = CASES[case]
+    scale, capped = Fraction(3, 4), kind == "distance"
     assert isinstance(head.head(np.array(scores), 1, k + 1, Fraction(9), scale), Bins)
     found = draws(1500, scores, k, scale, gamma, capped=capped, exponential=exponential)
-    law = (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, loss)
+    law = (oracle.flip_law if exponential else oracle.gumbel_law)(scores, k, scale, gamma, kind)
     assert_follows(found, law, detects=1.5)
 
 
@@ -232,15 +232,15 @@ def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.Mo
             k = generator.randint(1, min(3, d - 1))
             scores = [generator.choice([generator.randint(0, 9), generator.randint(0, 3) / 4]) * 1.0 for _ in range(d)]
             scale, gamma = Fraction(generator.randint(1, 60), generator.randint(1, 20)), generator.choice(GAMMAS)
-            loss = generator.choice(["margin", "distance"])
-            options = {"sign": 1, "capped": loss == "distance", "exponential": exponential}
+            kind = generator.choice(["margin", "distance"])
+            options = {"sign": 1, "capped": kind == "distance", "exponential": exponential}
             decisions.clear()
             found = canonical.subset(np.array(scores), scale, gamma, k, entropy=Streams(trial), **options)
             order = sorted(range(d), key=lambda i: (-scores[i], i))
-            best = oracle.utility(scores, tuple(order[:k]), gamma, loss)
+            best = oracle.utility(scores, tuple(order[:k]), gamma, kind)
             for number, ((h, t), value, bound, time, taken) in enumerate(decisions):
                 ranks = [*range(k)] if h < 0 else [*range(h), *range(h + 1, k), t - 1]
-                utility = oracle.utility(scores, tuple(order[r] for r in ranks), gamma, loss)
+                utility = oracle.utility(scores, tuple(order[r] for r in ranks), gamma, kind)
                 weight = oracle.exp((utility - best) / scale)
                 assert weight <= bound
                 late = weight + (1 - weight) * mpmath.exp(time)

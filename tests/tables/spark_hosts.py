@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .spark_session import require_spark, session
+from .spark_session import BRIEF, require_spark, session
 
 DRIVER, *HOSTS = (str(ipaddress.ip_network("127.0.0.0/8")[at]) for at in (1, 2, 3))
 MEMORY = 512
@@ -27,10 +27,11 @@ SPECULATION = {
 def two_hosts(folder: Path) -> Iterator[Any]:
     """A session that runs a slow task twice at once, with two executors of one core, each on a host of its own."""
     require_spark()
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
 
-    SparkContext._ensure_initialized()
-    yield from session(folder, _start(SparkContext._gateway, folder), SPECULATION)
+    SparkContext._ensure_initialized(conf=SparkConf(False).set("spark.driver.extraJavaOptions", BRIEF))
+    more = SPECULATION | {"spark.executor.extraJavaOptions": BRIEF}
+    yield from session(folder, _start(SparkContext._gateway, folder), more)
 
 
 def _start(gateway: Any, folder: Path) -> str:

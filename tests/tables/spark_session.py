@@ -1,4 +1,7 @@
-"""A Spark of the tests' own, on loopback, where Java and pyspark are there: each session with a Java of its own."""
+"""A Spark of the tests' own, on loopback, where Java and pyspark are there: one session at a time, each with a Java.
+
+Most modules share one, for it starts for longer than their tests take.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import ipaddress
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +19,8 @@ import pytest
 
 LOOPBACK = str(ipaddress.ip_network("127.0.0.0/8")[1])
 _TASKS = "local[2,4]"  # two at a time; one that fails is tried three times more
+# What Java compiles well only pays in processes that last: tests take half of the time without.
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _ROOT = str(Path(__file__).parents[2])
 
 
@@ -59,6 +64,27 @@ def session(folder: Path, master: str = _TASKS, more: Mapping[str, str] = Mappin
     finally:
         spark.stop()
         _end_java()
+
+
+class Shared:
+    """One session for all modules of a process that need none of their own; it starts where it is first asked for."""
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        self._folder = folder
+        self._spark: Any = None
+        self._running: Iterator[Any] = iter(())
+
+    def get(self) -> Any:
+        """The session, which may have served other modules."""
+        if self._spark is None:
+            self._running = session(self._folder(), more={"spark.driver.extraJavaOptions": BRIEF})
+            self._spark = next(self._running)
+        return self._spark
+
+    def end(self) -> None:
+        """End it, where it runs: a process has one Spark at a time."""
+        next(self._running, None)
+        self._spark = None
 
 
 def _end_java() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from opendp_topk.errors import MissingExtraError, TableError
 from opendp_topk.tables.listing import listed
 
 from ..concepts.sentinels import raises_exactly
-from .spark_session import session
+from .spark_session import Shared
 
 pl = pytest.importorskip("polars", reason="tables are read with polars")
 engines = pytest.importorskip("opendp_topk.cli.engines", reason="engines need the extra cli")
@@ -178,8 +178,8 @@ def test_every_engine_reads_what_was_listed(case: Case, engine: str, tmp_path: P
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from session(tmp_path_factory.mktemp("spark"), master="local[2]")
+def spark(shared_spark: Shared) -> Any:
+    return shared_spark.get()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from tests.oracles.groups import by_group
 from tests.oracles.totals import clamped_totals
 
 from . import hostile
-from .spark_session import session
+from .spark_session import Shared
 from .test_capping import backwards, pairs
 from .test_capping import reference as capped
 from .test_keyed import reference
@@ -45,8 +45,8 @@ SCORES = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from session(tmp_path_factory.mktemp("spark"))
+def spark(shared_spark: Shared) -> Any:
+    return shared_spark.get()
 
 
 def made(

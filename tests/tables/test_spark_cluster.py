@@ -24,6 +24,7 @@ from opendp_topk.tables.keyed import count_users_by_key
 
 from ..concepts.examples import COUNTS
 from .spark_hosts import two_hosts
+from .spark_session import Shared
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,8 @@ ROWS = 1_000_000  # some seconds of work for two executors, so that one can be k
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def spark(shared_spark: Shared, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    shared_spark.end()
     with two_hosts(tmp_path_factory.mktemp("hosts")) as started:
         yield started
 

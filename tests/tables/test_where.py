@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError
 from opendp_topk.tables.where import parsed
 
 from ..concepts.sentinels import raises_exactly
-from .spark_session import session
+from .spark_session import Shared
 
 pl = pytest.importorskip("polars", reason="conditions are tried on polars")
 pytest.importorskip("narwhals", reason="conditions are tried through narwhals")
@@ -63,8 +63,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from session(tmp_path_factory.mktemp("spark"), master="local[2]")
+def spark(shared_spark: Shared) -> Any:
+    return shared_spark.get()
 
 
 def expected(text: str) -> list[int]:

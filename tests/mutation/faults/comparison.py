@@ -34,6 +34,13 @@ FAULTS = (
         "max(_rhos(curve),",
     ),
     Fault(
+        "plan-of-one-release",
+        "a plan for several releases tells what one of them loses",
+        "planning/plan.py",
+        "self.query.releases)  # [total]",
+        "1)  # [total]",
+    ),
+    Fault(
         "curve-of-another-noise",
         "exponential noise is drawn with the curve of Gumbel noise",
         "planning/catalogue.py",

@@ -105,14 +105,14 @@ FAULTS = (
     ),
     Fault(
         "distance-of-sets",
-        "sets by the distance loss are charged what one winner is",
+        "sets by the distance utility are charged what one winner is",
         "measurements/canonical_top_k.py",
         "gamma * r if capped and choice.k == 1 else r  # [moved]",
         "gamma * r if capped else r  # [moved]",
     ),
     Fault(
         "margin-of-one",
-        "one winner by the margin loss is charged what it is by the distance loss",
+        "one winner by the margin utility is charged what it is by the distance utility",
         "measurements/canonical_top_k.py",
         "gamma * r if capped and choice.k == 1 else r  # [moved]",
         "gamma * r if choice.k == 1 else r  # [moved]",

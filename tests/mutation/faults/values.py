@@ -22,7 +22,7 @@ FAULTS = (
     Fault(
         "rho-beyond-the-pair",
         "the rho of several releases implies twice the delta",
-        "cli/several.py",
+        "planning/several.py",
         "delta(epsilon) <= delta",
         "delta(epsilon) <= 2 * delta",
     ),

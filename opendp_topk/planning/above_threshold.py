@@ -1,0 +1,66 @@
+"""All items of a table whose noisy counts reach a threshold, with these counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..core.binary_search import binary_search_param
+from ..core.measurement import Measurement
+from ..distributions.discrete import largest_noise
+from ..measurements.stable_histogram import then_stable_histogram
+from ..numerics.arithmetic import exact
+from .columns import Columns
+from .plan import Plan
+from .promises import Promise, finite, sure
+from .query import Query, Users
+from .unlisted import Unlisted
+
+_LEAST = 2  # one user alone must not reach it without noise
+
+
+@dataclass(frozen=True)
+class AboveThreshold(Unlisted):
+    """All items of the table with enough users."""
+
+    k: ClassVar[None] = None
+    name: ClassVar[str] = "stable_histogram"
+
+    def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
+        """The chain from a table to the items and their counts."""
+        measurement: Measurement = query.unit.scores(None) >> then_stable_histogram(
+            query.budget.measure, scale=scale, threshold=int(threshold)
+        )
+        return measurement
+
+    def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
+        """The smallest threshold that meets the budget with this scale, a whole number."""
+        built, d_in, budget = self.built, query.unit.d_in, query.budget.d_out
+        if built(query, scale, _LEAST).check(d_in, budget):
+            return _LEAST
+        return int(binary_search_param(lambda t: built(query, scale, t), d_in, budget, T=int))
+
+    def accuracy(self, plan: Plan[Any, Users]) -> float:
+        """The score with which an item surely gets in."""
+        scale, threshold = plan.measurement.parameters["scale"], plan.measurement.parameters["threshold"]
+        sure: float = threshold + largest_noise(exact(scale), 1, plan.query.alpha, gaussian=False)
+        return sure
+
+    def question(self, columns: Columns) -> str:
+        """What is asked."""
+        return f"which items have a {columns.noun} above a threshold, where nobody lists the items?"
+
+    def words(self, plan: Plan[Any, Users]) -> str:
+        """The mechanism in words."""
+        columns = plan.query.unit.columns
+        return f"{self.name}: discrete Laplace noise on each {columns.noun}{columns.capped}"
+
+    def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
+        """Which items surely get in."""
+        columns, least = plan.query.unit.columns, plan.accuracy
+        assert least is not None
+        gets_in = f"an item gets in if its {columns.noun} is at least {columns.amount(least)}"
+        words = f"with probability at least {sure(plan.query.alpha)}, {gets_in}"
+        within = finite(least) if columns.value is None else None
+        return {"accuracy": Promise(words, within, float(plan.query.alpha))}

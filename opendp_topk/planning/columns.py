@@ -1,0 +1,121 @@
+"""The columns of a table that count: users, items, perhaps numbers to add up, and how much of one user counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from ..core.transformation import Transformation
+from ..spaces.domains import FrameDomain
+from ..spaces.metrics import UserDistance
+from ..spaces.valued_frames import ValuedFrameDomain
+from ..transformations.count_by_item import make_count_by_item, nameless_count
+from ..transformations.keep_items import make_keep_items
+from ..transformations.sum_by_item import make_sum_by_item, nameless_sum
+
+_DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What ranks items: the number of their users where ``value`` is None, and otherwise sums of that column.
+
+    Of a user at most ``max_items`` items count, chosen by the rule ``keep``. Each user adds a number within ``bounds``
+    to an item, in multiples of ``step``.
+    """
+
+    user: str = "user"
+    item: str = "item"
+    value: str | None = None
+    bounds: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+    step: Fraction = Fraction(1)
+    max_items: int | None = None
+    keep: str = "order"
+
+    @property
+    def noun(self) -> str:
+        """Count, or sum."""
+        return "count" if self.value is None else "sum"
+
+    @property
+    def ranked(self) -> str:
+        """The end of the question which items are released."""
+        return "do most users have" if self.value is None else f"have the largest sums of {self.value}"
+
+    @property
+    def capped(self) -> str:
+        """Which items of a user count, in words."""
+        most = self.max_items
+        which = {
+            "order": f"the first {most} in alphabetical order",
+            "random": f"{most} items drawn at random",
+            "rows": f"the {most} with the most rows",
+            "value": f"the {most} with the largest totals",
+        }
+        return "" if most is None else f", of each user {which[self.keep]}"
+
+    def amount(self, steps: float) -> str:
+        """A difference of scores in words."""
+        if self.value is None:
+            return "1 user" if steps == 1 else f"{steps} users"
+        return written(int(steps), self.step)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that a table must have."""
+        return (self.user, self.item) if self.value is None else (self.user, self.item, self.value)
+
+    @property
+    def domain(self) -> FrameDomain | ValuedFrameDomain:
+        """The tables that have them."""
+        if self.value is None:
+            return FrameDomain(self.user, self.item)
+        return ValuedFrameDomain(self.user, self.item, self.value)
+
+    def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
+        """From a table to the scores of ``candidates``, or where these are None, of its own items."""
+        domain, metric = self.domain, UserDistance(neighbors)
+        if self.keep == "order" or self.max_items is None:
+            return self._scores(domain, metric, candidates)
+        kept = make_keep_items(domain, metric, most=self.max_items, by=self.keep, granularity=self.step)
+        chained: Transformation = kept >> self._scores(domain, metric, candidates)
+        return chained
+
+    def _scores(self, domain: Any, metric: UserDistance, candidates: Iterable[Any] | None) -> Transformation:
+        if self.value is None:
+            return make_count_by_item(domain, metric, candidates=candidates, max_items=self.max_items)
+        return make_sum_by_item(
+            domain,
+            metric,
+            candidates=candidates,
+            bounds=self.bounds,
+            granularity=self.step,
+            max_items=self.max_items,
+        )
+
+    def nameless(self, neighbors: str, n_candidates: int) -> Transformation:
+        """The scores of so many candidates, for their map alone."""
+        metric = UserDistance(neighbors)
+        if self.value is None:
+            return nameless_count(FrameDomain("user", "item"), metric, n_candidates=n_candidates)
+        domain = ValuedFrameDomain("user", "item", "value")
+        return nameless_sum(domain, metric, n_candidates=n_candidates, bounds=self.bounds, granularity=self.step)
+
+    def read(self, rows: Any) -> Any:
+        """A table of strings, as a .csv file is read, with numbers in the column; what is no number becomes null."""
+        import polars as pl
+
+        if self.value is None or not isinstance(rows, pl.LazyFrame | pl.DataFrame):
+            return rows
+        if rows.collect_schema().get(self.value) != pl.String:
+            return rows
+        return rows.with_columns(pl.col(self.value).str.strip_chars().cast(pl.Float64, strict=False))
+
+
+def written(steps: int, step: Fraction) -> str:
+    """A score of so many steps as people write it."""
+    exact = steps * step
+    return f"{_DIGITS.divide(Decimal(exact.numerator), Decimal(exact.denominator)):f}"

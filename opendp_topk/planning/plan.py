@@ -1,0 +1,105 @@
+"""A query, and the measurement with the least noise that meets it.
+
+Proof: proofs/planning/comparison.tex
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+from ..core.measurement import Measurement
+from ..distributions.events import Enclosure
+from ..errors import CapacityError, NotDeclaredError
+from ..spaces.curves.curve import PrivacyCurve
+from .deciding import decided, least_at
+from .least_scale import several
+from .query import Query, T_co, U_co
+
+
+@dataclass(frozen=True)
+class Plan(Generic[T_co, U_co]):
+    """What a query asks, and the measurement that gives it.
+
+    ``loss`` is what all releases together lose under the measure of the budget, rounded up: a number, or a pair
+    (epsilon, delta). ``accuracy`` is the bound of the accuracy theorem for one release, in units of the scores, None
+    where it takes too long to compute. ``bound`` is the word for the bound that decided the loss. ``curve`` is the
+    privacy curve of one release.
+    """
+
+    query: Query[T_co, U_co]
+    measurement: Measurement
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return self.query.task.name
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise, in units of the scores."""
+        return float(self.measurement.parameters["scale"])
+
+    @functools.cached_property
+    def accuracy(self) -> float | None:
+        """The bound of the accuracy theorem."""
+        return self.query.task.accuracy(self)
+
+    # proof-region: comparison
+    @functools.cached_property
+    def _decided(self) -> tuple[Any, str]:
+        """The loss, and of a curve the word for the bound that decided it."""
+        measure = self.query.budget.measure
+        total = several(measure, self.measurement.map(self.query.unit.d_in), self.query.releases)  # [total]
+        loss = measure.distance(total, "loss")  # [loss-up]
+        if not isinstance(loss, PrivacyCurve):
+            return loss, ""
+        epsilon = self.query.budget.d_out[0]
+        delta, bound = least_at(loss, epsilon)
+        return (epsilon, delta), bound  # [pair]
+
+    @property
+    def loss(self) -> Any:
+        """What all releases together lose."""
+        return self._decided[0]
+
+    @property
+    def bound(self) -> str:
+        """The word for the bound that decided."""
+        return self._decided[1] or decided(self.query.budget.measure, self.curve)
+
+    @functools.cached_property
+    def curve(self) -> PrivacyCurve:
+        """The privacy curve of one release."""
+        task: Any = self.query.task  # of listed candidates: no other has a curve
+        curve: PrivacyCurve = task.profiled(self).map(self.query.unit.d_in)
+        return curve
+
+    # end-proof-region: comparison
+
+    def on(self, items: Any) -> Plan[T_co, U_co]:
+        """The same on tables, whose candidates are ``items``."""
+        return replace(self, measurement=self.query.task.on(self, items))
+
+
+# proof-region: planned
+def planned(query: Query[T_co, U_co], known: dict[Any, float] | None = None) -> Plan[T_co, U_co]:
+    """The plan for a query; ``known`` as in :func:`least_scale`.
+
+    Raises:
+        SearchError: No measurement meets the budget, or every one does.
+        ParameterError: The mechanism does not take the measure.
+    """
+    return Plan(query, query.task.least(query, known))
+
+
+# end-proof-region: planned
+
+
+def likely(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:
+    """How likely ``measurement`` reaches the goal on these scores; None where it is not known, or takes too long."""
+    try:
+        return measurement.success_probability(scores, goal)
+    except (NotDeclaredError, CapacityError):
+        return None

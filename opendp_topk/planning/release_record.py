@@ -1,0 +1,243 @@
+"""What was released, under which plan and with which claim: everything public about it, and no exact count or score."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..core.version import version
+from ..errors import ProofError
+from ..ledger.journal import now
+from ..numerics.arithmetic import exact, round_up
+from ..proof import Proof
+from ..spaces.measures import Measure, PrivacyProfile, without_delta
+from .plan import Plan
+from .promises import Promise
+from .query import Users, whom
+
+FORMAT = "opendp_topk.release.v2"
+_PROMISES = ("accuracy", "count_accuracy")
+
+
+@dataclass(frozen=True)
+class Released:
+    """The items that were released, in order, and with each a noisy count or a noisy lead where the release has one.
+
+    ``other`` is how many users have another item, with noise, where that was released.
+    """
+
+    items: list[Any]
+    counts: list[int] | None = None
+    gaps: list[float] | None = None
+    other: int | None = None
+
+    @classmethod
+    def of(cls, released: Any) -> Released:
+        """What a measurement released: one item, a list of items, or a tuple of items and what comes with them."""
+        if hasattr(released, "counts"):
+            return cls(list(released.items), counts=[int(count) for count in released.counts])
+        if hasattr(released, "gaps"):
+            return cls(list(released.items), gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
+        if hasattr(released, "stopped"):
+            return cls(list(released.items))
+        return cls(list(released) if isinstance(released, list) else [released])
+
+
+@dataclass(frozen=True)
+class Read:
+    """How the table was read.
+
+    Args:
+        engine: The name and the version of what counted it.
+        where: The condition on its rows; None for all.
+        files: The digest of the list of its files, where that was kept.
+    """
+
+    engine: Mapping[str, str]
+    where: str | None = None
+    files: str | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a release costs at most, and for whom: ``d_out``, a number or a pair with a delta, under a measure."""
+
+    measure: str
+    symbol: str
+    neighbors: str
+    d_in: int
+    d_out: Any
+
+    @classmethod
+    def of(cls, plan: Plan[Any, Users]) -> Claim:
+        """The claim of one release; an epsilon that was asked for is never written too small."""
+        measure, unit, loss = plan.measurement.output_measure, plan.query.unit, plan.loss
+        profile = measure == PrivacyProfile()
+        symbol = "(epsilon, delta)" if profile else measure.symbol
+        d_out = (_written(loss[0]), loss[1]) if profile else loss
+        return cls(_named(measure), symbol, unit.neighbors, unit.d_in, d_out)
+
+    @property
+    def main(self) -> str:
+        """What is lost beside a delta: epsilon, or rho."""
+        return self.symbol.strip("()").partition(",")[0]
+
+    @property
+    def whom(self) -> str:
+        """Whom it protects."""
+        return whom(self.neighbors, self.d_in)
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """One release: what people are shown, pages tell and programs read. docs/release.schema.json describes it.
+
+    ``mechanism`` has the parameters of the whole chain, from the table to the items, and ``ledger`` is the entry that
+    paid, if one did.
+    """
+
+    time: str
+    released: Released
+    k: int | None
+    release: str
+    claim: Claim
+    mechanism: Mapping[str, Any]
+    scale: float
+    promises: Mapping[str, Promise]
+    ledger: Mapping[str, Any] | None
+    proof: Mapping[str, Any]
+    read: Read
+    library: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        released: Released,
+        plan: Plan[Any, Users],
+        promises: Mapping[str, Promise],
+        entry: Mapping[str, Any] | None,
+        read: Read,
+    ) -> ReleaseRecord:
+        """The record of what the measurement of ``plan`` released now."""
+        measurement, query = plan.measurement, plan.query
+        parameters = measurement.parameters
+        return cls(
+            time=now(),
+            released=released,
+            k=query.task.k,
+            release=query.task.release,
+            claim=Claim.of(plan),
+            mechanism={name: value for name, value in parameters.items() if name != "scale"},
+            scale=plain(parameters["scale"]),
+            promises=promises,
+            ledger=entry,
+            proof={
+                "status": measurement.proof.status,
+                "documents": [_document(proof) for proof in links(measurement.proof)],
+            },
+            read=read,
+            library={"name": "opendp_topk", "version": version()},
+        )
+
+    @property
+    def value(self) -> str | None:
+        """The column whose sums rank the items; None where they are ranked by their users."""
+        column = self.mechanism.get("value")
+        return None if column is None else str(column)
+
+    @property
+    def noun(self) -> str:
+        """Count, or sum."""
+        return "count" if self.value is None else "sum"
+
+    @property
+    def listed(self) -> bool:
+        """Whether the candidates were listed."""
+        return self.mechanism["candidates"] is not None
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> ReleaseRecord:
+        """What :meth:`as_dict` made, and JSON kept."""
+        own = {name: found[name] for name in _SAME}
+        promises = {name: found[name] for name in _PROMISES if name in found}
+        return cls(
+            **own,
+            claim=Claim(found["measure"], found["symbol"], found["neighbors"], found["d_in"], _read(found["d_out"])),
+            released=Released(found["items"], found.get("counts"), found.get("gaps"), found.get("other")),
+            promises={name: Promise(one["words"], one["within_users"], one["alpha"]) for name, one in promises.items()},
+            read=Read(found["engine"], found.get("where"), found.get("files")),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        released, read = self.released, self.read
+        beside = {"counts": released.counts, "gaps": released.gaps, "other": released.other}
+        attested = {"where": read.where, "files": read.files}
+        return {
+            "format": FORMAT,
+            "time": self.time,
+            "items": released.items,
+            **{name: value for name, value in beside.items() if value is not None},
+            "k": self.k,
+            "release": self.release,
+            **asdict(self.claim),
+            "mechanism": {name: plain(value) for name, value in self.mechanism.items()},
+            "scale": self.scale,
+            **{name: promise.as_dict() for name, promise in self.promises.items()},
+            "ledger": None if self.ledger is None else dict(self.ledger),
+            "proof": self.proof,
+            **{name: value for name, value in attested.items() if value is not None},
+            "engine": dict(read.engine),
+            "library": self.library,
+        }
+
+
+_SAME = ("time", "k", "release", "mechanism", "scale", "ledger", "proof", "library")
+
+
+def _written(number: Any) -> float:
+    """A float64 whose shortest decimal, as which a record is read, is at least what was stated."""
+    near = float(number)
+    return near if Fraction(repr(near)) >= exact(number) else round_up(exact(number))
+
+
+def _read(d_out: Any) -> Any:
+    return tuple(d_out) if isinstance(d_out, list) else d_out
+
+
+def _named(measure: Measure) -> str:
+    inner = without_delta(measure)
+    return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
+
+
+def links(proof: Proof) -> list[Proof]:
+    """The documents on which a chain rests: those of its links, and the chain rules."""
+    below = dict.fromkeys(one for part in proof.parts for one in links(part))
+    return [*below, Proof(proof.name, assumption=proof.assumption)]
+
+
+def plain(value: Any) -> Any:
+    """A fraction as a float, or as an integer where it is beyond all floats; another value as it is."""
+    if not isinstance(value, Fraction):
+        return value
+    return float(value) if abs(value) <= sys.float_info.max else int(value)
+
+
+def _document(proof: Proof) -> dict[str, Any]:
+    path = proof.path
+    digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": _claim(proof.name)}
+
+
+def _claim(name: str | None) -> str | None:
+    """The digest that a reader of this claim signs; None where there is none."""
+    from ..audit.registry import claim_digest  # a plan needs no audit
+
+    try:
+        return None if name is None else claim_digest(name)
+    except ProofError:
+        return None

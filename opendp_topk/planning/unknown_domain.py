@@ -1,0 +1,90 @@
+"""The k best items of a table, where nobody lists the candidates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..core.binary_search import binary_search_param
+from ..core.measurement import Measurement
+from ..errors import checks
+from ..measurements.unknown_domain_top_k import MOST_KEYS, then_unknown_domain_top_k
+from ..numerics.arithmetic import exact
+from .columns import Columns
+from .plan import Plan
+from .promises import NO_BOUND, Promise, finite, largest, sure
+from .query import Query, Users
+from .unlisted import Unlisted
+
+_LIMIT = 10  # times k: enough that the base is a small count, and few enough that the logarithm of it costs little
+
+
+@dataclass(frozen=True)
+class TopKUnknownDomain(Unlisted):
+    """The ``k`` best of ``limit`` items of the table itself, ten times k if not given."""
+
+    k: int
+    limit: int | None = None
+
+    name: ClassVar[str] = "unknown_domain_top_k"
+
+    def __post_init__(self) -> None:
+        checks.count("k", self.k, at_most=MOST_KEYS, limit="2^22")
+
+    @property
+    def taking_part(self) -> int:
+        """How many items of the table take part."""
+        return min(_LIMIT * self.k, MOST_KEYS) if self.limit is None else self.limit
+
+    def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
+        """The chain from a table to the items."""
+        measurement: Measurement = query.unit.scores(None) >> then_unknown_domain_top_k(
+            query.budget.measure, k=self.k, scale=scale, limit=self.taking_part, threshold=threshold
+        )
+        return measurement
+
+    def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
+        """The smallest threshold that meets the budget with this scale."""
+        built, budget = self.built, query.budget.d_out
+        return float(binary_search_param(lambda t: built(query, scale, t), query.unit.d_in, budget))
+
+    def accuracy(self, plan: Plan[Any, Users]) -> float:
+        """How near the t-th released item comes to the t-th largest score."""
+        near: float = plan.measurement.accuracy(1, plan.query.alpha)
+        return near
+
+    def question(self, columns: Columns) -> str:
+        """What is asked."""
+        return f"which {self.k} items {columns.ranked}, where nobody lists the items?"
+
+    def words(self, plan: Plan[Any, Users]) -> str:
+        """The mechanism in words."""
+        columns = plan.query.unit.columns
+        scores = "count of distinct users" if columns.value is None else f"sum of {columns.value}"
+        return (
+            f"{self.name} (ranking, best first): independent Gumbel noise on each lead over the "
+            f"{largest(self.taking_part + 1)} {scores}{columns.capped}; items come, best first, "
+            "until a stop symbol with the score of the threshold"
+        )
+
+    def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
+        """The accuracy theorem."""
+        columns, near = plan.query.unit.columns, plan.accuracy
+        assert near is not None
+        within = finite(math.floor(near) if near < math.inf else near) if columns.value is None else None
+        return {"accuracy": Promise(self._guarantee(plan, near), within, float(plan.query.alpha))}
+
+    def _guarantee(self, plan: Plan[Any, Users], near: float) -> str:
+        columns = plan.query.unit.columns
+        lead = math.floor(exact(plan.measurement.parameters["threshold"]) + exact(near)) if near < math.inf else near
+        if lead == math.inf:
+            return NO_BOUND
+        amount, noun = columns.amount, columns.noun
+        return (
+            f"with probability at least {sure(plan.query.alpha)}, an item gets in if its {noun} is beyond the "
+            f"{largest(self.taking_part + 1)} one by more than {amount(lead)}, as far as there is room for {self.k}; "
+            f"and for every t the t-th released item has a {noun} within {amount(math.floor(near))} of the t-th "
+            f"largest {noun}"
+        )

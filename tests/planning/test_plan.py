@@ -1,0 +1,94 @@
+"""One query, whatever the task: its plan meets the budget with the least noise, and says what it promises."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.errors import NotDeclaredError
+from opendp_topk.planning.above_threshold import AboveThreshold
+from opendp_topk.planning.catalogue import default
+from opendp_topk.planning.columns import Columns
+from opendp_topk.planning.plan import planned
+from opendp_topk.planning.query import Budget, Query, Users
+from opendp_topk.planning.top_k import Counts, TopK
+from opendp_topk.planning.unknown_domain import TopKUnknownDomain
+
+from ..concepts.sentinels import raises_exactly
+
+PURE, PAIR = Budget(tk.MaxDivergence(), 1.0), Budget(tk.Approximate(tk.MaxDivergence()), (1.0, 1e-6))
+ROW = default("ranking")
+TASKS: dict[str, tuple[Any, Budget]] = {
+    "top k": (TopK(3, 50, "ranking", ROW), PURE),
+    "counts": (Counts(3, 50, "ranking", ROW), PURE),
+    "unknown domain": (TopKUnknownDomain(3), PAIR),
+    "above a threshold": (AboveThreshold(), PAIR),
+}
+ALPHA = Fraction(1, 20)
+
+
+def query(name: str, users: int = 2) -> Query[Any, Users]:
+    task, budget = TASKS[name]
+    most = None if isinstance(task, TopK) else 4
+    return Query(task, Users("replace", users, Columns("who", "what", max_items=most)), budget, alpha=ALPHA)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_plan_meets_the_budget_and_its_measurement_says_so(name: str) -> None:
+    plan = planned(query(name))
+    assert plan.measurement.map(2) == plan.loss
+    assert plan.measurement.check(2, plan.query.budget.d_out)
+    main, allowed = (one[0] if isinstance(one, tuple) else one for one in (plan.loss, plan.query.budget.d_out))
+    assert main == pytest.approx(allowed, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_with_less_noise_it_would_not(name: str) -> None:
+    found = planned(query(name))
+    less, parameters = math.nextafter(found.scale, 0), found.measurement.parameters
+    if name in ("top k", "counts"):
+        built = found.query.task.built(found.query.unit.nameless(50), tk.MaxDivergence(), less)
+    else:
+        built = found.query.task.built(found.query, less, parameters["threshold"])
+    assert not built.check(2, found.query.budget.d_out)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_it_says_what_is_asked_how_and_what_is_promised(name: str) -> None:
+    plan = planned(query(name))
+    task = plan.query.task
+    assert task.question(plan.query.unit.columns).startswith("which ")
+    assert task.words(plan).startswith(plan.name)
+    assert list(task.promises(plan)) == ["accuracy", *(["count_accuracy"] if name == "counts" else [])]
+    for promise in task.promises(plan).values():
+        assert promise.words.startswith("with probability at least 95 %, ")
+        assert promise.alpha == 0.05
+
+
+def test_more_releases_share_the_budget() -> None:
+    once = planned(query("top k"))
+    often = planned(replace(query("top k"), releases=12))
+    assert often.scale == pytest.approx(12 * once.scale, rel=1e-12)
+    assert 0.999999 < often.loss <= 1
+    assert 12 * Fraction(often.measurement.map(2)) <= 1
+
+
+def test_a_selection_with_counts_declares_no_curve() -> None:
+    """The curve of the selection alone would promise more than the release keeps."""
+    raises_exactly(NotDeclaredError, lambda: planned(query("counts")).curve, "counts")
+    assert planned(query("top k")).curve.delta(1.0) == 0
+
+
+def test_on_a_table_it_is_the_same_measurement() -> None:
+    pl = pytest.importorskip("polars", reason="tables are read with polars")
+    plan = planned(replace(query("top k", 1), budget=Budget(tk.MaxDivergence(), 1e9)))
+    named = plan.on(range(50))
+    assert (named.loss, named.scale, named.name) == (plan.loss, plan.scale, plan.name)
+    rows = [(who, what) for what in range(50) for who in range(51 - what)]
+    table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    assert named.measurement(table) == [0, 1, 2]

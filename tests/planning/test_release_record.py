@@ -1,0 +1,60 @@
+"""A record holds all that is shown of a release, and JSON loses nothing of it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.planning.plan import planned
+from opendp_topk.planning.query import Budget
+from opendp_topk.planning.release_record import Read, Released, ReleaseRecord
+
+from .test_plan import TASKS, query
+
+COUNTED = Released(["a", "b"], counts=[7, -2])
+READ = Read({"name": "polars", "version": "1"}, where="year = 2024", files="sha256:0")
+
+
+def recorded(name: str, released: Released, **more: Any) -> ReleaseRecord:
+    plan = planned(query(name))
+    return ReleaseRecord.of(released, plan, plan.query.task.promises(plan), more.get("entry"), READ)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_json_loses_nothing(name: str) -> None:
+    record = recorded(name, COUNTED, entry={"dataset": "d", "entry": 3, "time": "now", "claim": "c"})
+    kept = json.loads(json.dumps(record.as_dict()))
+    again = ReleaseRecord.from_dict(kept)
+    assert json.loads(json.dumps(again.as_dict())) == kept
+    assert again.claim == record.claim
+    assert again.promises == record.promises
+    assert (again.released, again.read) == (record.released, record.read)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_its_claim_is_that_of_the_plan(name: str) -> None:
+    claim, plan = recorded(name, COUNTED).claim, planned(query(name))
+    assert claim.d_out == plan.loss
+    assert claim.whom == "2 users replaced"
+    assert claim.main == "epsilon"
+
+
+def test_an_epsilon_that_was_asked_for_is_never_written_too_small() -> None:
+    asked = query("top k")
+    third = Fraction(1, 3)
+    plan = planned(type(asked)(asked.task, asked.unit, Budget(tk.PrivacyProfile(), (third, Fraction(1, 10**6)))))
+    record = ReleaseRecord.of(COUNTED, plan, {}, None, READ)
+    epsilon, delta = json.loads(json.dumps(record.as_dict()))["d_out"]
+    assert Fraction(repr(epsilon)) >= third
+    assert 0 < delta <= 1e-6
+    assert (record.claim.measure, record.claim.symbol) == ("PrivacyProfile", "(epsilon, delta)")
+
+
+def test_what_was_not_released_is_not_written() -> None:
+    written = recorded("top k", Released(["a"])).as_dict()
+    assert {"counts", "gaps", "other", "count_accuracy"} & written.keys() == set()
+    assert recorded("top k", Released(["a"], other=5)).as_dict()["other"] == 5
