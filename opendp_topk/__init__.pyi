@@ -66,6 +66,7 @@ from .errors import SpaceError as SpaceError
 from .errors import SubnormalError as SubnormalError
 from .errors import TableError as TableError
 from .errors import TopKError as TopKError
+from .errors.experimental import ExperimentalWarning as ExperimentalWarning
 from .ledger import Ledger as Ledger
 from .measurements._in_parts import release_in_parts as release_in_parts
 from .measurements._spark_scores import release_spark as release_spark
@@ -168,6 +169,7 @@ __all__ = [
     "Domain",
     "Enclosure",
     "EntropyError",
+    "ExperimentalWarning",
     "Exponential",
     "ForeignError",
     "FoundCounts",

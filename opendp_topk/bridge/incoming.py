@@ -14,6 +14,7 @@ from ..core.claims import claimed
 from ..core.measurement import Declared, Measurement
 from ..errors import ForeignError, MapError, ParameterTypeError, SpaceError
 from ..errors.checks import Number
+from ..errors.experimental import experimental
 from ..numerics.arithmetic import round_down, round_up
 from ..proof import Proof
 from ..spaces.curves.curve import PrivacyCurve
@@ -25,10 +26,13 @@ _MANY = 128  # from here on twice the distance is taken: splits into steps up an
 _BITS = 80  # binary digits of a root beyond the point, rounded up
 
 
+@experimental("OpenDP's own interface is before its version 1.0")
 def from_opendp(measurement: Any) -> Measurement:
     """An ``opendp`` Measurement as a measurement of this library, for ``>>``, compositions and a ledger.
 
     Nothing is proved about it: the map and the sampler are opendp's, and ``.proof`` says so.
+
+    Experimental: OpenDP's own interface is before its version 1.0.
 
     Args:
         measurement: An ``opendp.mod.Measurement`` on vectors of i32, u32, i64, u64 or f64 numbers, under opendp's

@@ -8,13 +8,17 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..errors import ForeignError, SpaceError, TopKError, checks
+from ..errors.experimental import experimental
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.metrics import L2Distance
 from .descriptors import domain_out, library, measure_out, metric_out, type_name
 
 
+@experimental("OpenDP's own interface is before its version 1.0")
 def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
     """``measurement`` as an ``opendp`` Measurement, for its combinators and its Context.
+
+    Experimental: OpenDP's own interface is before its version 1.0.
 
     Args:
         measurement: A measurement on a ``VectorDomain`` that is not interactive, under ``LInfDistance``,

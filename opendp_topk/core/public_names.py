@@ -36,6 +36,7 @@ PUBLIC = {
         "NonFiniteError NotDeclaredError OutOfBoundsError ParameterError ParameterTypeError PickleError "
         "PrivacyViolationError ProofError QueryError SearchError SpaceError SubnormalError TableError TopKError"
     ),
+    "errors.experimental": "ExperimentalWarning",
     "ledger": "Ledger",
     "planning.comparison": "Comparison compare",
     "measurements._in_parts": "release_in_parts",

@@ -34,6 +34,8 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     ├── ForeignError (RuntimeError)        a function of the caller or of another library failed, or cannot be used
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
     └── MissingExtraError (ImportError)    an optional dependency is not installed
+
+No exception is ``experimental.ExperimentalWarning``, a warning of names that may change.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def _named(shown: str, name: str, document: str | None) -> str:
     for part in name.split("."):
         value = getattr(value, part)
     proof = f"[proof](../../proofs/{document}.tex)" if document else ""
-    return f"| {shown} | {_cell(summary(value))} | {proof} |\n"
+    mark = " **Experimental.**" if hasattr(value, "experimental") else ""
+    return f"| {shown} | {_cell(summary(value))}{mark} | {proof} |\n"
 
 
 def summary(value: Any) -> str:

@@ -1,0 +1,68 @@
+"""What older states of the library wrote is read, or told in one line: a file of each format lies beside this test.
+
+``ledger.v1.sqlite``, ``ledger.v2`` and the two records were written by the code that wrote their format first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.ledger import copies, records, units
+
+HERE = Path(__file__).parent
+VERSIONS = (HERE.parents[1] / "docs" / "versions.md").read_text(encoding="utf-8")
+NEIGHBOURS = tk.LInfDistance(monotonic=True)
+
+
+def kept(name: str, folder: Path) -> Path:
+    """A copy of a file that is kept, which a test may write to."""
+    return Path(shutil.copyfile(HERE / name, folder / name))
+
+
+def test_the_first_ledger_of_this_format_is_read_and_goes_on(tmp_path: Path) -> None:
+    with tk.Ledger(kept("ledger.v2", tmp_path)) as ledger:
+        assert (ledger.verify(), ledger.spent(), ledger.remaining()) == ([], 1.0, 1.0)
+        assert [(one.cost, one.state) for one in ledger.history()] == [(0.5, "released")] * 2
+        with ledger.reserve(cost=0.25) as paid:
+            paid.settle()
+        assert (ledger.verify(), ledger.spent()) == ([], 1.25)
+
+
+def test_a_ledger_of_the_first_format_is_taken_over_with_all_that_was_spent(tmp_path: Path) -> None:
+    old, new = kept("ledger.v1.sqlite", tmp_path), tmp_path / "new.ledger"
+    with pytest.raises(tk.LedgerError, match="ledger migrate"):
+        tk.Ledger(old)
+    copies.migrate(old, new, units.Unit.of("votes", NEIGHBOURS, 1))
+    with tk.Ledger(new) as ledger:
+        assert (ledger.verify(), ledger.spent(), ledger.remaining()) == ([], 1.0, 1.0)
+        assert len(ledger.history()) == 2
+
+
+def test_the_first_record_of_this_format_is_read() -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    found = record_file.read_record(str(HERE / "release.v2.json"))
+    assert (found.released.items, found.claim.d_out) == (["Emma", "Ulysses"], 1.0)
+    assert found.mechanism["loss"] == "margin"  # as make_canonical_top_k called its utility then
+
+
+def test_a_record_from_before_is_told_in_one_line() -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v2") as caught:
+        record_file.read_record(str(HERE / "release.v1.json"))
+    assert "\n" not in str(caught.value)
+
+
+def test_every_format_has_a_file_and_a_row() -> None:
+    from opendp_topk.planning.release_record import FORMAT
+
+    assert max(int(one) for one in re.findall(r"ledger\.v(\d+)", " ".join(map(str, HERE.iterdir())))) == records.VERSION
+    assert json.loads((HERE / "release.v2.json").read_text("utf-8"))["format"] == FORMAT
+    for path in HERE.iterdir():
+        if ".v" in path.name:
+            assert f"`{path.name}`" in VERSIONS
