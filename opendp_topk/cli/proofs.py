@@ -142,7 +142,8 @@ def _show(name: str, pdf: bool, out: str | None) -> list[str]:
     )
     about += [("document", str(proof.document(document))), ("status", show.status(state)), ("pins", pins)]
     checks = Text("\n").join(Text.assemble(f"{one} (", show.status(one.status), ")") for one in proof.checks(document))
-    show.rows([*about, ("checked by machine", checks or "none of its statements"), *_rests(document)])
+    reading = ("last reading", str(proof.last(document) or "none is recorded"))
+    show.rows([*about, ("checked by machine", checks or "none of its statements"), reading, *_rests(document)])
     _built(document, pdf, out)
     return [state]
 

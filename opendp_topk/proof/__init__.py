@@ -19,6 +19,7 @@ from .library import (
     text,
 )
 from .machine import Check, checks
+from .readings import Reading, last, strayed
 from .regions import first_line, region, source_of
 from .status import UNPROVEN, Proof, forget
 
@@ -27,6 +28,7 @@ __all__ = [
     "Check",
     "Pin",
     "Proof",
+    "Reading",
     "answered",
     "carriers",
     "checks",
@@ -38,6 +40,7 @@ __all__ = [
     "forget",
     "foundations",
     "key",
+    "last",
     "notes",
     "others",
     "package",
@@ -49,5 +52,6 @@ __all__ = [
     "relied_now",
     "relied_then",
     "source_of",
+    "strayed",
     "text",
 ]

@@ -1,9 +1,17 @@
 """The checks that keep documents, code and the statements of other documents together.
 
 A document is sound in form when every region that it pins is the code that runs, every tag that it cites
-stands in that code, every tag of that code is cited, and every statement on which it relies is what it was. Whether
-the argument is right is for a reader. ``python -m opendp_topk.proof.form`` lists what is wrong; ``--repin NAME`` shows
-what changed since the pins of one document were made and renews them, and ``--pdf FOLDER`` builds documents.
+stands in that code, every tag of that code is cited, every statement on which it relies is what it was, and the log of
+readings has a line for its pins. Whether the argument is right is for a reader. ``python -m opendp_topk.proof.form``
+lists what is wrong, and ``--pdf FOLDER`` builds documents.
+
+- ``--difference NAME`` shows what changed since the pins of a document were made. ``--repin NAME CHECKED AGAINST``
+  renews them: CHECKED quotes the hypothesis, the sentence or the tag (``[check-k]``) of the document that was checked
+  again, and AGAINST a changed line of what is shown. It may be given for several documents, each with its quotes.
+- ``--reworded NAME#LABEL --because WHY`` says that a statement has other words and the same meaning; without a label,
+  that this holds for every statement of the document.
+
+Both name the reader by ``--by WHO``, and write to ``proofs/readings.jsonl``.
 """
 
 from __future__ import annotations
@@ -17,8 +25,9 @@ from ..errors import ProofError
 from .latex import build, tex_is_missing
 from .machine import checks
 from .note_rows import note_problems
+from .readings import last, strayed, written
 from .regions import tags
-from .renewal import difference, repin
+from .renewal import difference, is_quoted, renew, repin, reword
 from .statements import relations
 
 __all__ = ["build", "difference", "problems", "repin", "tex_is_missing"]
@@ -48,6 +57,13 @@ def problems(name: str) -> list[str]:
     if not pinned:
         found.append(f"{name}.tex pins no region of code")
     found += _stale(name, pinned) + _tag_problems(name, pinned, text) + _relation_problems(name, text)
+    reading = last(name)
+    if reading is None or reading.digest != written(name):
+        found.append(
+            f"{name}.tex has pins without a line in readings.jsonl: hold it against the change, and --repin it"
+        )
+    elif not is_quoted(name, reading.checked):
+        found.append(f"{name}.tex no longer says what its last reading quotes: {reading.checked}")
     return found + _check_problems(name)
 
 
@@ -87,9 +103,9 @@ def _relation_problems(name: str, text: str) -> list[str]:
             found.append(f"{name}.tex relies on {target}.tex, which does not exist")
         elif label and rf"\label{{{label}}}" not in proof.text(target):
             found.append(f"{name}.tex relies on '{label}' of {target}.tex, which has no such label")
-    then, now = proof.relied_then(name), proof.relied_now(name)
-    changed = sorted(one for one in then.keys() | now.keys() if then.get(one) != now.get(one))
-    return found + [f"{name}.tex relies on {one}, whose statement is not what it was: {_STALE}" for one in changed]
+    return found + [
+        f"{name}.tex relies on {one}, whose statement is not what it was: {_STALE}" for one in strayed(name)
+    ]
 
 
 def _check_problems(name: str) -> list[str]:
@@ -118,30 +134,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m opendp_topk.proof.form", description=main.__doc__)
     parser.add_argument("names", nargs="*", help="documents below proofs/ without their ending; all, if none is named")
     parser.add_argument(
-        "--repin", metavar="NAME", action="append", help="renew the pins of one document that was re-read"
+        "--repin",
+        metavar=("NAME", "CHECKED", "AGAINST"),
+        nargs=3,
+        action="append",
+        default=[],
+        help="renew the pins of a document that was re-read, with a quote of it and one of the change",
     )
+    parser.add_argument(
+        "--reworded", metavar="NAME#LABEL", help="a statement that has other words and the same meaning"
+    )
+    parser.add_argument("--because", metavar="WHY", default="", help="why it means the same")
+    parser.add_argument("--by", metavar="WHO", default="", help="who has read")
     parser.add_argument("--difference", metavar="NAME", help="show what a renewal of this document would accept")
     parser.add_argument("--pdf", metavar="FOLDER", help="build them into this folder")
     options = parser.parse_args(arguments)
-    if options.repin and (len(options.repin) > 1 or options.names):
-        parser.error("--repin takes exactly one document, which was re-read: renew the next one by a call of its own")
+    if bool(options.repin or options.reworded) != bool(options.by.strip()):
+        parser.error("--repin and --reworded need --by WHO, the name of the reader, and nothing else does")
+    if bool(options.reworded) != bool(options.because.strip()):
+        parser.error("--reworded NAME#LABEL needs --because WHY, and nothing else does")
     if options.difference:
         print(difference(options.difference))
-    if options.repin:
-        _renew(*options.repin)
+    try:
+        if options.reworded:
+            print(reword(options.reworded, options.because, options.by))
+        if options.repin:
+            print(renew(options.repin, options.by))
+    except ProofError as error:
+        parser.error(str(error))
     found = []
-    asked = options.repin or options.names or [*filter(None, [options.difference])]
+    asked = [name for name, _, _ in options.repin] or options.names or [*filter(None, [options.difference])]
     for name in asked or proof.documents() + proof.notes():
         found += problems(name)
         if options.pdf is not None:
             print(build(name, options.pdf))
     print("\n".join(found) or "nothing is wrong in the form of the documents")
     return 1 if found else 0
-
-
-def _renew(name: str) -> None:
-    print(difference(name))
-    print(f"{repin(name)} pins of proofs/{name}.tex renewed: its argument must hold for what is shown above")
 
 
 if __name__ == "__main__":

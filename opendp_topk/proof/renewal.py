@@ -1,4 +1,4 @@
-"""Pins are renewed one document at a time, and the difference that is accepted is shown.
+"""Pins are renewed by a reader who quotes what was checked, and the difference that is accepted is shown.
 
 The difference is taken against the commit that last wrote the pins of the document. Where there is none, as in a copy
 without its history, all that is pinned is shown.
@@ -15,7 +15,9 @@ import subprocess
 import tarfile
 import tempfile
 import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from ..errors import ProofError
@@ -24,8 +26,9 @@ from .closures import closure, origins, pinned, pins
 from .machine import checks
 from .modules import Statement
 from .normal import undocumented
+from .readings import Reading, Rewording, append, recorded, written
 from .regions import region
-from .statements import relations, statement
+from .statements import relations, statement, statement_digest, uncommented
 from .status import forget
 
 _NOTHING = "nothing that it pins or on which it relies has changed since its pins were committed"
@@ -112,6 +115,86 @@ def _at(commit: str, name: str) -> tuple[dict[str, str], dict[str, str]]:
                 return shown(name), _whole(name)
             except ProofError:
                 return {}, {}
+
+
+MIGRATED = "nothing: the pins are older than this log"
+
+
+def renew(readings: Sequence[tuple[str, str, str]], by: str) -> str:
+    """Renew the pins of documents that ``by`` has re-read, and log it; the differences that this accepts.
+
+    Each reading is the document, words or a ``[tag]`` of it that were checked again, and words of a changed line.
+    Nothing is written unless all quotes are found.
+
+    Raises:
+        ProofError: There is no such document, a region is missing, a quote is not found, or ``by`` is empty.
+    """
+    differences = [_accepted(*reading) for reading in readings]
+    if not by.strip() or not by.isprintable():
+        raise ProofError("by must be the name of the person who read the proof")
+    for name, _, _ in readings:
+        differences.append(f"{repin(name)} pins of proofs/{name}.tex renewed: its argument must hold for what is shown")
+    today = date.today().isoformat()
+    append(Reading(name, written(name), today, by, _plain(one), _plain(other)) for name, one, other in readings)
+    return "\n".join(differences)
+
+
+def _accepted(name: str, checked: str, against: str) -> str:
+    shown = difference(name)
+    if not is_quoted(name, checked):
+        raise ProofError(f"proofs/{name}.tex does not say {checked!r}: quote three words of it or more, or a [tag]")
+    lines = [line for line in shown.splitlines() if line[:3] not in ("+++", "---")]
+    changed = [_plain(" ".join(line[1:] for line in lines if line[:1] == sign)) for sign in "+-"]
+    if len(_plain(against)) < 4 or not any(_plain(against) in one for one in changed):
+        raise ProofError(f"no changed line of {name} says {against!r}: quote one that --difference {name} shows")
+    return shown
+
+
+def is_quoted(name: str, checked: str) -> bool:
+    """Whether a document says these words, cites this ``[tag]``, or had its pins before quotes were asked for."""
+    text = library.text(name)
+    if checked.startswith("[") and checked.endswith("]"):
+        return rf"\codetag{{{checked[1:-1]}}}" in text
+    return checked == MIGRATED or (len(checked.split()) >= 3 and _plain(checked) in _plain(text))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def reword(key: str, because: str, by: str) -> str:
+    """Log that a statement, or each of a document, has other words and the same meaning; old and new words.
+
+    Raises:
+        ProofError: There is no such statement, or nothing that relies on it was recorded with other words.
+    """
+    target, _, label = key.partition("#")
+    strayed = {one: old for one, old in recorded(target).items() if not label or one == key}
+    if not strayed:
+        raise ProofError(f"no document relies on {key} in other words than it has: nothing is to be carried")
+    lines: list[Rewording] = []
+    shown: list[str] = []
+    for one, olds in sorted(strayed.items()):
+        label = one.partition("#")[2]
+        new = statement_digest(library.text(target), label)
+        lines += [Rewording(one, old, new, date.today().isoformat(), by, _plain(because)) for old in sorted(olds)]
+        now = textwrap.wrap(statement(library.text(target), label), 110)
+        for old in sorted(olds):
+            then = textwrap.wrap(_stated_at(target, label, old), 110)
+            shown += difflib.unified_diff(then, now, f"{one} (recorded)", f"{one} (now)", lineterm="")
+    append(lines)
+    forget()
+    return "\n".join(shown)
+
+
+def _stated_at(target: str, label: str, digest: str) -> str:
+    """The statement with this digest, from the history of the document; empty where that has none."""
+    root = library.package().parent
+    for commit in _git(root, "log", "--format=%H", "--", f"proofs/{target}.tex").decode().split():
+        text = uncommented(_git(root, "show", f"{commit}:proofs/{target}.tex").decode())
+        if statement_digest(text, label) == digest:
+            return statement(text, label)
+    return ""
 
 
 def repin(name: str) -> int:

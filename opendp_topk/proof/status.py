@@ -1,8 +1,9 @@
 """Whether what a document proves still is what runs.
 
 A document under ``proofs/`` pins the code that it proves by a hash, and ``proofs/relied.json`` pins each statement of
-another document on which it relies. Both are compared with what is installed, so a document that lags behind the code,
-or behind a lemma, is reported as stale wherever it is read, and with it all that rest on it.
+another document on which it relies; ``proofs/readings.jsonl`` says which of these have only other words. Both are
+compared with what is installed, so a document that lags behind the code, or behind a lemma, is reported as stale
+wherever it is read, and with it all that rest on it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from ..errors import ProofError
 from ..markup import notebook
 from .carried import forget_carried
 from .closures import forget_pins, pins
-from .library import document, foundations, relied_now, relied_then
+from .library import document, foundations
 from .machine import forget_sources
+from .readings import forget_readings, strayed
 
 _SEVERITY = ("current", "stale", "missing", "unproven")
 
@@ -77,10 +79,10 @@ def _status(name: str) -> str:
 
 @functools.cache
 def _own_is_current(name: str) -> bool:
-    """Whether the code that the document pins, and the statements on which it relies, are what they were."""
+    """Whether the code that the document pins is what it was, and the statements on which it relies mean the same."""
     try:
         found = pins(name)
-        return bool(found) and all(pin.is_current for pin in found) and relied_then(name) == relied_now(name)
+        return bool(found) and all(pin.is_current for pin in found) and not strayed(name)
     except ProofError:
         return False
 
@@ -90,5 +92,6 @@ def forget() -> None:
     forget_pins()
     forget_carried()
     forget_sources()
+    forget_readings()
     _status.cache_clear()
     _own_is_current.cache_clear()

@@ -1,4 +1,4 @@
-"""A renewal takes one document and shows what it accepts, against the pins that were committed."""
+"""A renewal shows what it accepts, against the pins that were committed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.proof import form
-from opendp_topk.proof.renewal import difference, repin
+from opendp_topk.proof import form, readings
+from opendp_topk.proof.renewal import difference, repin, reword
 
 from .conftest import write
 
@@ -44,7 +44,7 @@ def kept(house: Path) -> Path:
     """The checkout with its history."""
     write(house / "opendp_topk/inner/sums.py", HELPED)
     write(house / "proofs/other.tex", "\\postcondition\n\\begin{theorem}\\label{a} One. \\end{theorem}\n")
-    text = "\\relieson[a]{other}\n\\pin{sum}{}\n\\postcondition Sums.\n"
+    text = "\\relieson[a]{other}\n\\pin{sum}{}\n\\postcondition Sums are added exactly.\n"
     write(house / "proofs/inner/sums.tex", text)
     assert repin(NAME) == 2
     commit(house)
@@ -101,7 +101,7 @@ def test_the_command_shows_what_it_accepts(kept: Path, capsys: pytest.CaptureFix
     form.main(["--difference", NAME])
     assert "+LIMIT = 8" in capsys.readouterr().out
     assert not proof.pins(NAME)[0].is_current
-    form.main(["--repin", NAME])
+    form.main(["--repin", NAME, "Sums are added", "LIMIT = 8", "--by", "Ada"])
     assert "-LIMIT = 7\n+LIMIT = 8" in capsys.readouterr().out
     assert proof.pins(NAME)[0].is_current
 
@@ -115,3 +115,26 @@ def test_no_such_document(house: Path, step: object) -> None:
 def test_a_pin_knows_its_document(kept: Path) -> None:
     (pin,) = proof.pins(NAME)
     assert (pin.document, pin.is_current, pin.actual) == (NAME, True, pin.digest)
+
+
+def test_old_words_are_shown_from_the_history(kept: Path) -> None:
+    tex = "\\postcondition\n\\begin{theorem}\\label{a} One thing. \\end{theorem}\n"
+    write(kept / "proofs/other.tex", tex)
+    assert proof.strayed(NAME) == ["other#a"]
+    shown = reword("other#a", "it is one thing", "Ada")
+    assert r"-\begin{theorem}\label{a} One. \end{theorem}" in shown
+    assert r"+\begin{theorem}\label{a} One thing. \end{theorem}" in shown
+    assert proof.strayed(NAME) == []
+    write(kept / "proofs/other.tex", tex.replace("One thing", "One thing, then"))
+    reword("other", "it is still one thing", "Ada")
+    assert proof.strayed(NAME) == []
+    assert [line.old for line in readings.log() if isinstance(line, readings.Rewording)] == [
+        proof.relied_then(NAME)["other#a"]
+    ] * 2
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"document": "a"}', '{"statement": "a", "old": "b", "more": 1}'])
+def test_a_log_that_is_none(kept: Path, line: str) -> None:
+    write(readings.file(), line + "\n")
+    with pytest.raises(tk.ProofError, match="line 1 of"):
+        readings.log()

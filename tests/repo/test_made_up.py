@@ -36,6 +36,7 @@ GENERATED = {
     "proofs/README.md",
     LOSSES,
     "proofs/relied.json",
+    "proofs/readings.jsonl",
 }
 TESTS = [
     *(
@@ -108,7 +109,8 @@ def test_a_constructor_costs_four_files_and_one_line_and_changes_no_loss(copy: P
     insert(copy / "opendp_topk/core/public_names.py", line, line.replace(NEIGHBOUR, STEM))
     assert changed() == {*FILES, SHOWN, "opendp_topk/core/public_names.py"}
 
-    run(copy, "opendp_topk.proof.form", "--repin", f"measurements/{STEM}")
+    quotes = ["[twice]", "scale=2 * scale", "--by", "Ada"]
+    run(copy, "opendp_topk.proof.form", "--repin", f"measurements/{STEM}", *quotes)
     written = run(copy, "tests.pages")
     assert [line for line in written.splitlines() if line.endswith(": as it was")] == []
     assert changed() == {*FILES, SHOWN, *GENERATED}

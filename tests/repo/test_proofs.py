@@ -17,7 +17,8 @@ import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.audit import proofs as registry
 from opendp_topk.audit.registry import Claim
-from opendp_topk.proof import form, library
+from opendp_topk.proof import form, library, readings
+from opendp_topk.proof.renewal import MIGRATED
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
@@ -191,7 +192,8 @@ def test_a_statement_that_changed(copy: Path) -> None:
     (problem,) = form.problems("measurements/selection")
     assert "relies on spaces/range_distance#conversion, whose statement is not what it was" in problem
     assert [tk.Proof(name).status for name in resting] == ["stale"] * 3
-    assert form.main(["--repin", "measurements/selection"]) == 0
+    quotes = [r"is a number $\rho\ge\dR(x,x')$", "On Sundays,"]
+    assert form.main(["--repin", "measurements/selection", *quotes, "--by", "Ada"]) == 0
     assert form.problems("measurements/selection") == []
 
 
@@ -204,33 +206,105 @@ def test_every_document_on_which_another_relies_is_recorded() -> None:
     assert {name for name in DOCUMENTS if proof.relied_now(name)} == set(recorded)
 
 
+RENEWED = ["--repin", "spaces/range_distance", "[l-inf]", "else d_in * 2", "--by", "Ada"]
+
+
 def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
     assert form.main(["spaces/range_distance"]) == 1
     assert "re-read the proof" in capsys.readouterr().out
-    assert form.main(["--repin", "spaces/range_distance"]) == 0
+    assert form.main(RENEWED) == 0
     assert "1 pins" in capsys.readouterr().out
     assert form.problems("spaces/range_distance") == []
     assert form.repin("spaces/range_distance") == 0
 
 
+# Every pin has a line of who read what.
+
+
+def test_the_log_of_readings() -> None:
+    """First what stood before quotes were asked for, then readings, whose quotes documents still have or had."""
+    lines = [line for line in readings.log() if isinstance(line, readings.Reading)]
+    migrated = [line.checked == MIGRATED for line in lines]
+    assert migrated == sorted(migrated, reverse=True)
+    assert sum(migrated) == len({line.document for line in lines if line.checked == MIGRATED})
+    assert {line.by for line in lines if line.checked == MIGRATED} == {"migration"}
+    unread = [name for name in DOCUMENTS if (line := proof.last(name)) is None or line.digest != readings.written(name)]
+    assert unread == []
+
+
+@pytest.mark.parametrize("spoiled", ["pin", "relied"])
+def test_a_digest_that_was_written_by_hand_is_noticed(copy: Path, spoiled: str) -> None:
+    if spoiled == "pin":
+        spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
+        for old in [pin for pin in proof.pins("spaces/range_distance") if not pin.is_current]:
+            spoil(copy / TEX, old.digest, old.actual)
+        name = "spaces/range_distance"
+    else:
+        spoil(copy / TEX, r"\label{conversion}", r"\label{conversion} On Sundays,")
+        name = "measurements/selection"
+        key = "spaces/range_distance#conversion"
+        spoil(copy / "proofs/relied.json", proof.relied_then(name)[key], proof.relied_now(name)[key])
+    assert proof.Proof(name).status == "current"
+    (problem,) = form.problems(name)
+    assert "without a line in readings.jsonl" in problem
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "reason"),
     [
-        ["--repin"],
-        ["--repin", "spaces/domains", "spaces/range_distance"],
-        ["spaces/range_distance", "--repin", "spaces/domains"],
-        ["--repin", "spaces/domains", "--repin", "spaces/range_distance"],
+        (["--repin"], "expected 3"),
+        (RENEWED[:2], "expected 3"),
+        (RENEWED[:4], "--by"),
+        ([*RENEWED[:5], " "], "--by"),
+        ([*RENEWED[:2], "[l-two]", *RENEWED[3:]], "does not say"),
+        ([*RENEWED[:2], "a step which nobody took", *RENEWED[3:]], "does not say"),
+        ([*RENEWED[:2], "the", *RENEWED[3:]], "three words"),
+        ([*RENEWED[:3], "else d_in * 3", *RENEWED[4:]], "no changed line"),
+        ([*RENEWED[:3], "2", *RENEWED[4:]], "no changed line"),
+        (
+            [*RENEWED, "--repin", "spaces/domains", "[not-empty]", "array.size == 9"],
+            "no changed line of spaces/domains",
+        ),
+        (["--reworded", "spaces/range_distance#conversion", "--by", "Ada"], "--because"),
+        (
+            ["--reworded", "spaces/range_distance#conversion", "--by", "Ada", "--because", "a comma"],
+            "no document relies",
+        ),
     ],
 )
-def test_repin_takes_one_document(copy: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_renewal_without_its_quotes_is_refused(
+    copy: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
-    spoil(copy / "opendp_topk/spaces/domains.py", "array.size == 0", "array.size <= 0")
+    before = readings.file().read_text("utf-8")
     with pytest.raises(SystemExit):
         form.main(arguments)
-    assert "one" in capsys.readouterr().err
-    assert form.problems("spaces/domains") != []
+    assert reason in " ".join(capsys.readouterr().err.split())
     assert form.problems("spaces/range_distance") != []
+    assert readings.file().read_text("utf-8") == before
+
+
+def test_several_documents_in_one_command(copy: Path) -> None:
+    spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
+    spoil(copy / "opendp_topk/spaces/domains.py", "array.size == 0", "array.size <= 0")
+    form.main([*RENEWED, "--repin", "spaces/domains", "[not-empty]", "array.size <= 0"])
+    assert form.problems("spaces/domains") == form.problems("spaces/range_distance") == []
+    line = proof.last("spaces/domains")
+    assert line is not None
+    assert (line.by, line.checked, line.against) == ("Ada", "[not-empty]", "array.size <= 0")
+
+
+def test_other_words_with_the_same_meaning_are_said_once(copy: Path) -> None:
+    spoil(copy / TEX, r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converting]")
+    stale = {name for name in DOCUMENTS if proof.strayed(name)}
+    assert len(stale) > 1
+    why = ["--because", "only the name of the theorem is another", "--by", "Ada"]
+    assert form.main(["--reworded", "spaces/range_distance#conversion", *why, "spaces/range_distance"]) == 0
+    assert {name for name in DOCUMENTS if proof.strayed(name)} == set()
+    assert form.problems("measurements/selection") == []
+    spoil(copy / TEX, r"\begin{theorem}[Converting]", r"\begin{theorem}[Converting]\\On Sundays,")
+    assert {name for name in DOCUMENTS if proof.strayed(name)} == stale
 
 
 @pytest.mark.parametrize("step", [form.problems, form.repin, proof.text, form.build])

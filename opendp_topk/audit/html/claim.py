@@ -43,7 +43,7 @@ def _facts(claim: Claim, document: Document | None, material: Material, address:
         pairs.append(("remark", claim.remark))
     if document is not None:
         pairs.append(("proof", join([address.proof(document.name), f": {document.title}"])))
-        pairs += checked(document)
+        pairs += [*checked(document), ("last reading", str(document.reading or "none is recorded"))]
     if claim.digest:
         pairs.append(("digest of all that it rests on", el("code", claim.digest)))
     if material.signed:

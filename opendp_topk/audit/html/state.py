@@ -75,6 +75,7 @@ class Document:
     foundations: tuple[str, ...]
     carriers: tuple[str, ...]
     others: tuple[str, ...]
+    reading: proof.Reading | None = None
 
     @property
     def faults(self) -> list[str]:
@@ -111,7 +112,7 @@ def faults(names: Iterable[str], known: dict[str, Document]) -> list[tuple[str, 
 
 def _document(name: str) -> Document:
     text = proof.text(name)
-    then, now = proof.relied_then(name), proof.relied_now(name)
+    then, now, strayed = proof.relied_then(name), proof.relied_now(name), proof.strayed(name)
     return Document(
         name=name,
         title=_title(text) or name,
@@ -123,10 +124,11 @@ def _document(name: str) -> Document:
             for kind, title, label in _STATED.findall(text)
         ),
         labels=frozenset(_LABEL.findall(text)),
-        relies_on=tuple(_reliance(key, then.get(key) == now.get(key)) for key in sorted(then | now)),
+        relies_on=tuple(_reliance(key, key not in strayed) for key in sorted(then | now)),
         foundations=tuple(proof.foundations(name)),
         carriers=tuple(proof.carriers(name)),
         others=tuple(proof.others(name)),
+        reading=proof.last(name),
     )
 
 

@@ -1,0 +1,140 @@
+"""The log of readings, ``proofs/readings.jsonl``: which proof was held against what, when and by whom.
+
+A line with a ``document`` is a renewal of its pins. ``digest`` stands for the pins and the statements relied on, as
+they were written then; ``checked`` quotes the hypothesis or tag that was checked again, and ``against`` the line of the
+change against which it was. A line with a ``statement`` says that it has other words and the same meaning, from one
+digest to another: what was recorded of the old words holds for the new ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..errors import ProofError
+from . import library
+from .closures import pins
+from .machine import checks
+from .statements import relations
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A document was read again, and its pins were renewed."""
+
+    document: str
+    digest: str
+    date: str
+    by: str
+    checked: str
+    against: str
+
+    def __str__(self) -> str:
+        return f"{self.date}, {self.by}: {self.checked} | held against: {self.against}"
+
+
+@dataclass(frozen=True)
+class Rewording:
+    """A statement has other words and means the same: ``old`` and ``new`` are its digests."""
+
+    statement: str
+    old: str
+    new: str
+    date: str
+    by: str
+    because: str
+
+
+def file() -> Path:
+    """Where the log lies."""
+    return library.folder() / "readings.jsonl"
+
+
+def log() -> list[Reading | Rewording]:
+    """All lines, oldest first.
+
+    Raises:
+        ProofError: A line is not one of either kind.
+    """
+    return list(_read(file()))
+
+
+@functools.cache
+def _read(path: Path) -> tuple[Reading | Rewording, ...]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return tuple(_line(number, line) for number, line in enumerate(lines, start=1))
+
+
+def _line(number: int, text: str) -> Reading | Rewording:
+    try:
+        fields = json.loads(text)
+        return Reading(**fields) if "document" in fields else Rewording(**fields)
+    except (ValueError, TypeError):
+        raise ProofError(f"line {number} of proofs/readings.jsonl is neither a reading nor a rewording") from None
+
+
+def append(lines: Iterable[Reading | Rewording]) -> None:
+    """Add lines to the log.
+
+    Raises:
+        ProofError: A line lacks who, or what was checked.
+    """
+    written = []
+    for line in lines:
+        fields = asdict(line)
+        empty = [name for name, value in fields.items() if not value.strip() or not value.isprintable()]
+        if empty:
+            raise ProofError(f"a line of the log of readings needs {' and '.join(empty)}, in one line each")
+        written.append(json.dumps(fields, ensure_ascii=False) + "\n")
+    with file().open("a", encoding="utf-8") as stream:
+        stream.write("".join(written))
+    forget_readings()
+
+
+def written(name: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a document's pins, marks and recorded statements as they stand.
+
+    They are what is written, whether it is current or not. Errors are those of :func:`pins`.
+    """
+    said = [str(pin) for pin in pins(name)] + [check.mark(check.digest) for check in checks(name)]
+    said += [f"{key} {digest}" for key, digest in sorted(library.relied_then(name).items())]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
+def last(name: str) -> Reading | None:
+    """The last reading of a document, or None where the log has none."""
+    return next((line for line in reversed(log()) if isinstance(line, Reading) and line.document == name), None)
+
+
+def strayed(name: str) -> list[str]:
+    """The statements on which ``name`` relies that are not what was recorded, nor the same in other words."""
+    then, now = library.relied_then(name), library.relied_now(name)
+    return sorted(key for key in then.keys() | now.keys() if not _means(key, then.get(key), now.get(key)))
+
+
+def _means(key: str, then: str | None, now: str | None) -> bool:
+    steps = [line for line in log() if isinstance(line, Rewording) and line.statement == key] if then != now else []
+    same = {then}
+    while more := {step.new for step in steps if step.old in same} - same:
+        same |= more
+    return now in same
+
+
+def recorded(target: str) -> dict[str, set[str]]:
+    """The statements of a document on which others rely, each with the digests recorded that it has strayed from."""
+    found: dict[str, set[str]] = {}
+    for name in library.documents():
+        keys = {library.key(one) for one in relations(library.text(name)) if one[0] == target}
+        for key in keys.intersection(strayed(name)):
+            if key in library.relied_then(name):
+                found.setdefault(key, set()).add(library.relied_then(name)[key])
+    return found
+
+
+def forget_readings() -> None:
+    """Read the log anew when it is next asked for."""
+    _read.cache_clear()
