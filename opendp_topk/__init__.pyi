@@ -103,11 +103,11 @@ from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then
 from .measurements.user import make_user_measurement as make_user_measurement
 from .measurements.user import then_user_measurement as then_user_measurement
 from .noises.custom import CustomNoise as CustomNoise
-from .noises.standard import Exponential as Exponential
-from .noises.standard import Gumbel as Gumbel
-from .noises.standard import HalfLogistic as HalfLogistic
-from .noises.standard import Laplace as Laplace
-from .noises.standard import Logistic as Logistic
+from .noises.exponential import Exponential as Exponential
+from .noises.gumbel import Gumbel as Gumbel
+from .noises.half_logistic import HalfLogistic as HalfLogistic
+from .noises.laplace import Laplace as Laplace
+from .noises.logistic import Logistic as Logistic
 from .numerics.arithmetic import Intervals as Intervals
 from .planning.comparison import Comparison as Comparison
 from .planning.comparison import compare as compare

@@ -21,7 +21,7 @@ from ..errors import ParameterError
 from ..measurements.lipschitz_top_k import make_lipschitz_top_k
 from ..measurements.report_noisy_top_k import make_report_noisy_top_k
 from ..measurements.unknown_domain_top_k import make_unknown_domain_top_k
-from ..noises import standard as noises
+from ..noises.standard import named
 from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Approximate, MaxDivergence
@@ -97,7 +97,7 @@ def counted_items(measurement: Measurement, reach: int = 6) -> Callable[[Mapping
         measurement.input_domain,  # type: ignore[arg-type]
         measurement.input_metric,  # type: ignore[arg-type]
         measurement.output_measure,
-        noise=getattr(noises, given["noise"])(),
+        noise=named(given["noise"]),
         **options,
     )
     scale = exact(given["count_scale"])
@@ -121,7 +121,7 @@ def winners_with_gaps(measurement: Measurement, cuts: Sequence[Fraction] = (Frac
     exceed given numbers is that of the ranking for other scores.
     """
     given = measurement.parameters
-    noise = getattr(noises, given["noise"])()
+    noise = named(given["noise"])
     options = {"k": given["k"], "scale": given["scale"], "noise": noise, "optimize": given["optimize"]}
     domain = measurement.input_domain
     assert isinstance(domain, VectorDomain)

@@ -11,7 +11,7 @@ from typing import Any
 from ..core.measurement import Measurement
 from ..errors import ParameterError, SpaceError
 from ..measurements._listed import constructors
-from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from ..noises.standard import STANDARD
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import (
@@ -32,7 +32,7 @@ from .verify import verify_with
 ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
     "k": (1, 2),
     "scale": (1.0,),
-    "noise": (Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic()),
+    "noise": STANDARD,
     "mechanism": ("exponential", "permute_and_flip"),
     "utility": ("margin", "distance"),
     "release": ("ranking", "set"),
@@ -106,8 +106,8 @@ def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
     """Floats: 4 for two winners, 3 for one or where laws take long; where they are merged, what the pairs have."""
     if name in MERGED:
         return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
-    noise = options.get("noise", Gumbel())
-    quick = noise.is_max_stable or noise.is_memoryless
+    noise = options.get("noise")
+    quick = noise is None or noise.is_max_stable or noise.is_memoryless
     return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
 
 

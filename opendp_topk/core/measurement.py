@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import mpmath
-
 from ..distributions.events import EVENTS, Enclosure
 from ..errors import NotDeclaredError, SpaceError, checks
 from ..proof import Proof
@@ -120,6 +118,8 @@ class Measurement(Claimed):
         """
         if self.declared.law is None:
             raise NotDeclaredError("this measurement declares no exact distribution")
+        import mpmath  # a release needs none of it
+
         law: dict[Hashable, Any] = {}
         with mpmath.workdps(_DIGITS):
             for outcome, probability in self.declared.law(self.input_domain.validate(value)).items():

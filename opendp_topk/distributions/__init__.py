@@ -1,4 +1,4 @@
 """Exact laws, accuracy and probabilities of success, by formulas and without simulation.
 
-It may import errors, numerics, noises and samplers.
+It may import errors, numerics, noises, noises.races and samplers.
 """

@@ -1,4 +1,4 @@
-"""The five noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
+"""Noises as arrival times: the candidate with the k-th best noisy score arrives k-th.
 
 With noise Z on the score s a candidate arrives at X = e^(-s - Z). In z = x / b, b = e^-s, the probabilities of having
 arrived (G) and of not having arrived (q) by the time x, and the rate x G'(x), are elementary functions.
@@ -8,24 +8,19 @@ Proof: proofs/distributions/one_shot_success.tex
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..noises.noise import Noise
+from ..noises.races.law import Side
 from ..numerics.floatexp import exp
 from ..numerics.floatlog import Floats
 
-Side = NDArray[np.bool_]
-Triple = tuple[Floats, Floats, Floats]
 _RELATIVE = 2.0**-46  # 128 units of roundoff: more than the formulas lose, as the proof counts
 _ABSOLUTE = 2.0**-49  # 16 units of roundoff, for probabilities that are differences
 _CLIP = 100.0  # e^-100 is far below all that is added as error
-_FAR_CLIP = 600.0  # so that the exponential stays a normal float64
-_SMALL = 0.25  # below it 1 - e^-z would lose digits, and a series takes its place
 TERMS = 16  # powers of at most NEAR: what a series leaves out is of the order of 2^-48
 _TINY = 2.0**-120  # room for rates that are cut at 0 or underflow
 NEAR = 0.125  # who has z = x / b of at most this is in the crowd: one series for all, no factor each
@@ -44,30 +39,9 @@ class Law:
 
 
 # proof-region: arrival_bounds
-@dataclass(frozen=True)
-class Formulas:
-    """G, q and x G' of one noise.
-
-    ``at(z, before)`` gives their values at z > 0; ``on_disc(left, right, before)`` bounds on their moduli on the
-    complex disc with the diameter [left, right]; ``coefficient(m)`` is c_m where -ln q = the sum of c_m z^m.
-    ``kinked`` says that there is one formula before z = 1 and one after it, ``ending`` that all have arrived at z = 1.
-    """
-
-    at: Callable[[Floats, Side], Triple]
-    on_disc: Callable[[Floats, Floats, Side], Triple]
-    coefficient: Callable[[int], float]
-    kinked: bool = False
-    ending: bool = False
-
-
-def of(noise: Noise) -> Formulas:
-    """The formulas of one of the five noises."""
-    return _FORMULAS[noise.name]  # [formulas]
-
-
 def bounds(noise: Noise, z: Floats, before: Side) -> tuple[Law, Law]:
     """Lower and upper bounds at z = x / b > 0; ``before`` says on which side of the kink z = 1 the formulas hold."""
-    arrived, waiting, rate = of(noise).at(z, before)
+    arrived, waiting, rate = noise.law_in_a_race().at(z, before)  # [formulas]
     lower = Law(
         arrived * (1 - _RELATIVE), np.maximum(waiting - _ABSOLUTE, 0.0), np.maximum(rate * (1 - _RELATIVE) - _TINY, 0.0)
     )  # [lower]
@@ -76,71 +50,9 @@ def bounds(noise: Noise, z: Floats, before: Side) -> tuple[Law, Law]:
 
 def majorants(noise: Noise, left: Floats, right: Floats, before: Side) -> Law:
     """Bounds on |G|, |q| and |x G'(x)| on the complex disc with the diameter [left, right] in z, 0 < left."""
-    arrived, waiting, rate = of(noise).on_disc(left, right, before)
+    arrived, waiting, rate = noise.law_in_a_race().on_disc(left, right, before)
     up = 1 + _RELATIVE
     return Law(arrived * up, waiting * up + _ABSOLUTE, rate * up + _TINY)  # [majorants]
-
-
-def _gumbel(z: Floats, before: Side) -> Triple:
-    y = np.minimum(z, _CLIP)
-    waiting = exp(-y)
-    return np.where(z < _SMALL, _one_minus_exp(np.minimum(z, _SMALL)), 1 - waiting), waiting, y * waiting
-
-
-def _gumbel_disc(left: Floats, right: Floats, before: Side) -> Triple:
-    waiting = exp(-np.minimum(left, _FAR_CLIP)) * (1 + 2.0**-43) + 2.0**-860
-    return np.minimum(right, 1 + waiting), waiting, right * waiting
-
-
-def _exponential(z: Floats, before: Side) -> Triple:
-    return np.where(before, z, 1.0), np.where(before, 1 - z, 0.0), np.where(before, z, 0.0)
-
-
-def _exponential_disc(left: Floats, right: Floats, before: Side) -> Triple:
-    waiting = np.where(before, np.maximum(1 - left, 0.0), 0.0)
-    return np.where(before, right, 1.0), waiting, np.where(before, right, 0.0)
-
-
-def _half_logistic(z: Floats, before: Side) -> Triple:
-    arrived = np.where(before, 2 * z / (1 + z), 1.0)
-    return arrived, np.where(before, (1 - z) / (1 + z), 0.0), np.where(before, arrived / (1 + z), 0.0)
-
-
-def _half_logistic_disc(left: Floats, right: Floats, before: Side) -> Triple:
-    arrived = np.where(before, 2 * right / (1 + left), 1.0)
-    waiting = np.where(before, np.maximum(1 - left, 0.0) / (1 + left), 0.0)
-    return arrived, waiting, np.where(before, arrived / (1 + left), 0.0)
-
-
-def _laplace(z: Floats, before: Side) -> Triple:
-    waiting = np.where(before, 1 - z / 2, 0.5 / z)
-    return np.where(before, z / 2, 1 - waiting), waiting, np.where(before, z / 2, waiting)
-
-
-def _laplace_disc(left: Floats, right: Floats, before: Side) -> Triple:
-    waiting = np.where(before, np.maximum(1 - left / 2, 0.0), 0.5 / left)
-    return np.where(before, right / 2, 1 + waiting), waiting, np.where(before, right / 2, waiting)
-
-
-def _logistic(z: Floats, before: Side) -> Triple:
-    arrived, waiting = z / (1 + z), 1 / (1 + z)
-    return arrived, waiting, arrived * waiting
-
-
-def _logistic_disc(left: Floats, right: Floats, before: Side) -> Triple:
-    waiting = 1 / (1 + left)
-    return np.minimum(right / (1 + left), 1.0), waiting, right * waiting * waiting
-
-
-_FORMULAS = {
-    "Gumbel": Formulas(_gumbel, _gumbel_disc, lambda m: 1.0),
-    "Exponential": Formulas(_exponential, _exponential_disc, lambda m: 1.0 / m, kinked=True, ending=True),
-    "HalfLogistic": Formulas(
-        _half_logistic, _half_logistic_disc, lambda m: 2 / m if m % 2 else 0.0, kinked=True, ending=True
-    ),
-    "Laplace": Formulas(_laplace, _laplace_disc, lambda m: 2.0**-m / m, kinked=True),
-    "Logistic": Formulas(_logistic, _logistic_disc, lambda m: (1.0 if m % 2 else -1.0) / m),
-}  # [coefficients]
 
 
 class Crowd:
@@ -153,7 +65,8 @@ class Crowd:
 
     def __init__(self, noise: Noise, sums: Floats, errors: Floats) -> None:
         self._sums, self._errors = sums, errors + sums * 2.0**-46
-        self._weights = np.array([of(noise).coefficient(m) for m in range(1, len(sums) + 1)])
+        coefficient = noise.law_in_a_race().coefficient
+        self._weights = np.array([coefficient(m) for m in range(1, len(sums) + 1)])  # [coefficients]
         self._rest = 0.0 if noise.is_max_stable else 2.5 * (sums[0] + errors[0]) * NEAR**TERMS  # [remainder]
 
     @staticmethod
@@ -179,14 +92,6 @@ class Crowd:
         above = exp(-np.minimum(least, _CLIP)) * (1 + _RELATIVE)  # [none]
         lower = below, below * np.maximum(slope - slope_error, 0.0) * (1 - _RELATIVE)
         return lower, (above, above * (slope + slope_error) * (1 + _RELATIVE))  # [crowd-rate]
-
-
-def _one_minus_exp(z: Floats) -> Floats:
-    """1 - e^-z for 0 <= z <= 1/4."""
-    total = np.full_like(z, 1 / 13)
-    for n in range(12, 1, -1):
-        total = (1 - z * total) / n  # [one-minus-exp]
-    return z * (1 - z * total)
 
 
 def total(values: Floats) -> float:

@@ -2,7 +2,7 @@
 
 With Gumbel and exponential noise every sum below has nonnegative terms only, so nothing cancels. With 50 digits of
 working precision, and one more for every digit of the scores' spread, every probability has more than 30 correct
-digits, however small it is. The laws of the three other noises come from power series (``series.py``).
+digits, however small it is. The laws of the other noises come from power series (``series.py``).
 
 Proof: proofs/distributions/one_shot.tex
 """
@@ -31,8 +31,8 @@ Outcome = tuple[int, ...]
 def accuracy(noise: Noise, n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
     """How far the t-th winner's score may fall below the t-th best, with probability at least 1 - alpha.
 
-    With c = ln(d / alpha): tau c for exponential noise and 2 tau c for Laplace noise. With c = ln(2 d / alpha): tau c
-    for half-logistic noise and 2 tau c for logistic noise. For Gumbel noise tau ln(d k / alpha). Rounded up.
+    With c the tail of the noise: tau ln(c d / alpha), or 2 tau ln(2 c d / alpha) where it is two-sided. Where it is
+    max-stable, with which winners are chosen one after the other, tau ln(c d k / alpha). Rounded up.
     """
     if n_candidates < k:
         raise ParameterError(f"n_candidates must be at least k ({k})")

@@ -95,9 +95,10 @@ def _enclosed(noise: Noise, b: Floats, groups: Groups, k: int) -> tuple[float, f
     many = rest >= (0.0 if noise.is_max_stable else 1 / arrivals.NEAR)
     crowd = Crowd.of(noise, rest[many])  # [crowd]
     near = np.concatenate([b[groups.rows], rest[~many]])
-    kinks = near if arrivals.of(noise).kinked else near[:0]
+    race = noise.law_in_a_race()
+    kinks = near if race.kinked else near[:0]
     last = 1.0
-    if arrivals.of(noise).ending and (~many).any():
+    if race.ending and (~many).any():
         last = min(last, float(rest[~many].min()))  # [rest-has-arrived]
     start = 2.0 ** np.floor(np.log2(_TAIL / 4 / arrivals.total(1 / b[k:])))
     head = 4 * start * arrivals.total(1 / b[k:])  # [head]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..noises.standard import Exponential
+from ..noises.exponential import Exponential
 from ..numerics.floatlog import Floats
 from . import arrivals
 from .arrivals import Crowd

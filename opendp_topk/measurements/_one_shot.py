@@ -5,10 +5,12 @@ Proof: proofs/measurements/one_shot.tex, proofs/measurements/one_shot_mechanism.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from fractions import Fraction
+from typing import Any
 
-from ..distributions import one_shot as laws
-from ..distributions import one_shot_success, union_bound
+from numpy.typing import NDArray
+
 from ..noises.noise import Noise
 from ..samplers import race, rows
 from ..samplers.merge import Race
@@ -21,16 +23,18 @@ from ._selection import Law, SelectionMechanism, Success
 
 # proof-region: one_shot
 def one_shot(noise: Noise) -> SelectionMechanism:
-    """The selection of the k best of scores with independent ``noise``; of a noise of the caller's no law is known."""
-    accuracy = laws.accuracy if noise.is_proven else union_bound.accuracy
+    """The selection of the k best of scores with independent ``noise``; of a noise of the caller's no law is known.
+
+    What only exact laws, accuracies and probabilities need is loaded when one is asked for.
+    """
     return SelectionMechanism(
         sample=lambda scores, choice: race.top_k(
             scores, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
         ),
         cost=lambda choice, r: one_shot_cost(noise, choice, r),
-        accuracy=lambda n, choice, alpha: accuracy(noise, n, choice.k, choice.tau, alpha),
-        law=_law(noise) if noise.is_proven else None,
-        success=_success(noise) if noise.is_proven else None,
+        accuracy=_accuracy(noise),
+        law=_law(noise) if noise.race else None,
+        success=_success(noise) if noise.race else None,
         many=lambda scores, choice, times: rows.top_k(
             scores, choice.tau, noise, choice.k, times, sign=choice.sign, ordered=choice.ordered
         ),
@@ -42,14 +46,33 @@ def one_shot(noise: Noise) -> SelectionMechanism:
     )  # [mechanism]
 
 
+def _accuracy(noise: Noise) -> Callable[[int, Choice, Any], float]:
+    def accuracy(n: int, choice: Choice, alpha: Any) -> float:
+        from ..distributions import one_shot as laws
+        from ..distributions import union_bound
+
+        bound = laws.accuracy if noise.is_proven else union_bound.accuracy
+        return bound(noise, n, choice.k, choice.tau, alpha)  # [accuracy]
+
+    return accuracy
+
+
 def _law(noise: Noise) -> Law:
-    return lambda units, choice: laws.law(noise, units, choice.tau == 0, choice.k, choice.ordered)
+    def law(units: list[Fraction], choice: Choice) -> dict[Hashable, Any]:
+        from ..distributions import one_shot as laws
+
+        return laws.law(noise, units, choice.tau == 0, choice.k, choice.ordered)  # [law]
+
+    return law
 
 
 def _success(noise: Noise) -> Success:
-    return lambda scores, choice, sure, reach: one_shot_success.probability(
-        noise, scores, choice.tau, choice.k, choice.sign, sure, reach
-    )
+    def success(scores: NDArray[Any], choice: Choice, sure: int, reach: int) -> tuple[float, float]:
+        from ..distributions import one_shot_success
+
+        return one_shot_success.probability(noise, scores, choice.tau, choice.k, choice.sign, sure, reach)  # [success]
+
+    return success
 
 
 # end-proof-region: one_shot

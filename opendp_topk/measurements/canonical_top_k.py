@@ -16,8 +16,9 @@ from ..distributions import canonical as laws
 from ..distributions import canonical_success
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
+from ..noises.gumbel import Gumbel
 from ..noises.noise import Noise
-from ..noises.standard import Gumbel, is_standard
+from ..noises.standard import is_standard
 from ..numerics.arithmetic import exact
 from ..samplers import canonical
 from ..spaces.costs import Cost

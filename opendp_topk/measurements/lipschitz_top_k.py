@@ -8,7 +8,7 @@ from ..core.partials import partial
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..noises.noise import Noise
-from ..noises.standard import is_standard
+from ..noises.standard import is_standard, kinds
 from ..proof import Proof
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
@@ -113,14 +113,13 @@ def make_lipschitz_top_k(
         60
     """
     # proof-region: lipschitz_top_k
-    kinds = "Gumbel(), Exponential(), HalfLogistic(), Laplace(), Logistic() or CustomNoise(...)"
-    noise = checks.instance("noise", noise, Noise, kinds)
+    noise = checks.instance("noise", noise, Noise, kinds())
     if release == "ranking" and not noise.is_class_a:  # [class-a]
         raise ParameterError('noise must be of class A for release="ranking": choose another, or release="set"')
     if not noise.is_lipschitz:  # [lipschitz]
         raise ParameterError("noise must be Lipschitz: choose one of the five noises of the library")
     if noise.is_proven != is_standard(noise) or (not noise.is_proven and noise.claims_more):  # [known]
-        raise ParameterError(f"noise must be {kinds}: one of the five of the library, or what CustomNoise returned")
+        raise ParameterError(f"noise must be {kinds()}: one of the five of the library, or what CustomNoise returned")
     measurement = selection(
         one_shot(noise),
         {"mechanism": "lipschitz_top_k", "noise": noise.name},

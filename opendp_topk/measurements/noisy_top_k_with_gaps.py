@@ -14,8 +14,8 @@ from ..core.partials import partial
 from ..core.releases import RankingWithGaps
 from ..errors import DataLengthError, ParameterError
 from ..errors.checks import Number
+from ..noises.exponential import Exponential
 from ..noises.noise import Noise
-from ..noises.standard import Exponential
 from ..numerics.arithmetic import exact
 from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.costs import Cost, require_measure

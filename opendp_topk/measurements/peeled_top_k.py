@@ -11,7 +11,8 @@ from ..core.partials import partial
 from ..distributions import peeled as laws
 from ..errors import checks
 from ..errors.checks import Number
-from ..noises.standard import Exponential, Gumbel
+from ..noises.exponential import Exponential
+from ..noises.gumbel import Gumbel
 from ..samplers import peeled
 from ..spaces.concentrated import rho_of_laplace, rho_of_range
 from ..spaces.costs import FREE, Cost

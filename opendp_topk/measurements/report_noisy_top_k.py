@@ -6,7 +6,8 @@ from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors.checks import Number
-from ..noises.standard import Exponential, Gumbel
+from ..noises.exponential import Exponential
+from ..noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, is_pure
 from ..spaces.metrics import ScoreMetric

@@ -15,8 +15,8 @@ from ..core.partials import partial
 from ..core.releases import FoundItemsWithCounts
 from ..errors import checks
 from ..errors.checks import Number
+from ..noises.gumbel import Gumbel
 from ..noises.noise import Noise
-from ..noises.standard import Gumbel
 from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost

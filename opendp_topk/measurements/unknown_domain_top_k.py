@@ -18,8 +18,9 @@ from ..distributions import one_shot as laws
 from ..distributions import unlisted as exact_law
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
+from ..noises.gumbel import Gumbel
 from ..noises.noise import Noise
-from ..noises.standard import Gumbel, is_standard
+from ..noises.standard import is_standard
 from ..numerics.arithmetic import exact, round_up
 from ..samplers import unlisted
 from ..spaces.costs import FREE

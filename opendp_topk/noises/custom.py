@@ -18,11 +18,11 @@ from ..errors import ParameterError, ParameterTypeError, checks
 from ..numerics.arithmetic import Interval, Intervals
 from ..numerics.floatlog import FloatBounds
 from .noise import IntervalFunction, Noise
+from .standard import STANDARD
 
 _FLOAT_PRECISION = 64  # bits: more than the 53 of a float, so that its last bit is nearly always the right one
 _CHECK_PRECISION = 128  # twice the other, so that an enclosure that does not narrow shows
 _WIDEST = 2.0**1000  # times a score or a scale of common size it is still a finite float
-_NAMES = ("Gumbel", "Exponential", "HalfLogistic", "Laplace", "Logistic")
 _MPFR = type(mpfr(0))
 _FROM_INSIDE = mpq(1, 2**64)  # floats bound noise of which 64 digits are drawn, and so no quantile beyond
 _STEPS = (mpq(1, 8), mpq(1))  # one near the density, which a step of 0 would be, and one far from it
@@ -72,7 +72,7 @@ def CustomNoise(
     # proof-region: custom_noise
     if not isinstance(name, str):
         raise ParameterTypeError(f"name must be a string, not {type(name).__name__}")
-    if not name or name in _NAMES:
+    if not name or any(name == known.name for known in STANDARD):
         raise ParameterError("name must not be empty, nor that of a noise of the library")
     condition = checks.choice("condition", condition, ("class_a", "lipschitz"))
     extended = _Extended(checks.function("quantile", quantile))

@@ -21,8 +21,9 @@ from ..measurements.peeled_top_k import then_peeled_top_k
 from ..measurements.permute_and_flip import then_permute_and_flip
 from ..measurements.report_noisy_top_k import then_report_noisy_top_k
 from ..measurements.select_then_count import then_select_then_count
+from ..noises.exponential import Exponential
 from ..noises.noise import Noise
-from ..noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
+from ..noises.standard import STANDARD
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, is_pure
 from ..spaces.metrics import LInfDistance
@@ -106,6 +107,12 @@ def _with(noise: Noise) -> Mapping[str, Any]:
     return {"noise": noise}
 
 
+def _perturbed(noise: Noise) -> Mechanism:
+    """The row of one-shot selection with a noise, named after it."""
+    name = f"lipschitz_{noise.words.lower().replace('-', '_')}"
+    return Mechanism(name, RELEASES, _SUMS, then_lipschitz_top_k, _with(noise))
+
+
 DESCRIBED = (
     Mechanism(
         "report_noisy_top_k",
@@ -125,11 +132,7 @@ DESCRIBED = (
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
     Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, then_noisy_top_k_with_gaps, led=True),
-    Mechanism("lipschitz_gumbel", RELEASES, _SUMS, then_lipschitz_top_k, _with(Gumbel())),
-    Mechanism("lipschitz_exponential", RELEASES, _SUMS, then_lipschitz_top_k, _with(Exponential())),
-    Mechanism("lipschitz_half_logistic", RELEASES, _SUMS, then_lipschitz_top_k, _with(HalfLogistic())),
-    Mechanism("lipschitz_laplace", RELEASES, _SUMS, then_lipschitz_top_k, _with(Laplace())),
-    Mechanism("lipschitz_logistic", RELEASES, _SUMS, then_lipschitz_top_k, _with(Logistic())),
+    *map(_perturbed, STANDARD),
 )
 # A constructor that nobody has described is tried on few candidates: four make all of its kinds of releases.
 _COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)

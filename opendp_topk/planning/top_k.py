@@ -15,6 +15,7 @@ from ..core.measurement import Measurement
 from ..distributions.discrete import largest_noise
 from ..distributions.events import Enclosure
 from ..errors import NotDeclaredError, checks
+from ..noises.standard import STANDARD
 from ..numerics.arithmetic import exact
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import Measure, is_pure
@@ -27,9 +28,7 @@ from .promises import NO_BOUND, Promise, finite, largest, sure
 from .query import Query, Space, Unit, Users
 
 _NAMES = {
-    "Exponential": "exponential",
-    "HalfLogistic": "half-logistic",
-    "Logistic": "logistic",
+    **{noise.name: noise.words for noise in STANDARD},
     "exponential": "the exponential mechanism",
     "permute_and_flip": "permute-and-flip",
 }

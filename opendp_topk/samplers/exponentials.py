@@ -14,7 +14,7 @@ import numpy as np
 from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
-from ..noises.standard import Exponential
+from ..noises.exponential import Exponential
 from ..numerics.floatlog import Floats
 from .entropy import SYSTEM, Entropy
 from .quantile_tables import quantile_bounds

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk import Gumbel
 from opendp_topk.distributions.one_shot import accuracy
-from opendp_topk.noises.standard import Gumbel
 
 from .command import record_of
 from .conftest import Command, Library

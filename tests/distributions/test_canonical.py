@@ -11,8 +11,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
+from opendp_topk import Exponential, Gumbel
 from opendp_topk.distributions import canonical
-from opendp_topk.noises.standard import Exponential, Gumbel
 from tests.oracles import canonical as oracle
 from tests.samplers.test_subsets import SHAPES
 

@@ -11,10 +11,9 @@ import gmpy2
 import mpmath
 import pytest
 
-from opendp_topk import CapacityError
+from opendp_topk import CapacityError, Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.distributions import one_shot, series
 from opendp_topk.noises.noise import Noise
-from opendp_topk.noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 
 from ..oracles import quadrature
 from ..oracles.noise import number

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
+from opendp_topk import Exponential, Gumbel
 from opendp_topk.distributions.unlisted import law
 from opendp_topk.errors import CapacityError
-from opendp_topk.noises.standard import Exponential, Gumbel
 from opendp_topk.samplers.unlisted import Search
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import unlisted

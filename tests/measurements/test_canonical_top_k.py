@@ -314,7 +314,7 @@ def test_bad_arguments(option: str, value: Any, error: type[Exception], required
 
 
 def test_other_noises_are_refused() -> None:
-    from opendp_topk.noises.standard import HalfLogistic, Laplace, Logistic
+    from opendp_topk import HalfLogistic, Laplace, Logistic
 
     for noise in (HalfLogistic(), Laplace(), Logistic()):
         options = {"k": 2, "scale": 1, "noise": noise}

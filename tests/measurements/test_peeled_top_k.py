@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk import Exponential, Gumbel
 from opendp_topk.distributions import peeled as laws
 from opendp_topk.measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
-from opendp_topk.noises.standard import Exponential, Gumbel
 from opendp_topk.samplers import peeled
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised

@@ -13,7 +13,7 @@ import pickle
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +25,6 @@ from gmpy2 import mpfr, mpq
 
 import opendp_topk as tk
 from opendp_topk.distributions import union_bound
-from opendp_topk.noises import standard as noises
 from opendp_topk.noises.noise import Noise
 from opendp_topk.samplers import race
 from opendp_topk.samplers.quantile_tables import quantile_bounds, table
@@ -46,6 +45,11 @@ from ..samplers.streams import Streams
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 every_noise = pytest.mark.parametrize("name", NOISES)
+
+
+CLAIMS = {"tail": Fraction(1), "race": "opendp_topk.noises.races.laplace"} | dict.fromkeys(
+    ("is_max_stable", "is_memoryless", "is_two_sided", "has_exponential_odds"), True
+)
 
 
 def build(name: str, measure: tk.Measure, d: int | None = None, **options: Any) -> tk.Measurement:
@@ -190,7 +194,7 @@ SURVIVAL: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", oracle.NAMES)
 def test_the_five_noises_pass_the_checks_of_their_condition(name: str) -> None:
     """So the checks refuse nothing that is right, and the flags of the five hold on the same grid."""
-    own = getattr(noises, name)()
+    own = getattr(tk, name)()
 
     def survival(z: mpq, precision: int) -> Interval:
         with mpmath.workprec(2 * precision + 200):
@@ -490,6 +494,23 @@ def test_other_mechanisms_refuse_the_noise() -> None:
     )
 
 
+@every_noise
+def test_a_noise_of_the_callers_claims_nothing_that_only_a_proof_can_give(name: str) -> None:
+    noise = NOISES[name]
+    given = {"survival", "is_class_a", "is_proven"}
+    defaults = {field.name: field.default for field in fields(Noise) if field.default is not MISSING}
+    unclaimed = {field: default for field, default in defaults.items() if field not in given}
+    assert {field: getattr(noise, field) for field in unclaimed} == unclaimed
+    assert unclaimed.keys() >= CLAIMS.keys()
+    assert not noise.is_proven
+    assert not noise.claims_more
+    space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+    options = {"k": 1, "scale": 1, "noise": noise, "release": "set"}
+    own = tk.make_lipschitz_top_k(*space, tk.MaxDivergence(), **options)
+    raises_exactly(tk.NotDeclaredError, lambda: own.distribution([1, 2]), "declares no exact distribution")
+    raises_exactly(tk.NotDeclaredError, lambda: own.success_probability([1, 2]), "declares no")
+
+
 def test_noises_are_values() -> None:
     def make(**options: Any) -> Noise:
         arguments = {"quantile": asymmetric_laplace, "survival": asymmetric_laplace_survival}
@@ -515,9 +536,9 @@ def test_a_noise_that_only_claims_to_be_one_of_the_five_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("flag", ["is_max_stable", "is_memoryless", "is_two_sided", "has_exponential_odds", "tail"])
-def test_a_noise_that_claims_what_is_known_of_the_five_alone_is_refused(flag: str) -> None:
-    forged = replace(NOISES["AsymmetricLaplace"], **{flag: Fraction(1) if flag == "tail" else True})
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_noise_that_claims_what_is_known_of_the_five_alone_is_refused(claim: str) -> None:
+    forged = replace(NOISES["AsymmetricLaplace"], **{claim: CLAIMS[claim]})  # type: ignore[arg-type]
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     raises_exactly(
         tk.ParameterError,

@@ -14,12 +14,12 @@ import mpmath
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.noises import standard as noises
+import opendp_topk as tk
 from opendp_topk.noises.noise import Noise
 
 from ..oracles import noise as oracle
 
-ALL = [getattr(noises, name)() for name in oracle.NAMES]
+ALL = [getattr(tk, name)() for name in oracle.NAMES]
 SUPPORT = {
     "Gumbel": (-mpmath.inf, mpmath.inf),
     "Exponential": (0, mpmath.inf),
@@ -89,7 +89,7 @@ def test_quantile_ignores_the_callers_context(noise: Noise) -> None:
 
 @every_noise
 def test_noises_are_values_known_by_name(noise: Noise) -> None:
-    assert noise == getattr(noises, noise.name)()
+    assert noise == getattr(tk, noise.name)()
     assert sum(noise == other for other in ALL) == 1
     assert repr(noise) == f"{noise.name}()"
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from opendp_topk import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.errors import SubnormalError
-from opendp_topk.noises.standard import Exponential, Gumbel, HalfLogistic, Laplace, Logistic, Noise
+from opendp_topk.noises.noise import Noise
 from opendp_topk.numerics import subnormals
 from opendp_topk.numerics.subnormals import require_subnormals
 from opendp_topk.samplers.quantile_tables import table

@@ -1,4 +1,4 @@
-"""Quantiles and distribution functions of the five noises and of three others, from mpmath alone."""
+"""Quantiles and distribution functions of the five noises and of others, from mpmath alone."""
 
 from __future__ import annotations
 
@@ -75,5 +75,6 @@ CDF: dict[str, Callable[[Any], Any]] = {
     "AsymmetricLaplace": lambda z: exp(2 * z) / 3 if z < 0 else 1 - 2 * exp(-z) / 3,
     "Lomax": lambda z: z / (1 + z) if z > 0 else mpf(0),
     "Gapped": lambda z: 1 - exp(-_without_gap(z)),
+    "Sixth": lambda z: 2 * (1 - exp(-z)) / (2 + exp(-z)) if z > 0 else mpf(0),
 }
 """F(z)."""

@@ -21,6 +21,7 @@ DENSITY = {
     "AsymmetricLaplace": lambda z: 2 * (exp(2 * z) if z < 0 else exp(-z)) / 3,
     "Lomax": lambda z: (1 + z) ** -2 if z >= 0 else mpf(0),
     "Gapped": lambda z: exp(-z) if 0 <= z < 1 else exp(GAP - z) if z >= 1 + GAP else mpf(0),
+    "Sixth": lambda z: 6 * exp(-z) / (2 + exp(-z)) ** 2 if z >= 0 else mpf(0),
 }
 UPPER = {
     "Gumbel": lambda z: -mpmath.expm1(-exp(-z)),
@@ -31,6 +32,7 @@ UPPER = {
     "AsymmetricLaplace": lambda z: 1 - exp(2 * z) / 3 if z < 0 else 2 * exp(-z) / 3,
     "Lomax": lambda z: 1 / (1 + z) if z > 0 else mpf(1),
     "Gapped": lambda z: exp(-max(z - GAP, min(max(z, 0), 1))),
+    "Sixth": lambda z: 3 / (1 + 2 * exp(z)) if z > 0 else mpf(1),
 }
 KINKS = {"Gapped": (0, 1, 1 + GAP)}
 

@@ -114,7 +114,7 @@ def resting_on(names: set[str]) -> set[str]:
             "spaces/range_distance",
         ),
         ("spaces/measures.py", "_PROBES = (0.0,", "_PROBES = (1.0,", "spaces/curves/curve", "errors/checks"),
-        ("noises/standard.py", "_SMALL = ", "_SMALL = 2 * ", "noises/standard", "numerics/rounding"),
+        ("noises/gumbel.py", "_SMALL = ", "_SMALL = 2 * ", "noises/standard", "numerics/rounding"),
         (
             "numerics/arithmetic.py",
             "_DOWN = gmpy2.RoundDown",
@@ -151,7 +151,7 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
         ("spaces/measures.py", "class Measure(ABC):", "class Measure(ABC):  # a comment"),
         ("samplers/advantages.py", "def _nearest(ratio: Fraction)", "def _nearest(\n    ratio: 'Fraction',\n)"),
         ("measurements/gaussian.py", "    Privacy:\n", "    Privacy, then:\n"),
-        ("noises/standard.py", "_SMALL = ", "_SMALL  =  "),
+        ("noises/gumbel.py", "_SMALL = ", "_SMALL  =  "),
         ("spaces/domains.py", "import numpy as np\n", "import math\n\nimport numpy as np\n"),
     ],
 )

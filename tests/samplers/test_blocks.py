@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.noises import standard as noises
+import opendp_topk as tk
 from opendp_topk.samplers import forecast, forecast_race, race, short, upper_tail
 
 from ..oracles import one_shot
@@ -75,7 +75,7 @@ def test_winners_of_many_blocks(
     winners = race.top_k(
         canonical(scores),
         Fraction(1),
-        getattr(noises, name)(),
+        getattr(tk, name)(),
         k,
         sign=sign,
         ordered=True,
@@ -141,7 +141,7 @@ def test_small_blocks_give_the_sort_of_what_was_drawn(
     for seed in range(150):
         with monkeypatch.context() as patch:
             recorder = Recorder(patch, Streams(seed))
-            noise = getattr(noises, name)()
+            noise = getattr(tk, name)()
             winners = race.top_k(
                 np.array(scores), Fraction(1), noise, k, sign=1, ordered=True, entropy=recorder.streams
             )
@@ -161,7 +161,7 @@ def test_small_blocks_follow_the_exact_law(
     scores = [*SHAPES[shape], 0.0, 1.0, 2.0]
     classes = [(i // small_blocks, score) for i, score in enumerate(scores)]
     law = one_shot.class_law(name, classes, [score for _, score in classes], k)
-    noise, values = getattr(noises, name)(), np.array(scores)
+    noise, values = getattr(tk, name)(), np.array(scores)
     counts: Counter[Any] = Counter()
     positions: Counter[Any] = Counter()
     for _ in range(6000):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opendp_topk import Exponential, Gumbel
 from opendp_topk.errors import EntropyError
-from opendp_topk.noises.standard import Exponential, Gumbel
 from opendp_topk.samplers import dummies, unlisted
 from opendp_topk.samplers.entropy import SYSTEM, Entropy
 from tests.concepts.sentinels import raises_exactly

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.noises import standard as noises
+import opendp_topk as tk
 from opendp_topk.samplers import forecast_race, race
 from opendp_topk.samplers.advantages import Scores
 from opendp_topk.samplers.entropy import Entropy, Indices
@@ -42,7 +42,7 @@ def test_forecasts_are_reached(name: str, shape: str, k: int, monkeypatch: pytes
         real(*arguments)
 
     monkeypatch.setattr(forecast_race, "_all_others", watched)
-    noise, sign = getattr(noises, name)(), -1 if shape == "counts" else 1
+    noise, sign = getattr(tk, name)(), -1 if shape == "counts" else 1
     for _ in range(10):
         race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False)
     assert len(wrong) < 2
@@ -67,7 +67,7 @@ class Counted(Entropy):
 @pytest.mark.parametrize("name", ["Exponential", "Gumbel", "Laplace", "Logistic", "HalfLogistic"])
 def test_most_candidates_are_left_to_the_tail(name: str, shape: str) -> None:
     """Also where a group has several winners, or all candidates but one are alike."""
-    noise, sign = getattr(noises, name)(), -1 if shape == "counts" else 1
+    noise, sign = getattr(tk, name)(), -1 if shape == "counts" else 1
     for k in (10, 300, 1000):
         counted = Counted()
         race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False, entropy=counted)
@@ -76,8 +76,8 @@ def test_most_candidates_are_left_to_the_tail(name: str, shape: str) -> None:
 
 def test_of_nearly_all_candidates_there_is_no_forecast() -> None:
     scores = Scores(np.zeros(D), Fraction(1), 1)
-    assert forecast(scores, noises.Exponential(), D, np.zeros(D // 256)) is None
-    assert forecast(scores, noises.Exponential(), 5, np.zeros(D // 256)) is not None
+    assert forecast(scores, tk.Exponential(), D, np.zeros(D // 256)) is None
+    assert forecast(scores, tk.Exponential(), 5, np.zeros(D // 256)) is not None
 
 
 def test_what_is_true_is_found_by_eights() -> None:

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
+import opendp_topk as tk
 from opendp_topk.errors import EntropyError
-from opendp_topk.noises import standard as noises
 from opendp_topk.samplers import gaps, race
 
 from ..oracles import noise as oracle
@@ -34,7 +34,7 @@ REPEATS = 25
 
 
 def _draw(name: str, case: Case, k: int, sign: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
-    noise = getattr(noises, name)()
+    noise = getattr(tk, name)()
     return gaps.top_k_with_gaps(canonical(case.scores), case.scale, noise, k, sign=sign, entropy=streams)
 
 
@@ -160,7 +160,7 @@ class _Digits:
 @pytest.mark.quick(name="Gumbel")
 @every_noise
 def test_the_first_interval_holds_the_noise_of_all_that_begin_so(name: str) -> None:
-    rng, noise = random.Random(name), getattr(noises, name)()
+    rng, noise = random.Random(name), getattr(tk, name)()
     most = 2**144 - 1
     for shift in [*range(0, 143, 11), 142]:
         tail = rng.getrandbits(144) >> shift | 1
@@ -242,7 +242,7 @@ def test_gaps_of_many_blocks(name: str, sign: int, shape: str, k: int, monkeypat
     recorder.check(name, scores, Fraction(1), sign, winners.tolist(), d)
     assert all(is_nearest(gap) for gap, is_nearest in zip(found.tolist(), judges, strict=True))
     both = race.top_k(
-        canonical(scores), Fraction(1), getattr(noises, name)(), k + 1, sign=sign, ordered=True, entropy=Streams(k)
+        canonical(scores), Fraction(1), getattr(tk, name)(), k + 1, sign=sign, ordered=True, entropy=Streams(k)
     )
     assert both[:k].tolist() == winners.tolist()
     recorder.check(name, scores, Fraction(1), sign, both.tolist(), d)
@@ -272,4 +272,4 @@ def test_nothing_is_released_where_the_system_has_no_randomness(monkeypatch: pyt
 
     monkeypatch.setattr(os, "urandom", fail)
     with pytest.raises(EntropyError, match="nothing was released"):
-        gaps.top_k_with_gaps(np.arange(3), Fraction(1), noises.Gumbel(), 2, sign=1)
+        gaps.top_k_with_gaps(np.arange(3), Fraction(1), tk.Gumbel(), 2, sign=1)

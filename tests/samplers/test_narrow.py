@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.noises import standard as noises
 from opendp_topk.samplers import race
 from opendp_topk.spaces.surveys import surveyed
 
@@ -48,8 +47,8 @@ def test_the_type_of_the_scores_changes_no_winner(
         options: Any = {"sign": sign, "ordered": True}
         with monkeypatch.context() as patch:
             recorder = Recorder(patch, Streams(k))
-            found = race.top_k(seen, scale, noises.Gumbel(), k, **options, entropy=recorder.streams)
+            found = race.top_k(seen, scale, tk.Gumbel(), k, **options, entropy=recorder.streams)
             assert recorder.branches["forecast"] > 0
             recorder.check("Gumbel", narrow.tolist(), scale, sign, found.tolist(), D)
-        again = race.top_k(wide, scale, noises.Gumbel(), k, **options, entropy=Streams(k))
+        again = race.top_k(wide, scale, tk.Gumbel(), k, **options, entropy=Streams(k))
         assert found.tolist() == again.tolist()

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.noises import standard as noises
+import opendp_topk as tk
 from opendp_topk.noises.noise import Noise
 from opendp_topk.samplers.quantile_tables import _unit, quantile_bounds, table
 
@@ -21,7 +21,7 @@ from ..oracles import noise as oracle
 
 N = 2**16
 DIGITS = 60
-ALL = [getattr(noises, name)() for name in oracle.NAMES]
+ALL = [getattr(tk, name)() for name in oracle.NAMES]
 every_noise = pytest.mark.parametrize("noise", ALL, ids=repr)
 
 
@@ -99,7 +99,7 @@ def test_tail_bounds_the_noise_below_that_many_ones(noise: Noise) -> None:
 
 @every_noise
 def test_tables_are_built_once(noise: Noise) -> None:
-    assert table(noise) is table(getattr(noises, noise.name)())
+    assert table(noise) is table(getattr(tk, noise.name)())
 
 
 def _words() -> list[int]:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opendp_topk as tk
 from opendp_topk.errors import EntropyError
-from opendp_topk.noises import standard as noises
 from opendp_topk.samplers import race, settle
 
 from ..oracles import noise as oracle
@@ -32,7 +32,7 @@ REPEATS = 100
 
 def _check(name: str, case: Case, k: int, sign: int, ordered: bool, seed: int) -> Streams:
     streams = Streams(seed, case.leading)
-    values, noise = canonical(case.scores), getattr(noises, name)()
+    values, noise = canonical(case.scores), getattr(tk, name)()
     expected = best(name, case.scores, case.scale, streams.digits, k, sign)
     for most in (AT_ONCE, SCANNED):
         streams.read.clear()
@@ -84,7 +84,7 @@ def test_every_k_order_and_direction(name: str) -> None:
 
 def test_few_digits_are_drawn_where_few_are_needed() -> None:
     streams = Streams(1)
-    race.top_k(np.array([0, 1000, 0]), Fraction(1), noises.Gumbel(), 1, sign=1, ordered=True, entropy=streams)
+    race.top_k(np.array([0, 1000, 0]), Fraction(1), tk.Gumbel(), 1, sign=1, ordered=True, entropy=streams)
     assert set(streams.read.values()) == {16}
 
 
@@ -92,7 +92,7 @@ def test_a_set_does_not_need_the_order_of_its_members() -> None:
     digits = "01" * 100
     for ordered, most in ((True, 208), (False, 16)):
         streams = Streams(2, {0: digits, 1: digits})
-        race.top_k(np.array([99, 99, 0]), Fraction(1), noises.Gumbel(), 2, sign=1, ordered=ordered, entropy=streams)
+        race.top_k(np.array([99, 99, 0]), Fraction(1), tk.Gumbel(), 2, sign=1, ordered=ordered, entropy=streams)
         assert max(streams.read.values()) >= most
         assert (max(streams.read.values()) > 16) == ordered
 
@@ -101,7 +101,7 @@ def test_a_set_does_not_need_the_order_of_its_members() -> None:
 def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "MOST_LEVELS", 5)
     with pytest.raises(EntropyError, match="repeats itself") as caught:
-        race.top_k(values, Fraction(1), noises.Exponential(), 1, sign=1, ordered=True, entropy=Streams(3, twins={1: 0}))
+        race.top_k(values, Fraction(1), tk.Exponential(), 1, sign=1, ordered=True, entropy=Streams(3, twins={1: 0}))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 
@@ -110,7 +110,7 @@ def test_digits_that_repeat_for_ever_end_in_an_error(values: np.ndarray, monkeyp
 def test_repetition_is_noticed_at_the_default_precision() -> None:
     streams = Streams(3, twins={1: 0})
     with pytest.raises(EntropyError, match="repeats itself"):
-        race.top_k(np.zeros(2), Fraction(1), noises.Exponential(), 1, sign=1, ordered=True, entropy=streams)
+        race.top_k(np.zeros(2), Fraction(1), tk.Exponential(), 1, sign=1, ordered=True, entropy=streams)
     assert max(streams.read.values()) > 10**5
 
 
@@ -124,7 +124,7 @@ def test_nothing_is_released_where_the_system_has_no_randomness(
 
     monkeypatch.setattr(os, "urandom", fail)
     with pytest.raises(EntropyError, match="nothing was released") as caught:
-        race.top_k(np.arange(d), Fraction(1), noises.Gumbel(), 1, sign=1, ordered=True)
+        race.top_k(np.arange(d), Fraction(1), tk.Gumbel(), 1, sign=1, ordered=True)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.noises import standard as noises
+import opendp_topk as tk
 from opendp_topk.samplers import rows
 
 from ..oracles import noise as oracle
@@ -32,7 +32,7 @@ def _check(name: str, case: Case, times: int, k: int, sign: int, ordered: bool, 
     found = rows.top_k(
         canonical(case.scores),
         case.scale,
-        getattr(noises, name)(),
+        getattr(tk, name)(),
         k,
         times,
         sign=sign,
@@ -92,7 +92,7 @@ def test_near_ties_are_decided_row_by_row(name: str, bits: int) -> None:
 @pytest.mark.parametrize(("scores", "scale"), [([2**70, 2**70 + 1], Fraction(1)), ([1, 2], Fraction(1, 2**901))])
 def test_what_floats_cannot_hold_is_raced_one_by_one(scores: list[int], scale: Fraction) -> None:
     options = {"sign": 1, "ordered": False}
-    assert rows.top_k(canonical(scores), scale, noises.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
+    assert rows.top_k(canonical(scores), scale, tk.Gumbel(), 2, 3, **options).tolist() == [[0, 1]] * 3
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -117,7 +117,7 @@ def test_rows_follow_the_law_and_do_not_depend_on_each_other(name: str) -> None:
     with mpmath.workdps(30):
         weights = [float(mpmath.exp(score)) for score in scores]
     law = one_shot.rankings(name, weights, 2)
-    found = rows.top_k(np.array(scores), Fraction(1), getattr(noises, name)(), 2, 200_000, sign=1, ordered=True)
+    found = rows.top_k(np.array(scores), Fraction(1), getattr(tk, name)(), 2, 200_000, sign=1, ordered=True)
     outcomes = [tuple(row) for row in found.tolist()]
     assert_follows(Counter(outcomes), law, detects=0.05)
     pairs = Counter(zip(outcomes[::2], outcomes[1::2], strict=True))
@@ -142,7 +142,7 @@ def test_each_vector_has_a_race_of_its_own(
         k, sign = rng.randint(1, min(len(case.scores) for case in cases)), rng.choice((1, -1))
         options = {"sign": sign, "ordered": rng.random() < 0.6, "entropy": streams}
         vectors = [canonical(case.scores) for case in cases]
-        found = rows.each(vectors, cases[0].scale, getattr(noises, name)(), k, **options)
+        found = rows.each(vectors, cases[0].scale, getattr(tk, name)(), k, **options)
         assert found.shape == (len(cases), k)
         for at, case, row in zip(first, cases, found.tolist(), strict=True):
             expected = best(name, case.scores, cases[0].scale, _of_race(streams, at), k, sign)
@@ -154,12 +154,12 @@ def test_an_array_of_vectors_is_raced_row_by_row_and_none_at_all_too() -> None:
     for columns in (slice(None), slice(None, None, 2), slice(1, None, -1)):
         part, options = table[:, columns], {"sign": -1, "ordered": True}
         streams, d = Streams(1), part.shape[1]
-        found = rows.each(part, Fraction(1, 2), noises.Laplace(), 1, **options, entropy=streams)
+        found = rows.each(part, Fraction(1, 2), tk.Laplace(), 1, **options, entropy=streams)
         for t in range(len(part)):
             expected = best("Laplace", part[t].tolist(), Fraction(1, 2), _of_race(streams, t * d), 1, -1)
             assert found[t].tolist() == expected
-        assert rows.each(part[:0], Fraction(1), noises.Laplace(), 1, **options).shape == (0, 1)
-    assert rows.each([], Fraction(1), noises.Laplace(), 3, sign=1, ordered=True).shape == (0, 3)
+        assert rows.each(part[:0], Fraction(1), tk.Laplace(), 1, **options).shape == (0, 1)
+    assert rows.each([], Fraction(1), tk.Laplace(), 3, sign=1, ordered=True).shape == (0, 3)
 
 
 def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
@@ -170,6 +170,6 @@ def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rows.short, "MOST", 40)
     vectors = [np.arange(50) % 7, np.arange(30) % 5, np.arange(50) % 3]
     streams = Streams(2)
-    found = rows.each(vectors, Fraction(2), noises.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
+    found = rows.each(vectors, Fraction(2), tk.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
     for at, vector, row in zip((0, 50, 80), vectors, found.tolist(), strict=True):
         assert row == best("Gumbel", vector.tolist(), Fraction(2), _of_race(streams, at), 4, 1)

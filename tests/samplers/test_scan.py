@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from opendp_topk.noises import standard as noises
+import opendp_topk as tk
 from opendp_topk.samplers.advantages import Scores, noisy_bounds
 from opendp_topk.samplers.entropy import SYSTEM
 from opendp_topk.samplers.quantile_tables import table
@@ -85,7 +85,7 @@ def test_cut_on_raw_scores_is_exact(make: object, sign: int) -> None:
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(3), Fraction(1, 7), Fraction(0.1)])
 def test_levels_never_ask_for_a_one_too_many(name: str, sign: int, scale: Fraction) -> None:
     """The table's bound at the level is at most the exact gap, by a hair's breadth of which thresholds are set."""
-    entries = table(getattr(noises, name)())
+    entries = table(getattr(tk, name)())
     values = sign * np.arange(3000)
     scan = Scan(Scores(values, scale, sign), 1, entries, SYSTEM, reference=values[0])
     rng = random.Random(f"{name} {sign} {scale}")
@@ -105,7 +105,7 @@ def test_levels_never_ask_for_a_one_too_many(name: str, sign: int, scale: Fracti
 
 def test_infinitely_far_scores_have_the_highest_level() -> None:
     values = np.array([0.0, 1e308])
-    scan = Scan(Scores(values, Fraction(1e-300), 1), 1, table(noises.Gumbel()), SYSTEM, reference=values[1])
+    scan = Scan(Scores(values, Fraction(1e-300), 1), 1, table(tk.Gumbel()), SYSTEM, reference=values[1])
     with np.errstate(over="ignore", invalid="raise"):
         assert scan.levels(values).tolist() == [0, 0]
         scan.threshold = 1.0
@@ -113,7 +113,7 @@ def test_infinitely_far_scores_have_the_highest_level() -> None:
 
 
 def test_drawn_tails_begin_with_ones() -> None:
-    entries = table(noises.Exponential())
+    entries = table(tk.Exponential())
     for level in range(4, 17):
         scan = Scan(Scores(np.zeros(3000), Fraction(1), 1), 3000, entries, SYSTEM, reference=0.0)
         scan.draw_tail(np.arange(3000), np.full(3000, level))
@@ -127,7 +127,7 @@ def test_a_late_candidate_that_may_reach_the_threshold_stays() -> None:
     prefix = f"{40_000:016b}"
     values = np.array([0.0, -1e-6, -1.0])
     streams = Streams(leading=dict.fromkeys(range(3), prefix))
-    found = Scan(Scores(values, Fraction(1), 1), 1, table(noises.Gumbel()), streams, reference=0.0)
+    found = Scan(Scores(values, Fraction(1), 1), 1, table(tk.Gumbel()), streams, reference=0.0)
     for late in range(3):
         found.draw(np.array([late]))
     assert found.index.tolist() == [0, 1]
@@ -136,7 +136,7 @@ def test_a_late_candidate_that_may_reach_the_threshold_stays() -> None:
 
 def test_bodies_are_what_the_tails_leave() -> None:
     """Prefixes that do not begin with so many ones: all others, each as likely."""
-    entries = table(noises.Exponential())
+    entries = table(tk.Exponential())
     scan = Scan(Scores(np.zeros(1), Fraction(1), 1), 1, entries, SYSTEM, reference=0.0)
     for level in (2, 3, 4):
         index, prefix = scan.body(np.arange(40_000), np.full(40_000, level))
@@ -165,7 +165,7 @@ def test_parts_are_told_apart_by_their_leading_ones() -> None:
 @pytest.mark.parametrize("name", ["Gumbel", "Laplace"])
 def test_a_mark_is_reached_where_k_candidates_certainly_reach_it(name: str, sign: int) -> None:
     """Whatever the reference of the scan has become; and who cannot reach a mark is below it by exact rationals."""
-    entries = table(getattr(noises, name)())
+    entries = table(getattr(tk, name)())
     met: Counter[bool] = Counter()
     rng = random.Random(f"{name} {sign}")
     for _ in range(40):

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from opendp_topk.noises import standard as noises
+import opendp_topk as tk
 from opendp_topk.samplers import race, short
 from opendp_topk.samplers.advantages import Scores
 from opendp_topk.samplers.quantile_tables import table
@@ -32,7 +32,7 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
     rng = random.Random(f"{make.__name__} {sign}")
     for seed in range(60):
         case = make(rng)
-        noise = getattr(noises, rng.choice(("Gumbel", "Exponential", "Laplace")))()
+        noise = getattr(tk, rng.choice(("Gumbel", "Exponential", "Laplace")))()
         scores = Scores(canonical(case.scores), case.scale, sign)
         with np.errstate(all="ignore"):
             found = short.everybody(scores, noise, Streams(seed, case.leading))
@@ -53,7 +53,7 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
 
 
 def test_bounds_are_about_as_narrow_as_the_table() -> None:
-    scores, noise = Scores(np.arange(100.0), Fraction(3), 1), noises.Gumbel()
+    scores, noise = Scores(np.arange(100.0), Fraction(3), 1), tk.Gumbel()
     found = short.everybody(scores, noise, Streams(1))
     assert found is not None
     racers, lower, upper = found
@@ -73,6 +73,6 @@ def test_bounds_are_about_as_narrow_as_the_table() -> None:
 )
 def test_what_floats_cannot_hold_is_left_to_the_scan(scores: list[float], scale: Fraction) -> None:
     with np.errstate(over="ignore"):
-        assert short.everybody(Scores(canonical(scores), scale, 1), noises.Gumbel(), Untouched()) is None
-    winners = race.top_k(canonical(scores), scale, noises.Gumbel(), 2, sign=1, ordered=False)
+        assert short.everybody(Scores(canonical(scores), scale, 1), tk.Gumbel(), Untouched()) is None
+    winners = race.top_k(canonical(scores), scale, tk.Gumbel(), 2, sign=1, ordered=False)
     assert winners.tolist() == [0, 1]

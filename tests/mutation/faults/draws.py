@@ -19,7 +19,7 @@ FAULTS = (
         "    return SelectionMechanism(\n"
         "        sample=lambda scores, choice: race.top_k(\n"
         "            scores, choice.tau, noise,",
-        "    from ..noises.standard import Exponential\n"
+        "    from ..noises.exponential import Exponential\n"
         "\n"
         "    return SelectionMechanism(\n"
         "        sample=lambda scores, choice: race.top_k(\n"
@@ -104,15 +104,15 @@ FAULTS = (
     Fault(
         "gumbel-mirrored",
         "Gumbel noise has the wrong sign",
-        "noises/standard.py",
-        "# end-proof-region: standard\n",
-        "_right, _right_floats = _gumbel, _gumbel_floats\n\n\n"
-        "def _gumbel(u: mpq, precision: int) -> Interval:\n"
+        "noises/gumbel.py",
+        "_GUMBEL = Noise(\n",
+        "_right, _right_floats = _quantile, _quantile_floats\n\n\n"
+        "def _quantile(u: mpq, precision: int) -> Interval:\n"
         "    return Intervals(precision).negative(_right(1 - u, precision))\n\n\n"
-        "def _gumbel_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:\n"
+        "def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:\n"
         "    lower, upper = _right_floats(v, u)\n"
         "    return -upper, -lower\n\n\n"
-        "# end-proof-region: standard\n",
+        "_GUMBEL = Noise(\n",
     ),
     Fault(
         "sign-ignored",

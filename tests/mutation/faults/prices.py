@@ -124,4 +124,18 @@ FAULTS = (
         "self.is_two_sided, self.has_exponential_odds\n",
         "self.is_two_sided\n",
     ),
+    Fault(
+        "custom-race",
+        "a noise of the caller's may claim a law in a race",
+        "noises/noise.py",
+        " or self.tail is not None or self.race is not None  # [claims-more]",
+        " or self.tail is not None  # [claims-more]",
+    ),
+    Fault(
+        "record-tail",
+        "the record of half-logistic noise states the tail of exponential noise",
+        "noises/half_logistic.py",
+        "tail=Fraction(2),",
+        "tail=Fraction(1),",
+    ),
 )
