@@ -45,7 +45,7 @@ TESTS = [
     ),
     f"tests/measurements/test_{STEM}.py",
     "tests/audit/test_shipped.py",
-    "tests/cli/test_discovered.py",
+    "tests/planning/test_catalogue.py",
     "tests/cli/test_mechanisms.py",
 ]
 # Of what is tried with every mechanism, the new one alone; no documents are built.
