@@ -95,7 +95,7 @@ def unplaced(package: Path, name: str) -> str:
             kept.pop(number, None)
     names = "|".join(map(re.escape, sorted(module_names(package, home))))
     text = _text([*kept.values()])
-    return re.sub(rf"(?<![\w.])(?:{names})\.", "", text) if names else text
+    return re.sub(rf"(?<![\w.])(?:{names})\.(?=\w)", "", text) if names else text
 
 
 def _text(lines: list[str]) -> str:

@@ -289,9 +289,11 @@ def rename(package: Path, room: str, old: str, new: str) -> int:
     for path in package.rglob("*.py"):
         text = path.read_text("utf-8")
         after = re.sub(rf"(from \.*(?:{room})?\.?){old} import", rf"\g<1>{new} import", text)
-        for line in re.findall(rf"^ *from \.*(?:{room})? import .*\b{old}\b.*$", after, re.MULTILINE):
+        for line in re.findall(
+            rf"^ *from \.*(?:{room})? import (?:\([^)]*\b{old}\b[^)]*\)|.*\b{old}\b.*$)", after, re.MULTILINE
+        ):
             after = after.replace(line, re.sub(rf"\b{old}\b", new, line))
-            after = re.sub(rf"(?<![\w.`]){old}\.(?=\w)", f"{new}.", after)
+            after = re.sub(rf"(?<![\w.]){old}\.(?=\w)", f"{new}.", after)
         if after != text:
             changed += 1
             path.write_text(after, "utf-8")
