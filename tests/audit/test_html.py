@@ -25,6 +25,7 @@ from opendp_topk.audit.signoffs import accept
 from opendp_topk.core.measurement import Declared
 from opendp_topk.markup.elements import Markup, el
 from opendp_topk.proof import latex, library
+from tests.concepts.readings import last_reading
 
 from .browser import require_browser, run
 from .pages import Element, broken_links, read
@@ -91,6 +92,7 @@ def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Elem
     number, line = re.match(r"(\d+)(.*)", tagged[0]).groups()  # type: ignore[union-attr]
     assert source[int(number) - 1] == line
     assert "tests/measurements/test_permute_and_flip.py" in page.text
+    assert last_reading(NAME) in page.text
     drawn = {one.attributes["data-name"] for one in page if one.attributes.get("class", "").startswith("node ")}
     assert drawn == {NAME, *proof.foundations(NAME)}
     assert f"Its privacy is carried by {len(proof.carriers(NAME))} documents: core/chaining, " in page.text

@@ -11,6 +11,7 @@ from opendp_topk import proof
 from opendp_topk.proof import library
 from opendp_topk.proof.latex import tex_is_missing
 from opendp_topk.proof.note_rows import rows
+from tests.concepts.readings import last_reading
 
 from .conftest import Command
 
@@ -60,6 +61,7 @@ def test_one_document(command: Command, name: str) -> None:
     for pin in proof.pins("core/chaining"):
         state = "current" if pin.is_current else "stale"
         assert f"{pin.digest} ({state}) region {pin.region} of {pin.source}" in result.field("pins")
+    assert f"last reading {last_reading('core/chaining')}" in result.flat
     assert result.code == (0 if result.field("status") == "current" else 1)
 
 
