@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pypandoc
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -65,6 +64,7 @@ def converted(name: str) -> str:
     Raises:
         ValueError: pandoc does not understand something in it.
     """
+    import pypandoc  # of the extra site: what else is here is tested without it
 
     def address(target: str, label: str) -> str:
         relative = posixpath.relpath(page(target), posixpath.dirname(page(name)))

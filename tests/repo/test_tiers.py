@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +28,31 @@ def test_plain_pytest_leaves_out_every_tier_but_the_quick_one() -> None:
     assert {"slow", "browser", "tex", "mutation", "foreign"} == TIERS
     left_out = SETTINGS["addopts"].split('-m "')[1].split('"')[0]
     assert set(left_out.split(" and ")) == {f"not {tier}" for tier in TIERS}
+
+
+COLLECT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ABSENT:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+ABSENT = set(sys.argv[1:])
+sys.meta_path.insert(0, Absent())
+import pytest
+sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", "tests"]))
+"""
+
+
+@pytest.mark.slow
+def test_all_tests_are_found_with_the_extra_test_alone() -> None:
+    """The README's command installs no more: what other extras bring is asked for in tests, not at import."""
+    absent = ("pypandoc", "sphinx", "furo", "myst_nb", "ipykernel", "matplotlib", "pyspark", "dp_accounting", "scipy")
+    found = subprocess.run(
+        [sys.executable, "-c", COLLECT, *absent], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert found.returncode == 0, found.stdout[-3000:]
 
 
 def test_what_is_traced_among_slow_tests_is_there() -> None:
