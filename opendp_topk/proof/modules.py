@@ -283,7 +283,12 @@ def spelled(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, 
     if home is not None and statement.imports:
         importing = _within(home.importing, statement.node)
         instead |= {one: _branches(statement, one) for one in importing if _is_inside(one, home)}
-    return normal_form(statement.node, instead), tuple(found)
+    return _form(statement, frozenset(instead.items())), tuple(found)
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def _form(statement: Statement, instead: frozenset[tuple[ast.AST, str]]) -> str:
+    return normal_form(statement.node, dict(instead))
 
 
 def _branches(statement: Statement, node: _Import) -> str:
