@@ -62,8 +62,8 @@ def running(package: Path) -> frozenset[str]:
     """Of the package that runs, the modules that this process has loaded, for whatever reason."""
     if package != Path(__file__).parents[1]:
         return frozenset()
-    inside = f"{NAME}."
-    return frozenset(name[len(inside) :] for name in [*sys.modules] if name == NAME or name.startswith(inside))
+    found = [name for name in [*sys.modules] if name.startswith(NAME)]
+    return frozenset(name[len(NAME) + 1 :] for name in found if name == NAME or name[len(NAME)] == ".")
 
 
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
