@@ -16,9 +16,9 @@ from ..planning.above_threshold import AboveThreshold
 from ..planning.catalogue import RELEASES, default
 from ..planning.columns import Columns
 from ..planning.others import Other
-from ..planning.plan import Plan, planned
-from ..planning.query import Budget, Query, T_co, Task, U_co, Unit, Users
+from ..planning.plan import Plan, Query, T_co, Task, U_co, planned
 from ..planning.top_k import Counts, TopK
+from ..planning.units import Budget, Unit, Users
 from ..planning.unknown_domain import TopKUnknownDomain
 from ..spaces.measures import Approximate, PrivacyProfile
 from ..transformations.keep_items import RULES

@@ -14,11 +14,12 @@ from ..errors.writing import write_whole
 from ..planning.catalogue import default
 from ..planning.comparison import Comparison, answers, six_up
 from ..planning.deciding import WORDS
+from ..planning.plan import Query
 from ..planning.plots import SIZE
 from ..planning.promises import largest, sure
-from ..planning.query import Query, Users
 from ..planning.recommendation import Option
 from ..planning.top_k import TopK
+from ..planning.units import Users
 from . import show
 from .asking import require_noise, too_small
 from .public_counts import Counts

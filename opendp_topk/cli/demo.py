@@ -10,10 +10,10 @@ import typer
 
 from ..planning.catalogue import default
 from ..planning.columns import Columns
-from ..planning.plan import Plan
-from ..planning.query import Budget, Query, Users
+from ..planning.plan import Plan, Query
 from ..planning.release_record import Read, Released, ReleaseRecord
 from ..planning.top_k import TopK
+from ..planning.units import Budget, Users
 from ..planning.unknown_domain import TopKUnknownDomain
 from ..spaces.measures import Approximate
 from . import show

@@ -11,7 +11,7 @@ from ..errors import ParameterError
 from ..errors.checks import plain
 from ..ledger.amounts import stated
 from ..planning.catalogue import RELEASES
-from ..planning.query import Budget
+from ..planning.units import Budget
 from ..spaces.measures import MaxDivergence, ZeroConcentratedDivergence
 from ..transformations.keep_items import RULES
 from .mechanisms import NAMES

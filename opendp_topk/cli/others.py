@@ -8,8 +8,8 @@ from typing import Any
 from ..planning.others import Other
 from ..planning.plan import Plan
 from ..planning.promises import sure
-from ..planning.query import Users
 from ..planning.release_record import Released
+from ..planning.units import Users
 from . import show
 from .asking import Options
 

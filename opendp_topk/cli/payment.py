@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import ParameterError
 from ..ledger import Ledger
-from ..planning.plan import Plan
-from ..planning.query import Query, Users
+from ..planning.plan import Plan, Query
+from ..planning.units import Users
 from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
 from .exit_codes import Interrupted

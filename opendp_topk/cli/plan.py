@@ -11,9 +11,9 @@ import typer
 
 from ..errors import ParameterError
 from ..planning.catalogue import RELEASES
-from ..planning.plan import Plan
-from ..planning.query import Task, Users
+from ..planning.plan import Plan, Task
 from ..planning.release_record import Claim
+from ..planning.units import Users
 from . import options as given
 from . import show
 from .asking import Options, met

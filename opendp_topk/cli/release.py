@@ -9,9 +9,9 @@ import typer
 
 from ..errors import TableError
 from ..planning.catalogue import RELEASES
-from ..planning.plan import Plan
-from ..planning.query import Query, Users
+from ..planning.plan import Plan, Query
 from ..planning.release_record import Read, ReleaseRecord
+from ..planning.units import Users
 from ..tables import parts
 from . import options as given
 from . import show

@@ -11,10 +11,11 @@ from fractions import Fraction
 from ..errors import ParameterError
 from ..numerics.arithmetic import exact
 from ..planning.comparison import six_up
+from ..planning.plan import Query
 from ..planning.promises import largest, sure
-from ..planning.query import Budget, Query, Users
 from ..planning.several import DELTA, budgets, whole
 from ..planning.top_k import TopK, TopKPlan
+from ..planning.units import Budget, Users
 from . import show
 from .asking import met
 

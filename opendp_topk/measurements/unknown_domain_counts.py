@@ -23,9 +23,8 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.curves.totals import compose
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, largest
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
-from ._choice import Choice
 from ._grid import Grid
-from ._one_shot import one_shot_cost
+from ._selection import Choice, one_shot_cost
 from ._stop import lost_before_stop
 from ._with_delta import curve_with_delta, with_delta
 from .select_then_count import count_curve

@@ -26,8 +26,7 @@ from ..samplers import unlisted
 from ..spaces.costs import FREE
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, largest
 from ..spaces.measures import Measure
-from ._choice import Choice
-from ._one_shot import one_shot_cost
+from ._selection import Choice, one_shot_cost
 from ._stop import keeps, least_lead, lost_before_stop
 from ._with_delta import NOT_STRICT, STRICT, require_with_delta, with_delta
 

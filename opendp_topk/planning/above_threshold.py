@@ -12,9 +12,9 @@ from ..distributions.discrete import largest_noise
 from ..measurements.stable_histogram import then_stable_histogram
 from ..numerics.arithmetic import exact
 from .columns import Columns
-from .plan import Plan
+from .plan import Plan, Query
 from .promises import Promise, finite, sure
-from .query import Query, Users
+from .units import Users
 from .unlisted import Unlisted
 
 _LEAST = 2  # one user alone must not reach it without noise

@@ -23,9 +23,9 @@ from ..spaces.metrics import ScoreMetric
 from . import plots
 from .catalogue import RELEASES, able, default
 from .deciding import WORDS
-from .plan import planned
-from .query import Budget, Query, Scores, Unit
+from .plan import Query, planned
 from .top_k import TopK, TopKPlan
+from .units import Budget, Scores, Unit
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
 

@@ -18,8 +18,8 @@ from ..spaces.domains import FrameDomain
 from ..spaces.measures import MaxDivergence, ZeroConcentratedDivergence, is_pure
 from ..spaces.metrics import L1Distance, L2Distance, UserDistance
 from ..transformations.count_outside import make_count_outside
-from .query import Budget, Users
 from .release_record import Released
+from .units import Budget, Users
 
 _SHARE = Fraction(1, 10)  # of the loss: one count needs little, and the items need most of it
 

@@ -1,4 +1,6 @@
-"""A query, and the measurement with the least noise that meets it.
+"""What is asked: a task, of whom, within which budget, how often; and the measurement with the least noise for it.
+
+A query is built once, and passed whole.
 
 Proof: proofs/planning/comparison.tex
 """
@@ -6,16 +8,78 @@ Proof: proofs/planning/comparison.tex
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..core.measurement import Measurement
 from ..distributions.events import Enclosure
 from ..errors import CapacityError, NotDeclaredError
 from ..spaces.curves.curve import PrivacyCurve
+from .columns import Columns
 from .deciding import decided, least_at
 from .least_scale import several
-from .query import Query, T_co, U_co
+from .promises import Promise
+from .units import Budget, Unit
+
+
+class Task(Protocol):
+    """What is to be released. Nothing in it depends on a table."""
+
+    @property
+    def k(self) -> int | None:
+        """How many items; None for all that there are."""
+
+    @property
+    def release(self) -> str:
+        """``"ranking"`` or ``"set"``."""
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The parameters that are searched for, the least that meet the budget."""
+
+    def least(self, query: Query[Any, Any], known: dict[Any, float] | None = None) -> Measurement:
+        """The measurement with the least noise that meets the budget; SearchError where there is none."""
+
+    def accuracy(self, plan: Plan[Any, Any]) -> float | None:
+        """The bound of the accuracy theorem; None where it takes too long to compute."""
+
+    def needs_no_noise(self, query: Query[Any, Any]) -> bool:
+        """Whether the release is the same for all neighbours."""
+
+    def on(self, plan: Plan[Any, Any], items: Any) -> Measurement:
+        """The measurement of a plan on tables whose candidates are ``items``."""
+
+    def question(self, columns: Columns) -> str:
+        """What is asked, in words."""
+
+    def words(self, plan: Plan[Any, Any]) -> str:
+        """The mechanism in words."""
+
+    def promises(self, plan: Plan[Any, Any]) -> Mapping[str, Promise]:
+        """What theorems promise of one release, by the names of the record."""
+
+
+T_co = TypeVar("T_co", bound=Task, covariant=True)
+U_co = TypeVar("U_co", bound=Unit, covariant=True)
+
+
+@dataclass(frozen=True)
+class Query(Generic[T_co, U_co]):
+    """A task within a budget, for so many releases together, all fixed in advance.
+
+    The accuracy theorems may fail with probability ``alpha``.
+    """
+
+    task: T_co
+    unit: U_co
+    budget: Budget
+    releases: int = 1
+    alpha: Any = 0.05
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from ..numerics.arithmetic import exact
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import PrivacyProfile
 from .least_scale import several
-from .plan import likely, planned
-from .query import Query, Unit
+from .plan import Query, likely, planned
 from .top_k import TopK, TopKPlan
+from .units import Unit
 
 # Numbers of releases: up to one a day for a month, and few enough for seconds. The delta where none is asked for
 # is one in common use; below the smallest that is drawn nobody asks.

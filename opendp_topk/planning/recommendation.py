@@ -23,9 +23,9 @@ from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile
 from ..spaces.metrics import LInfDistance
 from .catalogue import TABLE
 from .comparison import compare, six_up
-from .plan import Plan, likely
-from .query import Query, Unit
+from .plan import Plan, Query, likely
 from .top_k import TopK, TopKPlan
+from .units import Unit
 
 NEAR = "near"
 _ORDER = {mechanism.name: place for place, mechanism in enumerate(TABLE)}  # of equal ones the first is the plainest

@@ -17,7 +17,7 @@ from ..proof import Proof
 from ..spaces.measures import Measure, PrivacyProfile, without_delta
 from .plan import Plan
 from .promises import Promise
-from .query import Users, whom
+from .units import Users, whom
 
 FORMAT = "opendp_topk.release.v2"
 _PROMISES = ("accuracy", "count_accuracy")

@@ -8,7 +8,7 @@ from ..numerics.arithmetic import exact
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
-from .query import Budget
+from .units import Budget
 
 DELTA = Fraction(1, 10**6)  # where none is given: one in common use, and it is shown
 

@@ -23,9 +23,9 @@ from ..spaces.metrics import LInfDistance
 from .catalogue import Mechanism
 from .columns import Columns
 from .least_scale import least_scale
-from .plan import Plan, likely
+from .plan import Plan, Query, likely
 from .promises import NO_BOUND, Promise, finite, largest, sure
-from .query import Query, Space, Unit, Users
+from .units import Space, Unit, Users
 
 _NAMES = {
     **{noise.name: noise.words for noise in STANDARD},

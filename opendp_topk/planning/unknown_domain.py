@@ -13,9 +13,9 @@ from ..errors import checks
 from ..measurements.unknown_domain_top_k import MOST_KEYS, then_unknown_domain_top_k
 from ..numerics.arithmetic import exact
 from .columns import Columns
-from .plan import Plan
+from .plan import Plan, Query
 from .promises import NO_BOUND, Promise, finite, largest, sure
-from .query import Query, Users
+from .units import Users
 from .unlisted import Unlisted
 
 _LIMIT = 10  # times k: enough that the base is a small count, and few enough that the logarithm of it costs little

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol
 
 from ..core.binary_search import binary_search_chain
 from ..core.measurement import Measurement
-from .plan import Plan
-from .query import Query, Users
+from .plan import Plan, Query
+from .units import Users
 
 _FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
 

@@ -15,9 +15,9 @@ from opendp_topk.cli.exit_codes import Interrupted
 from opendp_topk.cli.options import target
 from opendp_topk.cli.payment import drawn
 from opendp_topk.planning.catalogue import default
-from opendp_topk.planning.plan import Plan
-from opendp_topk.planning.query import Query, Users
+from opendp_topk.planning.plan import Plan, Query
 from opendp_topk.planning.top_k import TopK
+from opendp_topk.planning.units import Users
 
 from .command import COMMAND, spawn
 from .conftest import Command, Library

@@ -14,9 +14,9 @@ from opendp_topk.errors import NotDeclaredError
 from opendp_topk.planning.above_threshold import AboveThreshold
 from opendp_topk.planning.catalogue import default
 from opendp_topk.planning.columns import Columns
-from opendp_topk.planning.plan import planned
-from opendp_topk.planning.query import Budget, Query, Users
+from opendp_topk.planning.plan import Query, planned
 from opendp_topk.planning.top_k import Counts, TopK
+from opendp_topk.planning.units import Budget, Users
 from opendp_topk.planning.unknown_domain import TopKUnknownDomain
 
 from ..concepts.sentinels import raises_exactly
