@@ -23,8 +23,7 @@ from ..numerics.arithmetic import exact, round_up
 from ..samplers import unlisted
 from ..spaces.costs import Cost
 from ..spaces.keyed_counts import KeyedCountDistance, largest
-from ._choice import Choice
-from ._one_shot import one_shot_cost
+from ._selection import Choice, one_shot_cost
 from ._stop import keeps, least_lead, released_before_stop
 from ._with_delta import NOT_STRICT, STRICT, require_with_delta
 

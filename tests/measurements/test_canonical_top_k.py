@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._permute_and_flip_range import permute_and_flip_range
+from opendp_topk.measurements._selection import permute_and_flip_range
 from opendp_topk.measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised

@@ -16,7 +16,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._permute_and_flip_range import permute_and_flip_range
+from opendp_topk.measurements._selection import permute_and_flip_range
 from opendp_topk.measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from tests.concepts.losses import number, realised
 from tests.oracles import rhos
