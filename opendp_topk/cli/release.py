@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -144,21 +145,23 @@ def release(
             promises = query.task.promises(plan)
             plan = after(plan, others)
             with kept(files, source.files) as digest:
-                released, entry = drawn(plan, rows, account, label)
-                source.require_unchanged()
-            winners = found(released, others)
-            _LOG.info("%d items were released", len(winners.items))
+                read_as = Read(chosen.recorded(), where, digest)
+
+                def recorded(released: Any, entry: Mapping[str, Any] | None) -> ReleaseRecord:
+                    source.require_unchanged()
+                    return ReleaseRecord.of(found(released, others), plan, promises, entry, read_as)
+
+                record = drawn(plan, rows, account, label, recorded)
+            _LOG.info("%d items were released", len(record.released.items))
         failure: Exception | None = None
         try:
             with uninterrupted():
-                told_of = Read(chosen.recorded(), where, digest)
-                record = ReleaseRecord.of(winners, plan, promises, entry, told_of)
                 destination.write(record)
         except TableError as error:
             failure = error
         try:
             if out != STDOUT:
-                show_release(record, record_rows(winners, others))
+                show_release(record, record_rows(record.released, others))
             flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
