@@ -26,8 +26,12 @@ from .test_show import RECORD, SHOWN, saved
 FULL: dict[str, Any] = SHOWN | {
     "format": "opendp_topk.release.v3",
     "ledger": {
-        **{"dataset": "visits", "entry": 3, "time": "2026-01-02T03:04:05+00:00", "claim": "sha256:" + "0" * 64},
-        **{"head": "5-" + "0" * 64, "salt": "0" * 64},
+        "dataset": "visits",
+        "entry": 3,
+        "time": "2026-01-02T03:04:05+00:00",
+        "claim": "sha256:" + "0" * 64,
+        "head": "5-" + "0" * 64,
+        "salt": "0" * 64,
     },
     "proof": {
         "status": "current",

@@ -65,7 +65,7 @@ def test_where_no_record_can_be_made_nothing_was_released(ledger: tk.Ledger) -> 
     def failing(released: Any) -> str:
         raise OSError
 
-    with pytest.raises(OSError) as caught:  # noqa: PT011
+    with pytest.raises(OSError) as caught:
         ledger.reserve(costing(0.25)).release([1], recorded=failing)
     assert "keeps the debit of entry 1" in caught.value.__notes__[0]
     assert (ledger.history()[0].state, ledger.history()[0].record, ledger.spent()) == ("failed", None, 0.25)
