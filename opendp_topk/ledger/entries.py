@@ -68,9 +68,8 @@ def _add(found: list[Entry], record: Record, shown: Callable[[Any], Any]) -> Non
         found.append(_entry(fields, shown))
     elif fields["kind"] == "state":
         at = int(fields["of"]) - 1
-        kept = found[at].record or (
-            str(fields["record"]) if "record" in fields else None
-        )  # the first one is the release's
+        digest = found[at].record or fields.get("record")  # the first one is the release's
+        kept = None if digest is None else str(digest)
         found[at] = replace(found[at], state=str(fields["state"]), settled=str(fields["time"]), record=kept)
     elif fields["kind"] not in ("ledger", "accept", "repair"):
         raise ValueError

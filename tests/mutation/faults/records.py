@@ -16,8 +16,8 @@ FAULTS = (
         "last-digest",
         "a later state exchanges the digest of a record",
         "ledger/entries.py",
-        'kept = found[at].record or (str(fields["record"]) if "record" in fields else None)',
-        'kept = str(fields["record"]) if "record" in fields else found[at].record',
+        'digest = found[at].record or fields.get("record")',
+        'digest = fields.get("record") or found[at].record',
     ),
     Fault(
         "no-salt",
