@@ -24,7 +24,6 @@ from .conftest import Command
 from .test_show import RECORD, SHOWN, saved
 
 FULL: dict[str, Any] = SHOWN | {
-    "format": "opendp_topk.release.v3",
     "ledger": {
         "dataset": "visits",
         "entry": 3,
