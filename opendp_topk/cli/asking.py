@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ParameterError, SearchError, checks
 from ..errors.checks import plain
 from ..ledger.amounts import stated
-from ..measurements.unknown_domain_top_k import MOST_KEYS
+from ..measurements._key_selection import MOST_KEYS
 from ..planning.above_threshold import AboveThreshold
 from ..planning.catalogue import RELEASES, default
 from ..planning.columns import Columns

@@ -41,7 +41,7 @@ def _bounds(result: Result) -> dict[str, str]:
     return {line.split()[0]: line.split()[-1] for line in lines[start : lines.index("", start)]}
 
 
-@pytest.mark.quick(release="ranking", k=1)
+@pytest.mark.quick(release="ranking", k=1, target="rho")
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value: float, release: str, k: int) -> None:
     asked = "plan", "--k", k, "--candidates", 900, f"--{target}", value, "--release", release, "--users", 2
@@ -106,6 +106,7 @@ def test_a_plot_that_cannot_be_drawn_is_one_line(command: Command, tmp_path: Pat
     command(*asked, "--compare", "--plot", tmp_path / "a.gif").complains(2, "ends in .png or .svg")
 
 
+@pytest.mark.slow
 def test_the_legend_follows_alpha_and_k(command: Command) -> None:
     asked = "plan", "--candidates", 50, "--rho", 1, "--release", "set", "--compare", "--alpha", 0.001
     assert "at least 99.9 %, every released item" in command(*asked, "--k", 3).field("within")
@@ -113,6 +114,7 @@ def test_the_legend_follows_alpha_and_k(command: Command) -> None:
     assert command(*asked, "--k", 1).field("within").endswith("so many users of the largest")
 
 
+@pytest.mark.slow
 def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) -> None:
     asked = "plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set", "--compare"
     result = command(*asked)

@@ -19,6 +19,7 @@ EXACT = "--epsilon", 10**6
 MESSAGE = "opendp-topk: interrupted: nothing was released and nothing was written\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_the_table_is_read(library: Library) -> None:
     arguments = library.release(*EXACT, "--out", library.folder / "top.json", table="-")
     before = set(os.listdir(library.folder))

@@ -243,6 +243,7 @@ def test_bad_spaces() -> None:
         raises_exactly(tk.ParameterTypeError, lambda make=make: make(COUNTS[0], None), "input_metric")
 
 
+@pytest.mark.slow
 def test_curves_that_are_agreed_compose() -> None:
     """Losses may be curves, epsilons and pairs; queries that do not fit are refused, and the map is one curve."""
     profile = tk.PrivacyProfile()

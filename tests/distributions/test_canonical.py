@@ -113,6 +113,7 @@ def test_more_winners_than_scores() -> None:
         canonical.accuracy(2, 3, Fraction(1, 2), Fraction(1), 0.05)
 
 
+@pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_the_accuracy_bound_holds_in_the_exact_law(noise: Any) -> None:
     scores = [9, 8, 7, 7, 6, 5, 2, 0]

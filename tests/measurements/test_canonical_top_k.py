@@ -231,6 +231,7 @@ def test_a_large_release_is_quick_work_on_any_shape() -> None:
             assert chosen.tolist() == sorted(chosen.tolist())
 
 
+@pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_memory_grows_with_d_and_not_with_the_classes(noise: Any) -> None:
     """There are k (d - k) classes, up to 2.5 * 10^9 of them; 64 bytes a candidate are enough."""

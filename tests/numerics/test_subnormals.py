@@ -80,6 +80,7 @@ def run(library: Path, bits: int, script: str, *more: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.quick(bits=RESULTS | ARGUMENTS)
 @pytest.mark.parametrize("bits", MODES.values(), ids=MODES)
 def test_every_kind_of_release_is_refused_and_none_afterwards(library: Path, bits: int) -> None:
     run(
@@ -117,7 +118,7 @@ assert not any(refused(lambda: one(value)) for one, value in cases)
     )
 
 
-@pytest.mark.quick(mode="both")
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "scores"), [("results", "near"), ("arguments", "apart"), ("both", "apart")])
 def test_the_law_of_subnormal_scores_holds_or_nothing_is_released(library: Path, mode: str, scores: str) -> None:
     """The better of two scores that are 4 scales (almost 1 scale) apart wins with probability 0.982 (0.731).

@@ -95,7 +95,7 @@ def run(script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.quick(last="ledger")
+@pytest.mark.slow
 @pytest.mark.parametrize("last", ["ledger", "refused", "command"])
 def test_no_name_of_posix_is_needed(last: str) -> None:
     """Locks are those of Windows, as far as a stand-in shows; without any, the ledger alone refuses."""

@@ -10,10 +10,10 @@ import pytest
 
 from opendp_topk.samplers import ladder as ladders
 from opendp_topk.samplers.ladder import ladder
+from tests.distributions.test_shortfalls import CASES
 from tests.oracles import joint as oracle
 
 from .adversaries import canonical
-from .test_shortfalls import CASES
 
 
 @pytest.mark.parametrize("sign", [1, -1])

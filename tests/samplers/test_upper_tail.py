@@ -98,6 +98,7 @@ def test_positions_are_distinct_and_ascending() -> None:
         assert position.max() < 3 * BLOCK
 
 
+@pytest.mark.quick(level=8)
 @pytest.mark.parametrize("level", [4, 8, 12])
 def test_sizes_and_positions_follow_their_laws(level: int) -> None:
     blocks = 4000

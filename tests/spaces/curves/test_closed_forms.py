@@ -28,7 +28,7 @@ def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delt
     assert 0 <= found < range_curves.zcdp_epsilon(rho, delta)
 
 
-@pytest.mark.quick(rho=0.125)
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", RHOS)
 def test_no_order_beats_the_order_that_was_found(rho: float) -> None:
     """Up to the rounding and a relative 1e-9: the bound is the infimum over all orders."""

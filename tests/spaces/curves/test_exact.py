@@ -53,6 +53,7 @@ def test_one_release(name: str) -> None:
         answers_exactly(make(scale), d_in, times * d_in / Fraction(scale))
 
 
+@pytest.mark.slow
 def test_several_releases() -> None:
     """The exact sum 21 / 7 is an integer, though a seventh is no float."""
     flip = MECHANISMS["permute-and-flip"][0](7)

@@ -20,7 +20,7 @@ from tests.oracles import range_curves
 WIDTHS = (1e-6, 0.01, 0.5, 1.0, 3.0, 12.0)
 
 
-@pytest.mark.quick(a=0.5)
+@pytest.mark.slow
 @pytest.mark.parametrize("a", WIDTHS)
 def test_one_range_has_the_curve_of_the_best_two_outcomes(a: float) -> None:
     for share in (0, 0.1, 0.5, 0.9, 0.999):
