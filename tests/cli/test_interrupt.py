@@ -55,7 +55,7 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.cli.release.after", interrupted)
+    monkeypatch.setattr("opendp_topk.cli.release.kept", interrupted)
     before = set(os.listdir(library.folder))
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
