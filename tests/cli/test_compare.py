@@ -76,6 +76,7 @@ def test_the_last_column_says_which_bound_decided(command: Command, budget: tupl
     assert "convolution" not in result.out
 
 
+@pytest.mark.slow
 def test_a_pair_is_a_budget_of_a_comparison_alone(command: Command) -> None:
     asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--delta", 1e-6
     result = command(*asked, "--compare")
@@ -200,6 +201,7 @@ def test_probabilities_are_never_rounded_to_certainty(lower: float, upper: float
     assert probability(tk.Enclosure(lower, upper)) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [tk.NotDeclaredError, tk.CapacityError])
 def test_a_probability_that_is_not_known_is_a_dash(
     command: Command, proxy: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch

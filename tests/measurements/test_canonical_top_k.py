@@ -181,7 +181,7 @@ def test_obligations_of_every_measurement(measure: tk.Measure, noise: Any, optim
     )
 
 
-@pytest.mark.quick(noise="Gumbel", gamma=Fraction(1, 8))
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("gamma", [Fraction(1, 8), Fraction(7, 8)], ids=str)
 def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> None:

@@ -146,6 +146,7 @@ assert abs(share(best, x) - won) < 0.08
     )
 
 
+@pytest.mark.slow
 def test_only_the_thread_that_flushes_is_refused(library: Path) -> None:
     run(
         library,
@@ -171,6 +172,7 @@ assert found["flushing"] and found["other"] > 0.93, found
     )
 
 
+@pytest.mark.slow
 def test_a_library_built_with_fast_math_is_noticed(compiler: str, library: Path, tmp_path: Path) -> None:
     """Older compilers link such libraries with code that sets the mode when they are loaded."""
     fast = built(compiler, tmp_path, "int nothing;", "-ffast-math")

@@ -190,6 +190,7 @@ class Entropyless(Streams):
         super().__init__(auxiliary=words)
 
 
+@pytest.mark.quick(exponential=True)
 @pytest.mark.parametrize("exponential", [False, True])
 def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The outcome is the first proposal whose injected V lies below its threshold, computed afresh from utilities.

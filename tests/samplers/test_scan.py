@@ -32,7 +32,7 @@ def _above(x: float, exact: Fraction) -> bool:
     return x == math.inf or (x != -math.inf and Fraction(x) >= exact)
 
 
-@pytest.mark.quick(sign=1)
+@pytest.mark.quick(sign=1, make=("floats", "huge_integers", "subnormals", "widest_floats", "rational_scales"))
 @every_sign
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
 def test_advantages_are_as_close_as_promised(make: object, sign: int) -> None:

@@ -114,6 +114,7 @@ def test_sizes_and_positions_follow_their_laws(level: int) -> None:
     assert_follows(last, dict.fromkeys(range(8), 1 / 8), detects=0.7)
 
 
+@pytest.mark.slow
 def test_members_of_a_small_block_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
     """With blocks of 16 and four ones, the joint law of the first three elements, and of all positions given two."""
     upper_tail._cumulative.cache_clear()

@@ -21,6 +21,7 @@ RHOS = (1e-300, 1e-9, 0.001, 0.125, 1.0, 30.0, 1e6)
 DELTAS = (0.5, 1e-3, 1e-6, 1e-12, 1e-100)
 
 
+@pytest.mark.quick(rho=(1e-9, 0.125, 30.0))
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delta: float) -> None:
