@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..core.measurement import Measurement
@@ -21,10 +22,11 @@ from .arrangements import first_pairs
 from .blackbox import Estimate, estimate, require_settings
 from .cells import readings
 from .draws import Draws
+from .edges import Edge, worst_edge
 from .events import choose
 from .neighbours import within
 
-_SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
+_SIZES = (2, 3, 4, 5, 6)  # two suffice for most faults; sizes above six spread the samples over too many pairs
 _LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
 _STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
 
@@ -63,23 +65,24 @@ def search(
 
     Many pairs of score vectors are made up: those of :func:`verify` in every order, direction and level, for a function
     may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds, some
-    releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. The pair
-    that remains is handed to :func:`estimate` with fresh samples, so its confidence needs no correction for the number
-    of pairs.
+    releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. Beside
+    these stands the pair at which an outcome of the one side most often is absent from the other, which is looked for
+    at the gap between scores beyond which outcomes vanish. The better of the two is handed to :func:`estimate` with
+    fresh samples, so its confidence needs no correction for the number of pairs.
 
     Args:
         function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
             library. Releases and independence of calls are as for :func:`estimate`.
-        input_domain: The score vectors that ``function`` accepts; where it has no size, vectors of 2 to 5 scores are
+        input_domain: The score vectors that ``function`` accepts; where it has no size, vectors of 2 to 6 scores are
             tried. Default: that of the measurement.
         input_metric: The distance between neighbours. Default: that of the measurement.
         measure: One of those of :func:`estimate`. Default: that of the measurement.
         d_in: The distance of neighbours, > 0, in units of the scores.
         scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the
-            measurement, or ``d_in``.
+            measurement, or what the gap at which outcomes vanish shows of it, or ``d_in``.
         candidates: The number of pairs to try, at most.
-        samples: How many releases are drawn on each of the two inputs of the final pair; about as many a side serve
-            the search.
+        samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
+            side serve the search.
         confidence, delta, batched, workers, progress: As for :func:`estimate`.
 
     Returns:
@@ -90,7 +93,7 @@ def search(
             ``function`` is no measurement and its domain, metric or measure is not given.
 
     Runtime:
-        That of about 4 ``samples`` calls of the function.
+        That of about 6 ``samples`` calls of the function.
 
     Example:
         >>> import opendp_topk as tk
@@ -110,17 +113,22 @@ def search(
         raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta)
     distance = exact(checks.distance(d_in, "d_in"))
-    unit = distance if scale is None or scale == 0 else exact(checks.scale(scale))
+    told = None if scale is None or scale == 0 else exact(checks.scale(scale))
     if distance == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
     within(input_metric, (0,), (0,), distance)
     sizes = _SIZES if _vectors(input_domain).size is None else (input_domain.size,)
     most = checks.count("candidates", candidates)
+    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
+    edge = _edge(function, input_domain, input_metric, distance, sizes, 2 * half, options)
+    unit = told or (edge.unit if edge else distance)
     pairs = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
     if not pairs:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
-    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
     x, x_neighbor = _survivor(function, input_domain, measure, shift, pairs, 2 * half, options)
+    if edge:
+        finalists = [(x, x_neighbor), edge.pair]
+        x, x_neighbor = _survivor(function, input_domain, measure, shift, finalists, half // 2, options)
     found = estimate(
         function,
         input_domain.validate(x),
@@ -135,6 +143,22 @@ def search(
 
 
 # proof-region: blackbox_search
+def _edge(
+    function: Callable[..., Any],
+    domain: VectorDomain,
+    metric: Metric,
+    d_in: Fraction,
+    sizes: tuple[int, ...],
+    samples: int,
+    options: dict[str, Any],
+) -> Edge | None:
+    """Where outcomes vanish, by releases of its own."""
+    draws = Draws(function, samples, **options)
+    edge = worst_edge(lambda x, n: draws(domain.validate(x), n), domain, metric, d_in, sizes, samples)
+    draws.close()
+    return edge  # [edge]
+
+
 def _survivor(
     function: Callable[..., Any],
     domain: VectorDomain,

@@ -34,7 +34,7 @@ class Cells:
     def __init__(self, outcomes: Sequence[Hashable]) -> None:
         places: dict[int, list[float]] = {}
         for outcome in outcomes if _hold_floats(outcomes) else ():
-            for i, leaf in enumerate(_leaves(outcome)):
+            for i, leaf in enumerate(leaves(outcome)):
                 if isinstance(leaf, float):
                     places.setdefault(i, []).append(leaf)
         count = _most(len(outcomes), len(places))
@@ -43,7 +43,7 @@ class Cells:
     def __call__(self, outcome: Hashable) -> Hashable:
         if not self._cuts:
             return outcome
-        cells = list(_leaves(outcome))
+        cells = list(leaves(outcome))
         for i, cuts in self._cuts.items():
             if i < len(cells) and isinstance(leaf := cells[i], float):
                 cells[i] = (bisect_left(cuts, leaf) if leaf == leaf else None,)
@@ -63,9 +63,9 @@ class Bits:
     def __call__(self, outcome: Hashable) -> Hashable:
         if outcome in self._repeated:
             return outcome
-        leaves = _leaves(outcome)
-        kept = tuple(leaf for leaf in leaves if not isinstance(leaf, float))
-        return "bits", kept, min((finest_bit(leaf) for leaf in leaves if isinstance(leaf, float)), default=math.inf)
+        parts = leaves(outcome)
+        kept = tuple(leaf for leaf in parts if not isinstance(leaf, float))
+        return "bits", kept, min((finest_bit(leaf) for leaf in parts if isinstance(leaf, float)), default=math.inf)
 
 
 def finest_bit(value: float) -> float:
@@ -97,9 +97,10 @@ def _hold_floats(outcomes: Sequence[Any]) -> bool:
     return any(issubclass(kind, float) for kind in kinds) or (tuple in kinds and _hold_floats(list(inner)))
 
 
-def _leaves(outcome: Any) -> tuple[Any, ...]:
+def leaves(outcome: Any) -> tuple[Any, ...]:
+    """The values of an outcome, in order: its parts and theirs, or itself."""
     if not isinstance(outcome, tuple):
         return (outcome,)
     if tuple not in map(type, outcome):
         return outcome
-    return tuple(leaf for part in outcome for leaf in _leaves(part))
+    return tuple(leaf for part in outcome for leaf in leaves(part))
