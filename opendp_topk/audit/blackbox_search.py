@@ -21,12 +21,13 @@ from ..spaces.metrics import Metric
 from .arrangements import first_pairs
 from .blackbox import Estimate, estimate, require_settings
 from .cells import readings
-from .draws import Draws
+from .draws import Draws, Raised
 from .edges import Edge, worst_edge
 from .events import choose
 from .neighbours import within
 
-_SIZES = (2, 3, 4, 5, 6)  # two suffice for most faults; sizes above six spread the samples over too many pairs
+_SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
+_EDGE_SIZES = (*_SIZES, 6)
 _LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
 _STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
 
@@ -73,7 +74,7 @@ def search(
     Args:
         function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
             library. Releases and independence of calls are as for :func:`estimate`.
-        input_domain: The score vectors that ``function`` accepts; where it has no size, vectors of 2 to 6 scores are
+        input_domain: The score vectors that ``function`` accepts; where it has no size, vectors of 2 to 5 scores are
             tried. Default: that of the measurement.
         input_metric: The distance between neighbours. Default: that of the measurement.
         measure: One of those of :func:`estimate`. Default: that of the measurement.
@@ -117,10 +118,11 @@ def search(
     if distance == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
     within(input_metric, (0,), (0,), distance)
-    sizes = _SIZES if _vectors(input_domain).size is None else (input_domain.size,)
+    size = _vectors(input_domain).size
+    sizes, edge_sizes = (_SIZES, _EDGE_SIZES) if size is None else ((size,), (size,))
     most = checks.count("candidates", candidates)
     options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
-    edge = _edge(function, input_domain, input_metric, distance, sizes, 2 * half, options)
+    edge = _edge(function, input_domain, input_metric, distance, edge_sizes, 2 * half, options)
     unit = told or (edge.unit if edge else distance)
     pairs = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
     if not pairs:
@@ -154,9 +156,14 @@ def _edge(
 ) -> Edge | None:
     """Where outcomes vanish, by releases of its own."""
     draws = Draws(function, samples, **options)
-    edge = worst_edge(lambda x, n: draws(domain.validate(x), n), domain, metric, d_in, sizes, samples)
-    draws.close()
-    return edge  # [edge]
+
+    def draw(x: Any, n: int) -> list[Hashable]:
+        try:
+            return draws(domain.validate(x), n)
+        except Exception as error:  # of a batch: no bound rests on these draws, so they may all be the same
+            return [Raised(type(error).__name__)] * n
+
+    return worst_edge(draw, domain, metric, d_in, sizes, samples)  # [edge]
 
 
 def _survivor(

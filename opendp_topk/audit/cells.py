@@ -1,4 +1,4 @@
-"""What is read of an outcome before events are chosen: quantiles of its floats, or their bits.
+"""What is read of an outcome before events are chosen: quantiles of its floats, or their bits, or types.
 
 A reading is a map from outcomes to cells that is made from samples and fixed before any bound is computed. Whatever it
 is, reading an outcome is post-processing, so the bounds that follow are valid; a bad reading only makes them weak.
@@ -21,8 +21,10 @@ _MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
 
 
 def readings(outcomes: Sequence[Hashable]) -> list[Reading]:
-    """The readings that are worth a try: that of bits only where there are floats."""
-    return [Cells(outcomes), *([Bits(outcomes)] if _hold_floats(outcomes) else [])]
+    """The readings worth a try: bits only where there are floats, kinds only where equal outcomes differ in them."""
+    bits = [Bits(outcomes)] if _hold_floats(outcomes) else []
+    told_apart = len({(outcome, kinds(outcome)) for outcome in outcomes}) > len(set(outcomes))
+    return [Cells(outcomes), *bits, *([kinds] if told_apart else [])]
 
 
 class Cells:
@@ -66,6 +68,14 @@ class Bits:
         parts = leaves(outcome)
         kept = tuple(leaf for leaf in parts if not isinstance(leaf, float))
         return "bits", kept, min((finest_bit(leaf) for leaf in parts if isinstance(leaf, float)), default=math.inf)
+
+
+def kinds(outcome: Hashable) -> Hashable:
+    """The types of the values and how many there are, and the sign of a zero: 1, 1.0 and True are equal as keys."""
+    if isinstance(outcome, tuple):
+        return tuple(map(kinds, outcome))
+    signed = isinstance(outcome, float) and outcome == 0 and math.copysign(1, outcome) < 0
+    return f"-{type(outcome).__name__}" if signed else type(outcome).__name__
 
 
 def finest_bit(value: float) -> float:

@@ -19,8 +19,8 @@ from ..spaces.metrics import Metric
 from .cells import leaves
 from .neighbours import Vector, admitted, corners
 
-_DOUBLINGS = 24  # of a move, up to the gap that counts as far
-_PROBES = 20  # of a family at most: two ends and the far gap, 5 of doublings, 6 between two of these, and 3 pairs
+_DOUBLINGS = 16  # of a move, up to the gap that counts as far
+_PROBES = 19  # of a family at most: two ends and the far gap, 4 of doublings, 6 between two of these, and 3 pairs
 _LEAST = 30  # with fewer draws a probe shows no rare outcome
 _REACH = 8  # at some hundred draws noise with an exponential tail is seen about so many scales away
 

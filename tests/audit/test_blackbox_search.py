@@ -109,7 +109,7 @@ def test_an_outcome_that_vanishes_is_found() -> None:
 TWO_OF_THREE = {"input_domain": tk.VectorDomain(tk.AtomDomain(float), size=3), "input_metric": tk.LInfDistance()}
 
 
-@pytest.mark.parametrize("cut", [16, 13.7])
+@pytest.mark.parametrize("cut", [16, pytest.param(13.7, marks=pytest.mark.slow)])
 def test_noise_that_is_cut_far_out_is_found(cut: float) -> None:
     """No list of gaps holds the one that matters: an outcome of less than 1 % on one side alone, at the cut."""
 
@@ -125,6 +125,7 @@ def test_noise_that_is_cut_far_out_is_found(cut: float) -> None:
     assert min(gap, other) < cut <= max(gap, other)
 
 
+@pytest.mark.slow
 def test_noise_that_is_not_cut_is_not_accused() -> None:
     """The edge of what samples show is no edge of the law: exponential noise of scale 4 keeps 2 * 2 / 4."""
 
