@@ -123,7 +123,7 @@ def search(
     most = checks.count("candidates", candidates)
     options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
     edge = _edge(function, input_domain, input_metric, distance, edge_sizes, 2 * half, options)
-    unit = told or (edge.unit if edge else distance)
+    unit = told or max(distance, edge.unit if edge else distance)
     pairs = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
     if not pairs:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")

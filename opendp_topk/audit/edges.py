@@ -23,21 +23,23 @@ _DOUBLINGS = 16  # of a move, up to the gap that counts as far
 _PROBES = 19  # of a family at most: two ends and the far gap, 4 of doublings, 6 between two of these, and 3 pairs
 _LEAST = 30  # with fewer draws a probe shows no rare outcome
 _REACH = 8  # at some hundred draws noise with an exponential tail is seen about so many scales away
+_COVERED = 40  # moves: as far as pairs made up in units of a move reach, and so no other unit is wanted
 
 Draw = Callable[[Vector, int], Sequence[Hashable]]
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The pair at which most outcomes of one side are absent from the other, and the gap at which outcomes vanish."""
+    """The pair whose sides differ most in what they show; the gap at which outcomes vanish, and its change."""
 
     pair: tuple[Vector, Vector]
     gap: Fraction
+    step: Fraction
 
     @property
     def unit(self) -> Fraction:
-        """About the scale of the mechanism."""
-        return self.gap / _REACH
+        """About the scale of the mechanism, if that is large beside the moves; else 0."""
+        return self.gap / _REACH if self.gap > _COVERED * self.step else Fraction(0)
 
 
 def worst_edge(
@@ -83,7 +85,7 @@ class _Family:
             near, gap = (middle_gap, gap) if self._seen(middle_gap) - usual else (near, middle_gap)
         starts = [max(Fraction(0), gap + self._step * Fraction(n, 2)) for n in (-2, -1, 0)]
         pairs = [(start, self._pair(start)) for start in dict.fromkeys(starts)]
-        return [(self._one_sided(pair), Edge(pair, gap)) for start, pair in pairs if pair is not None]
+        return [(self._one_sided(pair), Edge(pair, gap, self._step)) for start, pair in pairs if pair is not None]
 
     def _pair(self, gap: Fraction) -> tuple[Vector, Vector] | None:
         scores = tuple(gap if high else Fraction(0) for high in self._high)

@@ -125,6 +125,16 @@ def test_noise_that_is_cut_far_out_is_found(cut: float) -> None:
     assert min(gap, other) < cut <= max(gap, other)
 
 
+def test_a_gap_far_beyond_the_moves_is_found() -> None:
+    """Noise far larger than the moves: the pair that shows it lies where no multiple of a move is tried."""
+
+    def blunt(x: Any, n: int, source: Any = np.random.default_rng(7)) -> Any:  # noqa: B008
+        return np.where(np.ptp(x) > 700, x.argmax(), np.argmax(x + source.gumbel(scale=500, size=(n, 3)), axis=1))
+
+    options: dict[str, Any] = {"batched": True, "samples": 20_000, "measure": PURE, "confidence": SURE}
+    assert search(blunt, **TWO_OF_THREE, **options).estimate.lower > 1
+
+
 @pytest.mark.slow
 def test_noise_that_is_not_cut_is_not_accused() -> None:
     """The edge of what samples show is no edge of the law: exponential noise of scale 4 keeps 2 * 2 / 4."""

@@ -55,7 +55,7 @@ def test_bits_are_read_of_floats_only() -> None:
     assert [type(reading) for reading in readings([1, (2, 0.5)])] == [Cells, Bits]
     assert [type(reading) for reading in readings([1, (2, (3, ("a", 0.5)))])] == [Cells, Bits]
     assert [type(reading) for reading in readings([1, 1.0])] == [Cells, Bits, type(kinds)]
-    assert [type(reading) for reading in readings([(1,), (1.0,)])] == [Cells, Bits]
+    assert [type(reading) for reading in readings([(1,), (1.0,)])] == [Cells, Bits, type(kinds)]
 
 
 def test_a_float_that_can_occur_on_one_side_only_shows() -> None:
