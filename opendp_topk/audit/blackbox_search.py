@@ -19,7 +19,7 @@ from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from .arrangements import first_pairs
-from .blackbox import Estimate, estimate, require_settings
+from .blackbox import Estimate, estimate, require_settings, standard_errors
 from .cells import readings
 from .draws import Draws, Raised
 from .edges import Edge, worst_edge
@@ -112,7 +112,7 @@ def search(
         scale = function.parameters.get("scale") if scale is None else scale
     if input_domain is None or input_metric is None or measure is None:
         raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
-    _, shift, half = require_settings(samples, measure, confidence, delta)
+    alpha, shift, half = require_settings(samples, measure, confidence, delta)
     distance = exact(checks.distance(d_in, "d_in"))
     told = None if scale is None or scale == 0 else exact(checks.scale(scale))
     if distance == 0:
@@ -127,10 +127,12 @@ def search(
     pairs = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
     if not pairs:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
-    x, x_neighbor = _survivor(function, input_domain, measure, shift, pairs, 2 * half, options)
+    x, x_neighbor = _survivor(function, input_domain, measure, shift, pairs, 2 * half, _STANDARD_ERRORS, options)
     if edge:
         finalists = [(x, x_neighbor), edge.pair]
-        x, x_neighbor = _survivor(function, input_domain, measure, shift, finalists, half // 2, options)
+        x, x_neighbor = _survivor(
+            function, input_domain, measure, shift, finalists, half // 2, standard_errors(alpha), options
+        )
     found = estimate(
         function,
         input_domain.validate(x),
@@ -173,6 +175,7 @@ def _survivor(
     delta: float,
     pairs: list[Any],
     samples: int,
+    z: float,
     options: dict[str, Any],
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The pair that survives rounds of equal cost, in which the worse half is dropped."""
@@ -185,7 +188,7 @@ def _survivor(
         for pair, sides in drawn.items():
             for vector, outcomes in zip(pair, sides, strict=True):
                 outcomes += draws(domain.validate(vector), n)
-        ranked = sorted(drawn, key=lambda pair: _shown(measure, delta, *drawn[pair]), reverse=True)
+        ranked = sorted(drawn, key=lambda pair: _shown(measure, delta, z, *drawn[pair]), reverse=True)
         drawn = {pair: drawn[pair] for pair in ranked[: -(-len(ranked) // 2)]}  # [halve]
     draws.close()
     return next(iter(drawn))  # type: ignore[no-any-return]
@@ -194,10 +197,10 @@ def _survivor(
 # end-proof-region: blackbox_search
 
 
-def _shown(measure: Measure, delta: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """The loss that two samples show by any reading, a little to the safe side."""
+def _shown(measure: Measure, delta: float, z: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """The loss that two samples show by any reading, ``z`` standard errors to the safe side."""
     return max(
-        choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), _STANDARD_ERRORS)[0]
+        choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), z)[0]
         for cells in readings([*first, *second])
     )
 
