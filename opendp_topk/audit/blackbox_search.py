@@ -19,7 +19,7 @@ from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from .arrangements import first_pairs
-from .blackbox import Estimate, estimate, require_settings, standard_errors
+from .blackbox import Estimate, estimate, require_settings
 from .cells import readings
 from .draws import Draws, Raised
 from .edges import Edge, worst_edge
@@ -112,7 +112,7 @@ def search(
         scale = function.parameters.get("scale") if scale is None else scale
     if input_domain is None or input_metric is None or measure is None:
         raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
-    alpha, shift, half = require_settings(samples, measure, confidence, delta)
+    _, shift, half = require_settings(samples, measure, confidence, delta)
     distance = exact(checks.distance(d_in, "d_in"))
     told = None if scale is None or scale == 0 else exact(checks.scale(scale))
     if distance == 0:
@@ -131,7 +131,7 @@ def search(
     if edge:
         finalists = [(x, x_neighbor), edge.pair]
         x, x_neighbor = _survivor(
-            function, input_domain, measure, shift, finalists, half // 2, standard_errors(alpha), options
+            function, input_domain, measure, shift, finalists, half // 2, 2 * _STANDARD_ERRORS, options
         )
     found = estimate(
         function,
