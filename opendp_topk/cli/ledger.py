@@ -17,7 +17,7 @@ from ..spaces.metrics import UserDistance
 from . import ledger_files, show
 from .asking import NEIGHBORS, NeighborsOption
 from .exit_codes import DATA, guarded
-from .ledger_files import Json
+from .ledger_files import Json, KeyOption
 from .output import STDOUT
 
 File = Annotated[
@@ -115,6 +115,7 @@ def verify(
     head: Annotated[
         str | None, typer.Option(metavar="HEAD", show_default=False, help="A line that `head` printed and you kept.")
     ] = None,
+    key: KeyOption = None,
     as_json: Json = False,
 ) -> None:
     """Compute all digests and totals again, and hold the records against a head that was kept elsewhere.
@@ -122,7 +123,7 @@ def verify(
     The exit code is 1 if something contradicts itself.
     """
     with Ledger(file) as account:
-        found = account.verify(head)
+        found = account.verify(head, key=key)
     if as_json:
         _print({"whole": not found, "problems": found})
     else:
@@ -131,14 +132,25 @@ def verify(
         raise typer.Exit(DATA)
 
 
-def head(file: File, as_json: Json = False) -> None:
+def head(
+    file: File,
+    sign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            show_default=False,
+            help="Sign it with the private Ed25519 key in this file, in PEM (extra sign).",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Print one line that stands for all records so far. Keep it where those who can write the ledger cannot."""
     with Ledger(file) as account:
-        line = account.head()
+        line = account.head(sign=sign)
     if as_json:
         _print({"head": line})
     else:
-        show.say(line)
+        typer.echo(line)  # one line, however narrow the terminal is
 
 
 def accept(
