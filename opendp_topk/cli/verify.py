@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from ..ledger import Ledger
-from ..markup.foreign import json_text
 from ..planning.verification import DISAGREES, verified
 from . import show
 from .exit_codes import DATA
-from .ledger_files import Json, KeyOption
+from .ledger_files import Json, KeyOption, print_json
 from .record_file import read_fields
 
 
@@ -48,7 +47,7 @@ def verify(
             found = verified(fields, account, head, key)
     agrees = all(one.verdict != DISAGREES for one in found)
     if as_json:
-        typer.echo(json_text({"agrees": agrees, "findings": [vars(one) for one in found]}, ascii_only=True))
+        print_json({"agrees": agrees, "findings": [vars(one) for one in found]})
     else:
         show.rows([(one.what, f"{one.verdict}: {one.why}") for one in found])
     if not agrees:
