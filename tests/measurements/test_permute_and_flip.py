@@ -1,6 +1,6 @@
 """The claims of make_permute_and_flip: its law by inclusion and exclusion, its range, and where it is attained.
 
-Tries proofs/measurements/permute_and_flip_range.tex.
+Tries proofs/measurements/selection.tex.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def a_pf(r: Any) -> Any:
     return r + 2 * mpmath.log(2 - mpmath.exp(-r / 2))
 
 
+@pytest.mark.slow
 def test_the_law_is_that_of_coins_in_random_order() -> None:
     check_law(make_permute_and_flip, coins)
 
