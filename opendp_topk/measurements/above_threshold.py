@@ -74,28 +74,31 @@ def make_above_threshold(
         question is refused with a :class:`BudgetError`.
 
     Privacy:
-        With d = ``d_in``, r = ``input_metric.range_distance(d_in)`` (2 d under ``LInfDistance()``, d under
-        ``LInfDistance(monotonic=True)``), s = ``scale`` and t = ``threshold_scale``, for any number of questions,
-        whatever they are and however they were chosen:
+        For any number of questions, whatever they are and however they were chosen. With D = ``d_in``, r = d_R / scale,
+        where d_R is ``input_metric.range_distance(d_in)`` (2 d_in under ``LInfDistance()``, d_in under
+        ``LInfDistance(monotonic=True)``), R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))) and
+        L(x) = x + exp(-x) - 1:
 
-        - MaxDivergence: epsilon = d / t + k r / s, attained for exponential noise.
-        - RangeDivergence: r / t + 2 k r / s, the supremum for exponential noise.
-        - ZeroConcentratedDivergence: rho = min(L(d / t + k r / s), R(r / t + 2 k r / s)) with
-          L(x) = x + exp(-x) - 1 and R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the first below x^2 / 2 and
-          the second below x^2 / 8. It grows with the square of k: for many answers under zCDP ask measurements with
-          k = 1, one after the other, in ``make_adaptive_composition``, where rhos add.
-        - PrivacyProfile: the curve of all three, and that of Laplace noise at this epsilon.
+        - MaxDivergence: epsilon = D / threshold_scale + k r.
+        - RangeDivergence: scale r / threshold_scale + 2 k r.
+        - ZeroConcentratedDivergence: rho = min(L(D / threshold_scale + k r), R(scale r / threshold_scale + 2 k r)).
+
+        Under PrivacyProfile it is the curve of all three, and that of Laplace noise at this epsilon. For exponential
+        noise the first two are exact suprema. R(x) is below x^2 / 8, so rho grows with the square of k: for many
+        answers under zCDP ask measurements with k = 1, one after the other, in ``make_adaptive_composition``, where
+        rhos add.
 
         All of it is paid when the measurement is made, whether or not an answer is True. A release of the noisy score
         itself would not be covered: what is shown beside the answers must be paid and drawn anew, as in
         ``make_laplace``.
 
     Accuracy:
-        For exponential noise and one question, whatever z >= 0: a score of threshold + z or more is answered False
-        with probability at most t / (s + t) exp(-z / t), and one of threshold - z or less is answered True with
-        probability at most s / (s + t) exp(-z / s). A score at the threshold is answered True with probability
-        s / (s + t), which is 1/2 for equal scales. For it to be 1/2 with others, correct the threshold: add
-        s ln(2 s / (s + t)) where s > t, and subtract t ln(2 t / (s + t)) where t > s.
+        For exponential noise and one question, with s = ``scale`` and t = ``threshold_scale``, whatever z >= 0: a score
+        of threshold + z or more is answered False with probability at most t / (s + t) exp(-z / t), and one of
+        threshold - z or less is answered True with probability at most s / (s + t) exp(-z / s). A score at the
+        threshold is answered True with probability s / (s + t), which is 1/2 for equal scales. For it to be 1/2 with
+        others, correct the threshold: add s ln(2 s / (s + t)) where s > t, and subtract t ln(2 t / (s + t)) where
+        t > s.
 
     Raises:
         ParameterError: ``k``, ``threshold``, a scale, ``noise`` or ``ask`` is out of range or of the wrong type.
