@@ -53,5 +53,6 @@ UNREACHED = {
     "core.version:version": "it reads what was installed",
     "errors:PrivacyViolationError": "the audit raises it when a claim was refuted",
     "errors:ProofError": "it is about documents, and raised by proof only",
+    "measurements.above_threshold:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
 }
