@@ -142,7 +142,7 @@ def make_above_threshold(
         scores = held(value)  # [held]
         if asked is None:
             return Queryable(conversation(scores))  # [interactive]
-        if asked and max(asked) >= len(scores):
+        if max(asked) >= len(scores):
             raise DataLengthError("scores must hold an element for every index of ask")  # [check-length]
         return answers(scores, asked, LazyNoise(noise), k)  # [at-once]
 
