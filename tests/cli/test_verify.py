@@ -16,7 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.markup.foreign import json_text
-from opendp_topk.planning import release_record
+from opendp_topk.planning import release_record, verification
 from opendp_topk.planning.release_record import digest_of
 from opendp_topk.planning.verification import AGREES, DISAGREES, UNKNOWN, verified
 from tests.markup.test_foreign import HOSTILE, acting
@@ -97,7 +97,7 @@ def test_a_record_of_every_kind_agrees(command: Command, library: Library, kind:
     assert result.code == 0
     assert "the record is, in every field, the one that was made at the release" in result.flat
     alone = {one.what: one.verdict for one in verified(made.fields)}
-    assert {one for one, verdict in alone.items() if verdict != AGREES} == {"table", "ledger", "what was released"}
+    assert {one for one, verdict in alone.items() if verdict != AGREES} == {"table", "entry", "what was released"}
 
 
 def exchanged(items: list[Any]) -> list[Any]:
@@ -130,7 +130,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] 
     "no counts": (lambda record: {name: one for name, one in record.items() if name != "counts"}, "measurement"),
     "column": (deeper(("mechanism", "user"), lambda _: "loan"), "debit"),
     "entry": (deeper(("ledger", "entry"), lambda number: number + 1), "entry"),
-    "no entry": (deeper(("ledger",), lambda _: None), "ledger"),
+    "no entry": (deeper(("ledger",), lambda _: None), "entry"),
     "data set": (deeper(("ledger", "dataset"), lambda _: "visits"), "entry"),
     "claim": (deeper(("ledger", "claim"), lambda claim: claim[:-1] + "x"), "entry"),
     "head": (deeper(("ledger", "head"), lambda head: "0" + head[1:]), "entry"),
@@ -322,13 +322,23 @@ def test_another_version_is_asked_no_more_than_it_can_know(paid: Paid) -> None:
     assert {one.what: one.verdict for one in verified(words)}["accuracy"] == UNKNOWN
 
 
+def test_other_sources_of_this_version_are_told_by_the_entry(paid: Paid, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the entry says of them is trusted, and a record alone is not."""
+    monkeypatch.setattr(verification, "claimed", lambda measurement: "sha256:" + "1" * 64)
+    found = paid.found(EDITS["proof"][0](paid.fields))
+    assert (found["library"], found["proof transformations/count_by_item"]) == (UNKNOWN, UNKNOWN)
+    assert (found["debit"], found["cost"], found["digest"]) == (AGREES, AGREES, DISAGREES)
+    alone = {one.what: one.verdict for one in verified(EDITS["proof"][0](paid.fields))}
+    assert alone["proof transformations/count_by_item"] == DISAGREES
+
+
 def test_what_cannot_be_known_is_no_disagreement(command: Command, tmp_path: Path) -> None:
     result = command("verify", saved(tmp_path, RECORD))
     assert result.code == 0
     assert "cannot be known" in result.field("measurement")
     told = json.loads(command("verify", saved(tmp_path, RECORD), "--json").out)
     assert told["agrees"] is True
-    assert {"what": "ledger", "verdict": UNKNOWN, "why": "no ledger was named"} in told["findings"]
+    assert {"what": "entry", "verdict": UNKNOWN, "why": "no ledger was named"} in told["findings"]
 
 
 @pytest.mark.parametrize("path", [("library", "name"), ("library", "version"), ("proof", "documents", 0, "document")])
@@ -344,3 +354,23 @@ def test_numbers_that_would_keep_a_computer_busy_are_refused(command: Command, p
         for value in (2**40, 10**300):
             other = altered(paid.fields, path, value)
             assert command("verify", saved(paid.file.parent, other)).code == 1
+
+
+def test_a_head_is_signed_printed_as_one_line_and_asked_for(command: Command, paid: Paid, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="heads are signed with cryptography, of the extra sign")
+    from tests.ledger.test_signing import pair
+
+    private, public = pair(tmp_path, "own")
+    printed = command("ledger", "head", paid.ledger, "--sign", private).out
+    assert printed.count("\n") == 1
+    line = printed.strip()
+    kept = "--head", line, "--key", public
+    assert command("ledger", "verify", paid.ledger, *kept).out.startswith("whole, and it goes on")
+    told = command("verify", paid.file, "--ledger", paid.ledger, *kept)
+    assert (told.code, "from the head that was kept and signed" in told.flat) == (0, True)
+    other = "--head", line[:-1] + ("0" if line[-1] != "0" else "1"), "--key", public
+    assert command("ledger", "verify", paid.ledger, *other).code == 1
+    wrong = command("verify", paid.file, "--ledger", paid.ledger, *other)
+    assert (wrong.code, "is not signed with this key" in wrong.flat) == (1, True)
+    command("verify", paid.file, "--key", public).complains(2, "name it, too")
+    command("ledger", "verify", paid.ledger, "--key", public).complains(2, "give the head")
