@@ -27,7 +27,7 @@ from .events import choose
 from .neighbours import within
 
 _SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
-_EDGE_SIZES = (*_SIZES, 6)
+_EDGE_SIZES = (*_SIZES, 6)  # an edge needs few draws a size, and top-5 shows none below six scores
 _LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
 _STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
 
