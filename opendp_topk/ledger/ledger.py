@@ -173,7 +173,7 @@ class Ledger:
         return self._journal.shown(self._journal.spent())
 
     def remaining(self) -> Any:
-        """What is left of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry; never below 0."""
+        """What is left of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
         return self._journal.left(self._journal.spent())
 
     def fits(self, measurement: Measurement, *, d_in: Any = None, delta: Any = None) -> bool:
