@@ -70,7 +70,7 @@ def test_what_is_found_for_a_tenth_fits_sixty_times_in_six(path: Path, measure: 
 
 def test_through_a_table(path: Path) -> None:
     frame = tk.FrameDomain(user="user", item="item"), tk.UserDistance()
-    count = frame >> tk.then_count_by_item(candidates=["a", "b", "c"], max_items=2)
+    count = frame >> tk.then_count_by_item(candidates=["a", "b", "c"])
     with new(path, 1, metric=frame[1]) as ledger:
         pure = count >> tk.then_report_noisy_top_k(PURE, k=2, scale=20)
         for _ in range(10):
