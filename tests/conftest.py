@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Iterator
@@ -83,6 +84,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):
             item.add_marker(pytest.mark.untraced)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests live until the end: what looks for garbage need not look at them again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -71,8 +71,8 @@ def claim_digest(name: str) -> str:
         if proof.document(one) is None:
             raise ProofError(f"there is no proof document {one}.tex; opendp-topk proofs lists those that exist")
         whole.update(f"{one}\n{' '.join(proof.text(one).split())}\n".encode())
-        for pin in proof.pins(one):
-            whole.update(proof.pinned(one, pin.region).encode())
+        for part in proof.all_pinned(one):
+            whole.update(part.encode())
     return whole.hexdigest()[:16]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import Annotated, Any
@@ -39,8 +40,9 @@ class Commands(TyperGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+@functools.cache
 def loaded(name: str) -> Any:
-    """The command of this name."""
+    """The command of this name, put together when it is first asked for."""
     from .exit_codes import guarded
 
     found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)

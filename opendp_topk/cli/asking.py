@@ -1,61 +1,177 @@
-"""From the options that ``plan`` and ``release`` share to the query that they state, and to its plan."""
+"""The options in which ``plan`` and ``release`` state a query, the query that they state, and its plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Annotated, Any, get_type_hints
+
+import typer
 
 from ..errors import ParameterError, SearchError, checks
 from ..errors.checks import plain
 from ..ledger.amounts import stated
-from ..measurements.unknown_domain_top_k import MOST_KEYS
+from ..measurements._key_selection import MOST_KEYS
 from ..planning.above_threshold import AboveThreshold
-from ..planning.catalogue import RELEASES, default
+from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
 from ..planning.others import Other
 from ..planning.plan import Plan, Query, T_co, Task, U_co, planned
 from ..planning.top_k import Counts, TopK
 from ..planning.units import Budget, Unit, Users
 from ..planning.unknown_domain import TopKUnknownDomain
-from ..spaces.measures import Approximate, PrivacyProfile
+from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..transformations.keep_items import RULES
 from ..transformations.sum_by_item import whole_steps
-from .mechanisms import chosen
-from .options import NEIGHBORS, target
+
+NEIGHBORS = ("add_remove", "replace")
+NAMES = tuple(row.name for row in TABLE)
+
+NeighborsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(NEIGHBORS),
+        help="add_remove: a neighbouring table has a user more or less. "
+        "replace: a user's rows are exchanged for those of another.",
+    ),
+]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was given, as it stands on the command line."""
+    """What was given, as it stands on the command line: a field an option."""
 
-    k: int | None
-    epsilon: float | None
-    rho: float | None
-    delta: float | None
-    limit: int | None
-    max_items: int | None
-    users: int
-    neighbors: str
-    kind: str
-    mechanism: str | None
-    counts: bool
-    summed: str | None
-    bounds: str | None
-    step: str | None
-    above: bool
-    keep: str
-    other: bool
+    k: Annotated[int | None, typer.Option("--k", "-k", help="How many items to release.", show_default=False)] = None
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Privacy target: epsilon of pure differential privacy. Give this or --rho.",
+            metavar="E",
+            show_default=False,
+        ),
+    ] = None
+    rho: Annotated[
+        float | None,
+        typer.Option(
+            help="Privacy target: rho of zero-concentrated differential privacy. Give this or --epsilon.",
+            metavar="R",
+            show_default=False,
+        ),
+    ] = None
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Where no candidates are given: the probability, at most, that an item of one user alone comes out. "
+            "With --candidates and --epsilon: the delta of the target (epsilon, delta), measured by the whole privacy "
+            "curve. It allows less noise for many items, or for many releases.",
+            metavar="D",
+            show_default=False,
+        ),
+    ] = None
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            help="Where no candidates are given: how many items of the table take part, chosen without looking at it. "
+            "If not given: ten times k.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None
+    max_items: Annotated[
+        int | None,
+        typer.Option(
+            help="Where no candidates are given: how many items of a user count, the first in alphabetical order. A "
+            "small number lowers the threshold. If not given: all.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None
+    users: Annotated[
+        int,
+        typer.Option(metavar="D_IN", help="By how many users two neighbouring tables differ: the group to protect."),
+    ] = 1
+    neighbors: NeighborsOption = NEIGHBORS[0]
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--release", metavar="|".join(RELEASES), help="ranking: best first. set: which items, not their order."
+        ),
+    ] = RELEASES[0]
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"How the items are chosen: {', '.join(NAMES)}. If not given: report_noisy_top_k for a ranking or "
+            "with --counts, canonical for a set. plan --compare shows them side by side.",
+            show_default=False,
+        ),
+    ] = None
+    counts: Annotated[
+        bool,
+        typer.Option(
+            "--counts", help="Release a noisy count of users with each item, at half of the cost; it may be below zero."
+        ),
+    ] = False
+    summed: Annotated[
+        str | None,
+        typer.Option(
+            "--sum",
+            metavar="COLUMN",
+            help="Rank items by the sum of this column of numbers instead of by users. Give --bounds.",
+            show_default=False,
+        ),
+    ] = None
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            "--bounds",
+            metavar="LOWER,UPPER",
+            help="With --sum: what one user may add to one item. A user's total beyond is clamped. Public: choose them "
+            "without looking at the table.",
+            show_default=False,
+        ),
+    ] = None
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--step",
+            metavar="STEP",
+            help="With --sum: numbers are rounded to multiples of this, such as 0.01. If not given: 1.",
+            show_default=False,
+        ),
+    ] = None
+    above: Annotated[
+        bool,
+        typer.Option(
+            "--above-threshold",
+            help="Where no candidates are given: release every item with enough users, with a noisy count, instead of "
+            "the k best. Give --max-items, and leave --k out.",
+        ),
+    ] = False
+    keep: Annotated[
+        str,
+        typer.Option(
+            "--keep",
+            metavar="|".join(RULES),
+            help="With --max-items, which items of a user count. random: drawn uniformly. order: the first in "
+            "alphabetical order. rows: those with the most rows. value: with --sum, those with the largest totals.",
+        ),
+    ] = "order"
+    other: Annotated[
+        bool,
+        typer.Option(
+            "--other",
+            help="Release, too, how many users have an item that is not released, as a noisy count at a tenth of the "
+            "cost.",
+        ),
+    ] = False
     alpha: float = 0.05
     user: str = "user"
     item: str = "item"
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
-        """The options among the arguments of a command."""
-        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
     @cached_property
     def failing(self) -> Fraction:
@@ -124,7 +240,7 @@ class Options:
         budget, k, kind = self._relaxed(), self._given(), checks.choice("--release", self.kind, RELEASES)
         task = (Counts if self.counts else TopK)(k, n_candidates, kind, default(kind, self.counts))
         if self.mechanism is not None:
-            task = chosen(self.mechanism, task)
+            task = by_mechanism(self.mechanism, task)
         return Query(task, self.unit, budget, alpha=self.failing)
 
     def unlisted(self) -> Query[Task, Users]:
@@ -180,6 +296,36 @@ class Options:
             raise ParameterError("--keep goes with --max-items")
         if self.keep == "value" and self.columns.value is None:
             raise ParameterError("--keep value goes with --sum")
+
+
+_KINDS = get_type_hints(Options, include_extras=True)
+_OPTIONS = {
+    one.name: (_KINDS[one.name], one.default)
+    for one in fields(Options)
+    if hasattr(_KINDS[one.name], "__metadata__")  # what one command alone takes has none
+}
+
+
+def stating(command: Callable[..., None]) -> Callable[..., None]:
+    """``command``, whose argument ``options`` is given as the options of a query, in the place of that argument."""
+    own, kinds = inspect.signature(command).parameters, get_type_hints(command, include_extras=True)
+    taken: dict[str, tuple[Any, Any]] = {}
+    for name, parameter in own.items():
+        taken |= _OPTIONS if name == "options" else {name: (kinds[name], parameter.default)}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        options = Options(**{name: given.pop(name) for name in _OPTIONS})
+        command(options=options, **given)
+
+    run.__annotations__ = {name: kind for name, (kind, _) in taken.items()}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=unless_given, annotation=kind)
+            for name, (kind, unless_given) in taken.items()
+        ]
+    )
+    return run
 
 
 def scoring(columns: Columns, bounds: str | None, step: str | None) -> Columns:
@@ -241,3 +387,51 @@ def too_small(query: Query[Task, Unit]) -> ParameterError:
         f"no finite {' and '.join(searched)} meet{'' if several else 's'} so small a target: raise "
         f"{' or '.join([*options, *(['--delta'] if several else [])])}"
     )
+
+
+def target(epsilon: float | None, rho: float | None) -> Budget:
+    """The privacy target that exactly one of the two options states.
+
+    Raises:
+        ParameterError: Both or neither is given, or the one that is given is not a finite number > 0.
+    """
+    given = [
+        (name, value, measure)
+        for name, value, measure in (
+            ("epsilon", epsilon, MaxDivergence()),
+            ("rho", rho, ZeroConcentratedDivergence()),
+        )
+        if value is not None
+    ]
+    if len(given) != 1:
+        raise ParameterError("give exactly one privacy target: --epsilon E or --rho R")
+    name, value, measure = given[0]
+    if not 0 < value < math.inf:
+        raise ParameterError(f"--{name} must be a finite number > 0")
+    return Budget(measure, plain(stated(value, f"--{name}")))
+
+
+def by_mechanism(name: str, task: TopK) -> TopK:
+    """The task by the mechanism of this name.
+
+    Raises:
+        ParameterError: There is none, or it cannot release this; the message says what to change.
+    """
+    if name not in NAMES:
+        raise ParameterError(f"--mechanism must be one of {', '.join(NAMES)}")
+    row = TABLE[NAMES.index(name)]
+    asked = task.k, task.n_candidates, task.release, task.counted
+    obstacle = row.obstacle(*asked)
+    if obstacle is not None:
+        others = [other.name for other in able(*asked)]
+        one_of = "one of " if len(others) > 1 else ""
+        change = {
+            "k": f"use --k {row.most}",
+            "candidates": "use a --k below the number of candidates",
+            "release": f"use --release {row.releases[0]}",
+            "counts": "leave --counts out",
+        }[obstacle]
+        raise ParameterError(
+            f"--mechanism {name} cannot give this release: {change}, or choose {one_of}{', '.join(others)}"
+        )
+    return replace(task, mechanism=row)

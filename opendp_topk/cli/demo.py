@@ -17,8 +17,7 @@ from ..planning.units import Budget, Users
 from ..planning.unknown_domain import TopKUnknownDomain
 from ..spaces.measures import Approximate
 from . import show
-from .asking import met
-from .options import target
+from .asking import met, target
 from .plan import show_plan
 from .shown import show_release
 from .stdlib import import_table, public_modules

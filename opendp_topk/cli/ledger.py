@@ -15,9 +15,9 @@ from ..markup.foreign import json_text
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
 from . import ledger_files, show
+from .asking import NEIGHBORS, NeighborsOption
 from .exit_codes import DATA, guarded
 from .ledger_files import Json
-from .options import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
 File = Annotated[

@@ -17,7 +17,7 @@ from ..ledger.units import Unit
 from ..markup.foreign import json_text
 from ..spaces.metrics import UserDistance
 from . import show
-from .options import NEIGHBORS, NeighborsOption
+from .asking import NEIGHBORS, NeighborsOption
 from .output import STDOUT
 
 Source = Annotated[

@@ -10,22 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ParameterError
-from ..planning.catalogue import RELEASES
 from ..planning.plan import Plan, Task
+from ..planning.promises import sure
 from ..planning.release_record import Claim
 from ..planning.units import Users
-from . import options as given
 from . import show
-from .asking import Options, met
+from .asking import Options, met, stating
 from .candidates import read_candidates
 from .compare import require_plot, show_comparison, success_words
-from .others import plan_rows
 from .public_counts import read_proxy
 from .several import show_several
 
 
+@stating
 def plan(
-    k: given.K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -35,19 +33,11 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    epsilon: given.Epsilon = None,
-    rho: given.Rho = None,
-    delta: given.Delta = None,
-    limit: given.Limit = None,
-    max_items: given.MaxItems = None,
-    users: given.Users = 1,
-    neighbors: given.NeighborsOption = given.NEIGHBORS[0],
-    kind: given.ReleaseOption = RELEASES[0],
+    *,
+    options: Options,
     alpha: Annotated[
         float, typer.Option(help="The accuracy guarantee may fail with this probability.", metavar="ALPHA")
     ] = 0.05,
-    mechanism: given.MechanismOption = None,
-    counts: given.CountsOption = False,
     releases: Annotated[
         int | None,
         typer.Option(
@@ -58,12 +48,6 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    summed: given.SumOption = None,
-    bounds: given.BoundsOption = None,
-    step: given.StepOption = None,
-    above: given.AboveOption = False,
-    keep: given.KeepOption = "order",
-    other: given.OtherOption = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show every mechanism that can give this release, side by side.")
     ] = False,
@@ -100,9 +84,9 @@ def plan(
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
       opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
     """
-    options = Options.of(locals())
-    more = plan_rows(options)
-    if summed is not None and (compare or proxy is not None):
+    options = replace(options, alpha=alpha)
+    more = _other(options)
+    if options.summed is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
     require_plot(plot, compare)
     if candidates is None:
@@ -110,13 +94,13 @@ def plan(
             raise ParameterError("--compare, --proxy and --releases need a list of candidates: give --candidates")
         show_plan(met(options.unlisted()), more)
         return
-    if other and (compare or releases is not None):
+    if options.other and (compare or releases is not None):
         raise ParameterError("--compare and --releases show selections alone: leave --other out")
     options.require_listed()
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
     query = options.listed(number)
     scores = None if proxy is None else read_proxy(proxy, number)
-    if compare and (counts or mechanism is not None):
+    if compare and (options.counts or options.mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
     if releases is not None:
         if compare or proxy is not None:
@@ -131,6 +115,16 @@ def plan(
                 success = query.task.success(found, scores)
             more = [("on the proxy", success_words(success, query.task)), *more]
         show_plan(found, more)
+
+
+def _other(options: Options) -> list[tuple[str, str]]:
+    """The row of the count of all other users, if it is asked for."""
+    count = options.others
+    if count is None:
+        return []
+    near = f"within {show.users(count.deviation(options.failing))} of the true number {show.other(count, 'more')}"
+    likely = sure(options.failing)
+    return [("other", f"with probability at least {likely}, the number of users with another item is {near}")]
 
 
 def show_plan(plan: Plan[Task, Users], more: Iterable[tuple[str, Any]] = ()) -> None:

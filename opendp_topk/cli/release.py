@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from ..errors import TableError
-from ..planning.catalogue import RELEASES
+from ..planning.others import Other
 from ..planning.plan import Plan, Query
-from ..planning.release_record import Read, ReleaseRecord
+from ..planning.release_record import Read, Released, ReleaseRecord
 from ..planning.units import Users
 from ..tables import parts
-from . import options as given
 from . import show
-from .asking import Options, met
+from .asking import Options, met, stating
 from .candidates import as_integers, read_candidates
 from .engines import (
     ENGINES,
@@ -29,7 +29,6 @@ from .engines import (
 )
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
-from .others import after, found, record_rows
 from .output import STDOUT, Destination, flush, unprinted
 from .payment import budget, drawn
 from .shown import show_release
@@ -42,6 +41,7 @@ PUBLIC = (
 )
 
 
+@stating
 def release(
     table: Annotated[
         str,
@@ -53,7 +53,6 @@ def release(
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
     item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
-    k: given.K = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -63,22 +62,8 @@ def release(
             show_default=False,
         ),
     ] = None,
-    epsilon: given.Epsilon = None,
-    rho: given.Rho = None,
-    delta: given.Delta = None,
-    limit: given.Limit = None,
-    max_items: given.MaxItems = None,
-    neighbors: given.NeighborsOption = given.NEIGHBORS[0],
-    users: given.Users = 1,
-    kind: given.ReleaseOption = RELEASES[0],
-    mechanism: given.MechanismOption = None,
-    counts: given.CountsOption = False,
-    summed: given.SumOption = None,
-    bounds: given.BoundsOption = None,
-    step: given.StepOption = None,
-    above: given.AboveOption = False,
-    keep: given.KeepOption = "order",
-    other: given.OtherOption = False,
+    *,
+    options: Options,
     out: Annotated[
         str | None,
         typer.Option(
@@ -118,7 +103,7 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
-    chosen, options = Engine(engine, master), Options.of(locals())
+    chosen, options = Engine(engine, master), replace(options, user=user, item=item)
     columns = options.columns
     reading = Reading.of(separator, encoding, where)
     domain, others = columns.domain, options.others
@@ -142,11 +127,11 @@ def release(
             if listed is not None:
                 plan = plan.on(as_integers(listed, item) if kinds[item].is_integer() else listed)
             promises = query.task.promises(plan)
-            plan = after(plan, others)
+            plan = plan if others is None else others.after(plan)
             with kept(files, source.files) as digest:
                 released, entry = drawn(plan, rows, account, label)
                 source.require_unchanged()
-            winners = found(released, others)
+            winners = Released.of(released) if others is None else others.released(released)
             _LOG.info("%d items were released", len(winners.items))
         failure: Exception | None = None
         try:
@@ -158,7 +143,7 @@ def release(
             failure = error
         try:
             if out != STDOUT:
-                show_release(record, record_rows(winners, others))
+                show_release(record, _other(winners, others))
             flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
@@ -168,3 +153,10 @@ def release(
             raise failure
         last = MORE if listed is None else PUBLIC
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
+
+
+def _other(released: Released, count: Other | None) -> list[tuple[str, str]]:
+    """The row of the count of all other users, if it was asked for."""
+    if count is None:
+        return []
+    return [("other", f"{released.other} users, with noise, have another item {show.other(count, 'of it')}")]

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..markup import foreign
+from ..planning.others import Other
 from ..planning.plan import Plan
 from ..planning.promises import Promise
 from ..planning.release_record import Claim, links, plain
@@ -153,6 +154,11 @@ def promised(promises: Mapping[str, Promise]) -> list[tuple[str, str]]:
     """What theorems promise."""
     names = {"accuracy": "accuracy", "count_accuracy": "counts"}
     return [(names[name], promise.words) for name, promise in promises.items()]
+
+
+def other(count: Other, how: str) -> str:
+    """What the count of all other users costs, beside or of the whole."""
+    return f"({count.whole.symbol} = {rounded_up(count.loss)} {how})"
 
 
 def proofs(proof: Proof) -> Text:

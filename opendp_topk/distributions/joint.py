@@ -6,6 +6,7 @@ Proof: proofs/distributions/joint.tex
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 from math import comb, fsum, perm
@@ -20,12 +21,13 @@ from numpy.typing import NDArray
 from ..errors import CapacityError, ParameterError
 from ..numerics.arithmetic import as_mpq, exact, round_down, round_up, scaled_log_up
 from ..numerics.floatlog import Floats
-from ..samplers.shortfalls import ranked
 from .canonical import Subset, softmax
 
 _MOST_OUTPUTS = 100_000  # a limit of work: outputs are listed one by one
 _MOST_WINNERS = 10  # counts of outputs round more with more winners: the proof has room for these
 _MOST_LEVELS = 2**24  # a limit of memory: the levels of loss between two stages
+_SMALL = 2**62  # differences below it are int64, and so is their double
+_MANTISSA = 53  # binary digits of a float64
 _CHUNK = 2**14  # levels at a time, so that arrays stay small
 _STAGE = 8  # nats of loss, after which the rest is bounded, and the sum ends where that is small
 _NEAR = gmpy2.context(precision=128, round=gmpy2.RoundToNearest)  # 75 digits more than the float64 that is made of them
@@ -90,6 +92,48 @@ def accuracy(n_candidates: int, k: int, ordered: bool, tau: Fraction, alpha: Any
     # proof-region: joint_accuracy
     return scaled_log_up(tau, outputs(n_candidates, k, ordered) / exact(alpha))  # [bound]
     # end-proof-region: joint_accuracy
+
+
+# proof-region: shortfalls
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """``steps[j] * unit`` is how far the j-th best score falls short of the best.
+
+    ``steps`` is ascending from 0: int64 below 2^62, or Python integers as objects.
+    """
+
+    steps: NDArray[Any]
+    unit: Fraction
+
+
+def ranked(values: NDArray[Any], sign: int) -> Ranked:
+    """Canonical scores, ranked: the largest first for ``sign`` = 1, the smallest first for -1."""
+    whole, unit = _whole(np.sort(values)[::-sign])  # [rank]
+    if whole.dtype != object and abs(int(whole[0]) - int(whole[-1])) >= _SMALL:
+        whole = whole.astype(object)  # [objects]
+    steps = whole[0] - whole if sign > 0 else whole - whole[0]  # [steps]
+    return Ranked(steps if steps.dtype == object else steps.astype(np.int64), unit)
+
+
+def _whole(values: NDArray[Any]) -> tuple[NDArray[Any], Fraction]:
+    """Integers and a power of two whose products are ``values``."""
+    if values.dtype != np.float64:
+        return values, Fraction(1)  # [integers]
+    mantissa, exponent = np.frexp(values)
+    whole = (mantissa * 2.0**_MANTISSA).astype(np.int64)  # [mantissa]
+    lowest = np.where(whole == 0, 1, whole & -whole)
+    zeros = np.frexp(lowest.astype(np.float64))[1] - 1  # [trailing-zeros]
+    powers = np.where(whole == 0, np.max(exponent), exponent.astype(np.int64) - _MANTISSA + zeros)  # [powers]
+    least = int(np.min(powers))
+    shifts, odd = powers - least, whole >> zeros
+    if int(np.max(exponent)) - least >= _MANTISSA + 8:
+        whole = np.array([a << b for a, b in zip(odd.tolist(), shifts.tolist(), strict=True)], dtype=object)  # [long]
+    else:
+        whole = odd << np.where(odd == 0, 0, shifts)  # [short]
+    return whole, Fraction(2) ** least
+
+
+# end-proof-region: shortfalls
 
 
 # proof-region: joint_success

@@ -1,4 +1,7 @@
-"""What the constructors of selection share: the checks, the call, the map's ends, and the declared law.
+"""One selection: the k best of scores with independent noise, or of another law; its checks, its call and its map.
+
+A constructor of selection names a :class:`SelectionMechanism`, which draws k indices and says what they cost, and the
+measurement is made around it. :func:`one_shot` is that of noise on every score at once.
 
 Proof: proofs/measurements/selection.tex
 """
@@ -11,7 +14,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import gmpy2
 import numpy as np
+from gmpy2 import mpfr, mpq
 from numpy.typing import NDArray
 
 from ..core.measurement import Declared, Measurement
@@ -20,17 +25,63 @@ from ..core.spaces import require_space
 from ..distributions.events import ranks
 from ..errors import DataLengthError, checks
 from ..errors.checks import Number
+from ..noises.noise import Noise
 from ..numerics.arithmetic import exact
-from ..samplers import noiseless
+from ..samplers import noiseless, race, rows
 from ..samplers.merge import Race
-from ..spaces.costs import SCALAR, Cost, require_measure
+from ..spaces.concentrated import rho_of_range
+from ..spaces.costs import FREE, SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import ScoreMetric, attainable
-from ._choice import Choice
 
 ScoreArray = NDArray[Any]
 Indices = NDArray[np.int64]
+
+_PRECISION = 128  # bits: what the proof allows for rounding is 2^-120 of the result
+_ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
+
+
+# proof-region: choice
+@dataclass(frozen=True)
+class Choice:
+    """k of ``size`` candidates (None where the number is not known), best first or as a set, at the scale ``tau``.
+
+    ``sign`` is 1 where large scores are good and -1 where small ones are.
+    """
+
+    k: int
+    size: int | None
+    tau: Fraction
+    sign: int
+    ordered: bool
+
+    @property
+    def everybody(self) -> bool:
+        """Whether every candidate is in the set that is released."""
+        return self.k == self.size and not self.ordered  # [everybody]
+
+    @property
+    def steps(self) -> int:
+        """min(k, d - 1): the choices of one that are no foregone conclusion."""
+        return self.k if self.size is None else min(self.k, self.size - 1)  # [cap-steps]
+
+    @property
+    def touched(self) -> int:
+        """min(2 k, d): the candidates in two releases together, at most."""
+        return 2 * self.k if self.size is None else min(2 * self.k, self.size)  # [cap-width]
+
+    @property
+    def two_sided_steps(self) -> int:
+        """min(k, floor(d / 2)) for a ranking, min(k, d - k) for a set."""
+        if self.size is None:
+            return self.k
+        return min(self.k, self.size // 2 if self.ordered else self.size - self.k)  # [two-sided]
+
+
+# end-proof-region: choice
+
+
 Law = Callable[[list[Fraction], Choice], dict[Hashable, Any]]
 Success = Callable[[ScoreArray, Choice, int, int], tuple[float, float]]
 
@@ -60,9 +111,6 @@ class SelectionMechanism:
     each: Callable[[Sequence[ScoreArray], Choice], Indices] | None = None
     surveys: bool = False
     race: Callable[[Choice], Race] | None = None
-
-
-_ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
 
 
 # proof-region: selection
@@ -189,3 +237,94 @@ def single(
 
 
 # end-proof-region: selection
+
+
+# proof-region: one_shot
+def one_shot(noise: Noise) -> SelectionMechanism:
+    """The selection of the k best of scores with independent ``noise``; of a noise of the caller's no law is known.
+
+    What only exact laws, accuracies and probabilities need is loaded when one is asked for.
+    """
+    return SelectionMechanism(
+        sample=lambda scores, choice: race.top_k(
+            scores, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
+        ),
+        cost=lambda choice, r: one_shot_cost(noise, choice, r),
+        accuracy=_accuracy(noise),
+        law=_law(noise) if noise.race else None,
+        success=_success(noise) if noise.race else None,
+        many=lambda scores, choice, times: rows.top_k(
+            scores, choice.tau, noise, choice.k, times, sign=choice.sign, ordered=choice.ordered
+        ),
+        each=lambda vectors, choice: rows.each(
+            vectors, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
+        ),
+        surveys=True,
+        race=lambda choice: Race(choice.tau, noise, choice.k, choice.sign, choice.ordered),
+    )  # [mechanism]
+
+
+def _accuracy(noise: Noise) -> Callable[[int, Choice, Any], float]:
+    def accuracy(n: int, choice: Choice, alpha: Any) -> float:
+        from ..distributions import one_shot as laws
+        from ..distributions import union_bound
+
+        bound = laws.accuracy if noise.is_proven else union_bound.accuracy
+        return bound(noise, n, choice.k, choice.tau, alpha)  # [accuracy]
+
+    return accuracy
+
+
+def _law(noise: Noise) -> Law:
+    def law(units: list[Fraction], choice: Choice) -> dict[Hashable, Any]:
+        from ..distributions import one_shot as laws
+
+        return laws.law(noise, units, choice.tau == 0, choice.k, choice.ordered)  # [law]
+
+    return law
+
+
+def _success(noise: Noise) -> Success:
+    def success(scores: NDArray[Any], choice: Choice, sure: int, reach: int) -> tuple[float, float]:
+        from ..distributions import one_shot_success
+
+        return one_shot_success.probability(noise, scores, choice.tau, choice.k, choice.sign, sure, reach)  # [success]
+
+    return success
+
+
+# end-proof-region: one_shot
+
+
+# proof-region: one_shot_cost
+def one_shot_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
+    """The cost of the k best of noisy scores, a ranking or a set, at range distance ``r > 0``."""
+    steps = choice.steps
+    if noise.is_max_stable:
+        return Cost(steps * r, (choice.touched - 1) * r, steps * rho_of_range(r), (steps, r))  # [max-stable]
+    if noise.is_two_sided:
+        loss = choice.two_sided_steps * r
+        odds = noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]
+        return Cost.linear(loss, loss if odds else 2 * loss)  # [two-sided-cost]
+    if steps == 0:
+        return FREE  # [free]
+    if noise.is_memoryless and steps == 1:
+        return Cost.linear(r, permute_and_flip_range(r))  # [single]
+    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]
+
+
+# end-proof-region: one_shot_cost
+
+
+# proof-region: permute_and_flip_range
+def permute_and_flip_range(r: Fraction) -> Fraction:
+    """An upper bound of a_PF(r) = r + 2 ln(2 - exp(-r / 2)), r >= 0, within a relative 2^-120 of it."""
+    up = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundUp)
+    down = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundDown)
+    negative_half = down.add(-mpq(r.numerator, r.denominator) / 2, mpfr(0))  # [half]
+    excess = up.minus(down.expm1(negative_half))  # [excess]
+    numerator, denominator = up.log1p(excess).as_integer_ratio()  # [logarithm]
+    return r + 2 * Fraction(int(numerator), int(denominator))  # [range]
+
+
+# end-proof-region: permute_and_flip_range

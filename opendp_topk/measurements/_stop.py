@@ -11,7 +11,6 @@ from fractions import Fraction
 from ..errors import ParameterError
 from ..noises.noise import Noise
 from ..numerics.arithmetic import Intervals, as_mpq, exact, exp_up, one_minus_exp_up, round_up
-from ..spaces.keyed_counts import KeyedCountDistance
 
 _FARTHEST = Fraction(800)  # in scales: beyond it the probability is no float64 any more
 _PRECISION = 128  # binary digits beyond those that cancel
@@ -48,16 +47,8 @@ def _exponential(slots: int, lead: Fraction) -> Fraction:
     return max(Fraction(0), min(Fraction(1), Fraction(int(numerator), int(denominator))))
 
 
-def lost_before_stop(
-    noise: Noise, metric: KeyedCountDistance, limit: int, threshold: Fraction, tau: Fraction, d_in: int
-) -> Fraction:
-    """The same for the slots of ``d_in`` >= 1 users, of ``limit`` at most, with noise of scale ``tau`` > 0."""
-    slots = metric.moved_one_way(d_in, limit)  # [slots]
-    return released_before_stop(noise, slots, (threshold - metric.range_distance(d_in)) / tau)  # [delta]
-
-
 def keeps(noise: Noise, slots: int, lead: Fraction, delta: Fraction) -> bool:
-    """Whether that bound, as the float64 that a map returns, is at most ``delta``."""
+    """Whether :func:`released_before_stop`, as the float64 that a map returns, is at most ``delta``."""
     return exact(round_up(released_before_stop(noise, slots, lead))) <= delta  # [keeps]
 
 

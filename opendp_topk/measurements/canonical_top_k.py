@@ -25,9 +25,7 @@ from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._choice import Choice
-from ._permute_and_flip_range import permute_and_flip_range
-from ._selection import SelectionMechanism, selection
+from ._selection import Choice, SelectionMechanism, permute_and_flip_range, selection
 
 
 @proven("measurements/canonical_top_k")

@@ -18,8 +18,7 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._choice import Choice
-from ._selection import SelectionMechanism, selection
+from ._selection import Choice, SelectionMechanism, selection
 
 
 @proven("measurements/joint_top_k")

@@ -13,8 +13,7 @@ from ..proof import Proof
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._one_shot import one_shot
-from ._selection import selection
+from ._selection import one_shot, selection
 
 
 @proven("measurements/lipschitz_top_k")

@@ -22,8 +22,7 @@ from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric, attainable
-from ._choice import Choice
-from ._selection import SELECTABLE
+from ._selection import SELECTABLE, Choice
 from .lipschitz_top_k import make_lipschitz_top_k
 
 

@@ -19,10 +19,7 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._choice import Choice
-from ._one_shot import one_shot
-from ._permute_and_flip_range import permute_and_flip_range
-from ._selection import SelectionMechanism, selection
+from ._selection import Choice, SelectionMechanism, one_shot, permute_and_flip_range, selection
 
 
 @proven("measurements/peeled_top_k")

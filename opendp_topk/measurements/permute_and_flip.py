@@ -10,8 +10,7 @@ from ..noises.exponential import Exponential
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
-from ._one_shot import one_shot
-from ._selection import single
+from ._selection import one_shot, single
 
 
 @proven("measurements/permute_and_flip")

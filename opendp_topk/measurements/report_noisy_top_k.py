@@ -11,8 +11,7 @@ from ..noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, is_pure
 from ..spaces.metrics import ScoreMetric
-from ._one_shot import one_shot
-from ._selection import selection
+from ._selection import one_shot, selection
 
 
 @proven("measurements/report_noisy_top_k")

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..core.claims import proven
-from ..core.measurement import Measurement
+from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.releases import FoundItemsWithCounts
 from ..errors import checks
 from ..errors.checks import Number
-from ..noises.gumbel import Gumbel
 from ..noises.noise import Noise
 from ..numerics.arithmetic import exact
+from ..samplers import unlisted
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.totals import compose
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, largest
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
-from ._choice import Choice
 from ._grid import Grid
-from ._one_shot import one_shot_cost
-from ._stop import lost_before_stop
+from ._key_selection import KeySelection
 from ._with_delta import curve_with_delta, with_delta
 from .select_then_count import count_curve
-from .unknown_domain_top_k import make_unknown_domain_top_k
 
 
 @proven("measurements/unknown_domain_counts")
@@ -115,8 +111,7 @@ def make_unknown_domain_counts(
         (('umbrella', 'rain coat'), 2)
     """
     # proof-region: unknown_domain_counts
-    noise = Gumbel() if noise is None else noise
-    select = make_unknown_domain_top_k(
+    asked = KeySelection.checked(
         input_domain,
         input_metric,
         output_measure,
@@ -126,17 +121,16 @@ def make_unknown_domain_counts(
         delta=delta,
         threshold=threshold,
         noise=noise,
-    )  # [selection]
-    given, tau = select.parameters, exact(scale)
-    k, limit, level = given["k"], given["limit"], exact(given["threshold"])  # [given]
+    )  # [asked]
+    k, tau = asked.search.k, asked.search.scale
     pure, each = is_pure(without_delta(output_measure)), input_metric.range_distance(1)
     count_scale = tau * (1 if pure else 2) / each if count_scale is None else count_scale  # [even]
     b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
 
     def function(counts: Mapping[Any, int]) -> FoundItemsWithCounts:
-        best = largest(counts, limit + 1)
-        found = select.function(best)  # [select]
+        best = asked.best(counts)  # [best]
+        found = asked.found(unlisted.top_k(best, asked.search))  # [select]
         sizes = np.array([best[key] for key in found.items], dtype=np.int64)
         noisy = Grid(Fraction(1), rounds=False).noisy(sizes, draw(b, len(sizes))).tolist() if found.items else ()
         return FoundItemsWithCounts(found.items, tuple(noisy), found.stopped)  # [count]
@@ -146,24 +140,24 @@ def make_unknown_domain_counts(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if tau == 0 or b == 0:
             return output_measure.infinite  # [no-noise]
-        lost = lost_before_stop(noise, input_metric, limit, level, tau, d_in)  # [lost]
-        winners = one_shot_cost(noise, Choice(k, limit + 1, tau, 1, True), each * d_in / tau)  # [winners]
+        lost, winners = asked.lost(d_in), asked.cost(d_in)  # [winners]
         counted = _counts_cost(input_metric.moved_one_way(each, k), d_in, b)  # [touched]
         if output_measure != PrivacyProfile():
-            return with_delta(output_measure, _sum(winners, counted), lost, strict=noise.is_max_stable)  # [map]
+            return with_delta(output_measure, _sum(winners, counted), lost, strict=asked.strict)  # [map]
         moved = input_metric.moved_one_way(each * d_in, k)  # [moved]
         curves = [count_curve(d_in, b)] * moved if moved <= _MOST else [counted.under(output_measure)]  # [counts]
         curve = compose([winners.under(output_measure), *curves], adaptive=True)  # [curves]
-        return curve_with_delta(curve, lost, strict=noise.is_max_stable)
+        return curve_with_delta(curve, lost, strict=asked.strict)
 
+    named = {"mechanism": "unknown_domain_counts", "k": k, "scale": scale}
     return Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
         function=function,
         privacy_map=privacy_map,
-        parameters={**given, "mechanism": "unknown_domain_counts", "count_scale": count_scale},
-        declared=replace(select.declared, law=None, steps=None),  # [accuracy]
+        parameters={**named, **asked.parameters, "count_scale": count_scale},
+        declared=Declared(accuracy=asked.accuracy),  # [selected-accuracy]
     )
 
 

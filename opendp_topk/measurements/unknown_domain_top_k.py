@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,26 +11,16 @@ from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.releases import FoundItems
 from ..core.repeatable import Repeatable
-from ..core.spaces import require_space
 from ..core.steps import Steps
-from ..distributions import one_shot as laws
 from ..distributions import unlisted as exact_law
-from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..noises.gumbel import Gumbel
 from ..noises.noise import Noise
-from ..noises.standard import is_standard
-from ..numerics.arithmetic import exact, round_up
 from ..samplers import unlisted
 from ..spaces.costs import FREE
-from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, largest
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure
-from ._choice import Choice
-from ._one_shot import one_shot_cost
-from ._stop import keeps, least_lead, lost_before_stop
-from ._with_delta import NOT_STRICT, STRICT, require_with_delta, with_delta
-
-MOST_KEYS = 2**22  # Slots of a race, for which a quarter of a GiB is enough: so a release never tells by its memory.
+from ._key_selection import KeySelection
+from ._with_delta import with_delta
 
 
 @proven("measurements/unknown_domain_top_k")
@@ -124,46 +113,34 @@ def make_unknown_domain_top_k(
         FoundItems(items=('umbrella', 'rain coat'), stopped=False)
     """
     # proof-region: unknown_domain_top_k
-    require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(...)")  # [check-space]
-    noise = _checked(Gumbel() if noise is None else noise)  # [check-noise]
-    kinds, note = (STRICT, "") if noise.is_max_stable else (NOT_STRICT, ", with exponential noise")
-    require_with_delta(output_measure, kinds, note)  # [check-measure]
-    limit = checks.count("limit", limit, at_most=MOST_KEYS, limit="2^22")  # [check-limit]
-    k = checks.count("k", k, at_most=limit, limit="limit")  # [check-k]
-    tau = exact(checks.scale(scale))  # [check-scale]
-    level = _threshold(noise, limit, input_metric, tau, delta, threshold)  # [level]
-    choice = Choice(k, limit + 1, tau, 1, True)  # [choice]
-    search = unlisted.Search(limit, level, tau, noise, k)  # [search]
+    asked = KeySelection.checked(
+        input_domain,
+        input_metric,
+        output_measure,
+        k=k,
+        scale=scale,
+        limit=limit,
+        delta=delta,
+        threshold=threshold,
+        noise=noise,
+    )  # [asked]
+    search = asked.search
 
     def function(counts: Mapping[Any, int]) -> FoundItems:
-        best = largest(counts, limit + 1)  # [largest]
-        return _found(unlisted.top_k(best, search))  # [release]
+        return asked.found(unlisted.top_k(asked.best(counts), search))  # [release]
 
     def many(counts: Mapping[Any, int], times: int) -> tuple[FoundItems, ...]:
-        best = largest(counts, limit + 1)
-        return tuple(map(_found, unlisted.repeated(best, search, times)))  # [many]
+        return tuple(map(asked.found, unlisted.repeated(asked.best(counts), search, times)))  # [many]
 
     def each(tables: Sequence[Mapping[Any, int]]) -> tuple[FoundItems, ...]:
         return tuple(map(function, tables))  # [each]
 
-    def _found(items: Any) -> FoundItems:
-        return FoundItems(items, len(items) < k)  # [stopped]
-
-    def width(d_in: int) -> Fraction | float:
-        return math.inf if tau == 0 else input_metric.range_distance(d_in) / tau  # [width]
-
-    def lost(d_in: int) -> Fraction:
-        if d_in == 0 or tau == 0:
-            return Fraction(0)
-        return lost_before_stop(noise, input_metric, limit, level, tau, d_in)  # [lost]
-
     def privacy_map(d_in: int) -> Any:
         if d_in == 0:
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
-        if tau == 0:
+        if search.scale == 0:
             return output_measure.infinite  # [no-noise]
-        cost = one_shot_cost(noise, choice, exact(width(d_in)))  # [cost]
-        return with_delta(output_measure, cost, lost(d_in), strict=noise.is_max_stable)  # [map]
+        return with_delta(output_measure, asked.cost(d_in), asked.lost(d_in), strict=asked.strict)  # [map]
 
     return Measurement(
         input_domain=input_domain,
@@ -171,57 +148,19 @@ def make_unknown_domain_top_k(
         output_measure=output_measure,
         function=Repeatable(function, 0, many, each),  # [repeatable]
         privacy_map=privacy_map,
-        parameters={
-            "mechanism": "unknown_domain_top_k",
-            "k": k,
-            "scale": scale,
-            "limit": limit,
-            "threshold": _shown(level),
-            "noise": noise.name,
-        },
+        parameters={"mechanism": "unknown_domain_top_k", "k": search.k, "scale": scale, **asked.parameters},
         declared=Declared(
             law=lambda counts: exact_law.law(counts, search),  # [law]
-            decode=_found,  # [decode]
-            accuracy=lambda _, alpha: laws.accuracy(noise, limit + 1, k, tau, alpha),  # [accuracy]
-            steps=Steps(k, width, lost, _steps_to(k)) if noise.is_max_stable else None,  # [steps]
+            decode=asked.found,  # [decode]
+            accuracy=asked.accuracy,
+            steps=Steps(search.k, asked.width, asked.lost, _steps_to(search.k)) if asked.strict else None,  # [steps]
         ),
     )
 
 
 def _steps_to(k: int) -> Callable[[FoundItems], int]:
     return lambda found: min(len(found.items) + 1, k)  # [drawn]
-
-
-def _checked(noise: Any) -> Noise:
-    if isinstance(noise, Noise) and is_standard(noise) and (noise.is_max_stable or noise.is_memoryless):
-        return noise
-    raise ParameterError("noise must be Gumbel() or Exponential()")
-
-
-def _threshold(
-    noise: Noise, limit: int, metric: KeyedCountDistance, tau: Fraction, delta: Any, threshold: Any
-) -> Fraction:
-    if (delta is None) == (threshold is None):
-        raise ParameterError("give either delta or threshold, and not both")
-    if delta is None:
-        return exact(checks.scale(threshold, "threshold"))  # [given]
-    most = exact(checks.probability(delta, "delta"))
-    start, slots = metric.range_distance(1), metric.moved_one_way(1, limit)
-    level = _float_above(start + tau * exact(least_lead(noise, slots, most)))  # [least]
-    while tau and not keeps(noise, slots, (level - start) / tau, most):  # [kept]
-        level = _float_above(level + tau / 2**40)
-    return level
-
-
-def _float_above(level: Fraction) -> Fraction:
-    rounded = round_up(level)
-    return level if math.isinf(rounded) else exact(rounded)  # [threshold-up]
     # end-proof-region: unknown_domain_top_k
-
-
-def _shown(level: Fraction) -> Number:
-    """A float64 where the threshold is one."""
-    return float(level) if level < 2**1000 and exact(float(level)) == level else level
 
 
 then_unknown_domain_top_k = partial(make_unknown_domain_top_k)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..spaces.domains import FrameDomain
 from ..spaces.measures import MaxDivergence, ZeroConcentratedDivergence, is_pure
 from ..spaces.metrics import L1Distance, L2Distance, UserDistance
 from ..transformations.count_outside import make_count_outside
+from .plan import Plan, T_co, U_co
 from .release_record import Released
 from .units import Budget, Users
 
@@ -47,8 +48,9 @@ class Other:
         domain = FrameDomain("user", "item")
         return float(binary_search_param(lambda scale: self._of(domain, (), scale), self.unit.d_in, self.loss))
 
-    def after(self, measurement: Measurement) -> Measurement:
-        """The release of ``measurement``, and then the count."""
+    def after(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
+        """The plan with the count after what it releases."""
+        measurement = plan.measurement
         domain, measure, scale = measurement.input_domain, measurement.output_measure, self.scale
         assert isinstance(domain, FrameDomain)
 
@@ -57,7 +59,12 @@ class Other:
             return counted if measure == counted.output_measure else make_approximate(counted)
 
         d_out = self.loss if measure == self.whole.measure else (self.loss, 0.0)
-        return make_followed_by(measurement, follow=follow, d_in=self.unit.d_in, d_out=d_out)
+        followed = make_followed_by(measurement, follow=follow, d_in=self.unit.d_in, d_out=d_out)
+        return replace(plan, measurement=followed)
+
+    def released(self, both: Any) -> Released:
+        """What a plan with the count has released."""
+        return replace(Released.of(both[0]), other=int(both[1][0]))
 
     def deviation(self, alpha: Fraction) -> float:
         """By how many users the count may be off with probability at least 1 - alpha."""

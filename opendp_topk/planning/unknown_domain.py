@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from ..core.binary_search import binary_search_param
 from ..core.measurement import Measurement
 from ..errors import checks
-from ..measurements.unknown_domain_top_k import MOST_KEYS, then_unknown_domain_top_k
+from ..measurements._key_selection import MOST_KEYS
+from ..measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from ..numerics.arithmetic import exact
 from .columns import Columns
 from .plan import Plan, Query

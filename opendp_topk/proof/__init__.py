@@ -4,7 +4,7 @@ It may import errors and markup.
 """
 
 from .carried import carriers, others
-from .closures import Pin, answered, digest, pinned, pins, reaches
+from .closures import Pin, all_pinned, answered, digest, pins, reaches
 from .library import (
     document,
     documents,
@@ -29,6 +29,7 @@ __all__ = [
     "Pin",
     "Proof",
     "Reading",
+    "all_pinned",
     "answered",
     "carriers",
     "checks",
@@ -44,7 +45,6 @@ __all__ = [
     "notes",
     "others",
     "package",
-    "pinned",
     "pins",
     "reaches",
     "region",

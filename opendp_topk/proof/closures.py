@@ -79,7 +79,10 @@ def pins(name: str) -> list[Pin]:
     Raises:
         ProofError: There is no such document.
     """
-    return [Pin(name, *match) for match in _PIN.findall(library.source(name))]
+    return [Pin(name, *match) for match in _pins_in(library.source(name))]
+
+
+_pins_in = functools.cache(_PIN.findall)
 
 
 def digest(document: str, name: str) -> str:
@@ -90,7 +93,19 @@ def digest(document: str, name: str) -> str:
 def pinned(document: str, name: str) -> str:
     """All that belongs to the pin of a region by ``document``, as one text; errors are those of :func:`region`."""
     package = library.package()
-    inside, beyond = closure(document, name)
+    return _pinned(package, running(package), document, name)
+
+
+def all_pinned(document: str) -> list[str]:
+    """What belongs to each pin of a document; errors are those of :func:`pins` and :func:`region`."""
+    package = library.package()
+    at_work = running(package)
+    return [_pinned(package, at_work, document, pin.region) for pin in pins(document)]
+
+
+@functools.cache
+def _pinned(package: Path, at_work: frozenset[str], document: str, name: str) -> str:
+    inside, beyond = _closure(package, at_work, document, name)
     marks = _known(package, document) | {one: f"#{number}" for number, one in enumerate([*inside, *beyond])}
     lines = [unplaced(package, name)]
     for one in [*inside, *beyond]:
@@ -288,5 +303,5 @@ def forget_pins() -> None:
     library.forget_documents()
     forget_modules()
     forget_regions()
-    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, _closure, hands, loaded):
+    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, _closure, _pinned, hands, loaded):
         remembered.cache_clear()

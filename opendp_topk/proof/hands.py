@@ -62,8 +62,8 @@ def running(package: Path) -> frozenset[str]:
     """Of the package that runs, the modules that this process has loaded, for whatever reason."""
     if package != Path(__file__).parents[1]:
         return frozenset()
-    inside = f"{NAME}."
-    return frozenset(name[len(inside) :] for name in [*sys.modules] if name == NAME or name.startswith(inside))
+    found = [name for name in [*sys.modules] if name.startswith(NAME)]
+    return frozenset(name[len(NAME) + 1 :] for name in found if name == NAME or name[len(NAME)] == ".")
 
 
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
@@ -74,8 +74,7 @@ def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
 
 
 def _changed_quietly(package: Path, one: Statement) -> frozenset[Name] | None:
-    stored, given = set(_stored(one.node)), list(_given(one.node))
-    stored = {name for name in stored if any(chain[0] == name for chain in one.chains)} if stored else stored
+    stored, given = _touched(one)
     if not stored and not given:
         return frozenset()
     read = reached(package, one)
@@ -88,10 +87,20 @@ def _changed_quietly(package: Path, one: Statement) -> frozenset[Name] | None:
     return _names(found | handed)
 
 
+@functools.lru_cache(maxsize=1 << 15)
+def _touched(one: Statement) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
+    """The names into which a statement stores that are not its own, and what it calls with which names."""
+    stored = frozenset(_stored(one.node))
+    if stored:
+        stored &= {chain[0] for chain in one.chains}
+    return stored, tuple(_given(one.node))
+
+
 def _names(origins: Iterable[Origin]) -> frozenset[Name]:
     return frozenset((origin.module, origin.name) for origin in origins if origin.module is not None)
 
 
+@functools.lru_cache(maxsize=1 << 15)
 def is_quiet(node: ast.stmt) -> bool:
     """Whether a statement at the top of a module makes names and does no more."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):

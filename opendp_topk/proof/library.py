@@ -116,11 +116,16 @@ def _foundations(root: Path, name: str) -> list[str]:
     found: set[str] = set()
     waiting = [name]
     while waiting:
-        one = waiting.pop()
-        below = {target for target, _ in _relations(text(one))} if document(one) else set()
+        below = _below(root, waiting.pop())
         waiting += sorted(below - found)
         found |= below
     return sorted(found - {name})
+
+
+@functools.cache
+def _below(root: Path, name: str) -> frozenset[str]:
+    """The documents on which one relies itself."""
+    return frozenset(target for target, _ in _relations(text(name))) if document(name) else frozenset()
 
 
 def _standing(relation: Relation) -> str:
@@ -130,5 +135,5 @@ def _standing(relation: Relation) -> str:
 
 def forget_documents() -> None:
     """Read every document anew when it is next asked for."""
-    for remembered in (_read, _digests, _foundations):
+    for remembered in (_read, _digests, _foundations, _below):
         remembered.cache_clear()

@@ -88,7 +88,10 @@ def module(package: Path, name: str) -> Module | None:
     """The module ``name`` (dotted, below the package; empty for the package itself), or None if there is none."""
     base = package.joinpath(*name.split(".")) if name else package
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-    return _parsed(path, name) if path.is_file() else None
+    if not path.is_file():
+        return None
+    above = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    return _parsed(path.read_text(encoding="utf-8"), name, above)
 
 
 def module_of(source: str) -> str:
@@ -96,14 +99,14 @@ def module_of(source: str) -> str:
     return source.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
 
 
-def _parsed(path: Path, name: str) -> Module:
-    text = path.read_text(encoding="utf-8")
+@functools.lru_cache(maxsize=1024)
+def _parsed(text: str, name: str, above: str) -> Module:
+    """What a text says is the same wherever it lies, so that it is read once, and is not forgotten."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise ProofError(f"{name or NAME} is no Python: {error}") from None
     body = [one for one in tree.body if not _means_nothing(one)]
-    above = name if path.name == "__init__.py" else name.rpartition(".")[0]
     rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
     inner = _INNER_IMPORT.search(text) is not None
     importing = tuple(one for one in (ast.walk(tree) if inner else body) if isinstance(one, _Import))
@@ -280,7 +283,12 @@ def spelled(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, 
     if home is not None and statement.imports:
         importing = _within(home.importing, statement.node)
         instead |= {one: _branches(statement, one) for one in importing if _is_inside(one, home)}
-    return normal_form(statement.node, instead), tuple(found)
+    return _form(statement, frozenset(instead.items())), tuple(found)
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def _form(statement: Statement, instead: frozenset[tuple[ast.AST, str]]) -> str:
+    return normal_form(statement.node, dict(instead))
 
 
 def _branches(statement: Statement, node: _Import) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..core.claims import proven
 from ..core.partials import partial
 from ..core.spaces import require_space
@@ -11,7 +14,7 @@ from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
-from ..samplers.ranks import random_ranks
+from ..samplers.entropy import SYSTEM, Entropy
 from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
@@ -104,6 +107,28 @@ def make_keep_items(
         randomized=by == "random",  # [randomized]
     )
     # end-proof-region: keep_items
+
+
+# proof-region: ranks
+def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
+    """For each entry its rank, from 0, in an order of its group that is uniformly random and independent of the others.
+
+    Args:
+        starts: For each entry the index of the first entry of its group: groups are runs.
+    """
+    while True:
+        words = entropy.auxiliary(len(starts))
+        order = np.lexsort((words, starts))  # [by-words]
+        sorted_words = words[order]
+        same = (sorted_words[1:] == sorted_words[:-1]) & (starts[1:] == starts[:-1])
+        if not same.any():  # [all-different]
+            break
+    ranks = np.empty(len(starts), dtype=np.int64)
+    ranks[order] = np.arange(len(starts)) - starts  # [rank]
+    return ranks
+
+
+# end-proof-region: ranks
 
 
 then_keep_items = partial(make_keep_items)

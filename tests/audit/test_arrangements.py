@@ -22,7 +22,7 @@ def made(metric: tk.Metric, sizes: tuple[int, ...], count: int = 256, domain: tk
     return list(itertools.islice(arranged(domain, metric, Fraction(1), Fraction(1), sizes), count))
 
 
-@pytest.mark.quick(metric=("LInfDistance(monotonic=True)", "RangeDistance()"))
+@pytest.mark.quick(metric="LInfDistance(monotonic=True)")
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 def test_pairs_are_different_neighbours_in_the_domain(domain: tk.VectorDomain, metric: tk.Metric) -> None:

@@ -70,6 +70,7 @@ def test_bounds_stay_below_the_true_loss_in_a_hundred_runs(name: str, measure: t
         assert 0 <= found.lower <= truth + 1e-12
 
 
+@pytest.mark.slow
 def test_the_stated_confidence_is_needed() -> None:
     """At a low confidence some runs exceed the truth: the test above can fail."""
     law = LAWS["three"]

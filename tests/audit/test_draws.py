@@ -103,6 +103,7 @@ def test_few_calls_are_not_worth_a_process() -> None:
     assert len(draws(lambda x: source.random(), workers=2)(0, 999)) == 999
 
 
+@pytest.mark.slow
 def test_estimates_by_batches_and_by_processes() -> None:
     generator = np.random.default_rng(4)
     law = {0: [0.5, 0.5], 1: [0.9, 0.1]}

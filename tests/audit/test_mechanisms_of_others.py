@@ -43,7 +43,7 @@ def named(mechanism: Mechanism) -> str:
     return mechanism.__name__
 
 
-@pytest.mark.quick(mechanism="laplace_sum_with_holes")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

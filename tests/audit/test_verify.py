@@ -104,6 +104,7 @@ def test_k_r_squared_half_is_refuted_as_rho_of_exponential_noise() -> None:
     assert 1.0704 < confirmed(at_300, 2) / mpmath.mpf(r) ** 2 < 1.0706
 
 
+@pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
 def test_half_of_the_scale_is_refuted(measure: tk.Measure) -> None:
     report = refuted(claiming(one_shot(3, measure), one_shot(3, measure, scale=2.0).privacy_map))
@@ -111,6 +112,7 @@ def test_half_of_the_scale_is_refuted(measure: tk.Measure) -> None:
     assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
 
 
+@pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
 def test_a_map_for_monotone_neighbours_is_refuted_for_others(measure: tk.Measure) -> None:
     monotone = one_shot(3, measure, tk.LInfDistance(monotonic=True))

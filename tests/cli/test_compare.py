@@ -41,7 +41,7 @@ def _bounds(result: Result) -> dict[str, str]:
     return {line.split()[0]: line.split()[-1] for line in lines[start : lines.index("", start)]}
 
 
-@pytest.mark.quick(release="ranking", k=1)
+@pytest.mark.quick(release="ranking", k=1, target="rho")
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value: float, release: str, k: int) -> None:
     asked = "plan", "--k", k, "--candidates", 900, f"--{target}", value, "--release", release, "--users", 2
@@ -76,6 +76,7 @@ def test_the_last_column_says_which_bound_decided(command: Command, budget: tupl
     assert "convolution" not in result.out
 
 
+@pytest.mark.slow
 def test_a_pair_is_a_budget_of_a_comparison_alone(command: Command) -> None:
     asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--delta", 1e-6
     result = command(*asked, "--compare")
@@ -106,6 +107,7 @@ def test_a_plot_that_cannot_be_drawn_is_one_line(command: Command, tmp_path: Pat
     command(*asked, "--compare", "--plot", tmp_path / "a.gif").complains(2, "ends in .png or .svg")
 
 
+@pytest.mark.slow
 def test_the_legend_follows_alpha_and_k(command: Command) -> None:
     asked = "plan", "--candidates", 50, "--rho", 1, "--release", "set", "--compare", "--alpha", 0.001
     assert "at least 99.9 %, every released item" in command(*asked, "--k", 3).field("within")
@@ -113,6 +115,7 @@ def test_the_legend_follows_alpha_and_k(command: Command) -> None:
     assert command(*asked, "--k", 1).field("within").endswith("so many users of the largest")
 
 
+@pytest.mark.slow
 def test_what_is_too_long_to_compute_is_a_dash_and_comes_last(command: Command) -> None:
     asked = "plan", "--k", 10**8, "--candidates", 10**9, "--epsilon", 1, "--release", "set", "--compare"
     result = command(*asked)
@@ -198,6 +201,7 @@ def test_probabilities_are_never_rounded_to_certainty(lower: float, upper: float
     assert probability(tk.Enclosure(lower, upper)) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [tk.NotDeclaredError, tk.CapacityError])
 def test_a_probability_that_is_not_known_is_a_dash(
     command: Command, proxy: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch

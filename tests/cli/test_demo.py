@@ -133,6 +133,7 @@ def test_the_demo_plans_releases_and_explains(command: Command, rows: list[tuple
     assert str(len(users)) not in numbers(result.out)
 
 
+@pytest.mark.slow
 def test_the_demo_takes_other_targets(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     import polars as pl
 

@@ -164,6 +164,7 @@ def test_the_forger_of_this_test_can_write_a_whole_ledger(ledger: Path, command:
     assert "another" in command("ledger", forged(ledger, label="another"), "--history").out
 
 
+@pytest.mark.quick(name=("label", "operator", "metric"))
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_text_of_a_ledger_is_obeyed(name: str, ledger: Path, command: Command, tmp_path: Path) -> None:
     file = forged(ledger, **{name: HOSTILE})

@@ -19,6 +19,7 @@ EXACT = "--epsilon", 10**6
 MESSAGE = "opendp-topk: interrupted: nothing was released and nothing was written\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_the_table_is_read(library: Library) -> None:
     arguments = library.release(*EXACT, "--out", library.folder / "top.json", table="-")
     before = set(os.listdir(library.folder))
@@ -54,7 +55,7 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.cli.release.after", interrupted)
+    monkeypatch.setattr("opendp_topk.cli.release.kept", interrupted)
     before = set(os.listdir(library.folder))
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)

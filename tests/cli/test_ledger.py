@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.cli.asking import target
 from opendp_topk.cli.exit_codes import Interrupted
-from opendp_topk.cli.options import target
 from opendp_topk.cli.payment import drawn
 from opendp_topk.planning.catalogue import default
 from opendp_topk.planning.plan import Plan, Query

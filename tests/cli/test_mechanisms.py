@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.cli.mechanisms import NAMES
+from opendp_topk.cli.asking import NAMES
 from opendp_topk.planning.catalogue import TABLE, Mechanism
 from opendp_topk.planning.release_record import plain
 

@@ -90,6 +90,7 @@ def filtered(measure: tk.Measure, epsilon: float, delta: Fraction) -> tuple[Any,
     return interactive, [transcripts(interactive, analyst, x) for x in (0, 1)], spent
 
 
+@pytest.mark.quick(delta="3/64")
 @pytest.mark.parametrize(("epsilon", "delta"), [(2.5, Fraction(1, 8)), (1.0, Fraction(1, 8)), (2.5, Fraction(3, 64))])
 def test_a_filter_keeps_epsilon_and_delta(epsilon: float, delta: Fraction) -> None:
     interactive, laws, spent = filtered(MAX, epsilon, delta)

@@ -58,6 +58,7 @@ def test_obligations(make: Convert, source: tk.Measure) -> None:
     )
 
 
+@pytest.mark.slow
 def test_obligations_of_the_approximate_ones() -> None:
     for converted in (
         tk.make_approximate(top(PURE)),

@@ -121,6 +121,7 @@ def test_the_map_is_the_worst_way_to_spread_the_users(users: int) -> None:
     assert built.map(users) == largest(maps, users)
 
 
+@pytest.mark.slow
 def test_many_users_are_charged_to_the_dearest_groups() -> None:
     built = partition(choice(4), choice(2), choice(8))
     users = 10**6

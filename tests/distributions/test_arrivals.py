@@ -37,6 +37,7 @@ def law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
     return 1 - waiting, waiting, rate
 
 
+@pytest.mark.quick(noise=("Gumbel()", "Laplace()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_bounds_at_points(noise: Any) -> None:
     z = np.concatenate([2.0 ** np.arange(-150, 151), np.random.default_rng(1).uniform(0, 3, 2000), [0.25, 1.0]])
@@ -53,7 +54,7 @@ def test_bounds_at_points(noise: Any) -> None:
                 assert 0 <= low <= p <= high <= p + 2.0**-44
 
 
-@pytest.mark.quick(noise="Gumbel()")
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_majorants_on_discs(noise: Any) -> None:
     generator = np.random.default_rng(2)

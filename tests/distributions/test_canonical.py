@@ -30,6 +30,7 @@ def close(found: dict[Any, Any], expected: dict[Any, Any]) -> bool:
         return all(abs(found[s] - p) <= mpmath.mpf("1e-30") * p for s, p in expected.items())
 
 
+@pytest.mark.quick(scores=("[5, 3, 3, 1, 0]", "[0.5, -3.25, 4.0, 4.0, 1.0]"))
 @pytest.mark.parametrize("kind", ["margin", "distance"])
 @pytest.mark.parametrize("gamma", GAMMAS)
 @pytest.mark.parametrize("scores", SCORES, ids=repr)
@@ -66,6 +67,7 @@ def test_the_printed_binomials_miscount(d: int, k: int) -> None:
     assert sum(oracle.printed_sizes(d, k).values()) > comb(d, k)
 
 
+@pytest.mark.quick(k=(1, 2))
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_margin_loss_favours_the_exact_top_k(k: int) -> None:
     with mpmath.workdps(40):
@@ -113,6 +115,7 @@ def test_more_winners_than_scores() -> None:
         canonical.accuracy(2, 3, Fraction(1, 2), Fraction(1), 0.05)
 
 
+@pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_the_accuracy_bound_holds_in_the_exact_law(noise: Any) -> None:
     scores = [9, 8, 7, 7, 6, 5, 2, 0]

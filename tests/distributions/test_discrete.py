@@ -20,7 +20,7 @@ def _outside(name: str, scale: Fraction, size: int) -> mpmath.mpf:
     return mpmath.fsum(mass for z, mass in masses(name, scale).items() if abs(z) > size)
 
 
-@pytest.mark.quick(k=(3, 10))
+@pytest.mark.quick(k=(3, 10), scale="10/3")
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize(("k", "alpha"), [(1, 0.5), (1, 0.05), (10, 0.05), (3, Fraction(1, 10**9))])

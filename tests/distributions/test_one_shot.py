@@ -106,6 +106,7 @@ def test_four_ninths() -> None:
             assert abs(found[outcome] - number(p)) < mpmath.mpf(10) ** -45
 
 
+@pytest.mark.quick(k=(1, 2, 3))
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
 def test_rational_weights_give_rational_laws(name: str, k: int) -> None:
@@ -157,6 +158,7 @@ def test_law_needs_k_scores() -> None:
         one_shot.accuracy(Gumbel(), 1, 2, Fraction(1), 0.05)
 
 
+@pytest.mark.quick(alpha="1/100")
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("alpha", [0.5, 0.1, Fraction(1, 100)])

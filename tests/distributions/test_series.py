@@ -124,7 +124,7 @@ def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
         series.ranking(noise, [Fraction(0)] * 9, 5)
 
 
-@pytest.mark.quick(k=1)
+@pytest.mark.quick(k=1, alpha="1/20")
 @every_noise
 @pytest.mark.parametrize("alpha", [0.5, Fraction(1, 20)])
 @pytest.mark.parametrize("k", [1, 2])

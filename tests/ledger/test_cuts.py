@@ -54,6 +54,7 @@ def test_ten_debits_that_are_cut_are_all_told(path: Path) -> None:
     assert TOLD in found
 
 
+@pytest.mark.quick(how=("two bytes", "with the one before"))
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("how", ["two bytes", "to its first half", "at its beginning", "with the one before"])
 def test_every_reader_is_told_that_the_last_record_was_cut(path: Path, reader: str, how: str) -> None:

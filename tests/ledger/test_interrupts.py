@@ -30,8 +30,9 @@ pytestmark = pytest.mark.untraced
 
 @pytest.fixture(autouse=True)
 def _nothing_left() -> None:
-    """What earlier tests left open is closed now, and not while descriptors are compared."""
+    """What earlier tests left open is closed now, not while descriptors are compared; what lives on is no garbage."""
     gc.collect()
+    gc.freeze()
 
 
 class _At:

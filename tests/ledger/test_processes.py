@@ -97,6 +97,7 @@ def test_no_death_of_the_server_loses_a_debit() -> None:
     assert {one.way for one in found} == {"kill", "stop"}
 
 
+@pytest.mark.slow
 def test_a_full_disk_releases_nothing_and_the_ledger_goes_on_after_it(path: Path) -> None:
     (found,) = run("full_disk", path)
     assert found["kind"] == "LedgerError"
@@ -106,6 +107,7 @@ def test_a_full_disk_releases_nothing_and_the_ledger_goes_on_after_it(path: Path
     assert found["problems"] == []
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_be_written_can_be_read() -> None:
     """As on a mount that is read-only: what was spent is told, and nothing is released."""
     with tempfile.TemporaryDirectory() as folder:
@@ -134,6 +136,7 @@ def test_one_of_eight_processes_creates_a_ledger_and_all_spend_it(connect: str) 
     assert found == [[[0] * 7 + [CREATED], 40.0]] * 4
 
 
+@pytest.mark.slow
 def test_ctrl_c_acts_while_another_process_holds_the_lock(path: Path) -> None:
     new(path, 10).close()
     handle = os.open(path, os.O_RDWR)

@@ -44,6 +44,7 @@ def beside(path: Path) -> list[str]:
     return sorted(set(os.listdir(path.parent)) - {path.name})
 
 
+@pytest.mark.quick(seed=0)
 @pytest.mark.parametrize("seed", range(3))
 def test_any_one_bit_that_was_flipped_is_turned_back(path: Path, seed: int) -> None:
     """Nothing is lost then: every record is as it was, and a head that was kept still holds."""

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._permute_and_flip_range import permute_and_flip_range
+from opendp_topk.measurements._selection import permute_and_flip_range
 from opendp_topk.measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
@@ -181,7 +181,7 @@ def test_obligations_of_every_measurement(measure: tk.Measure, noise: Any, optim
     )
 
 
-@pytest.mark.quick(noise="Gumbel", gamma=Fraction(1, 8))
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("gamma", [Fraction(1, 8), Fraction(7, 8)], ids=str)
 def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> None:
@@ -231,6 +231,7 @@ def test_a_large_release_is_quick_work_on_any_shape() -> None:
             assert chosen.tolist() == sorted(chosen.tolist())
 
 
+@pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_memory_grows_with_d_and_not_with_the_classes(noise: Any) -> None:
     """There are k (d - k) classes, up to 2.5 * 10^9 of them; 64 bytes a candidate are enough."""

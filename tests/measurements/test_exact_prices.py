@@ -296,6 +296,7 @@ def test_a_map_smaller_by_2_per_cent_is_refuted(measurement: tk.Measurement, d_i
         tk.audit.verify(scaled(measurement, 0.98), d_in=d_in, pairs=[pair], relative_error=Fraction(1, 10**12))
 
 
+@pytest.mark.quick(scale=1)
 @pytest.mark.parametrize(("scale", "d_in"), [(1, 2), (Fraction(1, 2), 1), (5, 3)])
 def test_integer_noise_smaller_by_2_per_cent_is_refuted(scale: Any, d_in: int) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int), size=2)

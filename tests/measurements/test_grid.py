@@ -40,6 +40,7 @@ def moves(grid: Grid, x: list[float], y: list[float]) -> list[int]:
     return [abs(grid.nearest(a) - grid.nearest(b)) for a, b in zip(x, y, strict=True)]
 
 
+@pytest.mark.quick(size=(1, 2, 3))
 @pytest.mark.parametrize("step", STEPS, ids=str)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_no_pair_moves_further_on_the_grid_than_the_bounds(step: Fraction, size: int) -> None:

@@ -38,7 +38,7 @@ def realised(measure: tk.Measure, scale: Fraction, move: tuple[int, ...]) -> Any
     return max(sum(discrete.renyi("laplace", scale, shift, order) for shift in move) / order for order in ORDERS)
 
 
-@pytest.mark.quick(scale="1/2")
+@pytest.mark.quick(scale="1/2", measure=("MaxDivergence()", "RangeDivergence()"))
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7, 3)], ids=str)
 def test_no_neighbour_exceeds_the_map(measure: tk.Measure, scale: Fraction) -> None:

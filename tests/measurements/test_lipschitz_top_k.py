@@ -83,7 +83,7 @@ def test_no_neighbour_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:
                     assert_bounded(noise, x, y, 1, k, Fraction(1), metric)
 
 
-@pytest.mark.quick(d=4, k=2)
+@pytest.mark.quick(d=4, k=2, noise=("Gumbel()", "Exponential()", "HalfLogistic()"))
 @every_noise
 @pytest.mark.parametrize(
     ("d", "k", "scale"),

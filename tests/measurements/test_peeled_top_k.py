@@ -155,7 +155,7 @@ def test_peeled_exponential_is_one_shot_gumbel(k: int) -> None:
                 assert all(abs(chain[outcome] - p) <= p * mpmath.mpf("1e-40") for outcome, p in law.items())
 
 
-@pytest.mark.quick(mechanism="exponential")
+@pytest.mark.slow
 @every_mechanism
 def test_no_neighbour_exceeds_the_map(mechanism: str) -> None:
     for d, scale, stride in ((2, Fraction(1), 1), (3, Fraction(1, 2), 1), (4, Fraction(2), 11)):

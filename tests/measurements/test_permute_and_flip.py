@@ -16,7 +16,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._permute_and_flip_range import permute_and_flip_range
+from opendp_topk.measurements._selection import permute_and_flip_range
 from opendp_topk.measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
 from tests.concepts.losses import number, realised
 from tests.oracles import rhos
@@ -54,6 +54,7 @@ def a_pf(r: Any) -> Any:
     return r + 2 * mpmath.log(2 - mpmath.exp(-r / 2))
 
 
+@pytest.mark.slow
 def test_the_law_is_that_of_coins_in_random_order() -> None:
     check_law(make_permute_and_flip, coins)
 

@@ -77,7 +77,7 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(d_in=1, measure=("MaxDivergence()", "RangeDivergence()"))
+@pytest.mark.quick(d=(1, 2, 3), k=(1, 2), d_in=1, measure=("MaxDivergence()", "RangeDivergence()"))
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize(("d", "k", "metric", "d_in"), CASES, ids=repr)
@@ -93,7 +93,7 @@ def test_no_neighbour_exceeds_the_map(
                 assert within(loss(measure, x, y, k, scale, release), claimed), (x, move)
 
 
-@pytest.mark.quick(d=4, k=1)
+@pytest.mark.quick(d=4, k=1, monotonic=(None, True))
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("monotonic", [None, False, True])
 @pytest.mark.parametrize(("d", "k"), [(4, 1), (4, 2), (4, 3), (4, 4), (5, 1), (5, 2), (5, 3)])

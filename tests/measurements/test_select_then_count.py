@@ -137,7 +137,7 @@ def neighbours(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
     return sorted((ups | downs) if metric == UP else set(itertools.product((-1, 0, 1), repeat=d)))
 
 
-@pytest.mark.quick(metric="LInfDistance(monotonic=True)", release="ranking")
+@pytest.mark.quick(d=(1, 2), metric="LInfDistance(monotonic=True)", release="ranking")
 @pytest.mark.parametrize("release", ["ranking", "set"])
 @pytest.mark.parametrize("metric", [UP, BOTH], ids=repr)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)

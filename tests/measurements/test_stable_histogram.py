@@ -178,6 +178,7 @@ def test_gaussian_tails_of_wide_noise_are_those_of_normal_noise_from_above() -> 
     assert gaussian_beyond(Fraction(10**6), 10) == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_gaussian_noise_needs_less_where_users_have_many_keys() -> None:
     """At rho = 1/2 and delta = 1e-9, with 50 keys a user: a scale of 7.1 instead of about 50."""
     plain = tk.binary_search_chain(lambda scale: build(ZCDP, 50, scale=scale, delta=1e-9), 1, (0.5, 1e-9))
@@ -188,6 +189,7 @@ def test_gaussian_noise_needs_less_where_users_have_many_keys() -> None:
     assert normal.parameters["threshold"] < 50 < 1000 < plain.parameters["threshold"]
 
 
+@pytest.mark.slow
 def test_the_gaussian_curve_is_below_that_of_its_rho() -> None:
     options = {"scale": 5, "threshold": 60, "gaussian": True}
     curve, (rho, delta) = build(PROFILE, 3, **options).map(1), build(ZCDP, 3, **options).map(1)

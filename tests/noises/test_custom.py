@@ -274,6 +274,7 @@ def _check(name: str, case: adversaries.Case, k: int, sign: int, ordered: bool, 
     return streams
 
 
+@pytest.mark.quick(make=("small_integers", "huge_integers", "subnormals", "ladder", "rational_scales"))
 @every_noise
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)
 def test_winners_are_the_sort_of_the_noisy_scores(name: str, make: Callable[[random.Random], adversaries.Case]) -> None:
@@ -327,7 +328,7 @@ def test_sets_follow_the_exact_law(name: str, scores: tuple[int, ...], k: int) -
     assert_follows(counts, _sets(name, scores, k, scale), detects=0.38)
 
 
-@pytest.mark.quick(optimize="max", scores="(2, 0, 3)")
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [(2, 0, 3), (2, 0, 3, 1), (1, 1, 0, 2, 1, 3)])
 @pytest.mark.parametrize("optimize", ["max", "min"])
 def test_rankings_follow_the_exact_law(scores: tuple[int, ...], optimize: str) -> None:

@@ -80,6 +80,7 @@ def run(library: Path, bits: int, script: str, *more: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.quick(bits=RESULTS | ARGUMENTS)
 @pytest.mark.parametrize("bits", MODES.values(), ids=MODES)
 def test_every_kind_of_release_is_refused_and_none_afterwards(library: Path, bits: int) -> None:
     run(
@@ -117,7 +118,7 @@ assert not any(refused(lambda: one(value)) for one, value in cases)
     )
 
 
-@pytest.mark.quick(mode="both")
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "scores"), [("results", "near"), ("arguments", "apart"), ("both", "apart")])
 def test_the_law_of_subnormal_scores_holds_or_nothing_is_released(library: Path, mode: str, scores: str) -> None:
     """The better of two scores that are 4 scales (almost 1 scale) apart wins with probability 0.982 (0.731).
@@ -145,6 +146,7 @@ assert abs(share(best, x) - won) < 0.08
     )
 
 
+@pytest.mark.slow
 def test_only_the_thread_that_flushes_is_refused(library: Path) -> None:
     run(
         library,
@@ -170,6 +172,7 @@ assert found["flushing"] and found["other"] > 0.93, found
     )
 
 
+@pytest.mark.slow
 def test_a_library_built_with_fast_math_is_noticed(compiler: str, library: Path, tmp_path: Path) -> None:
     """Older compilers link such libraries with code that sets the mode when they are loaded."""
     fast = built(compiler, tmp_path, "int nothing;", "-ffast-math")

@@ -45,6 +45,20 @@ def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
     assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
 
 
+@pytest.mark.quick(release="ranking")
+@pytest.mark.parametrize("release", ["ranking", "set"])
+def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str) -> None:
+    k, tiny = 20, 1e-307  # k / tiny exceeds every float64, and 1 / tiny does not
+    space = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.LInfDistance(monotonic=True)
+    found = {row.name: row for row in tk.compare(*space, tk.MaxDivergence(), k=k, d_out=tiny, release=release)}
+    asked = {row.name: row for row in able(k, 50, release)}
+    assert found.keys() < asked.keys()
+    assert all(row.measurement.check(1, tiny) for row in found.values())
+    for name in asked.keys() - found.keys():
+        largest = space >> asked[name].build(tk.MaxDivergence(), k, sys.float_info.max, release, False)
+        assert not largest.check(1, tiny), name
+
+
 @pytest.mark.parametrize(
     ("measure", "scales"),
     [

@@ -71,6 +71,7 @@ def test_budgets_of_its_own_and_of_pairs() -> None:
     assert len(pair.plot_accuracy([1.0]).lines) >= 1
 
 
+@pytest.mark.slow
 def test_bad_arguments() -> None:
     found = at(1.0)
     raises_exactly(tk.ParameterError, lambda: found.plot_accuracy([]), "budgets must be")

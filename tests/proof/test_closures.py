@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from opendp_topk import proof
+from opendp_topk.proof import library
 from opendp_topk.proof.closures import closure
+from opendp_topk.proof.modules import module
 from opendp_topk.proof.renewal import repin
 
 from .conftest import write
@@ -124,6 +127,24 @@ def test_edits(sums: Path, old: str, new: str, expected: set[str]) -> None:
     assert old in SUMS
     write(sums / "opendp_topk/inner/sums.py", SUMS.replace(old, new, 1))
     assert stale() == expected
+
+
+def test_what_has_not_changed_is_parsed_once(sums: Path) -> None:
+    """Reading anew is for what changed; the same words elsewhere are read with what stands beside them there."""
+    package = sums / "opendp_topk"
+    before = module(package, "inner.sums"), module(package, "inner.rounding")
+    write(package / "inner/rounding.py", UP.replace("ceil(x)", "floor(x)"))
+    after = module(package, "inner.sums"), module(package, "inner.rounding")
+    assert after[0] is before[0]
+    assert after[1] is not before[1]
+    other = sums / "other" / "opendp_topk"
+    write(other / "inner/sums.py", SUMS)
+    write(other / "inner/rounding.py", UP)
+    shutil.copytree(sums / "proofs", sums / "other" / "proofs")
+    here = proof.digest("inner/sums", "total")
+    with library.at(other):
+        assert module(other, "inner.sums") is before[0]
+        assert proof.digest("inner/sums", "total") != here
 
 
 def test_a_module_behind_the_name(sums: Path) -> None:

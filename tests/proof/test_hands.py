@@ -139,7 +139,7 @@ def test_quiet_statements(source: str, quiet: bool) -> None:
 PACKAGE = ROOT / "opendp_topk"
 ROOMS = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py"))
 CHOICES = "measurements/one_shot"
-PATCH = "\nfrom opendp_topk.measurements._choice import Choice\nChoice.steps = property(lambda self: 1)\n"
+PATCH = "\nfrom opendp_topk.measurements._selection import Choice\nChoice.steps = property(lambda self: 1)\n"
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_rooms_that_are_loaded_with_what_is_proved(copy: Path, room: str) -> Non
 
 def test_modules_that_this_process_has_loaded_count() -> None:
     importlib.import_module("opendp_topk.audit.html")
-    assert {"", "measurements._choice", "audit.html"} <= module.running(PACKAGE)
+    assert {"", "measurements._selection", "audit.html"} <= module.running(PACKAGE)
     assert module.running(PACKAGE.parent) == frozenset()
 
 

@@ -132,6 +132,7 @@ def test_every_constructor_with_a_table_has_its_formulas_in_a_theorem() -> None:
     assert len(THEOREMS) >= 15
 
 
+@pytest.mark.quick(constructor=("make_report_noisy_top_k", "make_joint_top_k", "make_gaussian", "make_range_to_zCDP"))
 @pytest.mark.parametrize(
     ("constructor", "old", "new"),
     [

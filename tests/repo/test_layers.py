@@ -30,22 +30,28 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in SOURCES}
 
 
-def statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """All statements but those that only a type checker runs."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+@functools.cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def statements(node: ast.AST, types: bool) -> Iterator[ast.stmt]:
+    """All statements; those that only a type checker runs where ``types`` are asked for."""
+    for inner in ast.iter_child_nodes(node):
+        if not types and isinstance(inner, ast.If) and "TYPE_CHECKING" in ast.unparse(inner.test):
             continue
-        if isinstance(node, ast.stmt):
-            yield node
-        yield from statements(node)
+        if isinstance(inner, ast.stmt):
+            yield inner
+        if isinstance(inner, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from statements(inner, types)
 
 
 @functools.cache
-def imports_of(module: str) -> frozenset[str]:
-    """The modules of this package that ``module`` imports, anywhere in it."""
+def imports_of(module: str, types: bool = False) -> frozenset[str]:
+    """The modules of this package that ``module`` imports, anywhere in it, and where asked those of its types alone."""
     path, found = MODULES[module], set()
     package = module.split(".") if path.name == "__init__.py" and module else module.split(".")[:-1]
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(tree(module), types):
         if isinstance(node, ast.ImportFrom):
             if node.level:
                 base = package[: len(package) - node.level + 1] + (node.module or "").split(".") * bool(node.module)
@@ -65,8 +71,7 @@ def imports_of(module: str) -> frozenset[str]:
 
 def reads_public_names(module: str) -> set[str]:
     """The audit lists all that the package exports, so its functions may import the package when they run."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    on_top = any(isinstance(node, ast.Import) and "opendp_topk" in ast.unparse(node) for node in tree.body)
+    on_top = any(isinstance(node, ast.Import) and "opendp_topk" in ast.unparse(node) for node in tree(module).body)
     return {""} if module.startswith("audit") and not on_top else set()
 
 
@@ -86,7 +91,7 @@ def test_imports_run_downward() -> None:
 
 
 def test_imports_have_no_cycle() -> None:
-    below = {module: set(imports_of(module) - reads_public_names(module)) for module in MODULES}
+    below = {module: set(imports_of(module, types=True) - reads_public_names(module)) for module in MODULES}
     while free := [module for module, needs in below.items() if not needs]:
         for module in free:
             del below[module]

@@ -287,6 +287,9 @@ def test_every_case_is_stated_under_the_three_measures() -> None:
     assert len(_MAP.findall(TEXT)) == len(MAPS)
 
 
+@pytest.mark.quick(
+    maker=("make_report_noisy_top_k", "make_canonical_top_k", "make_peeled_top_k", "make_permute_and_flip")
+)
 @pytest.mark.parametrize(("maker", "case"), SELECTIONS)
 def test_the_maps_are_the_formulas(maker: str, case: str) -> None:
     with mpmath.workdps(60):

@@ -95,7 +95,7 @@ def run(script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.quick(last="ledger")
+@pytest.mark.slow
 @pytest.mark.parametrize("last", ["ledger", "refused", "command"])
 def test_no_name_of_posix_is_needed(last: str) -> None:
     """Locks are those of Windows, as far as a stand-in shows; without any, the ledger alone refuses."""
@@ -109,6 +109,7 @@ def test_no_name_of_posix_is_needed(last: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_hidden_is_hidden() -> None:
     done = subprocess.run([sys.executable, "-c", HIDDEN + "import fcntl"], capture_output=True, text=True, check=False)
     assert "No module named 'fcntl'" in done.stderr

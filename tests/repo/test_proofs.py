@@ -173,6 +173,7 @@ UNSOUND = (
 )
 
 
+@pytest.mark.slow
 def test_documents_that_are_unsound(copy: Path) -> None:
     sound = (copy / TEX).read_text(encoding="utf-8")
     for old, new, message in UNSOUND:
@@ -233,6 +234,7 @@ def test_the_log_of_readings() -> None:
     assert unread == []
 
 
+@pytest.mark.quick(spoiled="pin")
 @pytest.mark.parametrize("spoiled", ["pin", "relied"])
 def test_a_digest_that_was_written_by_hand_is_noticed(copy: Path, spoiled: str) -> None:
     if spoiled == "pin":
@@ -250,6 +252,7 @@ def test_a_digest_that_was_written_by_hand_is_noticed(copy: Path, spoiled: str) 
     assert "without a line in readings.jsonl" in problem
 
 
+@pytest.mark.quick(reason=("does not say", "three words", "no changed line", "--because"))
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -285,6 +288,7 @@ def test_a_renewal_without_its_quotes_is_refused(
     assert readings.file().read_text("utf-8") == before
 
 
+@pytest.mark.slow
 def test_several_documents_in_one_command(copy: Path) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
     spoil(copy / "opendp_topk/spaces/domains.py", "array.size == 0", "array.size <= 0")

@@ -70,6 +70,7 @@ def test_the_report_of_an_installed_package_says_that_the_tests_are_not_there(in
     assert "No test names it" not in page
 
 
+@pytest.mark.slow
 def test_the_wheel_ships_every_document_and_the_typing_marker(installed: Path) -> None:
     shipped = installed / "opendp_topk" / "proof" / "documents"
     for source in (ROOT / "proofs").rglob("*"):

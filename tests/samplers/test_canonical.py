@@ -97,6 +97,7 @@ def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> Non
     assert_follows(found, law, detects=1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_partition")
 def test_smallest_scores_first() -> None:
     found = draws(2500, [0, 3, 1, 2], 2, Fraction(1), HALF, sign=-1)
@@ -189,6 +190,7 @@ class Entropyless(Streams):
         super().__init__(auxiliary=words)
 
 
+@pytest.mark.quick(exponential=True)
 @pytest.mark.parametrize("exponential", [False, True])
 def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The outcome is the first proposal whose injected V lies below its threshold, computed afresh from utilities.
@@ -266,6 +268,7 @@ def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, 
     assert draws(20, values, 2, scale, HALF, exponential=True) == Counter({likely: 20})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_partition")
 def test_near_ties_of_large_integers_are_told_apart() -> None:
     scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
@@ -273,6 +276,7 @@ def test_near_ties_of_large_integers_are_told_apart() -> None:
     assert_follows(draws(2500, scores, 2, Fraction(1), HALF), law, detects=0.28)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_partition")
 def test_a_scale_beyond_all_scores_makes_sets_uniform() -> None:
     found = draws(2500, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), HALF)

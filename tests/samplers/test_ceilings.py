@@ -35,6 +35,7 @@ def rankings(limits: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [s for s in listed if all(r < n for r, n in zip(s, limits, strict=True))]
 
 
+@pytest.mark.quick(d=(1, 2, 3, 4, 5))
 @pytest.mark.parametrize(("d", "k"), SHAPES)
 def test_every_ranking_is_drawn_once(d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All answers of the uniform choices lead to all rankings, one each, and the bound is just above their number."""

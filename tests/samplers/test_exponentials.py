@@ -35,6 +35,7 @@ def exponential(word: int, digits: int) -> mpmath.mpf:
     return -mpmath.log1p(-number(Fraction(word, 2**digits)))
 
 
+@pytest.mark.quick(factor="1/3")
 @pytest.mark.parametrize("factor", FACTORS[:3], ids=str)
 def test_floors_are_geometric(factor: Fraction) -> None:
     found = geometrics(factor, 6000)
@@ -92,6 +93,7 @@ def test_a_word_of_ones_is_followed_by_more_digits() -> None:
     assert found >= 88
 
 
+@pytest.mark.quick(level=(2, "9/2"))
 @pytest.mark.parametrize("level", [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(9, 2)], ids=str)
 def test_levels_are_reached_with_the_probability_of_the_exponential(level: Fraction) -> None:
     n = 20_000

@@ -34,6 +34,7 @@ def _order(values: np.ndarray, sign: int) -> list[int]:
     return sorted(range(len(values)), key=lambda i: (-sign * Fraction(values.tolist()[i]), i))
 
 
+@pytest.mark.quick(each=3)
 @pytest.mark.parametrize("each", [1, 3])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("values", VALUES, ids=range(len(VALUES)))

@@ -78,7 +78,7 @@ WIDE = [
 ]
 
 
-@pytest.mark.quick(ordered=True, k=2)
+@pytest.mark.quick(ordered=True, k=2, scale="1")
 @pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), CASES)
@@ -310,6 +310,7 @@ def test_a_scale_beyond_all_scores_makes_outputs_uniform(ordered: bool) -> None:
     assert_follows(found, dict.fromkeys(oracle.outputs(5, 2, ordered), Fraction(1, n)), detects=1.1)
 
 
+@pytest.mark.slow
 def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few wasted rounds and few layers, for any scale: what the layers are for."""
     scores = np.random.default_rng(0).integers(0, 10**4, 1000)

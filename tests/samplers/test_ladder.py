@@ -10,10 +10,10 @@ import pytest
 
 from opendp_topk.samplers import ladder as ladders
 from opendp_topk.samplers.ladder import ladder
+from tests.distributions.test_shortfalls import CASES
 from tests.oracles import joint as oracle
 
 from .adversaries import canonical
-from .test_shortfalls import CASES
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -36,6 +36,7 @@ def test_limits_ceilings_and_losses(scores: list[Any], sign: int) -> None:
         assert found.loss(np.array(output), True) == max(0, *(x[i] - x[r] for i, r in enumerate(output)))
 
 
+@pytest.mark.quick(sign=1)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_limits_half_way_between_floats(sign: int) -> None:
     """Limits of few digits, scores near powers of two: a threshold that is no float lies between two of them."""

@@ -192,6 +192,7 @@ def test_the_law_is_that_of_one_race(name: str, sign: int) -> None:
     assert_follows(counts, law)
 
 
+@pytest.mark.slow
 def test_rankings_and_sets_in_parts_follow_the_law() -> None:
     rng = rng_of("rankings")
     law = one_shot.rankings("Exponential", [mpmath.e**2, mpmath.e, mpmath.mpf(1)], 2)

@@ -98,6 +98,7 @@ def test_positions_are_distinct_and_ascending() -> None:
         assert position.max() < 3 * BLOCK
 
 
+@pytest.mark.quick(level=8)
 @pytest.mark.parametrize("level", [4, 8, 12])
 def test_sizes_and_positions_follow_their_laws(level: int) -> None:
     blocks = 4000
@@ -113,6 +114,7 @@ def test_sizes_and_positions_follow_their_laws(level: int) -> None:
     assert_follows(last, dict.fromkeys(range(8), 1 / 8), detects=0.7)
 
 
+@pytest.mark.slow
 def test_members_of_a_small_block_are_independent(monkeypatch: pytest.MonkeyPatch) -> None:
     """With blocks of 16 and four ones, the joint law of the first three elements, and of all positions given two."""
     upper_tail._cumulative.cache_clear()

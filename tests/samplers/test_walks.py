@@ -99,6 +99,7 @@ def test_sets_that_fewer_conditions_admit_come_in_addition(
     assert len(walk(np.array(limits), detail).blocks.sizes) <= len(walk(np.array(limits), 10).blocks.sizes)
 
 
+@pytest.mark.quick(spread="(2, 1)")
 @pytest.mark.parametrize("limits", [(3, 5, 8, 11), (1, 4, 8, 9, 11), (6, 6, 6, 9), (1, 2, 9, 11, 11)])
 @pytest.mark.parametrize("spread", [(0, 1), (1, 0), (2, 1)])
 @pytest.mark.parametrize("negligible", [0.4, 1e-2])
@@ -144,6 +145,7 @@ def test_convex_ceilings_do_not_drown_in_errors(k: int) -> None:
             assert -found.log_bound() <= log <= -found.log_bound() + 1e-3
 
 
+@pytest.mark.slow
 def test_frequencies_are_uniform() -> None:
     found, entropy = walk(np.array([2, 3, 5, 7]), 10), Streams(7)
     drawn = Counter(tuple(each[0].tolist()) for _ in range(4000) if (each := found.draw(entropy)) is not None)

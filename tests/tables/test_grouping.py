@@ -38,7 +38,7 @@ def plain(row: Any) -> tuple[Any, ...]:
     return tuple(value if isinstance(value, str) else None if str(value) in NULLS else int(value) for value in values)
 
 
-@pytest.mark.quick(make=("polars_frame", "pyarrow_table", "duckdb_relation"), integers=True)
+@pytest.mark.quick(make=("polars_frame", "pyarrow_table"), integers=True)
 @pytest.mark.parametrize("integers", [True, False], ids=["integers", "strings"])
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
 def test_every_back_end_agrees_with_the_reference(make: Callable[[Columns, bool], Any], integers: bool) -> None:

@@ -226,6 +226,7 @@ def test_the_reference_tells_spellings_apart() -> None:
 REFUSED = ["UUID", "BLOB", "TIMESTAMPTZ", "DECIMAL(18, 3)", "DOUBLE", "HUGEINT", "BOOLEAN", "BIT", "TIME", "VARCHAR[]"]
 
 
+@pytest.mark.quick(column="work")
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.parametrize("column", ["member", "work"])
 def test_types_of_duckdb_that_have_two_spellings_of_one_value_are_refused(kind: str, column: str) -> None:

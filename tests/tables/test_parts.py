@@ -66,7 +66,7 @@ def written(columns: Columns, integers: bool, path: Path) -> Path:
 MAKERS: list[Callable[[Columns, bool, Path], Any]] = [lazy, categories, folder, dataset, relation]
 
 
-@pytest.mark.quick(make="lazy", several=True)
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [True, False], ids=["parts", "whole"])
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_hostile_frames_are_counted_like_the_reference(

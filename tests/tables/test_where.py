@@ -106,6 +106,7 @@ def test_numbers_in_text_are_for_csv() -> None:
     assert parsed("year = '2023'").kept(table, numbers=True).collect()["year"].to_list() == ["2023"]
 
 
+@pytest.mark.slow
 def test_rows_are_kept_one_by_one() -> None:
     """Which rows of a table are kept is the union of what is kept of each row: rows of one user change no other's."""
     rows = pl.DataFrame(COLUMNS)

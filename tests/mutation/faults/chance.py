@@ -162,7 +162,7 @@ FAULTS = (
     Fault(
         "chance-sample-shortfalls-3",
         "- becomes + before int(whole[-1]) in ranked",
-        "samplers/shortfalls.py",
+        "distributions/joint.py",
         "    if whole.dtype != object and abs(int(whole[0]) - int(whole[-1])) >= _SMALL:\n",
         "    if whole.dtype != object and abs(int(whole[0]) + int(whole[-1])) >= _SMALL:\n",
     ),

@@ -29,21 +29,21 @@ FAULTS = (
     Fault(
         "exponential-as-gumbel",
         "exponential noise is charged as k steps of range r under zCDP, as Gumbel noise is",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "    if noise.is_max_stable:\n",
         "    if noise.is_max_stable or noise.is_memoryless:\n",
     ),
     Fault(
         "range-k-r",
         "one-shot Gumbel top-k is charged the range k r, which is false for k >= 2",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "return Cost(steps * r, (choice.touched - 1) * r,",
         "return Cost(steps * r, steps * r,",
     ),
     Fault(
         "zcdp-half",
         "one-shot exponential top-k is charged k r^2 / 2 under zCDP, which is false for small r",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
         "    cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
         "    return Cost(cost.pure, cost.width, steps * r * r / 2 if noise.is_memoryless else cost.rho)",
@@ -51,7 +51,7 @@ FAULTS = (
     Fault(
         "two-sided-set",
         "a ranking with Laplace noise is charged as the set is",
-        "measurements/_choice.py",
+        "measurements/_selection.py",
         "self.size // 2 if self.ordered else self.size - self.k",
         "self.size - self.k",
     ),
@@ -72,7 +72,7 @@ FAULTS = (
     Fault(
         "range-of-flips-down",
         "the range of permute-and-flip is rounded down",
-        "measurements/_permute_and_flip_range.py",
+        "measurements/_selection.py",
         "up = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundUp)",
         "up = gmpy2.context(precision=53, round=gmpy2.RoundDown)",
     ),

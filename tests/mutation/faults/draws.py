@@ -15,7 +15,7 @@ FAULTS = (
     Fault(
         "other-noise",
         "exponential noise is drawn whatever the noise of the proof",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "    return SelectionMechanism(\n"
         "        sample=lambda scores, choice: race.top_k(\n"
         "            scores, choice.tau, noise,",

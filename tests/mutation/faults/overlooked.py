@@ -22,14 +22,14 @@ FAULTS = (
     Fault(
         "cap-of-unknown-size",
         "one-shot selection from an unknown number of candidates is charged as if they were 1,000",
-        "measurements/_choice.py",
+        "measurements/_selection.py",
         "return self.k if self.size is None else min(self.k, self.size - 1)  # [cap-steps]",
         "return min(self.k, (self.size or 1000) - 1)  # [cap-steps]",
     ),
     Fault(
         "range-one-short",
         "the range of more than four winners among an unknown number is one too small",
-        "measurements/_choice.py",
+        "measurements/_selection.py",
         "return 2 * self.k if self.size is None else",
         "return 2 * self.k - (self.k > 4) if self.size is None else",
     ),
@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "ninth-for-many",
         "the rho of three winners or more is 1/9 too small",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
         "    cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
         "    return Cost(cost.pure, cost.width, (cost.rho or 0) * (1 if choice.k < 3 else Fraction(8, 9)))",
@@ -87,7 +87,7 @@ FAULTS = (
     Fault(
         "ninth-for-many-rankings",
         "three Gumbel winners or more cost 1/9 less than they do",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "steps * rho_of_range(r), (steps, r))",
         "steps * rho_of_range(r) * (1 if choice.k < 3 else Fraction(8, 9)), (steps, r))",
     ),

@@ -92,14 +92,14 @@ FAULTS = (
     Fault(
         "odds-of-rankings",
         "rankings with logistic noise are charged the range of sets",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]",
         "noise.has_exponential_odds  # [odds]",
     ),
     Fault(
         "odds-of-laplace",
         "sets with Laplace noise are charged the range of sets with logistic noise",
-        "measurements/_one_shot.py",
+        "measurements/_selection.py",
         "noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]",
         "steps == 1 or not choice.ordered  # [odds]",
     ),

@@ -365,7 +365,7 @@ FAULTS = (
     Fault(
         "shortfall-unit",
         "shortfalls of floats are counted in twice their unit",
-        "samplers/shortfalls.py",
+        "distributions/joint.py",
         "return whole, Fraction(2) ** least",
         "return whole, Fraction(2) ** (least + 1)",
     ),

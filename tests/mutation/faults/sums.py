@@ -95,14 +95,14 @@ FAULTS = (
     Fault(
         "equal-words-kept",
         "equal words of a group are not drawn again, so that their order is that of the items",
-        "samplers/ranks.py",
+        "transformations/keep_items.py",
         "if not same.any():",
         "if same is not None:",
     ),
     Fault(
         "one-order-for-all",
         "the order within groups is that of the words of all",
-        "samplers/ranks.py",
+        "transformations/keep_items.py",
         "np.lexsort((words, starts))",
         "np.argsort(words)",
     ),

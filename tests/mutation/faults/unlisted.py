@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutation.fault import Fault
 
 _MAP = "measurements/unknown_domain_top_k.py"
+_ASKED = "measurements/_key_selection.py"
 _SLOTS = "samplers/unlisted.py"
 _COUNTED = "measurements/unknown_domain_counts.py"
 _PAID = "combinators/pay_what_you_get.py"
@@ -13,9 +14,9 @@ FAULTS = (
     Fault(
         "delta-without-one",
         "delta forgets that a key of one user has the score 1, and not 0",
-        "measurements/_stop.py",
-        "(threshold - metric.range_distance(d_in)) / tau)",
-        "threshold / tau)",
+        _ASKED,
+        "(asked.threshold - self.metric.range_distance(d_in)) / asked.scale",
+        "asked.threshold / asked.scale",
     ),
     Fault(
         "slots-less-one",
@@ -76,9 +77,9 @@ FAULTS = (
     Fault(
         "exponential-as-strict",
         "a curve with exponential noise is a mixture, as with Gumbel noise",
-        _MAP,
-        "strict=noise.is_max_stable)",
-        "strict=True)",
+        _ASKED,
+        "return self.search.noise.is_max_stable",
+        "return True",
     ),
     Fault(
         "cancelled-digits",

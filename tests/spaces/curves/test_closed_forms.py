@@ -21,6 +21,7 @@ RHOS = (1e-300, 1e-9, 0.001, 0.125, 1.0, 30.0, 1e6)
 DELTAS = (0.5, 1e-3, 1e-6, 1e-12, 1e-100)
 
 
+@pytest.mark.quick(rho=(1e-9, 0.125, 30.0))
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("delta", DELTAS)
 def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delta: float) -> None:
@@ -28,7 +29,7 @@ def test_concentrated_privacy_is_below_the_classical_conversion(rho: float, delt
     assert 0 <= found < range_curves.zcdp_epsilon(rho, delta)
 
 
-@pytest.mark.quick(rho=0.125)
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", RHOS)
 def test_no_order_beats_the_order_that_was_found(rho: float) -> None:
     """Up to the rounding and a relative 1e-9: the bound is the infimum over all orders."""

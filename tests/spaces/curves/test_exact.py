@@ -46,6 +46,7 @@ def answers_exactly(measurement: Any, d_in: int, epsilon: Fraction) -> None:
     assert not measurement.check(d_in, math.nextafter(expected, 0))
 
 
+@pytest.mark.quick(name=("peeled", "permute-and-flip"))
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_one_release(name: str) -> None:
     make, times = MECHANISMS[name]
@@ -53,6 +54,7 @@ def test_one_release(name: str) -> None:
         answers_exactly(make(scale), d_in, times * d_in / Fraction(scale))
 
 
+@pytest.mark.slow
 def test_several_releases() -> None:
     """The exact sum 21 / 7 is an integer, though a seventh is no float."""
     flip = MECHANISMS["permute-and-flip"][0](7)

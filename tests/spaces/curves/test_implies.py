@@ -79,6 +79,7 @@ def test_what_a_composition_implies_is_above() -> None:
     assert disordered(bounds, GRID_ROOM) == []
 
 
+@pytest.mark.slow
 def test_counts_of_one_curve_are_added_up() -> None:
     """Else the last of them stands for all: four steps would imply three."""
     four, three = Composed(((CHOICE, 2), (CHOICE, 2))), Composed(((CHOICE, 1), (CHOICE, 2)))

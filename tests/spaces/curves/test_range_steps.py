@@ -20,7 +20,7 @@ from tests.oracles import range_curves
 WIDTHS = (1e-6, 0.01, 0.5, 1.0, 3.0, 12.0)
 
 
-@pytest.mark.quick(a=0.5)
+@pytest.mark.slow
 @pytest.mark.parametrize("a", WIDTHS)
 def test_one_range_has_the_curve_of_the_best_two_outcomes(a: float) -> None:
     for share in (0, 0.1, 0.5, 0.9, 0.999):
@@ -30,6 +30,7 @@ def test_one_range_has_the_curve_of_the_best_two_outcomes(a: float) -> None:
         assert found - exact <= min(mpmath.mpf("1e-9"), exact * mpmath.mpf("1e-9"))
 
 
+@pytest.mark.quick(a=(0.5, 3.0))
 @pytest.mark.parametrize("a", WIDTHS)
 def test_no_two_outcomes_exceed_the_curve_of_one_range(a: float) -> None:
     with mpmath.workdps(40):
@@ -40,6 +41,7 @@ def test_no_two_outcomes_exceed_the_curve_of_one_range(a: float) -> None:
                 assert range_curves.two_outcomes(mpmath.mpf(a), t, mpmath.mpf(share * a)) <= claimed
 
 
+@pytest.mark.quick(k=(2, 3))
 @pytest.mark.parametrize(("k", "a"), [(2, 0.25), (2, 1.0), (2, 6.0), (3, 0.01), (3, 1.0), (5, 0.5), (6, 2.0)])
 def test_no_adaptive_steps_exceed_the_curve_and_some_come_close(k: int, a: float) -> None:
     curve, lower = RangeSteps(k, a), range_curves.adaptive(k, a, 16)
@@ -67,6 +69,7 @@ def test_the_curve_beats_concentrated_and_pure_privacy(k: int, a: float) -> None
         assert steps < PrivacyCurve(ApproximateDP(k * Fraction(a))).epsilon(delta)
 
 
+@pytest.mark.quick(k=(2, 7))
 @pytest.mark.parametrize(("k", "a"), [(2, 0.5), (7, 0.3), (50, 0.1)])
 def test_the_curve_falls_with_epsilon_and_grows_with_k_and_a(k: int, a: float) -> None:
     points = [Fraction(k) * Fraction(a) * i / 97 for i in range(98)]

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.samplers.shortfalls import ranked
-
-from .adversaries import canonical
+from opendp_topk.distributions.joint import ranked
+from tests.samplers.adversaries import canonical
 
 CASES: list[list[Any]] = [
     [3, 1, 2, 2, 5],

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from opendp_topk.samplers.entropy import Entropy
-from opendp_topk.samplers.ranks import random_ranks
+from opendp_topk.transformations.keep_items import random_ranks
 from tests.oracles.chi_square import Law, assert_follows
 
 

@@ -1,0 +1,140 @@
+"""Winners among keys that nobody lists, until a stop symbol comes: what is asked of the selection, as one value.
+
+Proof: proofs/measurements/unknown_domain_top_k.tex
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..core.releases import FoundItems
+from ..core.spaces import require_space
+from ..distributions import one_shot as laws
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
+from ..noises.gumbel import Gumbel
+from ..noises.noise import Noise
+from ..noises.standard import is_standard
+from ..numerics.arithmetic import exact, round_up
+from ..samplers import unlisted
+from ..spaces.costs import Cost
+from ..spaces.keyed_counts import KeyedCountDistance, largest
+from ._selection import Choice, one_shot_cost
+from ._stop import keeps, least_lead, released_before_stop
+from ._with_delta import NOT_STRICT, STRICT, require_with_delta
+
+MOST_KEYS = 2**22  # Slots of a race, for which a quarter of a GiB is enough: so a release never tells by its memory.
+
+
+# proof-region: key_selection
+@dataclass(frozen=True)
+class KeySelection:
+    """A search for keys of which one user has as many as ``metric`` says."""
+
+    metric: KeyedCountDistance
+    search: unlisted.Search
+
+    @classmethod
+    def checked(
+        cls,
+        domain: Any,
+        metric: Any,
+        measure: Any,
+        *,
+        k: Any,
+        scale: Any,
+        limit: Any,
+        delta: Any,
+        threshold: Any,
+        noise: Any,
+    ) -> KeySelection:
+        """What the arguments of ``make_unknown_domain_top_k`` ask for; errors are those that it names."""
+        require_space(domain, metric, KeyedCountDistance, "KeyedCountDistance(...)")  # [check-space]
+        noise = _checked(Gumbel() if noise is None else noise)  # [check-noise]
+        kinds, note = (STRICT, "") if noise.is_max_stable else (NOT_STRICT, ", with exponential noise")
+        require_with_delta(measure, kinds, note)  # [check-measure]
+        limit = checks.count("limit", limit, at_most=MOST_KEYS, limit="2^22")  # [check-limit]
+        k = checks.count("k", k, at_most=limit, limit="limit")  # [check-k]
+        tau = exact(checks.scale(scale))  # [check-scale]
+        level = _threshold(noise, limit, metric, tau, delta, threshold)  # [level]
+        return cls(metric, unlisted.Search(limit, level, tau, noise, k))  # [search]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a measurement shows of it, beside the scale as it was given."""
+        asked = self.search
+        return {"limit": asked.limit, "threshold": _shown(asked.threshold), "noise": asked.noise.name}
+
+    def best(self, counts: Mapping[Any, int]) -> Mapping[Any, int]:
+        """Some counts that decide the release: those of the keys that take part and the next one are among them."""
+        return largest(counts, self.search.limit + 1)  # [largest]
+
+    def found(self, items: Any) -> FoundItems:
+        """The keys that a search gave, and whether there are fewer than k."""
+        return FoundItems(items, len(items) < self.search.k)  # [stopped]
+
+    @property
+    def strict(self) -> bool:
+        """Whether the cost holds but for an event, whose probability :meth:`lost` bounds."""
+        return self.search.noise.is_max_stable  # [strict]
+
+    def width(self, d_in: int) -> Fraction | float:
+        """The range of one step, in units of the scale."""
+        tau = self.search.scale
+        return math.inf if tau == 0 else self.metric.range_distance(d_in) / tau  # [width]
+
+    def cost(self, d_in: int) -> Cost:
+        """What a ranking of keys and the stop symbol costs; there is noise."""
+        asked = self.search
+        choice = Choice(asked.k, asked.limit + 1, asked.scale, 1, True)  # [choice]
+        return one_shot_cost(asked.noise, choice, exact(self.width(d_in)))  # [cost]
+
+    def lost(self, d_in: int) -> Fraction:
+        """A number that is not below the delta up to which the cost holds."""
+        asked = self.search
+        if d_in == 0 or asked.scale == 0:
+            return Fraction(0)
+        slots = self.metric.moved_one_way(d_in, asked.limit)  # [slots]
+        lead = (asked.threshold - self.metric.range_distance(d_in)) / asked.scale
+        return released_before_stop(asked.noise, slots, lead)  # [lost]
+
+    def accuracy(self, _: Any, alpha: Any) -> float:
+        """By how much a released key may fall short of the one of its rank."""
+        asked = self.search
+        return laws.accuracy(asked.noise, asked.limit + 1, asked.k, asked.scale, alpha)  # [accuracy]
+
+
+def _checked(noise: Any) -> Noise:
+    if isinstance(noise, Noise) and is_standard(noise) and (noise.is_max_stable or noise.is_memoryless):
+        return noise
+    raise ParameterError("noise must be Gumbel() or Exponential()")
+
+
+def _threshold(
+    noise: Noise, limit: int, metric: KeyedCountDistance, tau: Fraction, delta: Any, threshold: Any
+) -> Fraction:
+    if (delta is None) == (threshold is None):
+        raise ParameterError("give either delta or threshold, and not both")
+    if delta is None:
+        return exact(checks.scale(threshold, "threshold"))  # [given]
+    most = exact(checks.probability(delta, "delta"))
+    start, slots = metric.range_distance(1), metric.moved_one_way(1, limit)
+    level = _float_above(start + tau * exact(least_lead(noise, slots, most)))  # [least]
+    while tau and not keeps(noise, slots, (level - start) / tau, most):  # [kept]
+        level = _float_above(level + tau / 2**40)
+    return level
+
+
+def _float_above(level: Fraction) -> Fraction:
+    rounded = round_up(level)
+    return level if math.isinf(rounded) else exact(rounded)  # [threshold-up]
+    # end-proof-region: key_selection
+
+
+def _shown(level: Fraction) -> Number:
+    """A float64 where the threshold is one."""
+    return float(level) if level < 2**1000 and exact(float(level)) == level else level
