@@ -66,21 +66,35 @@ def floats() -> Space:
     return VectorDomain(AtomDomain(float)), LInfDistance()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where several processes share the tests (``--dist loadgroup``), a module's stay together, for its fixtures to be
+    made once, and so do those of all modules on one Spark.
+
+    A mark does not do that: the group that pytest-xdist adds to the names of tests is no part of them since pytest 9.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid.startswith(ON_SHARED_SPARK) else nodeid.partition("::")[0]
+
+    return Together(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
 
-    Where several processes share the tests (``--dist loadgroup``), a module's stay together, for its fixtures to be
-    made once, and so do those of all modules on one Spark. Slow tests that are not :data:`TRACED` are ``untraced``.
+    Slow tests that are not :data:`TRACED` are ``untraced``.
     """
     for item in items:
         for mark in item.iter_markers("quick"):
             given = item.callspec.params  # type: ignore[attr-defined]
             if not all(_among(given[name], values) for name, values in mark.kwargs.items()):
                 item.add_marker(pytest.mark.slow)
-    for item in items if getattr(config.option, "loadgroup", False) else ():
-        together = "spark" if item.nodeid.startswith(ON_SHARED_SPARK) else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(together))
     for item in items:
         if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):
             item.add_marker(pytest.mark.untraced)

@@ -58,17 +58,7 @@ def counted_winners(measurement: Measurement, reach: int = 6) -> Callable[[Seque
     assert isinstance(domain, VectorDomain)
     options = {name: given[name] for name in ("k", "scale", "optimize", "release")}
     select = make_report_noisy_top_k(domain, metric, measurement.output_measure, **options)  # type: ignore[arg-type]
-    scale = exact(given["count_scale"])
-
-    def law(scores: Sequence[int]) -> Law:
-        result: Law = {}
-        with mpmath.workdps(_DIGITS):
-            for winners, chance in select.distribution(scores).items():
-                counts = _product([_cells(kind, scale, int(scores[i]), reach) for i in winners])  # type: ignore[attr-defined]
-                result |= {(winners, cells): chance * mass for cells, mass in counts.items()}  # [given-winners]
-        return result
-
-    return law
+    return _with_counts(select, kind, exact(given["count_scale"]), reach, lambda winners: (winners,))  # [given-winners]
 
 
 def found_items(measurement: Measurement) -> Callable[[Mapping[Any, int]], Law]:
@@ -100,15 +90,21 @@ def counted_items(measurement: Measurement, reach: int = 6) -> Callable[[Mapping
         noise=named(given["noise"]),
         **options,
     )
-    scale = exact(given["count_scale"])
+    return _with_counts(select, kind, exact(given["count_scale"]), reach, lambda found: found)  # [given-items]
 
-    def law(counts: Mapping[Any, int]) -> Law:
+
+def _with_counts(
+    select: Measurement, kind: str, scale: Fraction, reach: int, parts: Callable[[Any], tuple[Any, ...]]
+) -> Callable[[Any], Law]:
+    """The law of what ``select`` releases, in ``parts`` of which the first is who was chosen, and of their counts."""
+
+    def law(counts: Any) -> Law:
         result: Law = {}
         with mpmath.workdps(_DIGITS):
-            found: dict[Any, Any] = dict(select.distribution(counts))
-            for (items, stopped), chance in found.items():
-                sizes = _product([_cells(kind, scale, counts[item], reach) for item in items])
-                result |= {(items, stopped, cells): chance * mass for cells, mass in sizes.items()}  # [given-items]
+            for release, chance in select.distribution(counts).items():
+                known = parts(release)
+                sizes = _product([_cells(kind, scale, int(counts[one]), reach) for one in known[0]])
+                result |= {(*known, cells): chance * mass for cells, mass in sizes.items()}  # [given-chosen]
         return result
 
     return law

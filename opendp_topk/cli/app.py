@@ -15,6 +15,7 @@ COMMANDS = {
     "plan": "Say what a release would cost, without private data.",
     "release": "Release the k items that most users have.",
     "show": "Show a release that was recorded: on the terminal, or as one page.",
+    "verify": "Say line by line what of a record agrees, what does not, and what cannot be known.",
     "ledger": "A privacy budget for one data set: create it, show it, check it, and report on it.",
     "proofs": "List the proofs, show one, or build its PDF.",
     "demo": "Make a real release, offline, step by step.",

@@ -11,13 +11,12 @@ from ..errors import ParameterError
 from ..ledger import Ledger
 from ..ledger.export import csv_table, json_lines, summary, words_of
 from ..ledger.report import title_of
-from ..markup.foreign import json_text
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
 from . import ledger_files, show
 from .asking import NEIGHBORS, NeighborsOption
 from .exit_codes import DATA, guarded
-from .ledger_files import Json
+from .ledger_files import Json, answer, print_json
 from .output import STDOUT
 
 File = Annotated[
@@ -92,7 +91,7 @@ def create(
     unit["accept_file_system"] = accept_file_system
     with Ledger.create(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
         if as_json:
-            _print(summary(account))
+            print_json(summary(account))
         else:
             _show(account, history=False)
 
@@ -105,7 +104,7 @@ def show_ledger(
     """Show the budget, what was spent and what is left."""
     with Ledger(file) as account:
         if as_json:
-            _print({**summary(account), **({"entries": _entries(account)} if history else {})})
+            print_json({**summary(account), **({"entries": _entries(account)} if history else {})})
         else:
             _show(account, history=history)
 
@@ -123,10 +122,8 @@ def verify(
     """
     with Ledger(file) as account:
         found = account.verify(head)
-    if as_json:
-        _print({"whole": not found, "problems": found})
-    else:
-        show.say(*(found or [f"whole{'' if head is None else ', and it goes on from the head that was kept'}"]))
+    whole = f"whole{'' if head is None else ', and it goes on from the head that was kept'}"
+    answer({"whole": not found, "problems": found}, *(found or [whole]), as_json=as_json)
     if found:
         raise typer.Exit(DATA)
 
@@ -135,10 +132,7 @@ def head(file: File, as_json: Json = False) -> None:
     """Print one line that stands for all records so far. Keep it where those who can write the ledger cannot."""
     with Ledger(file) as account:
         line = account.head()
-    if as_json:
-        _print({"head": line})
-    else:
-        show.say(line)
+    answer({"head": line}, line, as_json=as_json)
 
 
 def accept(
@@ -149,10 +143,7 @@ def accept(
     """Let a ledger lie on a kind of file system on which it cannot rely. It records that, and shows it."""
     with Ledger(file, accept_file_system=kind) as account:
         kinds = list(account.accepted)
-    if as_json:
-        _print({"accepted": kinds})
-    else:
-        show.say(f"It may lie on {', '.join(kinds)}, and its records say so.")
+    answer({"accepted": kinds}, f"It may lie on {', '.join(kinds)}, and its records say so.", as_json=as_json)
 
 
 def reserve(
@@ -165,10 +156,8 @@ def reserve(
     parts = tuple(amount.split(","))
     with Ledger(file) as account:
         made = account.reserve(cost=parts if len(parts) > 1 else parts[0], label=label)
-    if as_json:
-        _print({"entry": made.number})
-    else:
-        show.say(f"Entry {made.number} is reserved. When it is done: opendp-topk ledger settle {file} {made.number}")
+    said = f"Entry {made.number} is reserved. When it is done: opendp-topk ledger settle {file} {made.number}"
+    answer({"entry": made.number}, said, as_json=as_json)
 
 
 def settle(
@@ -181,10 +170,7 @@ def settle(
     state = "failed" if failed else "released"
     with Ledger(file) as account:
         account.settle(number, state)
-    if as_json:
-        _print({"entry": number, "state": state})
-    else:
-        show.say(f"Entry {number} is {state}.")
+    answer({"entry": number, "state": state}, f"Entry {number} is {state}.", as_json=as_json)
 
 
 def export(
@@ -235,19 +221,6 @@ def _entries(account: Ledger) -> list[dict[str, Any]]:
     return [one.as_dict() for one in account.history()]
 
 
-def _print(value: dict[str, Any]) -> None:
-    typer.echo(json_text(value, ascii_only=True))
-
-
-for name, command in (
-    *(("create", create), ("show", show_ledger), ("verify", verify), ("head", head), ("reserve", reserve)),
-    *(
-        ("accept", accept),
-        ("settle", settle),
-        ("export", export),
-        ("report", ledger_files.report),
-        ("backup", ledger_files.backup),
-    ),
-    *(("repair", ledger_files.repair), ("migrate", ledger_files.migrate)),
-):
-    ledger.command(name)(guarded(command))
+_IN_FILES = ledger_files.report, ledger_files.backup, ledger_files.repair, ledger_files.migrate
+for command in (create, show_ledger, verify, head, reserve, accept, settle, export, *_IN_FILES):
+    ledger.command(command.__name__.removesuffix("_ledger"))(guarded(command))

@@ -53,10 +53,7 @@ def repair(
 ) -> None:
     """Make a damaged file a ledger again. What was spent is never lowered; the damaged file is kept beside it."""
     found = Ledger.repair(file, charge_rest=charge_rest)
-    if as_json:
-        typer.echo(json_text({"repaired": found}, ascii_only=True))
-    else:
-        show.say(*(found or ["nothing to repair"]))
+    answer({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
 
 
 def migrate(
@@ -87,6 +84,19 @@ def write(to: str, text: str, *, as_json: bool = False) -> None:
 def say(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
     """What was done: as JSON on standard output, or in words on standard error."""
     if as_json:
-        typer.echo(json_text(fields, ascii_only=True))
+        print_json(fields)
     else:
         show.note(words)
+
+
+def answer(fields: dict[str, Any], *words: str, as_json: bool) -> None:
+    """What was found, on standard output: as JSON, or in words."""
+    if as_json:
+        print_json(fields)
+    else:
+        show.say(*words)
+
+
+def print_json(fields: dict[str, Any]) -> None:
+    """One line for programs."""
+    typer.echo(json_text(fields, ascii_only=True))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..errors import ParameterError
 from ..ledger import Ledger
 from ..planning.plan import Plan, Query
+from ..planning.release_record import ReleaseRecord
 from ..planning.units import Users
 from ..spaces.measures import PrivacyProfile
 from ..spaces.metrics import UserDistance
@@ -34,24 +35,31 @@ def budget(ledger: str | None, query: Query[Any, Users]) -> Iterator[Ledger | No
 
 
 def drawn(
-    plan: Plan[Any, Users], rows: Any, account: Ledger | None, label: str = ""
-) -> tuple[Any, dict[str, Any] | None]:
-    """The release, and the entry of the ledger that has paid for it before the table was counted."""
-    measurement, query = plan.measurement, plan.query
+    plan: Plan[Any, Users],
+    rows: Any,
+    account: Ledger | None,
+    label: str,
+    recorded: Callable[[Any, Mapping[str, Any] | None], ReleaseRecord],
+) -> ReleaseRecord:
+    """The record, by ``recorded``, of a release and of what has paid for it before the table was counted.
+
+    The entry of the ledger gets the digest of the record.
+    """
+    measurement, query, made = plan.measurement, plan.query, []
     if account is None:
-        return measurement(rows), None
+        return recorded(measurement(rows), None)
     before = account.spent()
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
         reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, label=label)
-        return reserved.release(rows), paid_by(account, reserved.number)
+
+        def digest(released: Any) -> str:
+            made.append(recorded(released, reserved.paid))
+            return made[0].digest
+
+        reserved.release(rows, recorded=digest)
+        return made[0]
     except KeyboardInterrupt:
         if account.spent() == before:
             raise
     raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
-
-
-def paid_by(account: Ledger, number: int) -> dict[str, Any]:
-    """What a record tells of an entry of a ledger."""
-    entry = account.history()[number - 1]
-    return {"dataset": account.dataset, "entry": number, "time": entry.time, "claim": entry.claim}

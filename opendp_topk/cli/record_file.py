@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from ..errors import TableError
 from ..errors.ordinary import quoted, read_ordinary
 from ..numerics.arithmetic import exact
-from ..planning.release_record import FORMAT, ReleaseRecord
+from ..planning.release_record import FORMAT, READ, ReleaseRecord
 
 _MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
 _LARGEST = sys.float_info.max  # pages show numbers as floats
@@ -40,6 +41,10 @@ def _at_least(least: int, check: Check) -> Check:
 
 def _among(*values: str) -> Check:
     return lambda value: _text(value) and value in values
+
+
+def _like(pattern: str) -> Check:
+    return lambda value: _text(value) and re.fullmatch(pattern, value, re.ASCII) is not None
 
 
 def _each(check: Check) -> Check:
@@ -79,6 +84,7 @@ _RECORD = _with(
     engine=_VERSION,
     library=_VERSION,
 )
+_PAID = _with(head=_like(r"\d{1,18}-[0-9a-f]{64}"), salt=_like("[0-9a-f]{64}"))
 _BESIDE: dict[str, Check] = {
     "counts": _each(_number),
     "gaps": _each(_number),
@@ -95,20 +101,32 @@ def read_record(path: str) -> ReleaseRecord:
     Raises:
         TableError: There is none, or one of another format, or one that does not hold together.
     """
+    return ReleaseRecord.from_dict(read_fields(path))
+
+
+def read_fields(path: str) -> dict[str, Any]:
+    """All fields of the record in a file, also those that nobody shows; otherwise as :func:`read_record`."""
     content, found = read_ordinary(path, "the record", TableError, at_most=_MOST), None
     try:
-        found = json.loads(content.decode("utf-8"))
+        found = json.loads(content.decode("utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError):
         found = None
     if found is None:
-        raise TableError(f"the record {quoted(path)} cannot be read: it is no JSON")
+        raise TableError(f"the record {quoted(path)} cannot be read: it is no JSON, or names a field twice")
     if not isinstance(found, dict) or not str(found.get("format", "")).startswith("opendp_topk.release."):
         raise TableError(f"{quoted(path)} is no record of a release: `opendp-topk release --out FILE.json` writes one")
-    if found["format"] != FORMAT:
-        raise TableError(f"{quoted(path)} has another format than {FORMAT}, which alone this version reads")
+    if found["format"] not in READ:
+        raise TableError(f"{quoted(path)} has another format than {' and '.join(READ)}, which alone this version reads")
     if not _holds(found):
         raise TableError(f"the record {quoted(path)} is not whole: something was taken from it or changed")
-    return ReleaseRecord.from_dict(found)
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a mapping, each of which is there once: of two, programs would read different ones."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)
 
 
 def _holds(record: dict[str, Any]) -> bool:
@@ -117,7 +135,8 @@ def _holds(record: dict[str, Any]) -> bool:
     length, k = len(record["items"]), record["k"]
     fits = all(len(record[name]) == length for name in ("counts", "gaps") if name in record)
     paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
-    return fits and paired and (k is None or length <= k) and _measured(record)
+    told = record["format"] != FORMAT or record["ledger"] is None or _PAID(record["ledger"])
+    return fits and paired and told and (k is None or length <= k) and _measured(record)
 
 
 def _measured(record: dict[str, Any]) -> bool:

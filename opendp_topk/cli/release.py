@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -129,21 +130,24 @@ def release(
             promises = query.task.promises(plan)
             plan = plan if others is None else others.after(plan)
             with kept(files, source.files) as digest:
-                released, entry = drawn(plan, rows, account, label)
-                source.require_unchanged()
-            winners = Released.of(released) if others is None else others.released(released)
-            _LOG.info("%d items were released", len(winners.items))
+                read_as = Read(chosen.recorded(), where, digest)
+
+                def recorded(released: Any, entry: Mapping[str, Any] | None) -> ReleaseRecord:
+                    source.require_unchanged()
+                    winners = Released.of(released) if others is None else others.released(released)
+                    return ReleaseRecord.of(winners, plan, promises, entry, read_as)
+
+                record = drawn(plan, rows, account, label, recorded)
+            _LOG.info("%d items were released", len(record.released.items))
         failure: Exception | None = None
         try:
             with uninterrupted():
-                told_of = Read(chosen.recorded(), where, digest)
-                record = ReleaseRecord.of(winners, plan, promises, entry, told_of)
                 destination.write(record)
         except TableError as error:
             failure = error
         try:
             if out != STDOUT:
-                show_release(record, _other(winners, others))
+                show_release(record, _other(record.released, others))
             flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")

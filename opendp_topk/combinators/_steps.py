@@ -9,36 +9,21 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..numerics.arithmetic import round_up
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost
-from ..spaces.curves.closed_forms import Mixture
-from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.measures import (
-    Approximate,
-    MaxDivergence,
-    Measure,
-    PrivacyProfile,
-    ZeroConcentratedDivergence,
-    without_delta,
-)
+from ..spaces.measures import Approximate, MaxDivergence, Measure, ZeroConcentratedDivergence
+from ..spaces.with_delta import with_delta
 
 _CHOSEN_ON_THE_WAY: tuple[Measure, ...] = (Approximate(MaxDivergence()), Approximate(ZeroConcentratedDivergence()))
-COUNTED: tuple[Measure, ...] = (*_CHOSEN_ON_THE_WAY, PrivacyProfile())
-"""The measures under which steps of a range are counted, all of which know a delta."""
 
 
 # proof-region: adaptive_steps
 def loss_of_steps(measure: Measure, count: int, width: Fraction | float, delta: Fraction) -> Any:
-    """What ``count`` steps of range ``width`` lose up to ``delta``, under one of :data:`COUNTED`; rounded up once."""
+    """What ``count`` steps of range ``width`` lose up to ``delta``, under a measure of ``STRICT``; rounded up once."""
     if isinstance(width, float):
         return measure.infinite  # [no-width]
     cost = Cost(pure=count * width, rho=count * rho_of_range(width), steps=(count, width))  # [cost]
-    lost = round_up(min(delta, Fraction(1)))
-    inner = without_delta(measure)
-    if inner != measure:
-        return cost.under(inner), lost  # [pair]
-    return PrivacyCurve(*(Mixture(bound, lost) for bound in cost.under(measure).bounds))  # [curve]
+    return with_delta(measure, cost, min(delta, Fraction(1)), strict=True)  # [read]
 
 
 def loss_after(query: Measurement, drawn: int | None, d_in: Any) -> Any:

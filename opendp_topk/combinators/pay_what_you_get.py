@@ -17,8 +17,9 @@ from ..numerics.arithmetic import exact
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
+from ..spaces.with_delta import STRICT
 from ._rules import require_space_of
-from ._steps import COUNTED, drawn_in, loss_of_steps
+from ._steps import drawn_in, loss_of_steps
 from .queryable import Queryable, held
 
 
@@ -98,8 +99,8 @@ def make_pay_what_you_get(
     """
     # proof-region: pay_what_you_get
     require_space(input_domain, input_metric, Metric, "a metric such as KeyedCountDistance()")  # [check-space]
-    if not isinstance(output_measure, Measure) or output_measure not in COUNTED:
-        raise ParameterTypeError(f"output_measure must be one of {', '.join(map(repr, COUNTED))}")  # [check-measure]
+    if not isinstance(output_measure, Measure) or output_measure not in STRICT:
+        raise ParameterTypeError(f"output_measure must be one of {', '.join(map(repr, STRICT))}")  # [check-measure]
     d_in = input_metric.distance(d_in, "d_in")
     total = checks.count("steps", steps)
     most = checks.count("calls", calls, at_most=total, limit="steps")  # [check-counts]

@@ -61,13 +61,7 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
-    if k > d:
-        raise ParameterError(f"the exact distribution needs at least k scores ({k})")
-    if perm(d, k) * d * d > _MOST_WORK:
-        raise CapacityError(
-            f"the exact distribution of {k} winners among {d} scores has {perm(d, k)} rankings, too many to enumerate: "
-            "use fewer scores"
-        )
+    require_listable(d, k)
     if noiseless:
         best = tuple(sorted(range(d), key=lambda i: (-scores[i], i))[:k])
         return {best if ordered else tuple(sorted(best)): mpmath.mpf(1)}  # [point-mass]
@@ -81,6 +75,17 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int, order
             released = outcome if ordered else tuple(sorted(outcome))
             result[released] = result.get(released, mpmath.mpf(0)) + ranking(outcome)  # [orders]
         return result
+
+
+def require_listable(d: int, k: int) -> None:
+    """Raise unless there are k among d scores, and few enough rankings of them to list."""
+    if k > d:
+        raise ParameterError(f"the exact distribution needs at least k scores ({k})")
+    if perm(d, k) * d * d > _MOST_WORK:
+        raise CapacityError(
+            f"the exact distribution of {k} winners among {d} scores has {perm(d, k)} rankings, too many to enumerate: "
+            "use fewer scores"
+        )
 
 
 def _ranking(noise: Noise, scores: list[Fraction], k: int) -> Callable[[Outcome], Any]:

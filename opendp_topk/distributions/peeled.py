@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations
-from math import perm
 from typing import Any
 
 import mpmath
 
-from ..errors import CapacityError, ParameterError
+from ..errors import ParameterError
 from ..noises.noise import Noise
 from ..numerics.arithmetic import exact, scaled_log_up
 from . import one_shot
 
-_MOST_WORK = 5_000_000  # a limit of work: rankings, and d^2 for each
 _DIGITS = 50  # 20 more than are promised
 
 
@@ -48,13 +46,7 @@ def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> di
         ParameterError: ``k`` exceeds the number of scores.
     """
     d = len(scores)
-    if k > d:
-        raise ParameterError(f"the exact distribution needs at least k scores ({k})")
-    if perm(d, k) * d * d > _MOST_WORK:
-        raise CapacityError(
-            f"the exact distribution of {k} winners among {d} scores has {perm(d, k)} rankings, too many to enumerate: "
-            "use fewer scores"
-        )
+    one_shot.require_listable(d, k)
     if noiseless:
         return one_shot.law(noise, scores, True, k, True)  # [point-mass]
     steps: dict[tuple[int, ...], dict[int, Any]] = {}

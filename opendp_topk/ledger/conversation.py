@@ -60,7 +60,7 @@ class Conversation:
             return {"within": self.number, "used": to_texts(used)}  # [used]
 
         made = self._journal.debit(charge.cost, charge.shown, charge.said, step)  # [step-first]
-        return Reservation(self._journal, int(made.fields["entries"]), query).release(self._data)
+        return Reservation(self._journal, made, query).release(self._data)
 
     def _learn(self, records: list[Record]) -> None:
         """Take up what records say of this conversation, whoever wrote them."""

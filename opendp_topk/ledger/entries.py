@@ -22,6 +22,7 @@ class Entry:
     which the ledger counts, rounded up. ``state`` is ``reserved`` until it is known that it was ``released`` or has
     ``failed``. ``claim`` is the SHA-256 of the library's claims with the measurement and its proof. ``within`` is the
     number of the conversation to which the entry belongs, and ``used`` what that conversation had used up to it.
+    ``record`` is the digest of the record of its release, salted so that nobody can guess what was released.
     """
 
     number: int
@@ -38,6 +39,7 @@ class Entry:
     settled: str | None = None
     within: int | None = None
     used: Any = None
+    record: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The entry for JSON; what it does not have is left out."""
@@ -66,7 +68,9 @@ def _add(found: list[Entry], record: Record, shown: Callable[[Any], Any]) -> Non
         found.append(_entry(fields, shown))
     elif fields["kind"] == "state":
         at = int(fields["of"]) - 1
-        found[at] = replace(found[at], state=str(fields["state"]), settled=str(fields["time"]))
+        digest = found[at].record or fields.get("record")  # the first one is the release's
+        kept = None if digest is None else str(digest)
+        found[at] = replace(found[at], state=str(fields["state"]), settled=str(fields["time"]), record=kept)
     elif fields["kind"] not in ("ledger", "accept", "repair"):
         raise ValueError
 

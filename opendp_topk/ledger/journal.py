@@ -70,13 +70,15 @@ class Journal:
         _LOG.info("%s: entry %s is debited, and %s is left", self.log.place, made.fields["entries"], self._rest(made))
         return made
 
-    def settle(self, number: int, state: str) -> None:
-        """Say what became of an entry that is reserved. Nothing is given back."""
+    def settle(self, number: int, state: str, record: str | None = None) -> None:
+        """Say what became of an entry that is reserved. Nothing is given back.
+
+        ``record`` is the digest of what is told of the release, where one is kept.
+        """
 
         def make(last: Record) -> str:
-            return follow(
-                last, self.header.digest, kind="state", of=number, state=state, time=now(), operator=self.operator
-            )
+            told = {"kind": "state", "of": number, "state": state, "time": now(), "operator": self.operator}
+            return follow(last, self.header.digest, **told, **({} if record is None else {"record": record}))
 
         self._append(make, durable=False)
         _LOG.info("%s: entry %s is %s", self.log.place, number, state)
@@ -124,10 +126,10 @@ class Journal:
         """The kinds of file systems that were accepted though a ledger cannot rely on them."""
         return accepted_in(self.last())
 
-    def settle_if_possible(self, number: int, state: str) -> None:
-        """Say what became of an entry; where that cannot be written it stays reserved, which costs the same."""
+    def settle_if_possible(self, number: int, state: str, record: str | None = None) -> None:
+        """As :meth:`settle`; where that cannot be written the entry stays reserved, which costs the same."""
         try:
-            self.settle(number, state)
+            self.settle(number, state, record)
         except LedgerError:
             return
 
@@ -144,6 +146,12 @@ class Journal:
         if wanted > len(entries):
             raise ParameterError(f"number must be that of an entry, and there are {len(entries)}")
         return entries[wanted - 1]
+
+    def debited(self, number: Any) -> Record:
+        """The record with which an entry was debited."""
+        wanted = self.entry(number).number
+        found = [one for one in self.log.records() if one.fields["kind"] == "debit" and one.fields["entries"] == wanted]
+        return found[0]
 
     def entries(self) -> list[Entry]:
         """All entries, the oldest first."""

@@ -224,7 +224,7 @@ class Ledger:
         else:
             charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
         made = self._journal.debit(charge.cost, charge.shown, charge.said)  # [debit]
-        return Reservation(self._journal, int(made.fields["entries"]), measurement)
+        return Reservation(self._journal, made, measurement)
 
     # end-proof-region: release
 
@@ -254,10 +254,13 @@ class Ledger:
         """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
         return self._journal.entries()
 
-    def head(self) -> str:
-        """One line that stands for all records so far, to be kept elsewhere and given to :meth:`verify`."""
+    def head(self, number: int | None = None) -> str:
+        """One line that stands for all records so far, to be kept elsewhere and given to :meth:`verify`.
+
+        With the number of an entry it is the line of the moment in which that was debited.
+        """
         self._journal.log.sync()
-        return head(self._journal.last())
+        return head(self._journal.last() if number is None else self._journal.debited(number))
 
     def verify(self, head: str | None = None) -> list[str]:
         """What contradicts itself, one line each: every digest, link and total is computed again.

@@ -6,6 +6,7 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from ..core.measurement import Measurement
 from ..errors import ParameterError, PickleError, QueryError
 from .entries import FAILED, RELEASED
 from .journal import Journal
+from .records import Record, head
 
 KEPT = "the budget was spent: the ledger keeps the debit of entry "
 
@@ -26,16 +28,21 @@ class Reservation:
     process ``Ledger.settle(number, state)`` says what became of it.
     """
 
-    def __init__(self, journal: Journal, number: int, measurement: Measurement | None) -> None:
-        self.number = number
+    def __init__(self, journal: Journal, made: Record, measurement: Measurement | None) -> None:
+        self.number = int(made.fields["entries"])
+        self._made = made
         self._journal = journal
         self._measurement = measurement
         self._home = os.getpid()
         self._open = [True]  # until it is taken out, once
 
     # proof-region: reservation
-    def release(self, data: Any) -> Any:
+    def release(self, data: Any, *, recorded: Callable[[Any], str] | None = None) -> Any:
         """The release that was paid for. There is one, and it ends the reservation.
+
+        Args:
+            data: A member of the measurement's input domain.
+            recorded: From what was released to the digest of its record, which the ledger keeps with the entry.
 
         Raises:
             QueryError: It was released or settled already, or in another process.
@@ -47,11 +54,12 @@ class Reservation:
         self._end()  # [once]
         try:
             released = self._measurement.invoke(data)  # [then-release]
+            kept = None if recorded is None else recorded(released)  # [record]
         except BaseException as error:
             self._journal.settle_if_possible(self.number, FAILED)
             error.add_note(f"{KEPT}{self.number}")
             raise
-        self._journal.settle_if_possible(self.number, RELEASED)
+        self._journal.settle_if_possible(self.number, RELEASED, kept)
         return released
 
     def _end(self) -> None:
@@ -62,6 +70,13 @@ class Reservation:
         raise QueryError("this reservation was released or settled already, or belongs to another process")
 
     # end-proof-region: reservation
+
+    @property
+    def paid(self) -> dict[str, Any]:
+        """What a record of the release tells of its debit; ``head`` is the ledger's when it was made."""
+        fields = self._made.fields
+        entry = {"entry": self.number, "time": fields["time"], "claim": fields["claim"], "head": head(self._made)}
+        return {"dataset": self._journal.unit.dataset, **entry}
 
     def settle(self, state: str = RELEASED) -> None:
         """Say that what was reserved was ``released`` elsewhere, or has ``failed``. Nothing is given back.

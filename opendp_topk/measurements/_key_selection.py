@@ -23,9 +23,9 @@ from ..numerics.arithmetic import exact, round_up
 from ..samplers import unlisted
 from ..spaces.costs import Cost
 from ..spaces.keyed_counts import KeyedCountDistance, largest
+from ..spaces.with_delta import NOT_STRICT, STRICT, require_with_delta
 from ._selection import Choice, one_shot_cost
 from ._stop import keeps, least_lead, released_before_stop
-from ._with_delta import NOT_STRICT, STRICT, require_with_delta
 
 MOST_KEYS = 2**22  # Slots of a race, for which a quarter of a GiB is enough: so a release never tells by its memory.
 

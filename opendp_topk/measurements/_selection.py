@@ -94,12 +94,10 @@ class SelectionMechanism:
     ``cost(choice, r)`` is what it costs at range distance r > 0 in units of the scale, under every measure.
     ``accuracy(n_candidates, choice, alpha)`` is the bound of its accuracy theorem.
     ``law(units, choice)`` is the law for scores in units of the scale, larger being better, if known.
-    ``many(scores, choice, times)``, where it is given, draws that many independent releases, a row each.
-    ``each(vectors, choice)``, where it is given, draws a release on each of several vectors of scores, a row each.
-    ``surveys`` says that ``sample`` takes scores that were surveyed in the direction of the choice, too.
     ``success(scores, choice, sure, reach)`` bounds, for tau > 0 and k < d, the probability that the winners contain
     the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
-    ``race(choice)``, where it is given, is the race whose winners ``sample`` draws.
+    ``noise``, where it is given, says that ``sample`` draws the k best of scores with independent noise of this kind:
+    a race, which may be run many times at once, on several vectors, on surveys of scores, and in parts.
     """
 
     sample: Callable[[ScoreArray, Choice], Indices]
@@ -107,10 +105,7 @@ class SelectionMechanism:
     accuracy: Callable[[int, Choice, Any], float]
     law: Law | None = None
     success: Success | None = None
-    many: Callable[[ScoreArray, Choice, int], Indices] | None = None
-    each: Callable[[Sequence[ScoreArray], Choice], Indices] | None = None
-    surveys: bool = False
-    race: Callable[[Choice], Race] | None = None
+    noise: Noise | None = None
 
 
 # proof-region: selection
@@ -137,49 +132,39 @@ def selection(
     scale = checks.scale(scale)  # [check-scale]
     sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]  # [sign]
     ordered = checks.choice("release", release, ("ranking", "set")) == "ranking"  # [ordered]
-    tau = exact(scale)
+    tau, noise = exact(scale), mechanism.noise
     choice = Choice(k, size, tau, sign, ordered)  # [choice]
 
-    def function(scores: ScoreArray) -> Indices:
+    def require_length(scores: ScoreArray) -> None:
         if k > len(scores):
             raise DataLengthError(f"scores must hold at least k elements ({k})")  # [check-length]
+
+    def function(scores: ScoreArray) -> Indices:
+        require_length(scores)
         if tau == 0:
             return noiseless.top_k(scores, k, sign=sign, ordered=ordered)  # [exact-top-k]
         return mechanism.sample(scores, choice)  # [sample]
 
     def many(scores: ScoreArray, times: int) -> Any:
-        if k > len(scores):
-            raise DataLengthError(f"scores must hold at least k elements ({k})")
-        if tau == 0 or mechanism.many is None:
+        require_length(scores)
+        if tau == 0 or noise is None:
             return np.array([function(scores) for _ in range(times)])  # [one-by-one]
-        return mechanism.many(scores, choice, times)  # [many]
+        return rows.top_k(scores, tau, noise, k, times, sign=sign, ordered=ordered)  # [many]
 
     def each(vectors: Sequence[ScoreArray]) -> Any:
-        if any(k > len(scores) for scores in vectors):
-            raise DataLengthError(f"scores must hold at least k elements ({k})")
-        if tau == 0 or mechanism.each is None:
+        for scores in vectors:
+            require_length(scores)
+        if tau == 0 or noise is None:
             return np.array([function(scores) for scores in vectors]).reshape(-1, k)  # [each-by-itself]
-        return mechanism.each(vectors, choice)  # [each]
-
-    def privacy_map(d_in: Number) -> Any:
-        return loss(input_metric.range_distance(attainable(input_domain, d_in)))  # [range-distance]
-
-    @functools.lru_cache(maxsize=_ASKED)
-    def loss(range_distance: Number) -> Any:
-        if range_distance == 0 or choice.everybody:
-            return 0.0  # [free]
-        if tau == 0 or range_distance == float("inf"):
-            return output_measure.infinite  # [no-noise]
-        return mechanism.cost(choice, exact(range_distance) / tau).under(output_measure)  # [cost]
+        return rows.each(vectors, tau, noise, k, sign=sign, ordered=ordered)  # [each]
 
     def law(scores: ScoreArray) -> dict[Hashable, Any]:
         assert mechanism.law is not None
         return mechanism.law([sign * Fraction(score) / (tau or 1) for score in scores.tolist()], choice)  # [law]
 
     def success(scores: ScoreArray, event: str) -> tuple[float, float]:
+        require_length(scores)
         d = len(scores)
-        if k > d:
-            raise DataLengthError(f"scores must hold at least k elements ({k})")
         if tau == 0 or k == d or mechanism.success is None:
             return 1.0, 1.0  # [certain]
         return mechanism.success(scores, choice, *ranks(event, k, d))  # [success]
@@ -190,12 +175,12 @@ def selection(
         output_measure=output_measure,
         function=Repeatable(
             function,
-            sign if mechanism.surveys and tau > 0 else 0,  # [surveys]
+            0 if noise is None or tau == 0 else sign,  # [surveys]
             many,
             each,
-            mechanism.race and mechanism.race(choice),  # [race]
+            None if noise is None else Race(tau, noise, k, sign, ordered),  # [race]
         ),
-        privacy_map=privacy_map,
+        privacy_map=map_of(mechanism.cost, choice, input_domain, input_metric, output_measure),  # [map]
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         declared=Declared(
             law=law if mechanism.law else None,
@@ -206,6 +191,29 @@ def selection(
             scores_input=True,
         ),
     )
+
+
+def map_of(
+    cost: Callable[[Choice, Fraction], Cost],
+    choice: Choice,
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+) -> Callable[[Number], Any]:
+    """The privacy map of releases that cost ``cost(choice, r)`` at range distance r > 0 in units of the scale."""
+
+    def privacy_map(d_in: Number) -> Any:
+        return loss(input_metric.range_distance(attainable(input_domain, d_in)))  # [range-distance]
+
+    @functools.lru_cache(maxsize=_ASKED)
+    def loss(range_distance: Number) -> Any:
+        if range_distance == 0 or choice.everybody:
+            return 0.0  # [free]
+        if choice.tau == 0 or range_distance == float("inf"):
+            return output_measure.infinite  # [no-noise]
+        return cost(choice, exact(range_distance) / choice.tau).under(output_measure)  # [cost]
+
+    return privacy_map
 
 
 def single(
@@ -245,52 +253,35 @@ def one_shot(noise: Noise) -> SelectionMechanism:
 
     What only exact laws, accuracies and probabilities need is loaded when one is asked for.
     """
-    return SelectionMechanism(
-        sample=lambda scores, choice: race.top_k(
-            scores, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
-        ),
-        cost=lambda choice, r: one_shot_cost(noise, choice, r),
-        accuracy=_accuracy(noise),
-        law=_law(noise) if noise.race else None,
-        success=_success(noise) if noise.race else None,
-        many=lambda scores, choice, times: rows.top_k(
-            scores, choice.tau, noise, choice.k, times, sign=choice.sign, ordered=choice.ordered
-        ),
-        each=lambda vectors, choice: rows.each(
-            vectors, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered
-        ),
-        surveys=True,
-        race=lambda choice: Race(choice.tau, noise, choice.k, choice.sign, choice.ordered),
-    )  # [mechanism]
 
+    def sample(scores: ScoreArray, choice: Choice) -> Indices:
+        return race.top_k(scores, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
 
-def _accuracy(noise: Noise) -> Callable[[int, Choice, Any], float]:
     def accuracy(n: int, choice: Choice, alpha: Any) -> float:
         from ..distributions import one_shot as laws
         from ..distributions import union_bound
 
         bound = laws.accuracy if noise.is_proven else union_bound.accuracy
-        return bound(noise, n, choice.k, choice.tau, alpha)  # [accuracy]
+        return bound(noise, n, choice.k, choice.tau, alpha)  # [one-shot-accuracy]
 
-    return accuracy
-
-
-def _law(noise: Noise) -> Law:
     def law(units: list[Fraction], choice: Choice) -> dict[Hashable, Any]:
         from ..distributions import one_shot as laws
 
-        return laws.law(noise, units, choice.tau == 0, choice.k, choice.ordered)  # [law]
+        return laws.law(noise, units, choice.tau == 0, choice.k, choice.ordered)  # [one-shot-law]
 
-    return law
+    def success(scores: ScoreArray, choice: Choice, sure: int, reach: int) -> tuple[float, float]:
+        from ..distributions import one_shot_success as laws
 
+        return laws.probability(noise, scores, choice.tau, choice.k, choice.sign, sure, reach)  # [one-shot-success]
 
-def _success(noise: Noise) -> Success:
-    def success(scores: NDArray[Any], choice: Choice, sure: int, reach: int) -> tuple[float, float]:
-        from ..distributions import one_shot_success
-
-        return one_shot_success.probability(noise, scores, choice.tau, choice.k, choice.sign, sure, reach)  # [success]
-
-    return success
+    return SelectionMechanism(
+        sample=sample,
+        cost=lambda choice, r: one_shot_cost(noise, choice, r),  # [one-shot-cost]
+        accuracy=accuracy,
+        law=law if noise.race else None,
+        success=success if noise.race else None,
+        noise=noise,
+    )
 
 
 # end-proof-region: one_shot
@@ -307,7 +298,7 @@ def one_shot_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
         odds = noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]
         return Cost.linear(loss, loss if odds else 2 * loss)  # [two-sided-cost]
     if steps == 0:
-        return FREE  # [free]
+        return FREE  # [no-steps]
     if noise.is_memoryless and steps == 1:
         return Cost.linear(r, permute_and_flip_range(r))  # [single]
     return Cost.linear(steps * r, choice.touched * r)  # [one-sided]

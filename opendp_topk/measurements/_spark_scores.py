@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.candidates import IndexCandidates
 from ..core.measurement import Measurement
-from ..errors import DataTypeError, checks
+from ..errors import ColumnError, DataTypeError, checks
 from ..samplers.merge import Part
+from ..spaces.domains import VectorDomain
+from ..tables.spark_plans import require_determinate
 from ..tables.spark_tasks import answers, run
 from ._in_parts import gathered, part_of, require_race, winners
-from ._spark_frames import two_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,35 @@ if TYPE_CHECKING:
 PLANS = ("auto", "collect", "workers")
 FEW = 10_000_000  # scores that are collected unless the caller says otherwise: up to here that is faster, in 200 MB
 _AT_ONCE = 2**20  # scores that are raced at a time: 8 MiB, and few merges
+_INTEGERS = ("byte", "short", "integer", "long")
+_LABELS = (*_INTEGERS, "string")
+_SCORES = {int: _INTEGERS, float: ("float", "double")}
+
+
+# proof-region: spark_frames
+def two_columns(frame: Any, candidate: str, score: str, domain: VectorDomain) -> Any:
+    """The columns ``candidate`` and ``score`` of a Spark frame, if their types can be those of labels and scores.
+
+    Raises:
+        DataTypeError: ``frame`` is no Spark frame, or its plan is not known to give the same rows again.
+        ColumnError: A column is missing, there are two of its name, or its type does not fit.
+        ForeignError: Spark cannot tell what the frame is.
+    """
+    if not type(frame).__module__.startswith("pyspark.sql.") or not hasattr(frame, "mapInArrow"):
+        raise DataTypeError(f"frame must be a Spark DataFrame, not {type(frame).__name__}")
+    schema = run(lambda: [(field.name, field.dataType.typeName()) for field in frame.schema.fields])
+    wanted = {"candidate": (candidate, _LABELS), "score": (score, _SCORES[domain.element_domain.T])}
+    for role, (name, kinds) in wanted.items():
+        types = [kind for column, kind in schema if column == name]
+        if len(types) != 1:
+            raise ColumnError(f"the frame must have one column {name!r}, which is declared as {role}")
+        if types[0] not in kinds:  # [types]
+            raise ColumnError(f"the column {name!r} of the {role} must have one of the types {kinds}, not {types[0]}")
+    require_determinate(frame)  # [determinate]
+    return run(lambda: frame.select(*(f"`{name.replace('`', '``')}`" for name in (candidate, score))))  # [two]
+
+
+# end-proof-region: spark_frames
 
 
 # proof-region: spark_scores

@@ -21,8 +21,8 @@ from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
-from ..spaces.metrics import ScoreMetric, attainable
-from ._selection import SELECTABLE, Choice
+from ..spaces.metrics import ScoreMetric
+from ._selection import SELECTABLE, Choice, map_of
 from .lipschitz_top_k import make_lipschitz_top_k
 
 
@@ -139,14 +139,6 @@ def make_noisy_top_k_with_gaps(
             return RankingWithGaps(*noiseless_top_k_with_gaps(scores, k, sign=sign))  # [exact-gaps]
         return RankingWithGaps(*top_k_with_gaps(scores, tau, noise, k, sign=sign))  # [sample]
 
-    def privacy_map(d_in: Number) -> Any:
-        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
-        if range_distance == 0:
-            return 0.0  # [free]
-        if tau == 0 or range_distance == float("inf"):
-            return output_measure.infinite  # [no-noise]
-        return _cost(noise, choice, exact(range_distance) / tau).under(output_measure)  # [cost]
-
     def success(scores: NDArray[Any], event: str) -> tuple[float, float]:
         assert ranking.declared.success is not None
         check_length(scores)
@@ -155,7 +147,9 @@ def make_noisy_top_k_with_gaps(
     return replace(
         ranking,
         function=function,
-        privacy_map=privacy_map,
+        privacy_map=map_of(
+            lambda choice, r: _cost(noise, choice, r), choice, input_domain, input_metric, output_measure
+        ),  # [map]
         parameters={
             "mechanism": "noisy_top_k_with_gaps",
             **{name: ranking.parameters[name] for name in ("noise", "k", "scale", "optimize")},

@@ -19,9 +19,9 @@ from ..samplers.bernoulli import DIGITS, events
 from ..spaces.costs import FREE, Cost
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure
+from ..spaces.with_delta import NOT_STRICT, require_with_delta, with_delta
 from ._any_of import any_of, share_of
 from ._selection_curve import chances
-from ._with_delta import NOT_STRICT, require_with_delta, with_delta
 
 _MOST_STEPS = 64  # users of a group up to which their deltas are added one by one
 _MOST_KEYS = 12  # of an exact law: 4096 sets of keys

@@ -129,7 +129,7 @@ _permute_and_flip = SelectionMechanism(
         scores, choice.tau, Exponential(), choice.k, sign=choice.sign
     ),  # [races]
     cost=_cost,
-    accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, choice.tau, alpha),
+    accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, choice.tau, alpha),  # [accuracy]
     law=lambda units, choice: laws.law(Exponential(), units, choice.tau == 0, choice.k),  # [law]
 )
 # end-proof-region: peeled_top_k

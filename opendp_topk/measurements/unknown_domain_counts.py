@@ -22,9 +22,9 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.curves.totals import compose
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
+from ..spaces.with_delta import curve_with_delta, with_delta
 from ._grid import Grid
 from ._key_selection import KeySelection
-from ._with_delta import curve_with_delta, with_delta
 from .select_then_count import count_curve
 
 

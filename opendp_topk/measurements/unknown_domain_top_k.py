@@ -19,8 +19,8 @@ from ..samplers import unlisted
 from ..spaces.costs import FREE
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure
+from ..spaces.with_delta import with_delta
 from ._key_selection import KeySelection
-from ._with_delta import with_delta
 
 
 @proven("measurements/unknown_domain_top_k")

@@ -100,8 +100,8 @@ class Columns:
         """The scores of so many candidates, for their map alone."""
         metric = UserDistance(neighbors)
         if self.value is None:
-            return nameless_count(FrameDomain("user", "item"), metric, n_candidates=n_candidates)
-        domain = ValuedFrameDomain("user", "item", "value")
+            return nameless_count(FrameDomain(self.user, self.item), metric, n_candidates=n_candidates)
+        domain = ValuedFrameDomain(self.user, self.item, self.value)
         return nameless_sum(domain, metric, n_candidates=n_candidates, bounds=self.bounds, granularity=self.step)
 
     def read(self, rows: Any) -> Any:

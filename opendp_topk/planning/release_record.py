@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from ..core.measurement import Measurement
 from ..core.version import version
 from ..errors import ProofError
 from ..ledger.journal import now
@@ -19,7 +22,8 @@ from .plan import Plan
 from .promises import Promise
 from .units import Users, whom
 
-FORMAT = "opendp_topk.release.v2"
+FORMAT = "opendp_topk.release.v3"
+READ = FORMAT, "opendp_topk.release.v2"  # the second lacks the head and the salt of what was paid
 _PROMISES = ("accuracy", "count_accuracy")
 
 
@@ -79,7 +83,7 @@ class Claim:
         profile = measure == PrivacyProfile()
         symbol = "(epsilon, delta)" if profile else measure.symbol
         d_out = (_written(loss[0]), loss[1]) if profile else loss
-        return cls(_named(measure), symbol, unit.neighbors, unit.d_in, d_out)
+        return cls(named(measure), symbol, unit.neighbors, unit.d_in, d_out)
 
     @property
     def main(self) -> str:
@@ -97,7 +101,7 @@ class ReleaseRecord:
     """One release: what people are shown, pages tell and programs read. docs/release.schema.json describes it.
 
     ``mechanism`` has the parameters of the whole chain, from the table to the items, and ``ledger`` is the entry that
-    paid, if one did.
+    paid, if one did, with a salt: who has the digest of the record, and not the record, can guess nothing of it.
     """
 
     time: str
@@ -112,6 +116,7 @@ class ReleaseRecord:
     proof: Mapping[str, Any]
     read: Read
     library: Mapping[str, str]
+    format: str = FORMAT
 
     @classmethod
     def of(
@@ -122,7 +127,7 @@ class ReleaseRecord:
         entry: Mapping[str, Any] | None,
         read: Read,
     ) -> ReleaseRecord:
-        """The record of what the measurement of ``plan`` released now."""
+        """The record of what the measurement of ``plan`` released now, paid for by ``entry``."""
         measurement, query = plan.measurement, plan.query
         parameters = measurement.parameters
         return cls(
@@ -134,14 +139,16 @@ class ReleaseRecord:
             mechanism={name: value for name, value in parameters.items() if name != "scale"},
             scale=plain(parameters["scale"]),
             promises=promises,
-            ledger=entry,
-            proof={
-                "status": measurement.proof.status,
-                "documents": [_document(proof) for proof in links(measurement.proof)],
-            },
+            ledger=None if entry is None else {**entry, "salt": uuid.uuid4().hex + uuid.uuid4().hex},
+            proof=proof_of(measurement),
             read=read,
             library={"name": "opendp_topk", "version": version()},
         )
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that it says, as a ledger keeps it."""
+        return digest_of(self.as_dict())
 
     @property
     def value(self) -> str | None:
@@ -178,7 +185,7 @@ class ReleaseRecord:
         beside = {"counts": released.counts, "gaps": released.gaps, "other": released.other}
         attested = {"where": read.where, "files": read.files}
         return {
-            "format": FORMAT,
+            "format": self.format,
             "time": self.time,
             "items": released.items,
             **{name: value for name, value in beside.items() if value is not None},
@@ -196,7 +203,7 @@ class ReleaseRecord:
         }
 
 
-_SAME = ("time", "k", "release", "mechanism", "scale", "ledger", "proof", "library")
+_SAME = ("format", "time", "k", "release", "mechanism", "scale", "ledger", "proof", "library")
 
 
 def _written(number: Any) -> float:
@@ -209,7 +216,8 @@ def _read(d_out: Any) -> Any:
     return tuple(d_out) if isinstance(d_out, list) else d_out
 
 
-def _named(measure: Measure) -> str:
+def named(measure: Measure) -> str:
+    """The name of a measure, as records have it."""
     inner = without_delta(measure)
     return type(inner).__name__ if inner is measure else f"Approximate({type(inner).__name__})"
 
@@ -225,6 +233,27 @@ def plain(value: Any) -> Any:
     if not isinstance(value, Fraction):
         return value
     return float(value) if abs(value) <= sys.float_info.max else int(value)
+
+
+def canonical(value: Any) -> str:
+    """JSON in which equal values are written alike: names are sorted, and a whole number has no point."""
+    return json.dumps(json.loads(json.dumps(value), parse_float=_number), sort_keys=True, separators=(",", ":"))
+
+
+def _number(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """The digest of a record as JSON holds it, with its salt: the same whatever program has written the numbers."""
+    return "sha256:" + hashlib.sha256(canonical(record).encode("ascii")).hexdigest()
+
+
+def proof_of(measurement: Measurement) -> dict[str, Any]:
+    """What a record says of the proof: its state, and each document with its digests."""
+    documents = [_document(proof) for proof in links(measurement.proof)]
+    return {"status": measurement.proof.status, "documents": documents}
 
 
 def _document(proof: Proof) -> dict[str, Any]:

@@ -24,7 +24,14 @@ from .conftest import Command
 from .test_show import RECORD, SHOWN, saved
 
 FULL: dict[str, Any] = SHOWN | {
-    "ledger": {"dataset": "visits", "entry": 3, "time": "2026-01-02T03:04:05+00:00", "claim": "sha256:" + "0" * 64},
+    "ledger": {
+        "dataset": "visits",
+        "entry": 3,
+        "time": "2026-01-02T03:04:05+00:00",
+        "claim": "sha256:" + "0" * 64,
+        "head": "5-" + "0" * 64,
+        "salt": "0" * 64,
+    },
     "proof": {
         "status": "current",
         "documents": [{"document": "core/chaining", "status": "current", "digest": None, "claim": "0" * 16}],
@@ -76,6 +83,12 @@ def shown(command: Command, folder: Path, record: Any) -> list[Result]:
     return [command("show", file), command("show", file, "--html", "--to", "-")]
 
 
+def verdict(command: Command, folder: Path, record: Any) -> Result:
+    """The record, verified: 0 and 1 are answers, where something is said of it, line by line."""
+    result = command("verify", saved(folder, record))
+    return Result(0, result.out, result.err) if result.out else result
+
+
 def is_told(result: Result) -> bool:
     """Whether the result is a clear message or fine output."""
     if result.code == 0:
@@ -96,6 +109,7 @@ def test_however_a_record_is_altered_it_is_shown_or_refused_in_words(
         for change in changes:
             results = shown(command, tmp_path, change)
             fine += results[0].code == 0
+            results.append(verdict(command, tmp_path, change))
             told = all(map(is_told, results)) and len({one.code for one in results}) == 1
             if not told or any(acting(one.out, but="\n\t") or acting(one.err, but="\n") for one in results):
                 wrong.append((path, change if not path else None, results))
@@ -105,7 +119,8 @@ def test_however_a_record_is_altered_it_is_shown_or_refused_in_words(
 
 @pytest.mark.parametrize("path", [path for path in places(FULL) if path], ids=str)
 def test_no_text_of_a_record_is_obeyed(path: tuple[Any, ...], command: Command, tmp_path: Path) -> None:
-    for result in shown(command, tmp_path, altered(FULL, path, HOSTILE)):
+    record = altered(FULL, path, HOSTILE)
+    for result in (*shown(command, tmp_path, record), verdict(command, tmp_path, record)):
         assert is_told(result)
         assert acting(result.out + result.err, but="\n\t") == set()
 

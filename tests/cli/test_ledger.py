@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -175,6 +176,10 @@ def stopping(cost: float) -> tk.Measurement:
     return tk.make_user_measurement(*space, tk.MaxDivergence(), function=function, privacy_map=lambda d_in: cost)
 
 
+def never(released: object, entry: object) -> NoReturn:
+    raise AssertionError("nothing was released")
+
+
 def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import polars as pl
 
@@ -182,12 +187,12 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     query = Query(TopK(1, 9, "ranking", default("ranking")), Users(), target(0.5, None))
     plan = Plan(query, stopping(0.5))
     with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
-        drawn(plan, rows, account)
+        drawn(plan, rows, account, "", never)
     with tk.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
         monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
-            drawn(plan, rows, account)
+            drawn(plan, rows, account, "", never)
         assert account.spent() == 0.5
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.ledger import copies, records, units
+from opendp_topk.planning import release_record
 
 HERE = Path(__file__).parent
 VERSIONS = (HERE.parents[1] / "docs" / "versions.md").read_text(encoding="utf-8")
@@ -51,18 +52,38 @@ def test_the_first_record_of_this_format_is_read() -> None:
     assert found.mechanism["loss"] == "margin"  # as make_canonical_top_k called its utility then
 
 
+def test_the_first_record_with_a_digest_is_read_and_is_the_one_of_its_ledger(tmp_path: Path) -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    fields = record_file.read_fields(str(HERE / "release.v3.json"))
+    with tk.Ledger(kept("sealed.ledger.v2", tmp_path)) as ledger:
+        assert ledger.history()[0].record == release_record.digest_of(fields)
+        assert ledger.verify(fields["ledger"]["head"]) == []
+
+
 def test_a_record_from_before_is_told_in_one_line() -> None:
     record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v2") as caught:
+    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v3") as caught:
         record_file.read_record(str(HERE / "release.v1.json"))
     assert "\n" not in str(caught.value)
 
 
-def test_every_format_has_a_file_and_a_row() -> None:
-    from opendp_topk.planning.release_record import FORMAT
+def test_a_ledger_and_a_record_from_before_digests_are_held_against_each_other(tmp_path: Path) -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    from opendp_topk.planning.verification import AGREES, UNKNOWN, verified
 
+    fields = record_file.read_fields(str(HERE / "paid.v2.json"))
+    with tk.Ledger(kept("paid.ledger.v2", tmp_path)) as ledger:
+        found = {one.what: one.verdict for one in verified(fields, ledger)}
+        assert ledger.history()[0].record is None
+    assert {found[what] for what in ("fields", "measurement", "cost", "accuracy", "items", "ledger", "entry")} == {
+        AGREES
+    }
+    assert {found[what] for what in ("digest", "what was released")} == {UNKNOWN}
+
+
+def test_every_format_has_a_file_and_a_row() -> None:
     assert max(int(one) for one in re.findall(r"ledger\.v(\d+)", " ".join(map(str, HERE.iterdir())))) == records.VERSION
-    assert json.loads((HERE / "release.v2.json").read_text("utf-8"))["format"] == FORMAT
+    assert json.loads((HERE / "release.v3.json").read_text("utf-8"))["format"] == release_record.FORMAT
     for path in HERE.iterdir():
         if ".v" in path.name:
             assert f"`{path.name}`" in VERSIONS

@@ -48,6 +48,29 @@ def test_a_cost_one_ulp_above_what_is_left_is_refused(ledger: tk.Ledger) -> None
     assert ledger.remaining() == 0.0
 
 
+def test_an_entry_keeps_the_digest_of_its_record_and_no_later_one(ledger: tk.Ledger) -> None:
+    seen: list[Any] = []
+    reserved = ledger.reserve(costing(0.25))
+    head = ledger.head()
+    assert reserved.release([1, 2], recorded=lambda released: seen.append(released) or "sha256:1") == 2
+    assert seen == [2]
+    assert (ledger.history()[0].state, ledger.history()[0].record) == ("released", "sha256:1")
+    ledger._journal.settle(1, "released", "sha256:2")
+    assert ledger.history()[0].record == "sha256:1"
+    assert ledger.head(1) == head == reserved.paid["head"] != ledger.head()
+    assert ledger.verify(head) == []
+
+
+def test_where_no_record_can_be_made_nothing_was_released(ledger: tk.Ledger) -> None:
+    def failing(released: Any) -> str:
+        raise OSError
+
+    with pytest.raises(OSError) as caught:
+        ledger.reserve(costing(0.25)).release([1], recorded=failing)
+    assert "keeps the debit of entry 1" in caught.value.__notes__[0]
+    assert (ledger.history()[0].state, ledger.history()[0].record, ledger.spent()) == ("failed", None, 0.25)
+
+
 def test_the_debit_is_made_before_the_data_are_looked_at(connect: str, ledger: tk.Ledger) -> None:
     def function(data: Any) -> list[str]:
         with tk.Ledger(connect) as other:

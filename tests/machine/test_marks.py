@@ -18,9 +18,15 @@ from opendp_topk.errors import ProofError
 from opendp_topk.proof import form, library, machine
 from tests.pages.page import ROOT
 
-DOCUMENT = "measurements/permute_and_flip_range"
-TEX = "proofs/measurements/permute_and_flip_range.tex"
+DOCUMENT = "measurements/selection"
+TEX = "proofs/measurements/selection.tex"
 V = "proofs/machine/FlippingRange.v"
+
+
+def mark() -> machine.Check:
+    """The mark of the range of permute-and-flip, among those of its document."""
+    (found,) = [check for check in proof.checks(DOCUMENT) if check.theorem.endswith("flipping_range")]
+    return found
 
 
 @pytest.fixture
@@ -56,7 +62,7 @@ def test_every_mark_holds() -> None:
     ids=["document", "theorem", "definition", "definition of another file"],
 )
 def test_a_text_that_changed(copy: Path, file: str, old: str, new: str) -> None:
-    (check,) = proof.checks(DOCUMENT)
+    check = mark()
     assert check.status == "current"
     spoil(copy / file, old, new)
     assert check.status == "stale"
@@ -64,7 +70,7 @@ def test_a_text_that_changed(copy: Path, file: str, old: str, new: str) -> None:
 
 
 def test_proofs_and_comments_are_no_part_of_a_statement(copy: Path) -> None:
-    (check,) = proof.checks(DOCUMENT)
+    check = mark()
     before = check.actual
     spoil(copy / V, "(* The range of permute-and-flip: the theorem. *)", "(* A theorem. *)")
     spoil(copy / V, "intros s s' r near y z here there.", "intros s s' r near y z here. intros there.")
@@ -74,7 +80,7 @@ def test_proofs_and_comments_are_no_part_of_a_statement(copy: Path) -> None:
 @pytest.mark.parametrize("name", ["FlippingRange", "Laws"])
 def test_a_source_that_was_not_compiled_as_it_is(copy: Path, name: str) -> None:
     """Whatever is changed in the file or in one that it requires: what the words say is for the machine to judge."""
-    (check,) = proof.checks(DOCUMENT)
+    check = mark()
     assert check.uncompiled == []
     path = copy / f"proofs/machine/{name}.v"
     path.write_text("Unset Guard Checking.\n" + path.read_text("utf-8"), "utf-8")
@@ -92,15 +98,15 @@ def test_without_a_record_nothing_is_checked(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        (TEX, r"\checked{range}{", r"\checked{width}{", "has no label width"),
-        (TEX, r"\checked{range}{FlippingRange.", r"\checked{range}{Flipping.", "there is no proofs/machine/Flipping.v"),
+        (TEX, r"\checked{flips}{", r"\checked{width}{", "has no label width"),
+        (TEX, r"\checked{flips}{FlippingRange.", r"\checked{flips}{Flipping.", "there is no proofs/machine/Flipping.v"),
         (V, "Theorem flipping_range", "Theorem flip_range", "states no flipping_range"),
     ],
     ids=["label", "file", "theorem"],
 )
 def test_a_statement_that_is_missing(copy: Path, file: str, old: str, new: str, said: str) -> None:
     spoil(copy / file, old, new)
-    (check,) = proof.checks(DOCUMENT)
+    check = mark()
     assert check.status == "missing"
     with pytest.raises(ProofError, match=said):
         _ = check.actual
@@ -110,10 +116,10 @@ def test_a_statement_that_is_missing(copy: Path, file: str, old: str, new: str, 
 @pytest.mark.parametrize("after", [r"\end{document}", r"\precondition"], ids=["below the end", "above the theorem"])
 def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
     text = (copy / TEX).read_text("utf-8")
-    (mark,) = re.findall(r"\\checked\{range\}.*\n", text)
-    (copy / TEX).write_text(text.replace(mark, "").replace(after, after + "\n" + mark), "utf-8")
+    (line,) = re.findall(r"\\checked\{flips\}.*\n", text)
+    (copy / TEX).write_text(text.replace(line, "").replace(after, after + "\n" + line), "utf-8")
     proof.forget()
-    (check,) = proof.checks(DOCUMENT)
+    check = mark()
     assert check.status == "missing"
     assert any("below the theorem" in problem for problem in form.problems(DOCUMENT))
 
@@ -121,13 +127,13 @@ def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
 def test_a_renewal_writes_what_is_now_stated(copy: Path) -> None:
     spoil(copy / TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y') \le a(r) + 0$")
     assert form.repin(DOCUMENT) == 1
-    (check,) = proof.checks(DOCUMENT)
+    check = mark()
     assert check.status == "current"
 
 
 def test_a_mark_is_no_part_of_what_others_rely_on(copy: Path) -> None:
     before = proof.relied_now("measurements/permute_and_flip")
-    spoil(copy / TEX, r"\checked{range}", r"\checked{attained}")
+    spoil(copy / TEX, r"\checked{flips}", r"\checked{flips-attained}")
     assert proof.relied_now("measurements/permute_and_flip") == before
 
 

@@ -1,6 +1,6 @@
 """The claims of make_lipschitz_top_k: every noise and measure against neighbours, false maps, samples, arguments.
 
-Tries proofs/measurements/selection.tex, proofs/measurements/one_shot.tex and proofs/measurements/one_shot_engine.tex.
+Tries proofs/measurements/selection.tex.
 """
 
 from __future__ import annotations

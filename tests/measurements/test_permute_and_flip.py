@@ -1,6 +1,6 @@
 """The claims of make_permute_and_flip: its law by inclusion and exclusion, its range, and where it is attained.
 
-Tries proofs/measurements/permute_and_flip_range.tex.
+Tries proofs/measurements/selection.tex.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The claims of make_report_noisy_top_k: maps against enumerated neighbours, witnesses, arguments, outputs.
 
-Tries proofs/measurements/selection.tex, proofs/measurements/one_shot.tex, proofs/measurements/one_shot_engine.tex and
-proofs/distributions/one_shot.tex.
+Tries proofs/measurements/selection.tex and proofs/distributions/one_shot.tex.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def test_one_shot_selection_is_private_whatever_is_known_of_laws_accuracy_succes
         "samplers/merge",
         "samplers/rows",
     ]
-    assert {"core/chaining", "measurements/one_shot", "samplers/race", "samplers/entropy"} <= set(carriers(name))
+    assert {"core/chaining", "measurements/selection", "samplers/race", "samplers/entropy"} <= set(carriers(name))
 
 
 def test_what_carries_privacy_is_among_what_is_rested_on() -> None:

@@ -138,7 +138,7 @@ def test_quiet_statements(source: str, quiet: bool) -> None:
 
 PACKAGE = ROOT / "opendp_topk"
 ROOMS = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py"))
-CHOICES = "measurements/one_shot"
+CHOICES = "measurements/selection"
 PATCH = "\nfrom opendp_topk.measurements._selection import Choice\nChoice.steps = property(lambda self: 1)\n"
 
 

@@ -49,8 +49,8 @@ def test_the_table_names_documents_statements_regions_and_tags_that_exist() -> N
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("{measurements/one_shot}{two-sided}", "{measurements/one_shoot}{two-sided}", "no proof document"),
-        ("{measurements/one_shot}{two-sided}", "{measurements/one_shot}{three-sided}", "'three-sided'"),
+        ("{measurements/selection}{two-sided}", "{measurements/selectiom}{two-sided}", "no proof document"),
+        ("{measurements/selection}{two-sided}", "{measurements/selection}{three-sided}", "'three-sided'"),
         ("{one_shot_cost}{odds}", "{one_shot_price}{odds}", "must pin the region one_shot_price"),
         ("{one_shot_cost}{odds}", "{one_shot_cost}{evens}", r"no tag \[evens\]"),
         (r"\see{odds}", "", "never leads to the row odds"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -53,6 +54,19 @@ def test_all_tests_are_found_with_the_extra_test_alone() -> None:
         [sys.executable, "-c", COLLECT, *absent], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
     )
     assert found.returncode == 0, found.stdout[-3000:]
+
+
+@pytest.mark.slow
+def test_processes_that_share_the_tests_get_whole_modules() -> None:
+    """Else each would make every fixture of a module, and start a Spark of its own."""
+    pytest.importorskip("xdist")
+    files = ("tests/proof/test_statements.py", "tests/proof/test_status.py", "tests/proof/test_normal.py")
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadgroup", *files]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:]
+    ran = set(re.findall(r"^\[(gw\d)\] .* PASSED (\S+?)::", done.stdout, re.MULTILINE))
+    assert {file for _, file in ran} == set(files)
+    assert (len(ran), len({process for process, _ in ran})) == (3, 2)
 
 
 def test_what_is_traced_among_slow_tests_is_there() -> None:

@@ -24,6 +24,10 @@ ELSEWHERE = {
         "what it builds makes its own claim, and its searches end with a map that is within the budget",
     ),
     "planning/several.py": "it proposes budgets, and each plan shows what it costs under its own",
+    **dict.fromkeys(
+        ("planning/rebuilding.py", "planning/verification.py"),
+        "what it computes again is the map of a measurement, and it releases nothing",
+    ),
     "planning/release_record.py": "it writes what the map of the measurement says, for programs and people",
     "markup/elements.py": "it writes pages, and no release depends on them",
     "markup/foreign.py": "it writes what is shown, and no release depends on it",

@@ -15,7 +15,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.combinators import _spark_groups
 from opendp_topk.combinators._selecting import selecting
-from opendp_topk.measurements import _spark_frames
+from opendp_topk.measurements import _spark_scores
 from opendp_topk.tables.grouping import cells_by_group
 
 from ..concepts.examples import COUNTS
@@ -68,7 +68,7 @@ def of_counts(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
 
 
 def of_scores(monkeypatch: pytest.MonkeyPatch, frame: Any, plan: str = "workers") -> Callable[[], Any]:
-    monkeypatch.setattr(_spark_frames, "require_determinate", lambda frame: None)
+    monkeypatch.setattr(_spark_scores, "require_determinate", lambda frame: None)
     top = COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
     return partial(tk.release_spark, top, frame, "item", "score", plan=plan)
 

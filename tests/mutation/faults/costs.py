@@ -16,8 +16,8 @@ FAULTS = (
         "map-double-scale",
         "the map of a selection counts twice the noise that is added",
         "measurements/_selection.py",
-        "mechanism.cost(choice, exact(range_distance) / tau)",
-        "mechanism.cost(choice, exact(range_distance) / (2 * tau))",
+        "cost(choice, exact(range_distance) / choice.tau)",
+        "cost(choice, exact(range_distance) / (2 * choice.tau))",
     ),
     Fault(
         "monotonic-factor",
@@ -60,7 +60,7 @@ FAULTS = (
         "a ranking of all candidates is taken for free, as the set of all is",
         "measurements/_selection.py",
         "if range_distance == 0 or choice.everybody:",
-        "if range_distance == 0 or k == size:",
+        "if range_distance == 0 or choice.k == choice.size:",
     ),
     Fault(
         "one-ulp",

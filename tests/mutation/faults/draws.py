@@ -16,14 +16,10 @@ FAULTS = (
         "other-noise",
         "exponential noise is drawn whatever the noise of the proof",
         "measurements/_selection.py",
-        "    return SelectionMechanism(\n"
-        "        sample=lambda scores, choice: race.top_k(\n"
-        "            scores, choice.tau, noise,",
-        "    from ..noises.exponential import Exponential\n"
+        "        return race.top_k(scores, choice.tau, noise,",
+        "        from ..noises.exponential import Exponential\n"
         "\n"
-        "    return SelectionMechanism(\n"
-        "        sample=lambda scores, choice: race.top_k(\n"
-        "            scores, choice.tau, Exponential(),",
+        "        return race.top_k(scores, choice.tau, Exponential(),",
     ),
     Fault(
         "float-scores",

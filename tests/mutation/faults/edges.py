@@ -15,7 +15,7 @@ FAULTS = (
     Fault(
         "nan-scores",
         "scores that are no numbers are accepted",
-        "numerics/finite.py",
+        "spaces/domains.py",
         "np.isfinite(array[start : start + _CHUNK]).all()",
         "not np.isinf(array[start : start + _CHUNK]).any()",
     ),

@@ -65,8 +65,8 @@ FAULTS = (
         "gaps-not-floored",
         "distances between integers are not floored where gaps are released",
         "measurements/noisy_top_k_with_gaps.py",
-        "input_metric.range_distance(attainable(input_domain, d_in))",
-        "input_metric.range_distance(d_in)",
+        "_cost(noise, choice, r), choice, input_domain, input_metric,",
+        "_cost(noise, choice, r), choice, None, input_metric,",
     ),
     Fault(
         "floor-after-doubling",

@@ -10,11 +10,11 @@ from typing import Any
 
 from ..errors import ParameterTypeError
 from ..numerics.arithmetic import round_up
-from ..spaces.costs import Cost
-from ..spaces.curves.added import Added
-from ..spaces.curves.closed_forms import Mixture
-from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.measures import (
+from .costs import Cost
+from .curves.added import Added
+from .curves.closed_forms import Mixture
+from .curves.curve import PrivacyCurve
+from .measures import (
     Approximate,
     MaxDivergence,
     Measure,

@@ -1,0 +1,54 @@
+"""``opendp-topk verify``: whether a record says what this library computes, and what the ledger says that has paid."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated
+
+import typer
+
+from ..ledger import Ledger
+from ..markup.foreign import json_text
+from ..planning.verification import DISAGREES, verified
+from . import show
+from .exit_codes import DATA
+from .ledger_files import Json
+from .record_file import read_fields
+
+
+def verify(
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file that `release --out` wrote.")],
+    ledger: Annotated[
+        str | None,
+        typer.Option(metavar="LEDGER", help="The ledger that is said to have paid for it.", show_default=False),
+    ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(metavar="HEAD", help="A line that `ledger head` printed and you kept.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say line by line what of a record agrees, what does not, and what cannot be known.
+
+    The measurement is built again from the record, and its cost, its accuracy and its proofs are computed anew. With
+    --ledger, the entry that has paid is looked up, and the digest of the record that it keeps is compared.
+
+    The exit code is 1 if anything does not agree.
+
+    \b
+    Example:
+      opendp-topk verify top.json
+      opendp-topk verify top.json --ledger budget.ledger
+    """
+    fields = read_fields(record)
+    with contextlib.ExitStack() as stack:
+        account = None if ledger is None else stack.enter_context(Ledger(ledger))
+        with show.working("verifying"):
+            found = verified(fields, account, head)
+    agrees = all(one.verdict != DISAGREES for one in found)
+    if as_json:
+        typer.echo(json_text({"agrees": agrees, "findings": [vars(one) for one in found]}, ascii_only=True))
+    else:
+        show.rows([(one.what, f"{one.verdict}: {one.why}") for one in found])
+    if not agrees:
+        raise typer.Exit(DATA)

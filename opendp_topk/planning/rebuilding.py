@@ -1,0 +1,128 @@
+"""The measurement of a release, built again from what its record says of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from ..combinators.followed_by import make_followed_by
+from ..core.measurement import Measurement
+from ..errors import ParameterError, SpaceError, TopKError
+from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from .above_threshold import AboveThreshold
+from .catalogue import able
+from .columns import Columns
+from .plan import Plan, Query
+from .promises import Promise
+from .release_record import Claim, ReleaseRecord, canonical, named, plain, proof_of
+from .top_k import Counts, TopK
+from .units import Budget, Users
+from .unknown_domain import TopKUnknownDomain
+
+_SCALARS = MaxDivergence(), ZeroConcentratedDivergence()
+_MEASURES = {named(one): one for one in (*_SCALARS, *map(Approximate, _SCALARS), PrivacyProfile())}
+_MOST = 2**32  # candidates and users: more than there are, so that no forged number keeps a computer busy
+_PARTS = 10**6  # the largest denominator of a number whose float64 a record holds in its place
+_NAMES = {"loss": "utility"}  # of a parameter, as it was called in the first records of this kind
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The plan of a release, whose measurement has all that was released, and what theorems promise of it."""
+
+    plan: Plan[Any, Users]
+    promises: dict[str, Promise]
+
+    @functools.cached_property
+    def claim(self) -> Claim:
+        """What it costs."""
+        return Claim.of(self.plan)
+
+    @functools.cached_property
+    def proof(self) -> dict[str, Any]:
+        """What a record would say of its proof."""
+        return proof_of(self.plan.measurement)
+
+
+def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
+    """The measurement with exactly the parameters of the record, and its theorems; None where this library has none."""
+    try:
+        if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _short(record):
+            return None
+        wanted = canonical({_NAMES.get(name, name): value for name, value in record.mechanism.items()})
+        for plan in _plans(record):
+            whole = _followed(plan, record.mechanism.get("then"))
+            known = {name: plain(value) for name, value in whole.parameters.items() if name != "scale"}
+            if canonical(known) == wanted:
+                return Rebuilt(replace(plan, measurement=whole), dict(plan.query.task.promises(plan)))
+    except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
+        pass
+    return None
+
+
+def _short(record: ReleaseRecord) -> bool:
+    """Whether fewer items were released than were asked for, of a list."""
+    return record.listed and len(record.released.items) != record.k
+
+
+def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
+    """What could have been planned, each with its measurement of the items."""
+    claim, scale = record.claim, float(record.scale)
+    unit = Users(claim.neighbors, claim.d_in, _columns(record.mechanism))
+    budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
+    if record.listed:
+        for task in _listed(record):
+            query = Query(task, unit, budget, alpha=alpha)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(query, task.built(unit.nameless(task.n_candidates), budget.measure, scale))
+        return
+    above = record.k is None
+    unlisted = AboveThreshold() if above else TopKUnknownDomain(int(record.k or 0), record.mechanism["limit"])
+    asked = Query(unlisted, unit, budget, alpha=alpha)
+    yield Plan(asked, unlisted.built(asked, scale, record.mechanism["threshold"]))
+
+
+def _listed(record: ReleaseRecord) -> Iterator[TopK]:
+    k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None
+    for row in able(k, candidates, record.release, counted):
+        yield (Counts if counted else TopK)(k, candidates, record.release, row)
+
+
+def _columns(known: Mapping[str, Any]) -> Columns:
+    """The columns that counted."""
+    columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
+    columns = replace(columns, keep=known.get("by", columns.keep))
+    if columns.value is None:
+        return columns
+    lower, upper, step = (exactly(known[name]) for name in ("lower", "upper", "granularity"))
+    return replace(columns, bounds=(lower, upper), step=step)
+
+
+def _stated(claim: Claim) -> Any:
+    """The budget at which a curve was read: its epsilon as the decimal that it is written as."""
+    if not isinstance(claim.d_out, tuple):
+        return claim.d_out
+    return exactly(claim.d_out[0]), claim.d_out[1]
+
+
+def exactly(number: float) -> Fraction:
+    """The number that was written as a float: a fraction such as 1/3 if it is nothing shorter, else its decimal."""
+    decimal = Fraction(repr(number))
+    simple = decimal.limit_denominator(_PARTS)
+    return simple if float(simple) == number else decimal
+
+
+def _followed(plan: Plan[Any, Users], loss: Any) -> Measurement:
+    """The measurement with the count of all others after it, where that was released."""
+    if loss is None:
+        return plan.measurement
+    d_out = tuple(loss) if isinstance(loss, list) else loss
+    return make_followed_by(plan.measurement, follow=_nothing, d_in=plan.query.unit.d_in, d_out=d_out)
+
+
+def _nothing(released: Any) -> NoReturn:
+    raise ParameterError("a measurement that was rebuilt for its map releases nothing")

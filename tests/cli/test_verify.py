@@ -1,0 +1,346 @@
+"""``verify``: a record is held against the library and the ledger, and no edit of it goes unseen."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.markup.foreign import json_text
+from opendp_topk.planning import release_record
+from opendp_topk.planning.release_record import digest_of
+from opendp_topk.planning.verification import AGREES, DISAGREES, UNKNOWN, verified
+from tests.markup.test_foreign import HOSTILE, acting
+
+from .command import record_of
+from .conftest import Command, Library
+from .test_foreign_text import altered, places
+from .test_show import RECORD, saved
+
+KINDS: dict[str, tuple[object, ...]] = {
+    "ranking": ("--epsilon", 1),
+    "counts": ("--epsilon", 1, "--counts"),
+    "set": ("--epsilon", 1, "--release", "set"),
+    "leads": ("--rho", 0.1, "--mechanism", "noisy_top_k_with_gaps"),
+    "curve": ("--epsilon", 0.3, "--delta", 1e-8),
+    "others": ("--epsilon", 1, "--other"),
+    "joint": ("--rho", 0.1, "--mechanism", "joint", "--users", 2, "--neighbors", "replace"),
+    "peeled": ("--rho", 0.1, "--mechanism", "peeled_exponential"),
+    "own noise": ("--epsilon", 1, "--mechanism", "lipschitz_laplace", "--release", "set"),
+    "unlisted": ("--epsilon", 1, "--delta", 1e-6, "--max-items", 2, "--keep", "random"),
+    "sums": ("--epsilon", 1, "--sum", "paid", "--bounds", "0,50", "--step", "1/3", "--counts"),
+    "above": ("--rho", 1, "--delta", 1e-6, "--max-items", 2, "--above-threshold", "--other"),
+}
+OWN = "--max-items"  # what a release without candidates has
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A record, the file in which it is, and the ledger that has paid."""
+
+    fields: dict[str, Any]
+    file: Path
+    ledger: Path
+
+    def found(self, fields: dict[str, Any] | None = None) -> dict[str, str]:
+        """What is found of the record, or of another one in its place, against the ledger."""
+        with tk.Ledger(self.ledger) as ledger:
+            return {one.what: one.verdict for one in verified(self.fields if fields is None else fields, ledger)}
+
+
+def released(command: Command, library: Library, kind: str) -> Paid:
+    import polars as pl
+
+    ledger, file = library.folder / "budget.ledger", library.folder / "top.json"
+    options = KINDS[kind]
+    unit = [word for word in options if word in ("replace",)] and ["--neighbors", "replace", "--users", 2]
+    made = command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 9, "--delta", 1e-4, *unit)
+    assert made.code == 0, made
+    if "--sum" in options:
+        frame = pl.read_parquet(library.table)
+        frame.with_columns(paid=pl.int_range(pl.len()) % 40).write_parquet(library.table)
+    asked = list(library.release(*options, "--ledger", ledger, "--out", file))
+    if OWN in options:
+        at = asked.index("--candidates")
+        del asked[at : at + 2]
+    if "--above-threshold" in options:
+        at = asked.index("--k")
+        del asked[at : at + 2]
+    done = command(*asked)
+    assert done.code == 0, done
+    return Paid(record_of(file.read_text("utf-8")), file, ledger)
+
+
+@pytest.fixture
+def paid(command: Command, library: Library) -> Paid:
+    return released(command, library, "counts")
+
+
+@pytest.mark.quick(kind="counts")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_of_every_kind_agrees(command: Command, library: Library, kind: str) -> None:
+    made = released(command, library, kind)
+    found = made.found()
+    assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
+    assert {"measurement", "cost", "accuracy", "items", "entry", "debit", "digest"} <= found.keys()
+    assert ("count accuracy" in found) == ("count_accuracy" in made.fields)
+    result = command("verify", made.file, "--ledger", made.ledger)
+    assert result.code == 0
+    assert "the record is, in every field, the one that was made at the release" in result.flat
+    alone = {one.what: one.verdict for one in verified(made.fields)}
+    assert {one for one, verdict in alone.items() if verdict != AGREES} == {"table", "ledger", "what was released"}
+
+
+def exchanged(items: list[Any]) -> list[Any]:
+    return [*items[1:], items[0]]
+
+
+def deeper(path: tuple[Any, ...], change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def edit(record: dict[str, Any]) -> dict[str, Any]:
+        value: Any = record
+        for key in path:
+            value = value[key]
+        made = altered(record, path, change(value))
+        assert isinstance(made, dict)
+        return made
+
+    return edit
+
+
+EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] = {
+    "d_out": (deeper(("d_out",), lambda loss: loss / 2), "cost"),
+    "whom": (deeper(("neighbors",), lambda _: "replace"), "measurement"),
+    "d_in": (deeper(("d_in",), lambda users: users + 1), "cost"),
+    "scale": (deeper(("scale",), lambda scale: scale * 2), "measurement"),
+    "noise": (deeper(("mechanism", "noise"), lambda _: "Gumbel"), "measurement"),
+    "candidates": (deeper(("mechanism", "candidates"), lambda number: number + 1), "accuracy"),
+    "k": (deeper(("k",), lambda k: k + 1), "measurement"),
+    "item": (deeper(("items", 0), lambda _: "Faustus"), None),
+    "order": (deeper(("items",), exchanged), None),
+    "count": (deeper(("counts", 0), lambda count: count + 1), None),
+    "no counts": (lambda record: {name: one for name, one in record.items() if name != "counts"}, "measurement"),
+    "column": (deeper(("mechanism", "user"), lambda _: "loan"), "debit"),
+    "entry": (deeper(("ledger", "entry"), lambda number: number + 1), "entry"),
+    "no entry": (deeper(("ledger",), lambda _: None), "ledger"),
+    "data set": (deeper(("ledger", "dataset"), lambda _: "visits"), "entry"),
+    "claim": (deeper(("ledger", "claim"), lambda claim: claim[:-1] + "x"), "entry"),
+    "head": (deeper(("ledger", "head"), lambda head: "0" + head[1:]), "entry"),
+    "salt": (deeper(("ledger", "salt"), lambda salt: salt[::-1]), None),
+    "proof": (
+        deeper(("proof", "documents", 0, "digest"), lambda digest: "sha256:" + "0" * 64),
+        "proof transformations/count_by_item",
+    ),
+    "signed": (deeper(("proof", "documents", 1, "claim"), lambda _: "0" * 16), "proof measurements/select_then_count"),
+    "document": (deeper(("proof", "documents"), lambda documents: documents[1:]), "proof core/chaining"),
+    "state": (deeper(("proof", "status"), lambda _: "unproven"), "proof"),
+    "word": (deeper(("accuracy", "words"), lambda words: words.replace("within", "next to")), "accuracy"),
+    "reach": (deeper(("count_accuracy", "within_users"), lambda users: users - 1), "count accuracy"),
+    "alpha": (deeper(("accuracy", "alpha"), lambda alpha: alpha / 5), "accuracy"),
+    "time": (deeper(("time",), lambda time: "2020" + time[4:]), None),
+    "engine": (deeper(("engine", "version"), lambda _: "9"), None),
+    "format": (deeper(("format",), lambda _: "opendp_topk.release.v2"), None),
+    "more": (lambda record: {**record, "true_counts": [1]}, "fields"),
+}
+"""An edit of each kind, and where it is found without a digest."""
+
+
+@pytest.fixture(autouse=True)
+def claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digests of claims are computed once: nothing here changes them."""
+    monkeypatch.setattr(release_record, "_claim", _CLAIM)
+
+
+_CLAIM = functools.cache(release_record._claim)
+
+
+def test_every_edit_is_found(paid_once: Paid) -> None:
+    for name, (edit, what) in EDITS.items():
+        found = paid_once.found(edit(paid_once.fields))
+        assert found.get("digest", DISAGREES) == DISAGREES, name
+        assert what is None or found[what] == DISAGREES, name
+
+
+@pytest.mark.parametrize("name", ["item", "count", "entry", "d_out", "proof", "word"])
+def test_the_command_ends_with_1_after_an_edit(name: str, command: Command, paid_once: Paid, tmp_path: Path) -> None:
+    file = saved(tmp_path, EDITS[name][0](paid_once.fields))
+    result = command("verify", file, "--ledger", paid_once.ledger)
+    assert (result.code, "does not agree" in result.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (_, what) in EDITS.items() if what not in (None, "entry", "debit", "ledger")]
+)
+def test_what_can_be_computed_is_found_without_a_ledger(name: str, paid_once: Paid) -> None:
+    edit, what = EDITS[name]
+    found = {one.what: one.verdict for one in verified(edit(paid_once.fields))}
+    assert found[str(what)] == DISAGREES
+
+
+@pytest.fixture(scope="module")
+def paid_once(tmp_path_factory: pytest.TempPathFactory) -> Paid:
+    """A release of counts that several tests look at, and none changes."""
+    import polars as pl
+
+    from opendp_topk.cli import main
+
+    folder = tmp_path_factory.mktemp("paid")
+    rows = [(reader, book) for reader in range(60) for book in range(reader % 5)]
+    pl.DataFrame(rows, schema=["reader", "book"], orient="row").write_parquet(folder / "loans.parquet")
+    (folder / "list.txt").write_text("0\n1\n2\n3\n4\n")
+    ledger, file = folder / "budget.ledger", folder / "top.json"
+    asked = ("--candidates", folder / "list.txt", "--k", 3, "--epsilon", 1, "--counts", "--ledger", ledger)
+    several = (
+        ("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3),
+        ("release", folder / "loans.parquet", "--user", "reader", "--item", "book", *asked, "--out", file),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for one in several:
+            patch.setattr(sys, "argv", ["opendp-topk", *map(str, one)])
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert not ended.value.code
+    return Paid(record_of(file.read_text("utf-8")), file, ledger)
+
+
+def edits(record: dict[str, Any], number: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """So many records, each with one place that says something else, or that is not there."""
+    chance, open_places = random.Random(24), [path for path in places(record) if path]
+    while number:
+        path = chance.choice(open_places)
+        value: Any = record
+        for key in path:
+            value = value[key]
+        others = [None, not value, 7, -0.25, "0" * 64, "", [value], {"a": value}, "current", "ranking", 1e-9]
+        if isinstance(value, str) and value:
+            at = chance.randrange(len(value))
+            others += [value[:at] + chr(ord(value[at]) ^ 1) + value[at + 1 :], value + " "] * 4
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            others += [value + 1, value * 2, -value, value * (1 + 2**-52)] * 2
+        if isinstance(value, list):
+            others += [value[::-1], value[1:], [*value, *value[:1]]] * 3
+        changed = altered(record, path, chance.choice(others))
+        if chance.random() < 0.1:
+            changed = altered(record, path, None, removed=True)
+        if digest_of(changed) != digest_of(record):
+            number -= 1
+            yield path, changed
+
+
+@pytest.mark.slow
+def test_of_400_edits_none_is_unseen(command: Command, paid_once: Paid) -> None:
+    unseen, read = [], 0
+    for path, other in edits(paid_once.fields, 400):
+        file = paid_once.file.with_name("other.json")
+        file.write_text(json.dumps(other), encoding="utf-8")
+        result = command("verify", file, "--ledger", paid_once.ledger, "--json")
+        if result.code == 0 or "internal error" in result.err:
+            unseen.append((path, other, result))
+        read += bool(result.out)
+    assert unseen == []
+    assert read > 100, "hardly an edit was of a record that holds together"
+
+
+def test_equal_numbers_have_one_digest_and_other_ones_another(paid: Paid) -> None:
+    record = paid.fields
+    assert digest_of(json.loads(json.dumps(record, indent=4))) == digest_of(record)
+    assert digest_of(json.loads(json_text(record, ascii_only=True))) == digest_of(record)
+    assert digest_of({**record, "d_out": int(record["d_out"])}) == digest_of(record)
+    for other in (True, "1.0", 1.0000000000000002, [1.0]):
+        assert digest_of({**record, "d_out": other}) != digest_of(record)
+
+
+def test_a_field_that_is_named_twice_is_no_record(command: Command, paid: Paid) -> None:
+    text = paid.file.read_text("utf-8").replace('"d_out":', '"d_out": 0.001,\n  "d_out":')
+    paid.file.write_text(text, encoding="utf-8")
+    for asked in (("show", paid.file), ("verify", paid.file)):
+        command(*asked).complains(1, "names a field twice")
+
+
+def test_the_digest_tells_nothing_to_who_has_no_salt(command: Command, library: Library) -> None:
+    """The same record but for its salt has another digest, and the salt is never the same."""
+    salts = set()
+    for turn in range(3):
+        folder = library.folder / str(turn)
+        folder.mkdir()
+        file, ledger = folder / "top.json", folder / "budget.ledger"
+        command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 9)
+        assert command(*library.release("--epsilon", 1, "--ledger", ledger, "--out", file)).code == 0
+        fields = record_of(file.read_text("utf-8"))
+        salt = fields["ledger"]["salt"]
+        salts.add(salt)
+        with tk.Ledger(ledger) as account:
+            assert account.history()[0].record == digest_of(fields)
+        assert salt not in ledger.read_text("ascii")
+        bare = copy.deepcopy(fields)
+        del bare["ledger"]["salt"]
+        assert digest_of(bare) != digest_of(fields)
+    assert len(salts) == 3
+
+
+def test_another_ledger_does_not_agree(command: Command, paid: Paid) -> None:
+    other = paid.ledger.with_name("other.ledger")
+    command("ledger", "create", other, "--dataset", "loans", "--epsilon", 9, "--delta", 1e-4)
+    command("ledger", "reserve", other, "--amount", "0.5,0", "--label", "a survey")
+    command("ledger", "settle", other, 1)
+    assert {what for what, verdict in Paid(paid.fields, paid.file, other).found().items() if verdict == DISAGREES} == {
+        "entry",
+        "debit",
+    }
+    assert command("verify", paid.file, "--ledger", other).code == 1
+    command("verify", paid.file, "--ledger", other.with_name("none")).complains(1, "no ledger of that name")
+    command("verify", paid.file, "--head", "1-" + "0" * 64).complains(2, "name it, too")
+    told = command("verify", paid.file, "--ledger", paid.ledger, "--head", paid.fields["ledger"]["head"])
+    assert (told.code, "it goes on from the head that was kept" in told.flat) == (0, True)
+
+
+def test_a_record_holds_a_head_of_the_ledger(command: Command, paid: Paid) -> None:
+    command("ledger", "reserve", paid.ledger, "--amount", "0.1,0", "--label", "later")
+    with tk.Ledger(paid.ledger) as ledger:
+        assert ledger.verify(paid.fields["ledger"]["head"]) == []
+        assert ledger.head(1) == paid.fields["ledger"]["head"]
+        assert ledger.head(2) == ledger.head()
+
+
+def test_another_version_is_asked_no_more_than_it_can_know(paid: Paid) -> None:
+    older = altered(paid.fields, ("library", "version"), "0.0.1")
+    found = {one.what: one.verdict for one in verified(older)}
+    assert (found["library"], found["cost"]) == (UNKNOWN, AGREES)
+    dearer = altered(older, ("d_out",), older["d_out"] * 2)
+    assert {one.what: one.verdict for one in verified(dearer)}["cost"] == AGREES
+    cheaper = altered(older, ("d_out",), older["d_out"] / 2)
+    assert {one.what: one.verdict for one in verified(cheaper)}["cost"] == DISAGREES
+    words = altered(older, ("accuracy", "words"), "surely")
+    assert {one.what: one.verdict for one in verified(words)}["accuracy"] == UNKNOWN
+
+
+def test_what_cannot_be_known_is_no_disagreement(command: Command, tmp_path: Path) -> None:
+    result = command("verify", saved(tmp_path, RECORD))
+    assert result.code == 0
+    assert "cannot be known" in result.field("measurement")
+    told = json.loads(command("verify", saved(tmp_path, RECORD), "--json").out)
+    assert told["agrees"] is True
+    assert {"what": "ledger", "verdict": UNKNOWN, "why": "no ledger was named"} in told["findings"]
+
+
+@pytest.mark.parametrize("path", [("library", "name"), ("library", "version"), ("proof", "documents", 0, "document")])
+def test_no_text_of_a_record_is_obeyed(path: tuple[Any, ...], command: Command, paid: Paid) -> None:
+    for more in ((), ("--json",)):
+        result = command("verify", saved(paid.file.parent, altered(paid.fields, path, HOSTILE)), *more)
+        assert acting(result.out + result.err, but="\n") == set()
+        assert "internal error" not in result.err
+
+
+def test_numbers_that_would_keep_a_computer_busy_are_refused(command: Command, paid: Paid) -> None:
+    for path in (("mechanism", "candidates"), ("d_in",), ("k",), ("scale",)):
+        for value in (2**40, 10**300):
+            other = altered(paid.fields, path, value)
+            assert command("verify", saved(paid.file.parent, other)).code == 1

@@ -1,0 +1,50 @@
+"""Faults in records of releases: digests that tell too much or too little, edits that nobody sees."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+FAULTS = (
+    Fault(
+        "no-digest",
+        "an entry is settled without the digest of its record",
+        "ledger/reservation.py",
+        "RELEASED, kept)",
+        "RELEASED)",
+    ),
+    Fault(
+        "last-digest",
+        "a later state exchanges the digest of a record",
+        "ledger/entries.py",
+        'digest = found[at].record or fields.get("record")',
+        'digest = fields.get("record") or found[at].record',
+    ),
+    Fault(
+        "no-salt",
+        "the salt of a record is the same for all",
+        "planning/release_record.py",
+        '"salt": uuid.uuid4().hex + uuid.uuid4().hex',
+        '"salt": "0" * 64',
+    ),
+    Fault(
+        "any-digest-will-do",
+        "a record with another digest than its entry's agrees",
+        "planning/verification.py",
+        "if entry.record != digest:",
+        "if len(entry.record) != len(digest):",
+    ),
+    Fault(
+        "field-named-twice",
+        "of a field that is named twice the last counts",
+        "cli/record_file.py",
+        "if len(dict(pairs)) < len(pairs):",
+        "if len(pairs) < 0:",
+    ),
+    Fault(
+        "cheaper-claim",
+        "a record may claim less than the map gives, if another version made it",
+        "planning/verification.py",
+        "exact(loss) >= exact(least)",
+        "exact(loss) > 0",
+    ),
+)
