@@ -16,7 +16,7 @@ from ..spaces.metrics import UserDistance
 from . import ledger_files, show
 from .asking import NEIGHBORS, NeighborsOption
 from .exit_codes import DATA, guarded
-from .ledger_files import Json, answer, print_json
+from .ledger_files import Json, KeyOption, answer, print_json
 from .output import STDOUT
 
 File = Annotated[
@@ -114,6 +114,7 @@ def verify(
     head: Annotated[
         str | None, typer.Option(metavar="HEAD", show_default=False, help="A line that `head` printed and you kept.")
     ] = None,
+    key: KeyOption = None,
     as_json: Json = False,
 ) -> None:
     """Compute all digests and totals again, and hold the records against a head that was kept elsewhere.
@@ -121,18 +122,32 @@ def verify(
     The exit code is 1 if something contradicts itself.
     """
     with Ledger(file) as account:
-        found = account.verify(head)
+        found = account.verify(head, key=key)
     whole = f"whole{'' if head is None else ', and it goes on from the head that was kept'}"
     answer({"whole": not found, "problems": found}, *(found or [whole]), as_json=as_json)
     if found:
         raise typer.Exit(DATA)
 
 
-def head(file: File, as_json: Json = False) -> None:
+def head(
+    file: File,
+    sign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            show_default=False,
+            help="Sign it with the private Ed25519 key in this file, in PEM (extra sign).",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Print one line that stands for all records so far. Keep it where those who can write the ledger cannot."""
     with Ledger(file) as account:
-        line = account.head()
-    answer({"head": line}, line, as_json=as_json)
+        line = account.head(sign=sign)
+    if as_json:
+        print_json({"head": line})
+    else:
+        typer.echo(line)  # one line, however narrow the terminal is
 
 
 def accept(

@@ -24,6 +24,15 @@ Source = Annotated[
     str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="PUB",
+        help="With --head: a file with the public Ed25519 key, in PEM, with which that line must be signed.",
+        show_default=False,
+    ),
+]
 New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
 
 

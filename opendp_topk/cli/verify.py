@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from ..ledger import Ledger
-from ..markup.foreign import json_text
 from ..planning.verification import DISAGREES, verified
 from . import show
 from .exit_codes import DATA
-from .ledger_files import Json
+from .ledger_files import Json, KeyOption, print_json
 from .record_file import read_fields
 
 
@@ -26,6 +25,7 @@ def verify(
         str | None,
         typer.Option(metavar="HEAD", help="A line that `ledger head` printed and you kept.", show_default=False),
     ] = None,
+    key: KeyOption = None,
     as_json: Json = False,
 ) -> None:
     """Say line by line what of a record agrees, what does not, and what cannot be known.
@@ -44,10 +44,10 @@ def verify(
     with contextlib.ExitStack() as stack:
         account = None if ledger is None else stack.enter_context(Ledger(ledger))
         with show.working("verifying"):
-            found = verified(fields, account, head)
+            found = verified(fields, account, head, key)
     agrees = all(one.verdict != DISAGREES for one in found)
     if as_json:
-        typer.echo(json_text({"agrees": agrees, "findings": [vars(one) for one in found]}, ascii_only=True))
+        print_json({"agrees": agrees, "findings": [vars(one) for one in found]})
     else:
         show.rows([(one.what, f"{one.verdict}: {one.why}") for one in found])
     if not agrees:

@@ -6,7 +6,7 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import itertools
-import re
+import os
 from fractions import Fraction
 from typing import Any
 
@@ -16,24 +16,30 @@ from .amounts import Amount, fits, from_texts, total
 from .conversation import WHAT
 from .journal import Journal, described
 from .records import Record, accepted_in, follows, head
+from .signing import is_signed, told
 
 _NOTES = "accept", "repair"  # kinds of records that neither charge nor settle anything
-_HEAD = re.compile(r"(\d{1,18})-([0-9a-f]{64})", re.ASCII)
 
 
-def problems(journal: Journal, kept: str | None = None) -> list[str]:
+def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[str] | None = None) -> list[str]:
     """What is wrong, one line each."""
-    anchor = None if kept is None else _HEAD.fullmatch(kept.strip()) if isinstance(kept, str) else None
-    if kept is not None and anchor is None:
-        raise ParameterError("head must be a line that `head` printed")
+    anchor, signature = (None, None) if kept is None else told(kept)
+    if key is None and signature is not None:
+        raise ParameterError("head is signed: give the key, too, or the head without its signature")
+    if key is not None and anchor is None:
+        raise ParameterError("a key is for a head that was signed: give the head, too")
+    forged = key is not None and not is_signed(kept, key)
     try:
         found = [*journal.log.flaws(), *_walk(journal.log.place, journal.log.records())]
-        return found if anchor is None else [*found, *_held_against(journal.log.records(), anchor[0], int(anchor[1]))]
+        if forged:
+            return [*found, "the head that was kept is not signed with this key, or one of them was changed"]
+        return found if anchor is None else [*found, *_held_against(journal.log.records(), anchor)]
     except LedgerError as error:
         return [str(error).replace(". Nothing was released", "")]
 
 
-def _held_against(records: list[Record], kept: str, number: int) -> list[str]:
+def _held_against(records: list[Record], kept: str) -> list[str]:
+    number = int(kept.partition("-")[0])
     if number >= len(records):
         return [f"record {number}, which was kept, is missing: the ledger was set back, or cut"]
     if head(records[number]) != kept:

@@ -15,7 +15,7 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import round_up
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from . import checking, copies, notebooks
+from . import checking, copies, notebooks, signing
 from .accounts import opened
 from .amounts import written
 from .charges import charge_in, stated_amount, stated_charge
@@ -254,20 +254,25 @@ class Ledger:
         """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
         return self._journal.entries()
 
-    def head(self, number: int | None = None) -> str:
+    def head(self, number: int | None = None, *, sign: str | os.PathLike[str] | None = None) -> str:
         """One line that stands for all records so far, to be kept elsewhere and given to :meth:`verify`.
 
-        With the number of an entry it is the line of the moment in which that was debited.
+        Args:
+            number: That of an entry, for the line of the moment in which it was debited.
+            sign: A file with a private Ed25519 key in PEM, with which the line is signed (extra ``sign``).
         """
         self._journal.log.sync()
-        return head(self._journal.last() if number is None else self._journal.debited(number))
+        line = head(self._journal.last() if number is None else self._journal.debited(number))
+        return line if sign is None else signing.signed(line, sign)
 
-    def verify(self, head: str | None = None) -> list[str]:
+    def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:
         """What contradicts itself, one line each: every digest, link and total is computed again.
 
-        With a ``head`` that was kept elsewhere, a ledger that was rewritten or set back since is told by it.
+        Args:
+            head: A line that was kept elsewhere; a ledger that was rewritten or set back since is told by it.
+            key: A file with the public Ed25519 key in PEM with which that line must be signed.
         """
-        return checking.problems(self._journal, head)
+        return checking.problems(self._journal, head, key)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the records to a new file, whole, checked and on the disk."""

@@ -124,17 +124,10 @@ def make_canonical_top_k(
             "noise must be Gumbel() or Exponential(): for others no proof is known here"
         )  # [check-noise]
     capped = checks.choice("utility", utility, ("margin", "distance")) == "distance"  # [check-utility]
-    measurement = selection(
-        _canonical(noise, exact(gamma), capped),
-        {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "utility": utility},
-        input_domain,
-        input_metric,
-        output_measure,
-        k=k,
-        scale=scale,
-        optimize=optimize,
-        release="set",
-    )  # [selection]
+    mechanism = _canonical(noise, exact(gamma), capped)
+    names = {"mechanism": "canonical_top_k", "noise": noise.name, "gamma": gamma, "utility": utility}
+    space = input_domain, input_metric, output_measure
+    measurement = selection(mechanism, names, *space, k=k, scale=scale, optimize=optimize, release="set")  # [selection]
     return (
         measurement if gamma else replace(measurement, declared=replace(measurement.declared, accuracy=None))
     )  # [accuracy]

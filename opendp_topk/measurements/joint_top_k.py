@@ -97,17 +97,8 @@ def make_joint_top_k(
         10
     """
     # proof-region: joint_top_k
-    return selection(
-        _joint,
-        {"mechanism": "joint_top_k"},
-        input_domain,
-        input_metric,
-        output_measure,
-        k=k,
-        scale=scale,
-        optimize=optimize,
-        release=release,
-    )  # [selection]
+    names, space = {"mechanism": "joint_top_k"}, (input_domain, input_metric, output_measure)
+    return selection(_joint, names, *space, k=k, scale=scale, optimize=optimize, release=release)  # [selection]
 
 
 def _sample(scores: NDArray[Any], choice: Choice) -> NDArray[np.int64]:

@@ -119,17 +119,9 @@ def make_lipschitz_top_k(
         raise ParameterError("noise must be Lipschitz: choose one of the five noises of the library")
     if noise.is_proven != is_standard(noise) or (not noise.is_proven and noise.claims_more):  # [known]
         raise ParameterError(f"noise must be {kinds()}: one of the five of the library, or what CustomNoise returned")
-    measurement = selection(
-        one_shot(noise),
-        {"mechanism": "lipschitz_top_k", "noise": noise.name},
-        input_domain,
-        input_metric,
-        output_measure,
-        k=k,
-        scale=scale,
-        optimize=optimize,
-        release=release,
-    )
+    names = {"mechanism": "lipschitz_top_k", "noise": noise.name}
+    space = input_domain, input_metric, output_measure
+    measurement = selection(one_shot(noise), names, *space, k=k, scale=scale, optimize=optimize, release=release)
     if noise.is_proven:
         return measurement
     return claimed(measurement, Proof(None, assumption=f"the caller supplied the noise {noise.name}"))  # [supplied]

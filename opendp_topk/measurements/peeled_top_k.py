@@ -102,17 +102,10 @@ def make_peeled_top_k(
     """
     # proof-region: peeled_top_k
     checks.choice("mechanism", mechanism, ("exponential", "permute_and_flip"))  # [check-mechanism]
-    return selection(
-        one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip,  # [mechanism]
-        {"mechanism": "peeled_top_k", "choice": mechanism},
-        input_domain,
-        input_metric,
-        output_measure,
-        k=k,
-        scale=scale,
-        optimize=optimize,
-        release="ranking",
-    )
+    choice = one_shot(Gumbel()) if mechanism == "exponential" else _permute_and_flip  # [mechanism]
+    names = {"mechanism": "peeled_top_k", "choice": mechanism}
+    space = input_domain, input_metric, output_measure
+    return selection(choice, names, *space, k=k, scale=scale, optimize=optimize, release="ranking")
 
 
 def _cost(choice: Choice, r: Fraction) -> Cost:

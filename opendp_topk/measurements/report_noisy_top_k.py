@@ -97,17 +97,9 @@ def make_report_noisy_top_k(
     """
     # proof-region: report_noisy_top_k
     noise = Exponential() if is_pure(output_measure) else Gumbel()  # [noise]
-    return selection(
-        one_shot(noise),
-        {"mechanism": "report_noisy_top_k", "noise": noise.name},
-        input_domain,
-        input_metric,
-        output_measure,
-        k=k,
-        scale=scale,
-        optimize=optimize,
-        release=release,
-    )
+    names = {"mechanism": "report_noisy_top_k", "noise": noise.name}
+    space = input_domain, input_metric, output_measure
+    return selection(one_shot(noise), names, *space, k=k, scale=scale, optimize=optimize, release=release)
     # end-proof-region: report_noisy_top_k
 
 

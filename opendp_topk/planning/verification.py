@@ -16,7 +16,6 @@ from .rebuilding import Rebuilt, rebuilt
 from .release_record import Claim, ReleaseRecord, canonical, digest_of
 
 AGREES, DISAGREES, UNKNOWN = VERDICTS = ("agrees", "does not agree", "cannot be known")
-_NO_LEDGER = "no ledger was named"
 _LATER = "another version than this one made the record: verify it with that one"
 
 
@@ -29,24 +28,41 @@ class Finding:
     why: str
 
 
-def verified(fields: Mapping[str, Any], ledger: Ledger | None = None, head: str | None = None) -> list[Finding]:
+def verified(
+    fields: Mapping[str, Any], ledger: Ledger | None = None, head: str | None = None, key: str | None = None
+) -> list[Finding]:
     """What agrees of a record, what does not, and what cannot be known, in the order in which one would ask.
 
     Args:
         fields: All of the record, as it was read.
         ledger: The one that is said to have paid.
         head: A head of that ledger, which was kept elsewhere.
+        key: A file with the public key with which that head must be signed.
 
     Raises:
-        ParameterError: ``head`` is none, or is given without a ledger.
-        LedgerError: The ledger cannot be read.
+        ParameterError: ``head`` is none, or is given without a ledger, or ``key`` without a head.
+        LedgerError: The ledger or the key cannot be read.
     """
-    if head is not None and ledger is None:
+    if (head is not None or key is not None) and ledger is None:
         raise ParameterError("a head is that of a ledger: name it, too")
     record = ReleaseRecord.from_dict(fields)
     found = rebuilt(record)
     same = record.library == {"name": "opendp_topk", "version": version()}
-    paid = list(_paid(record, digest_of(fields), found if same else None, ledger, head))
+    wrong = [] if ledger is None else ledger.verify(head, key=key)
+    held = "; who can write it could have rewritten it whole"
+    if head is not None:
+        held = f"; it goes on from the head that was kept{'' if key is None else ' and signed'}"
+    entry = list(_paid(record, digest_of(fields), found if same else None, ledger))
+    paid = (
+        []
+        if ledger is None
+        else [
+            Finding("ledger", DISAGREES, "; ".join(wrong))
+            if wrong
+            else Finding("ledger", AGREES, f"its records are whole{held}")
+        ]
+    )
+    paid += entry
     return [*_computed(fields, record, found, same), *paid, *_untold(record, paid)]
 
 
@@ -128,21 +144,14 @@ def _fitting(record: ReleaseRecord, found: Rebuilt) -> bool:
     return beside == (counted, led, "then" in known) and whole and distinct
 
 
-def _paid(
-    record: ReleaseRecord, digest: str, found: Rebuilt | None, ledger: Ledger | None, head: str | None
-) -> Iterator[Finding]:
+def _paid(record: ReleaseRecord, digest: str, found: Rebuilt | None, ledger: Ledger | None) -> Iterator[Finding]:
     """What the ledger says."""
     told = record.ledger
     if ledger is None or told is None:
         unpaid = told is None and ledger is not None
-        why = "the record names no ledger, so that none has paid for it" if unpaid else _NO_LEDGER
-        yield Finding("ledger", DISAGREES if unpaid else UNKNOWN, why)
+        why = "the record names none, so that no ledger has paid for it" if unpaid else "no ledger was named"
+        yield Finding("entry", DISAGREES if unpaid else UNKNOWN, why)
         return
-    wrong = [*ledger.verify(), *([] if head is None else ledger.verify(head))]
-    kept = "; it goes on from the head that was kept" if head else "; who can write it could have rewritten it whole"
-    yield Finding(
-        "ledger", DISAGREES if wrong else AGREES, "; ".join(dict.fromkeys(wrong)) or f"its records are whole{kept}"
-    )
     try:
         entries = ledger.history()
         if not 0 < told["entry"] <= len(entries):

@@ -97,7 +97,7 @@ def test_a_record_of_every_kind_agrees(command: Command, library: Library, kind:
     assert result.code == 0
     assert "the record is, in every field, the one that was made at the release" in result.flat
     alone = {one.what: one.verdict for one in verified(made.fields)}
-    assert {one for one, verdict in alone.items() if verdict != AGREES} == {"table", "ledger", "what was released"}
+    assert {one for one, verdict in alone.items() if verdict != AGREES} == {"table", "entry", "what was released"}
 
 
 def exchanged(items: list[Any]) -> list[Any]:
@@ -130,7 +130,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] 
     "no counts": (lambda record: {name: one for name, one in record.items() if name != "counts"}, "measurement"),
     "column": (deeper(("mechanism", "user"), lambda _: "loan"), "debit"),
     "entry": (deeper(("ledger", "entry"), lambda number: number + 1), "entry"),
-    "no entry": (deeper(("ledger",), lambda _: None), "ledger"),
+    "no entry": (deeper(("ledger",), lambda _: None), "entry"),
     "data set": (deeper(("ledger", "dataset"), lambda _: "visits"), "entry"),
     "claim": (deeper(("ledger", "claim"), lambda claim: claim[:-1] + "x"), "entry"),
     "head": (deeper(("ledger", "head"), lambda head: "0" + head[1:]), "entry"),
@@ -328,7 +328,7 @@ def test_what_cannot_be_known_is_no_disagreement(command: Command, tmp_path: Pat
     assert "cannot be known" in result.field("measurement")
     told = json.loads(command("verify", saved(tmp_path, RECORD), "--json").out)
     assert told["agrees"] is True
-    assert {"what": "ledger", "verdict": UNKNOWN, "why": "no ledger was named"} in told["findings"]
+    assert {"what": "entry", "verdict": UNKNOWN, "why": "no ledger was named"} in told["findings"]
 
 
 @pytest.mark.parametrize("path", [("library", "name"), ("library", "version"), ("proof", "documents", 0, "document")])
@@ -344,3 +344,23 @@ def test_numbers_that_would_keep_a_computer_busy_are_refused(command: Command, p
         for value in (2**40, 10**300):
             other = altered(paid.fields, path, value)
             assert command("verify", saved(paid.file.parent, other)).code == 1
+
+
+def test_a_head_is_signed_printed_as_one_line_and_asked_for(command: Command, paid: Paid, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="heads are signed with cryptography, of the extra sign")
+    from tests.ledger.test_signing import pair
+
+    private, public = pair(tmp_path, "own")
+    printed = command("ledger", "head", paid.ledger, "--sign", private).out
+    assert printed.count("\n") == 1
+    line = printed.strip()
+    kept = "--head", line, "--key", public
+    assert command("ledger", "verify", paid.ledger, *kept).out.startswith("whole, and it goes on")
+    told = command("verify", paid.file, "--ledger", paid.ledger, *kept)
+    assert (told.code, "from the head that was kept and signed" in told.flat) == (0, True)
+    other = "--head", line[:-1] + ("0" if line[-1] != "0" else "1"), "--key", public
+    assert command("ledger", "verify", paid.ledger, *other).code == 1
+    wrong = command("verify", paid.file, "--ledger", paid.ledger, *other)
+    assert (wrong.code, "is not signed with this key" in wrong.flat) == (1, True)
+    command("verify", paid.file, "--key", public).complains(2, "name it, too")
+    command("ledger", "verify", paid.ledger, "--key", public).complains(2, "give the head")

@@ -71,6 +71,36 @@ def steps(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
     return [move for move in moves if max(0, *move) + max(0, *(-m for m in move)) == 1]
 
 
+@pytest.mark.quick(d=5)
+@pytest.mark.parametrize("d", [1, 2, 5, None])
+@pytest.mark.parametrize("metric", [tk.LInfDistance(), tk.LInfDistance(monotonic=True)], ids=repr)
+def test_the_names_of_the_field_are_a_noise_and_a_k(d: int | None, metric: tk.Metric) -> None:
+    """Their maps and their laws are those of Lipschitz top-k."""
+    space = tk.VectorDomain(tk.AtomDomain(int), size=d), metric
+    scores = [5, 0, 7, 1, 5][:d]
+    for measure in (*MEASURES, tk.PrivacyProfile()):
+        usual = tk.Exponential() if measure == tk.MaxDivergence() else tk.Gumbel()
+        named: list[tuple[tk.Measurement, Noise, dict[str, Any]]] = [
+            (tk.make_exponential_mechanism(*space, measure, scale=3), tk.Gumbel(), {"k": 1}),
+            (tk.make_permute_and_flip(*space, measure, scale=3), tk.Exponential(), {"k": 1}),
+        ]
+        for k in range(1, min(3, d or 3) + 1):
+            peeled = tk.make_peeled_top_k(*space, measure, k=k, scale=3, mechanism="exponential")
+            named.append((peeled, tk.Gumbel(), {"k": k}))
+            for release in ("ranking", "set"):
+                options = {"k": k, "release": release}
+                named.append((tk.make_report_noisy_top_k(*space, measure, scale=3, **options), usual, options))
+        for one, noise, options in named:
+            ours = make_lipschitz_top_k(*space, measure, scale=3, noise=noise, **options)
+            for d_in in (0, 1, 2, 7):
+                mine, its = one.map(d_in), ours.map(d_in)
+                both = (mine, its) if isinstance(mine, float) else (mine.delta(0.3), its.delta(0.3))
+                assert both[0] == both[1]
+            if measure == tk.MaxDivergence():
+                law = {key if isinstance(key, tuple) else (key,): p for key, p in one.distribution(scores).items()}
+                assert law == ours.distribution(scores)
+
+
 @pytest.mark.slow
 @every_noise
 @pytest.mark.parametrize("metric", [tk.RangeDistance(), tk.LInfDistance(), tk.LInfDistance(monotonic=True)], ids=repr)

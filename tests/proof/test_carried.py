@@ -79,6 +79,16 @@ def test_one_shot_selection_is_private_whatever_is_known_of_laws_accuracy_succes
     assert {"core/chaining", "measurements/selection", "samplers/race", "samplers/entropy"} <= set(carriers(name))
 
 
+def test_one_proof_carries_the_privacy_of_all_that_are_one_selection() -> None:
+    """Peeling adds the law of peeling, and what draws it with permute-and-flip."""
+    names = ("report_noisy_top_k", "exponential_mechanism", "permute_and_flip", "lipschitz_top_k", "peeled_top_k")
+    rests = {name: set(carriers(f"measurements/{name}")) - {f"measurements/{name}"} for name in names}
+    common = rests["report_noisy_top_k"]
+    assert "measurements/selection" in common
+    assert rests.pop("peeled_top_k") == common | {"distributions/peeled", "samplers/peeled"}
+    assert {name for name, found in rests.items() if found != common} == set()
+
+
 def test_what_carries_privacy_is_among_what_is_rested_on() -> None:
     stated = [name for name in proof.documents() if carriers(name)]
     assert len(stated) >= 15

@@ -13,6 +13,13 @@ FAULTS = (
         "return mechanism.sample(scores, replace(choice, tau=tau / 2))  # [sample]",
     ),
     Fault(
+        "each-at-half-scale",
+        "releases on several vectors at once get half the noise of one by itself",
+        "measurements/_selection.py",
+        "return rows.each(vectors, tau, noise,",
+        "return rows.each(vectors, tau / 2, noise,",
+    ),
+    Fault(
         "other-noise",
         "exponential noise is drawn whatever the noise of the proof",
         "measurements/_selection.py",
