@@ -16,7 +16,7 @@ def tail(hits: int, trials: int, p: Fraction) -> Fraction:
     return sum((comb(trials, j) * p**j * (1 - p) ** (trials - j) for j in range(hits, trials + 1)), Fraction(0))
 
 
-@pytest.mark.quick(alpha=0.05)
+@pytest.mark.quick(alpha=0.05, trials=(1, 7))
 @pytest.mark.parametrize("alpha", [0.4, 0.05, 1e-4, 1e-11])
 @pytest.mark.parametrize("trials", [1, 7, 40])
 def test_bounds_solve_the_tail_equation_from_the_safe_side(trials: int, alpha: float) -> None:

@@ -139,6 +139,7 @@ def test_measures_are_those_of_opendp() -> None:
     assert tk.to_opendp(tk.make_approximate(pure)).map(1) == (0.5, 0.0)
 
 
+@pytest.mark.slow
 def test_a_curve_becomes_a_privacy_profile() -> None:
     own = top(tk.PrivacyProfile(), k=5)
     sent = tk.to_opendp(own)

@@ -51,6 +51,7 @@ def test_every_mechanism_plans_and_releases(
     assert "counts" not in record
 
 
+@pytest.mark.slow
 def test_the_options_of_a_row_reach_its_constructor(command: Command, library: Library) -> None:
     def mechanism(name: str, release: str) -> dict[str, Any]:
         options = "--epsilon", EXACT, "--release", release, "--mechanism", name, "--out", "-"

@@ -114,6 +114,7 @@ def test_plan_and_release_agree(command: Command, library: Library) -> None:
     assert shown.field("proof") == plan.field("proof")
 
 
+@pytest.mark.slow
 def test_the_release_is_random(command: Command, library: Library) -> None:
     drawn = Counter(
         tuple(record_of(command(*library.release("--epsilon", 1e-6, "--out", "-")).out)["items"]) for _ in range(12)

@@ -77,7 +77,7 @@ def test_three_winners_extend_two(noise: Noise) -> None:
         agree({y[:3]: p for y, p in four.items()}, three)
 
 
-@pytest.mark.quick(noise="Laplace()")
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [Laplace(), Logistic()], ids=repr)
 def test_symmetric_noise_ranks_backwards_alike(noise: Noise) -> None:
     scores = [0, 2, Fraction(1, 3), -1]

@@ -21,6 +21,7 @@ def softmax(weights: Sequence[Any]) -> dict[int, Any]:
     return {i: weight / sum(weights) for i, weight in enumerate(weights)}
 
 
+@pytest.mark.slow
 def test_the_law_is_the_softmax() -> None:
     check_law(make_exponential_mechanism, softmax)
 

@@ -72,6 +72,7 @@ def test_round_up_is_the_smallest_float_not_below(value: Fraction) -> None:
     assert_rounded_up(value)
 
 
+@pytest.mark.slow
 def test_round_up_on_random_rationals() -> None:
     for value in random_rationals(1, 4000):
         assert_rounded_up(value)

@@ -299,6 +299,7 @@ def test_several_documents_in_one_command(copy: Path) -> None:
     assert (line.by, line.checked, line.against) == ("Ada", "[not-empty]", "array.size <= 0")
 
 
+@pytest.mark.slow
 def test_other_words_with_the_same_meaning_are_said_once(copy: Path) -> None:
     spoil(copy / TEX, r"\begin{theorem}[Conversion]", r"\begin{theorem}[Converting]")
     stale = {name for name in DOCUMENTS if proof.strayed(name)}

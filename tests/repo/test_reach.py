@@ -143,7 +143,7 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
     assert "samplers/noiseless" not in stale()
 
 
-@pytest.mark.quick(file="samplers/advantages.py")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
