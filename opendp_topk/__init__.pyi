@@ -21,13 +21,13 @@ from .combinators.partition_by import then_partition_by as then_partition_by
 from .combinators.pay_what_you_get import make_pay_what_you_get as make_pay_what_you_get
 from .combinators.pay_what_you_get import then_pay_what_you_get as then_pay_what_you_get
 from .combinators.privacy_filter import make_privacy_filter as make_privacy_filter
-from .combinators.queryable import Queryable as Queryable
 from .combinators.repeat import make_repeat as make_repeat
 from .core.binary_search import binary_search_chain as binary_search_chain
 from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
+from .core.queryable import Queryable as Queryable
 from .core.releases import CountedItems as CountedItems
 from .core.releases import FoundCounts as FoundCounts
 from .core.releases import FoundItems as FoundItems
@@ -70,6 +70,8 @@ from .errors.experimental import ExperimentalWarning as ExperimentalWarning
 from .ledger import Ledger as Ledger
 from .measurements._in_parts import release_in_parts as release_in_parts
 from .measurements._spark_scores import release_spark as release_spark
+from .measurements.above_threshold import make_above_threshold as make_above_threshold
+from .measurements.above_threshold import then_above_threshold as then_above_threshold
 from .measurements.canonical_top_k import make_canonical_top_k as make_canonical_top_k
 from .measurements.canonical_top_k import then_canonical_top_k as then_canonical_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism as make_exponential_mechanism
@@ -232,6 +234,7 @@ __all__ = [
     "compare",
     "from_opendp",
     "index_candidates",
+    "make_above_threshold",
     "make_adaptive_composition",
     "make_approximate",
     "make_canonical_top_k",
@@ -274,6 +277,7 @@ __all__ = [
     "recommend",
     "release_in_parts",
     "release_spark",
+    "then_above_threshold",
     "then_adaptive_composition",
     "then_canonical_top_k",
     "then_cap_scores",

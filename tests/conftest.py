@@ -105,6 +105,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """At the end all is garbage: libraries that count what they made would else report it as lost."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Where coverage is counted, tests that are marked ``untraced`` run without its tracer.

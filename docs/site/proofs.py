@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import posixpath
 import re
@@ -18,6 +19,7 @@ from pygments.lexers import PythonLexer
 
 from opendp_topk import proof
 from opendp_topk.audit.html.state import Document, Region, documents
+from opendp_topk.audit.registry import claim_digest
 from opendp_topk.audit.registry import proofs as registered
 
 from . import latex
@@ -30,6 +32,11 @@ _CLAIM = re.compile(r"^\\claim\{(.+)\}$", re.MULTILINE)
 def page(name: str) -> str:
     """Where the site has a document."""
     return f"proofs/{name}"
+
+
+def digest(name: str) -> str:
+    """The digest of a document, as the record of a release has it."""
+    return f"sha256:{hashlib.sha256((proof.folder() / f'{name}.tex').read_bytes()).hexdigest()}"
 
 
 def claim(name: str) -> str:
@@ -144,6 +151,7 @@ def _facts(document: Document, known: dict[str, Document], makers: list[str], pd
     users = [one.name for one in known.values() if any(r.target == document.name for r in one.relies_on)]
     rows = [
         ("state", f"{document.status}; `proofs/{document.name}.tex`"),
+        ("in records", f"document `{digest(document.name)}`, claim `{claim_digest(document.name)}`"),
         ("proves", ", ".join(f"[`{one}`]({posixpath.relpath(f'api/{one}', here)}.md)" for one in makers)),
         ("relies on", _links(relied, here)),
         ("relied on by", _links(users, here)),

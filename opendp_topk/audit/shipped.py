@@ -168,9 +168,10 @@ was tried does, not that none does; the proofs say which maps are exact suprema.
 
 
 def row(example: Example) -> tuple[str, ...] | None:
-    """The first columns of the table, which no search decides; None for neighbours that it leaves out."""
+    """The first columns of the table, which no search decides; None for what it leaves out, such as what has no law."""
     measurement = example.measurement
-    if measurement.input_metric == LInfDistance():
+    merged = example.constructor in MERGED or example.constructor in KEYED_MERGED
+    if measurement.input_metric == LInfDistance() or (measurement.declared.law is None and not merged):
         return None
     own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
     d_in = MERGED[example.constructor][1] if example.constructor in MERGED else 1

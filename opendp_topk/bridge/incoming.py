@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..combinators.queryable import Queryable
 from ..core.claims import claimed
 from ..core.measurement import Declared, Measurement
+from ..core.queryable import Queryable
 from ..errors import ForeignError, MapError, ParameterTypeError, SpaceError
 from ..errors.checks import Number
 from ..errors.experimental import experimental

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..core.measurement import Measurement
+from ..core.queryable import sealed
 from ..tables.grouping import count_by_group, split_by_group
 from ._selecting import Selecting, selecting
 from ._spark_groups import select_in_workers, task_for_workers
-from .queryable import sealed
 
 if TYPE_CHECKING:
     from ..tables.cells import CountsByGroup

@@ -8,13 +8,13 @@ from typing import Any
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.queryable import Queryable, held
 from ..core.spaces import require_space
 from ..errors import BudgetError, ParameterError, ParameterTypeError
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from ._rules import require_fixed_rule, require_space_of, total
-from .queryable import Queryable, held
 
 
 @proven("combinators/adaptive_composition")

@@ -8,10 +8,10 @@ from typing import Any
 from ..core.candidates import is_iterable
 from ..core.claims import claimed, proven
 from ..core.measurement import Declared, Measurement
+from ..core.queryable import sealed
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..proof import Proof
 from ._rules import decode_all, product_law, require_fixed_rule, require_space_of, total
-from .queryable import sealed
 
 
 @proven("combinators/composition")

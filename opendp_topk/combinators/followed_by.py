@@ -7,11 +7,11 @@ from typing import Any
 
 from ..core.claims import claimed, proven
 from ..core.measurement import Measurement
+from ..core.queryable import held, sealed
 from ..errors import BudgetError, ParameterError, checks
 from ..proof import Proof
 from ..spaces.measures import bounds_range
 from ._rules import require_fixed_rule, require_space_of, total
-from .queryable import held, sealed
 
 
 @proven("combinators/followed_by")

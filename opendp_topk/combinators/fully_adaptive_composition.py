@@ -9,6 +9,7 @@ from typing import Any
 from ..core.claims import Claimed, proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.queryable import Queryable, held
 from ..core.rendering import describe, describe_html
 from ..core.spaces import Space, enter, require_space
 from ..core.transformation import Transformation
@@ -18,7 +19,6 @@ from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from ._rules import require_rule, require_space_of, total
 from ._steps import drawn_in, loss_after
-from .queryable import Queryable, held
 
 
 # proof-region: odometer

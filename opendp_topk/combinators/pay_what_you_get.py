@@ -9,6 +9,7 @@ from typing import Any
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
+from ..core.queryable import Queryable, held
 from ..core.spaces import require_space
 from ..core.steps import Steps
 from ..errors import BudgetError, ParameterTypeError, checks
@@ -20,7 +21,6 @@ from ..spaces.metrics import Metric
 from ..spaces.with_delta import STRICT
 from ._rules import require_space_of
 from ._steps import drawn_in, loss_of_steps
-from .queryable import Queryable, held
 
 
 @proven("combinators/pay_what_you_get")

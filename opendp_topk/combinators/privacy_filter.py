@@ -7,10 +7,10 @@ from typing import Any
 
 from ..core.claims import proven
 from ..core.measurement import Measurement
+from ..core.queryable import Queryable
 from ..errors import BudgetError, checks
 from ._rules import require_space_of
 from .fully_adaptive_composition import Odometer
-from .queryable import Queryable
 
 
 @proven("combinators/privacy_filter")

@@ -6,11 +6,11 @@ from typing import Any
 
 from ..core.claims import claimed, proven
 from ..core.measurement import Declared, Measurement
+from ..core.queryable import sealed
 from ..core.repeatable import Repeatable
 from ..errors import checks
 from ..proof import Proof
 from ._rules import decode_all, product_law, require_fixed_rule, times_over
-from .queryable import sealed
 
 
 @proven("combinators/repeat")

@@ -19,12 +19,12 @@ PUBLIC = {
     "combinators.partition_by": "make_partition_by then_partition_by",
     "combinators.pay_what_you_get": "make_pay_what_you_get then_pay_what_you_get",
     "combinators.privacy_filter": "make_privacy_filter",
-    "combinators.queryable": "Queryable",
     "combinators.repeat": "make_repeat",
     "core.binary_search": "binary_search_chain binary_search_param",
     "core.candidates": "index_candidates",
     "core.measurement": "Measurement",
     "core.partials": "Partial",
+    "core.queryable": "Queryable",
     "core.releases": (
         "CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps SelectedCounts"
     ),
@@ -42,6 +42,7 @@ PUBLIC = {
     "measurements._in_parts": "release_in_parts",
     "planning.recommendation": "Recommendation recommend",
     "measurements._spark_scores": "release_spark",
+    "measurements.above_threshold": "make_above_threshold then_above_threshold",
     "measurements.canonical_top_k": "make_canonical_top_k then_canonical_top_k",
     "measurements.exponential_mechanism": "make_exponential_mechanism then_exponential_mechanism",
     "measurements.gaussian": "make_gaussian then_gaussian",

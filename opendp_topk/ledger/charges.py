@@ -87,5 +87,10 @@ def _described(measurement: Measurement) -> dict[str, str]:
     return {"measurement": text, "proof": proof, "claim": f"sha256:{claim}"}
 
 
+def claimed(measurement: Measurement) -> str:
+    """What an entry tells as its claim: the digest of the measurement, of its proof, and of all sources and proofs."""
+    return _described(measurement)["claim"]
+
+
 def _text(distance: Any) -> str:
     return str(distance) if distance == float("inf") or isinstance(distance, float) else str(exact(distance))

@@ -9,6 +9,7 @@ from typing import Any
 from ..core.version import version
 from ..errors import LedgerError, ParameterError
 from ..ledger import Entry, Ledger
+from ..ledger.charges import claimed
 from ..ledger.entries import RELEASED
 from ..numerics.arithmetic import exact
 from ..spaces.metrics import UserDistance
@@ -16,7 +17,8 @@ from .rebuilding import Rebuilt, rebuilt
 from .release_record import Claim, ReleaseRecord, canonical, digest_of
 
 AGREES, DISAGREES, UNKNOWN = VERDICTS = ("agrees", "does not agree", "cannot be known")
-_LATER = "another version than this one made the record: verify it with that one"
+_LATER = "another version than this one made the record, or other sources of it: verify it with those"
+_OTHER_SOURCES = "the entry was debited for this measurement, by other sources or proofs of this version"
 
 
 @dataclass(frozen=True)
@@ -48,34 +50,17 @@ def verified(
     record = ReleaseRecord.from_dict(fields)
     found = rebuilt(record)
     same = record.library == {"name": "opendp_topk", "version": version()}
-    wrong = [] if ledger is None else ledger.verify(head, key=key)
-    held = "; who can write it could have rewritten it whole"
-    if head is not None:
-        held = f"; it goes on from the head that was kept{'' if key is None else ' and signed'}"
-    entry = list(_paid(record, digest_of(fields), found if same else None, ledger))
-    paid = (
-        []
-        if ledger is None
-        else [
-            Finding("ledger", DISAGREES, "; ".join(wrong))
-            if wrong
-            else Finding("ledger", AGREES, f"its records are whole{held}")
-        ]
-    )
-    paid += entry
-    return [*_computed(fields, record, found, same), *paid, *_untold(record, paid)]
+    paid = list(_paid(record, digest_of(fields), found if same else None, ledger))
+    same = same and all(one.why != _OTHER_SOURCES for one in paid)
+    held = [] if ledger is None else [_whole(ledger, head, key)]
+    return [*_computed(fields, record, found, same), *held, *paid, *_untold(paid)]
 
 
 def _computed(fields: Mapping[str, Any], record: ReleaseRecord, found: Rebuilt | None, same: bool) -> Iterator[Finding]:
     """What this library computes again."""
-    yield Finding(
-        "library",
-        AGREES if same else UNKNOWN,
-        f"version {version()}, as here"
-        if same
-        else f"made by {record.library['name']} {record.library['version']}, "
-        f"and this is opendp_topk {version()}: what other versions computed, they alone can compute again",
-    )
+    made = f"{record.library['name']} {record.library['version']}"
+    other = f"made by {made}, of other sources than are here: what they computed, they alone can compute again"
+    yield Finding("library", AGREES if same else UNKNOWN, f"{made}, as here" if same else other)
     own = canonical(record.as_dict()) == canonical(fields)
     yield Finding(
         "fields", AGREES if own else DISAGREES, "those of a record" if own else "it has some that no release writes"
@@ -186,10 +171,15 @@ def _entry(record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger:
 
 def _described(found: Rebuilt | None, entry: Entry) -> Iterator[Finding]:
     """Whether the entry was debited for the measurement of the record, by what it says of it but for its proof."""
-    if found is not None:
-        alike = _lines(entry.measurement) == _lines(repr(found.plan.measurement))
-        why = "the entry was debited for this measurement" if alike else "the entry was debited for another one"
-        yield Finding("debit", AGREES if alike else DISAGREES, why)
+    if found is None:
+        return
+    measurement = found.plan.measurement
+    if _lines(entry.measurement) != _lines(repr(measurement)):
+        yield Finding("debit", DISAGREES, "the entry was debited for another measurement")
+    elif entry.claim != claimed(measurement):
+        yield Finding("debit", AGREES, _OTHER_SOURCES)
+    else:
+        yield Finding("debit", AGREES, "the entry was debited for this measurement, by the very sources that are here")
 
 
 def _lines(shown: str) -> list[str]:
@@ -204,7 +194,18 @@ def _digest(entry: Entry, digest: str) -> Finding:
     return Finding("digest", AGREES, "the record is, in every field, the one that was made at the release")
 
 
-def _untold(record: ReleaseRecord, paid: list[Finding]) -> Iterator[Finding]:
+def _whole(ledger: Ledger, head: str | None, key: str | None) -> Finding:
+    """Whether the ledger's records are whole, and go on from a head."""
+    wrong = ledger.verify(head, key=key)
+    if wrong:
+        return Finding("ledger", DISAGREES, "; ".join(wrong))
+    if head is None:
+        return Finding("ledger", AGREES, "its records are whole; who can write it could have rewritten it whole")
+    signed = "" if key is None else " and signed"
+    return Finding("ledger", AGREES, f"its records are whole; it goes on from the head that was kept{signed}")
+
+
+def _untold(paid: list[Finding]) -> Iterator[Finding]:
     """What no computation can tell."""
     sealed = any(one.what == "digest" and one.verdict == AGREES for one in paid)
     if not sealed:

@@ -16,7 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.markup.foreign import json_text
-from opendp_topk.planning import release_record
+from opendp_topk.planning import release_record, verification
 from opendp_topk.planning.release_record import digest_of
 from opendp_topk.planning.verification import AGREES, DISAGREES, UNKNOWN, verified
 from tests.markup.test_foreign import HOSTILE, acting
@@ -320,6 +320,16 @@ def test_another_version_is_asked_no_more_than_it_can_know(paid: Paid) -> None:
     assert {one.what: one.verdict for one in verified(cheaper)}["cost"] == DISAGREES
     words = altered(older, ("accuracy", "words"), "surely")
     assert {one.what: one.verdict for one in verified(words)}["accuracy"] == UNKNOWN
+
+
+def test_other_sources_of_this_version_are_told_by_the_entry(paid: Paid, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the entry says of them is trusted, and a record alone is not."""
+    monkeypatch.setattr(verification, "claimed", lambda measurement: "sha256:" + "1" * 64)
+    found = paid.found(EDITS["proof"][0](paid.fields))
+    assert (found["library"], found["proof transformations/count_by_item"]) == (UNKNOWN, UNKNOWN)
+    assert (found["debit"], found["cost"], found["digest"]) == (AGREES, AGREES, DISAGREES)
+    alone = {one.what: one.verdict for one in verified(EDITS["proof"][0](paid.fields))}
+    assert alone["proof transformations/count_by_item"] == DISAGREES
 
 
 def test_what_cannot_be_known_is_no_disagreement(command: Command, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ The tests of the whole use the folder that ``OPENDP_TOPK_SITE`` names, or build 
 from __future__ import annotations
 
 import functools
+import hashlib
 import html
 import importlib.util
 import json
@@ -25,6 +26,7 @@ import pytest
 import opendp_topk as tk
 from docs.site import finish, latex, markdown, sources
 from opendp_topk import proof
+from opendp_topk.audit.registry import claim_digest
 from opendp_topk.audit.registry import proofs as claims
 from opendp_topk.proof.note_rows import rows
 
@@ -177,6 +179,9 @@ def test_every_public_name_and_every_proof_has_its_place(site: Path) -> None:
         page = pages[f"proofs/{name}.html"]
         tags = {link[1:] for link in page.links if link.startswith("#tag-")}
         assert tags <= page.names
+        text = (site / f"proofs/{name}.html").read_text("utf-8")
+        digest = hashlib.sha256((proof.folder() / f"{name}.tex").read_bytes()).hexdigest()
+        assert {digest, claim_digest(name)} <= set(re.findall("[0-9a-f]{16,}", text)), "records name proofs by them"
     for name in proof.notes():
         assert {f"{row.document}.html#{row.label}" for row in rows(name)} <= set(pages[f"proofs/{name}.html"].links)
         assert f"{name}.html" in pages["proofs/index.html"].links

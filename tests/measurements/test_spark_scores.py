@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements import _spark_frames, _spark_scores
+from opendp_topk.measurements import _spark_scores
 from opendp_topk.tables import spark_tasks
 
 from ..concepts.examples import COUNTS
@@ -227,7 +227,7 @@ def test_a_worker_is_killed_during_a_release(
     spark: Any, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed once, its task is done again and one release comes out; killed each time, none; it is paid for once."""
-    monkeypatch.setattr(_spark_frames, "require_determinate", lambda frame: None)
+    monkeypatch.setattr(_spark_scores, "require_determinate", lambda frame: None)
     scores = framed(spark, [(i, 10 * i) for i in range(40)], "item long, score long", 4)
     frame = scores.mapInArrow(waiting(tmp_path, attempts), "item long, score long")
     budget = {"budget": 2, "measure": PURE, "dataset": "items", "metric": COUNTS[1]}

@@ -71,7 +71,7 @@ def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, A
 
 def built(constructor: str, measure: str, k: int, d: int | None, chosen: dict[str, Any]) -> tk.Measurement:
     space = tk.VectorDomain(tk.AtomDomain(int), size=d), METRICS.get(constructor, tk.RangeDistance())
-    known = {"scale": 3, "k": k, "count_scale": 5} | chosen
+    known = {"scale": 3, "k": k, "count_scale": 5, "threshold": 7, "threshold_scale": 11} | chosen
     make: Callable[..., tk.Measurement] = getattr(tk, constructor)
     wanted = inspect.signature(make).parameters
     return make(*space, getattr(tk, measure)(), **{name: one for name, one in known.items() if name in wanted})
@@ -81,6 +81,7 @@ METRICS = {
     "make_laplace": tk.L1Distance(),
     "make_gaussian": tk.L2Distance(),
     "make_select_then_count": tk.LInfDistance(monotonic=True),
+    "make_above_threshold": tk.LInfDistance(monotonic=True),
 }
 
 
@@ -114,6 +115,7 @@ def rows(constructor: str, case: str, measure: str) -> Iterator[tuple[dict[str, 
                 for r in LOSSES:
                     names = {"k": Fraction(k), "d": Fraction(d or UNKNOWN), "r": r, "D": 3 * r}
                     names |= {"scale": Fraction(3), "count_scale": Fraction(5), "h": Fraction(1, 3)}
+                    names |= {"threshold_scale": Fraction(11)}
                     yield names, measurement.map(3 * r)
 
 

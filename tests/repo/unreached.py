@@ -41,6 +41,7 @@ UNREACHED = {
     "core.public_names:PUBLIC": "the public names, which a test of the API holds",
     "core.public_names:HOMES": "where each public name is loaded from, which a test of the API holds",
     "measurements._listed:constructors": "it lists constructors, each of which has its proof",
+    "ledger.charges:claimed": "it tells again what an entry says, and charges nothing",
     "planning.units:Budget": "a measure and a distance in it, which a comparison is proved for whatever they are",
     "planning.plan:Query": "what is asked, as it was given: the document of a plan speaks of its fields",
     "planning.units:Scores": "a space and a distance in it, which the constructor of a measurement checks",
@@ -53,5 +54,6 @@ UNREACHED = {
     "core.version:version": "it reads what was installed",
     "errors:PrivacyViolationError": "the audit raises it when a claim was refuted",
     "errors:ProofError": "it is about documents, and raised by proof only",
+    "measurements.above_threshold:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
 }

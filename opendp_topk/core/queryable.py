@@ -13,8 +13,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..core.measurement import Measurement
 from ..errors import NotDeclaredError, QueryError
+from .measurement import Measurement
 
 T = TypeVar("T")
 
@@ -65,9 +65,10 @@ def held(value: Any) -> Any:
 class Queryable:
     """A release that answers queries: ``queryable(measurement)`` gives a release of that measurement.
 
-    Interactive measurements, such as those of ``make_adaptive_composition``, release one. A query that is refused
-    changes nothing. A query that is answered closes every queryable that came out of an earlier answer, so that only
-    the newest branch of a conversation goes on. A query whose function raises an error counts as answered.
+    Interactive measurements, such as those of ``make_adaptive_composition``, release one. That of
+    ``make_above_threshold`` takes indices of scores for queries. A query that is refused changes nothing. A query that
+    is answered closes every queryable that came out of an earlier answer, so that only the newest branch of a
+    conversation goes on. A query whose function raises an error counts as answered.
 
     A queryable serves the thread and the process that made it; it cannot be copied or pickled, since a copy would
     spend the same budget twice. It holds a copy of an array, but not of a table, which must stay as it is meanwhile.
@@ -75,7 +76,7 @@ class Queryable:
 
     def __init__(
         self,
-        admit: Callable[[Measurement], Callable[[], Any]],
+        admit: Callable[[Any], Callable[[], Any]],
         privacy_loss: Callable[[Any, Measurement | None], Any] | None = None,
     ) -> None:
         self._admit = admit
@@ -85,14 +86,14 @@ class Queryable:
         self._busy = False
         self._home = os.getpid(), threading.current_thread()
 
-    def __call__(self, query: Measurement) -> Any:
-        """A release of the measurement ``query``.
+    def __call__(self, query: Any) -> Any:
+        """A release of the measurement ``query``, or the answer on the scores of which ``query`` is the index.
 
         Raises:
             BudgetError: The query does not fit; nothing was drawn and nothing was spent.
             QueryError: The queryable is closed, busy with another query, or belongs to another thread or process.
             SpaceError: The query has another input space or another measure.
-            ParameterTypeError: ``query`` is no measurement.
+            ParameterTypeError: ``query`` is no measurement, and no index where these are asked for.
         """
         self._require_home()
         if self._born is not None and self._born.is_over:  # [check-open]

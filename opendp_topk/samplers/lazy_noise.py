@@ -1,0 +1,57 @@
+"""Single noise variables, known as intervals that shrink until a comparison of two of them is decided.
+
+Each variable is F^{-1}(U) for a uniform U whose digits are drawn when a comparison asks for them, and kept: one
+variable may be compared with many others, one after the other. Nothing here knows of privacy.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import gmpy2
+from gmpy2 import mpq
+
+from ..noises.noise import Noise
+from .entropy import SYSTEM, Entropy
+
+_WORD = 64  # digits come in words of the machine
+
+
+# proof-region: lazy_noise
+class LazyNoise:
+    """One variable with the distribution of ``noise``: the same one whenever it is asked for."""
+
+    def __init__(self, noise: Noise, entropy: Entropy = SYSTEM) -> None:
+        self._noise = noise
+        self._entropy = entropy
+        self._digits = 0
+        self._known = 0
+        self._bounds: list[tuple[mpq, mpq] | None] = []
+
+    def bounds(self, level: int) -> tuple[mpq, mpq] | None:
+        """Rationals on both sides of the variable, closer at every level; None while one of them would be infinite."""
+        while len(self._bounds) <= level:
+            for word in self._entropy.auxiliary(max(self._known // _WORD, 1)).tolist():  # [double]
+                self._digits = self._digits << _WORD | word
+                self._known += _WORD
+            unit, precision = mpq(1, 1 << self._known), self._known + _WORD
+            lower = self._noise.quantile(self._digits * unit, precision)[0]  # [lower]
+            upper = self._noise.quantile((self._digits + 1) * unit, precision)[1]  # [upper]
+            finite = gmpy2.is_finite(lower) and gmpy2.is_finite(upper)
+            self._bounds.append((mpq(lower), mpq(upper)) if finite else None)  # [finite]
+        return self._bounds[level]
+
+
+def reaches(lead: mpq, own: LazyNoise, scale: mpq, other: LazyNoise, other_scale: mpq) -> bool:
+    """Whether ``lead + scale * own >= other_scale * other``, for scales >= 0."""
+    for level in itertools.count():
+        first, second = own.bounds(level), other.bounds(level)
+        if first is not None and second is not None:
+            if lead + scale * first[0] >= other_scale * second[1]:
+                return True  # [certainly]
+            if lead + scale * first[1] < other_scale * second[0]:
+                return False  # [certainly-not]
+    raise AssertionError  # the levels do not end
+
+
+# end-proof-region: lazy_noise

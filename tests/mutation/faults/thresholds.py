@@ -1,0 +1,101 @@
+"""Faults of answers above a threshold: the known ways in which the sparse vector technique was broken."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+_ABOVE = "measurements/above_threshold.py"
+
+FAULTS = (
+    Fault(
+        "threshold-without-noise",
+        "the threshold that scores are compared with has no noise",
+        _ABOVE,
+        "as_mpq(s), bar, as_mpq(t)))  # [fresh]",
+        "as_mpq(s), bar, as_mpq(0 * t)))  # [fresh]",
+    ),
+    Fault(
+        "threshold-anew-for-each-score",
+        "the threshold has new noise for each score, so that every answer that is false tells something",
+        _ABOVE,
+        "as_mpq(s), bar, as_mpq(t)))  # [fresh]",
+        "as_mpq(s), LazyNoise(noise), as_mpq(t)))  # [fresh]",
+    ),
+    Fault(
+        "answers-without-noise",
+        "scores are compared without noise of their own",
+        _ABOVE,
+        "LazyNoise(noise), as_mpq(s), bar",
+        "LazyNoise(noise), as_mpq(0 * s), bar",
+    ),
+    Fault(
+        "one-noise-for-all-answers",
+        "all scores are compared with one and the same noise",
+        _ABOVE,
+        "reaches(lead, LazyNoise(noise), as_mpq(s), bar",
+        "reaches(lead, bar, as_mpq(s), bar",
+    ),
+    Fault(
+        "answers-not-counted-in-the-scale",
+        "k answers that are true are charged as one",
+        _ABOVE,
+        "pure = exact(d) / t + k * exact(r) / s",
+        "pure = exact(d) / t + exact(r) / s",
+    ),
+    Fault(
+        "answers-halved-both-ways",
+        "the price of an answer is halved for scores that move both ways",
+        _ABOVE,
+        "pure = exact(d) / t + k * exact(r) / s",
+        "pure = exact(d) / t + k * exact(d) / s",
+    ),
+    Fault(
+        "threshold-halved",
+        "the price of the threshold is halved for scores that move one way, too",
+        _ABOVE,
+        "pure = exact(d) / t + k * exact(r) / s",
+        "pure = exact(r) / (2 * t) + k * exact(r) / s",
+    ),
+    Fault(
+        "answers-beyond-k",
+        "the true answers of a conversation are not counted from question to question",
+        _ABOVE,
+        "left -= int(found.sum())  # [count]",
+        "left -= 0 * int(found.sum())  # [count]",
+    ),
+    Fault(
+        "list-beyond-k",
+        "a list of questions goes on after the k-th true answer",
+        _ABOVE,
+        "            if most == 0:\n                break  # [stop]",
+        "            if most == -1:\n                break  # [stop]",
+    ),
+    Fault(
+        "range-of-one-answer",
+        "under a bounded range the answers are charged at one end of the losses only",
+        _ABOVE,
+        "exact(r) / t + 2 * k * exact(r) / s)",
+        "exact(r) / t + k * exact(r) / s)",
+    ),
+    Fault(
+        "scores-of-tomorrow",
+        "a conversation reads the caller's array, which may change",
+        _ABOVE,
+        "scores = held(value)  # [held]",
+        "scores = value  # [held]",
+    ),
+    Fault(
+        "lazy-digits-anew",
+        "further digits of a lazy noise take the place of the first ones",
+        "samplers/lazy_noise.py",
+        "self._digits = self._digits << _WORD | word",
+        "self._digits = word",
+    ),
+    Fault(
+        "lazy-upper-end-low",
+        "the upper end of a lazy noise is that of the lower end of its digits",
+        "samplers/lazy_noise.py",
+        "(self._digits + 1) * unit, precision)[1]",
+        "self._digits * unit, precision)[1]",
+    ),
+)
