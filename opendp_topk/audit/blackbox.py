@@ -70,7 +70,8 @@ def estimate(
     Args:
         function: Called with ``x`` and with ``x_neighbor``, which it must not change; each call must be independent
             of all others. Releases are arrays, lists, tuples or hashable values; floats are cut at quantiles, or told
-            by their bits where these show more.
+            by their bits or types where these show more. An error that some calls raise and others do not is an
+            outcome too; errors of this library, and those of batches, come through.
         x: An input.
         x_neighbor: A neighbouring input.
         samples: How many releases are drawn on each of the two inputs, 100 to 4,000,000.

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..core.measurement import Measurement
@@ -20,11 +21,13 @@ from ..spaces.metrics import Metric
 from .arrangements import first_pairs
 from .blackbox import Estimate, estimate, require_settings
 from .cells import readings
-from .draws import Draws
+from .draws import Draws, Raised
+from .edges import Edge, worst_edge
 from .events import choose
 from .neighbours import within
 
 _SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
+_EDGE_SIZES = (*_SIZES, 6)  # an edge needs few draws a size, and top-5 shows none below six scores
 _LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
 _STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
 
@@ -63,9 +66,10 @@ def search(
 
     Many pairs of score vectors are made up: those of :func:`verify` in every order, direction and level, for a function
     may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds, some
-    releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. The pair
-    that remains is handed to :func:`estimate` with fresh samples, so its confidence needs no correction for the number
-    of pairs.
+    releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. Beside
+    these stands the pair at which an outcome of the one side most often is absent from the other, which is looked for
+    at the gap between scores beyond which outcomes vanish. The better of the two is handed to :func:`estimate` with
+    fresh samples, so its confidence needs no correction for the number of pairs.
 
     Args:
         function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
@@ -76,10 +80,10 @@ def search(
         measure: One of those of :func:`estimate`. Default: that of the measurement.
         d_in: The distance of neighbours, > 0, in units of the scores.
         scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the
-            measurement, or ``d_in``.
+            measurement, or what the gap at which outcomes vanish shows of it, or ``d_in``.
         candidates: The number of pairs to try, at most.
-        samples: How many releases are drawn on each of the two inputs of the final pair; about as many a side serve
-            the search.
+        samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
+            side serve the search.
         confidence, delta, batched, workers, progress: As for :func:`estimate`.
 
     Returns:
@@ -90,7 +94,7 @@ def search(
             ``function`` is no measurement and its domain, metric or measure is not given.
 
     Runtime:
-        That of about 4 ``samples`` calls of the function.
+        That of about 6 ``samples`` calls of the function.
 
     Example:
         >>> import opendp_topk as tk
@@ -110,17 +114,25 @@ def search(
         raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta)
     distance = exact(checks.distance(d_in, "d_in"))
-    unit = distance if scale is None or scale == 0 else exact(checks.scale(scale))
+    told = None if scale is None or scale == 0 else exact(checks.scale(scale))
     if distance == 0:
         raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
     within(input_metric, (0,), (0,), distance)
-    sizes = _SIZES if _vectors(input_domain).size is None else (input_domain.size,)
+    size = _vectors(input_domain).size
+    sizes, edge_sizes = (_SIZES, _EDGE_SIZES) if size is None else ((size,), (size,))
     most = checks.count("candidates", candidates)
+    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
+    edge = _edge(function, input_domain, input_metric, distance, edge_sizes, 2 * half, options)
+    unit = told or max(distance, edge.unit if edge else distance)
     pairs = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
     if not pairs:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
-    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
-    x, x_neighbor = _survivor(function, input_domain, measure, shift, pairs, 2 * half, options)
+    x, x_neighbor = _survivor(function, input_domain, measure, shift, pairs, 2 * half, _STANDARD_ERRORS, options)
+    if edge:
+        finalists = [(x, x_neighbor), edge.pair]
+        x, x_neighbor = _survivor(
+            function, input_domain, measure, shift, finalists, half // 2, 2 * _STANDARD_ERRORS, options
+        )
     found = estimate(
         function,
         input_domain.validate(x),
@@ -135,6 +147,27 @@ def search(
 
 
 # proof-region: blackbox_search
+def _edge(
+    function: Callable[..., Any],
+    domain: VectorDomain,
+    metric: Metric,
+    d_in: Fraction,
+    sizes: tuple[int, ...],
+    samples: int,
+    options: dict[str, Any],
+) -> Edge | None:
+    """Where outcomes vanish, by releases of its own."""
+    draws = Draws(function, samples, **options)
+
+    def draw(x: Any, n: int) -> list[Hashable]:
+        try:
+            return draws(domain.validate(x), n)
+        except Exception as error:  # of a batch: no bound rests on these draws, so they may all be the same
+            return [Raised(type(error).__name__)] * n
+
+    return worst_edge(draw, domain, metric, d_in, sizes, samples)  # [edge]
+
+
 def _survivor(
     function: Callable[..., Any],
     domain: VectorDomain,
@@ -142,6 +175,7 @@ def _survivor(
     delta: float,
     pairs: list[Any],
     samples: int,
+    z: float,
     options: dict[str, Any],
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The pair that survives rounds of equal cost, in which the worse half is dropped."""
@@ -154,7 +188,7 @@ def _survivor(
         for pair, sides in drawn.items():
             for vector, outcomes in zip(pair, sides, strict=True):
                 outcomes += draws(domain.validate(vector), n)
-        ranked = sorted(drawn, key=lambda pair: _shown(measure, delta, *drawn[pair]), reverse=True)
+        ranked = sorted(drawn, key=lambda pair: _shown(measure, delta, z, *drawn[pair]), reverse=True)
         drawn = {pair: drawn[pair] for pair in ranked[: -(-len(ranked) // 2)]}  # [halve]
     draws.close()
     return next(iter(drawn))  # type: ignore[no-any-return]
@@ -163,10 +197,10 @@ def _survivor(
 # end-proof-region: blackbox_search
 
 
-def _shown(measure: Measure, delta: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """The loss that two samples show by any reading, a little to the safe side."""
+def _shown(measure: Measure, delta: float, z: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """The loss that two samples show by any reading, ``z`` standard errors to the safe side."""
     return max(
-        choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), _STANDARD_ERRORS)[0]
+        choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), z)[0]
         for cells in readings([*first, *second])
     )
 

@@ -1,4 +1,4 @@
-"""What is read of an outcome before events are chosen: quantiles of its floats, or their bits.
+"""What is read of an outcome before events are chosen: quantiles of its floats, or their bits, or types.
 
 A reading is a map from outcomes to cells that is made from samples and fixed before any bound is computed. Whatever it
 is, reading an outcome is post-processing, so the bounds that follow are valid; a bad reading only makes them weak.
@@ -21,8 +21,10 @@ _MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
 
 
 def readings(outcomes: Sequence[Hashable]) -> list[Reading]:
-    """The readings that are worth a try: that of bits only where there are floats."""
-    return [Cells(outcomes), *([Bits(outcomes)] if _hold_floats(outcomes) else [])]
+    """The readings worth a try: bits only where there are floats, kinds only where equal outcomes differ in them."""
+    bits = [Bits(outcomes)] if _hold_floats(outcomes) else []
+    told_apart = len({(outcome, kinds(outcome)) for outcome in outcomes}) > len(set(outcomes))
+    return [Cells(outcomes), *bits, *([kinds] if told_apart else [])]
 
 
 class Cells:
@@ -34,7 +36,7 @@ class Cells:
     def __init__(self, outcomes: Sequence[Hashable]) -> None:
         places: dict[int, list[float]] = {}
         for outcome in outcomes if _hold_floats(outcomes) else ():
-            for i, leaf in enumerate(_leaves(outcome)):
+            for i, leaf in enumerate(leaves(outcome)):
                 if isinstance(leaf, float):
                     places.setdefault(i, []).append(leaf)
         count = _most(len(outcomes), len(places))
@@ -43,7 +45,7 @@ class Cells:
     def __call__(self, outcome: Hashable) -> Hashable:
         if not self._cuts:
             return outcome
-        cells = list(_leaves(outcome))
+        cells = list(leaves(outcome))
         for i, cuts in self._cuts.items():
             if i < len(cells) and isinstance(leaf := cells[i], float):
                 cells[i] = (bisect_left(cuts, leaf) if leaf == leaf else None,)
@@ -63,9 +65,17 @@ class Bits:
     def __call__(self, outcome: Hashable) -> Hashable:
         if outcome in self._repeated:
             return outcome
-        leaves = _leaves(outcome)
-        kept = tuple(leaf for leaf in leaves if not isinstance(leaf, float))
-        return "bits", kept, min((finest_bit(leaf) for leaf in leaves if isinstance(leaf, float)), default=math.inf)
+        parts = leaves(outcome)
+        kept = tuple(leaf for leaf in parts if not isinstance(leaf, float))
+        return "bits", kept, min((finest_bit(leaf) for leaf in parts if isinstance(leaf, float)), default=math.inf)
+
+
+def kinds(outcome: Hashable) -> Hashable:
+    """The types of the values and how many there are, and the sign of a zero: 1, 1.0 and True are equal as keys."""
+    if isinstance(outcome, tuple):
+        return tuple(map(kinds, outcome))
+    signed = isinstance(outcome, float) and outcome == 0 and math.copysign(1, outcome) < 0
+    return f"-{type(outcome).__name__}" if signed else type(outcome).__name__
 
 
 def finest_bit(value: float) -> float:
@@ -97,9 +107,10 @@ def _hold_floats(outcomes: Sequence[Any]) -> bool:
     return any(issubclass(kind, float) for kind in kinds) or (tuple in kinds and _hold_floats(list(inner)))
 
 
-def _leaves(outcome: Any) -> tuple[Any, ...]:
+def leaves(outcome: Any) -> tuple[Any, ...]:
+    """The values of an outcome, in order: its parts and theirs, or itself."""
     if not isinstance(outcome, tuple):
         return (outcome,)
     if tuple not in map(type, outcome):
         return outcome
-    return tuple(leaf for part in outcome for leaf in _leaves(part))
+    return tuple(leaf for part in outcome for leaf in leaves(part))

@@ -6,12 +6,13 @@ import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ..core.measurement import Measurement
 from ..core.rendering import as_outcome
 from ..core.repeatable import Repeatable
-from ..errors import ParameterError, checks
+from ..errors import ParameterError, TopKError, checks
 
 _BATCH = 10_000  # releases at a time, so that memory stays small
 _WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
@@ -19,8 +20,19 @@ _KEYS = frozenset({bool, int, float, str, bytes, type(None)})  # types of values
 _TELLING = 10  # so many agreeing releases, none of them the usual one, are no accident
 
 
+@dataclass(frozen=True)
+class Raised:
+    """The outcome of a call that raised an error of this class: whoever called learns that, as of a release."""
+
+    kind: str
+
+
 class Draws:
-    """Releases of ``function`` as outcomes. ``total`` is how many will be drawn, for the bar."""
+    """Releases of ``function`` as outcomes. ``total`` is how many will be drawn, for the bar.
+
+    An error that a single call raises is an outcome, unless all calls raise. Errors of this library and those of
+    batches come through at once: the first speak of arguments, and of the second nobody knows which release it was.
+    """
 
     def __init__(
         self, function: Callable[..., Any], total: int, *, batched: bool, workers: int, progress: bool
@@ -34,9 +46,18 @@ class Draws:
             raise ParameterError("workers must be 1 on this system: more need processes that are forked")
         self._bar = Bar(total, progress)
         self._parts: list[list[Hashable]] = []
+        self._returned = False
+        self._raised_on: list[Any] = []
 
     def __call__(self, value: Any, count: int) -> list[Hashable]:
         """``count`` outcomes on ``value``."""
+        outcomes = self._drawn(value, count)
+        if not self._returned and count:
+            self._returned = not all(isinstance(outcome, Raised) for outcome in outcomes)
+            self._raised_on = [value]
+        return outcomes
+
+    def _drawn(self, value: Any, count: int) -> list[Hashable]:
         if self._workers == 1 or count < _WORTH_A_PROCESS:
             return _outcomes(self._function, self._batched, value, count, self._bar)
         parts = self._share(value, count)
@@ -74,8 +95,10 @@ class Draws:
         return parts
 
     def close(self) -> None:
-        """End the line of the bar."""
+        """End the line of the bar. Where all calls raised, call once more, so that the error comes through."""
         self._bar.close()
+        for value in () if self._returned else self._raised_on:
+            self._function(value)
 
 
 class Bar:
@@ -107,7 +130,7 @@ class Bar:
 
 def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: int, bar: Bar) -> list[Hashable]:
     if not batched:
-        return [_outcome(function(value)) for _ in bar.steps(count)]
+        return [_called(function, value) for _ in bar.steps(count)]
     outcomes: list[Hashable] = []
     while len(outcomes) < count:
         size = min(_BATCH, count - len(outcomes))
@@ -117,6 +140,16 @@ def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: in
         outcomes += map(_outcome, released.tolist() if hasattr(released, "tolist") else released)
         bar.add(size)
     return outcomes
+
+
+def _called(function: Callable[..., Any], value: Any) -> Hashable:
+    try:
+        released = function(value)
+    except TopKError:
+        raise
+    except Exception as error:
+        return Raised(type(error).__name__)
+    return _outcome(released)
 
 
 def _outcome(released: Any) -> Hashable:

@@ -127,29 +127,3 @@ def _neighbours(d: int) -> tuple[Terms, Terms, tuple[Any, ...]]:
     x, moved = (z3.Reals(" ".join(f"{name}{i}" for i in range(d))) for name in ("x", "y"))
     moves, r = [b - a for a, b in zip(x, moved, strict=True)], z3.Real("r")
     return x, moved, (r >= 0, *(between(a - b, r) for a, b in itertools.combinations(moves, 2)))
-
-
-# Where the bounds are met: a lemma's name, and numbers that attain it.
-WITNESSES: tuple[tuple[str, dict[str, int]], ...] = (
-    ("metric, l-inf, d=2", {"r": 1, "m0": -1, "m1": 1}),
-    ("metric, monotonic, d=2", {"r": 1, "m0": 0, "m1": 1}),
-    ("counting, add_remove, d=1", {"added": 3, "removed": 0, "up0": 3, "down0": 0}),
-    (
-        "counting, add_remove, monotonic, d=2",
-        {"added": 2, "removed": 3, "up0": 2, "down0": 0, "up1": 0, "down1": 3},
-    ),
-    ("counting, replace, d=1", {"added": 3, "removed": 3, "up0": 3, "down0": 0}),
-    (
-        "counting, replace, monotonic, d=2",
-        {"added": 3, "removed": 3, "up0": 3, "down0": 0, "up1": 0, "down1": 3},
-    ),
-    *(
-        (f"canonical, {kind}, d=2, k=1, gamma={gamma}, (0,) and (1,)", {"r": 1, "x0": 0, "x1": 0, "y0": 0, "y1": 1})
-        for kind in ("margin", "distance")
-        for gamma in ((0, 1) if kind == "margin" else (1,))
-    ),
-    *(
-        (f"joint, {kind}, d=3, k=2, (0, 2) and (1, 2)", {"r": 1, "x0": 2, "x1": 0, "x2": 0, "y0": 2, "y1": 1, "y2": 0})
-        for kind in ("ranking", "set")
-    ),
-)

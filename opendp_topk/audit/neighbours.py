@@ -89,7 +89,7 @@ def admitted(
 def _likeliest(metric: Metric, d_in: Fraction, d: int) -> Iterator[tuple[Vector, Vector]]:
     """From a tie, one score moved against all others, and all others against it: any choice by scores shows it."""
     for first in (True, False):
-        for moves in _corners(metric, d_in, (first, *[not first] * (d - 1)), 1):
+        for moves in corners(metric, d_in, (first, *[not first] * (d - 1)), 1):
             yield (Fraction(0),) * d, moves
 
 
@@ -103,13 +103,13 @@ def _structured(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Itera
             scores = tuple(-gap * level for level, size in enumerate(blocks) for _ in range(size))
             for raised in itertools.product(*(range(size + 1) for size in blocks)):
                 corner = tuple(i < n for n, size in zip(raised, blocks, strict=True) for i in range(size))
-                listed += [(scores, moves) for moves in _corners(metric, d_in, corner, len(listed))]
+                listed += [(scores, moves) for moves in corners(metric, d_in, corner, len(listed))]
     stride = next(n for n in range(round(0.618 * len(listed)), len(listed) + 2) if math.gcd(n, len(listed)) == 1)
     for i in range(len(listed)):
         yield listed[i * stride % len(listed)]
 
 
-def _corners(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int) -> list[Vector]:
+def corners(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int) -> list[Vector]:
     """Moves of length d_in that raise the scores in ``corner`` against the others; now and then with a common shift."""
     raised = sum(corner)
     if metric == LInfDistance():

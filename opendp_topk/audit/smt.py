@@ -71,17 +71,6 @@ def decide(lemma: Lemma, seconds: float = 20.0) -> Verdict:
     return Verdict(lemma.name, "refuted", {str(v): _rational(found[v]) for v in found.decls()})
 
 
-def attains(lemma: Lemma, witness: Mapping[str, int]) -> bool:
-    """Whether the numbers of ``witness`` meet the hypotheses, and the bound with equality."""
-    z3 = solver()
-    from z3.z3util import get_vars
-
-    values = [v == witness[str(v)] for v in get_vars(z3.And(*lemma.hypotheses, lemma.claim))]
-    search = z3.Solver()
-    search.add(*lemma.hypotheses, *values, z3.Or(lemma.quantity == lemma.bound, lemma.quantity == -lemma.bound))
-    return bool(search.check() == z3.sat)
-
-
 def _rational(value: Any) -> Fraction:
     return Fraction(value.as_fraction() if hasattr(value, "as_fraction") else value.as_long())
 

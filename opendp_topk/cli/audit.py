@@ -15,8 +15,6 @@ from . import html_report, show
 from .exit_codes import DATA, guarded
 from .proofs import document_of
 
-_BAD = ("stale", "missing")
-
 audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
 
 Signoffs = Annotated[
@@ -71,7 +69,7 @@ def claims(
         ),
     )
     show.say("", "One of them: opendp-topk proofs NAME. To sign it: opendp-topk audit accept NAME --by WHO --file FILE")
-    if any(one.status in _BAD for one in found):
+    if any(one.status in show.BAD for one in found):
         raise typer.Exit(DATA)
 
 
@@ -88,7 +86,7 @@ def sign(
     """
     document = document_of(name)
     state = proof.Proof(document).status
-    if state in _BAD:
+    if state in show.BAD:
         raise ProofError(f"proofs/{document}.tex is {state}: what it proves is not the code that runs")
     made = accept(document, claim_digest(document), by=by, file=file)
     show.say(f"{made.by} accepts proofs/{document}.tex at {made.digest}, written to {file}.")

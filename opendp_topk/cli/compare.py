@@ -116,17 +116,17 @@ def require_plot(plot: str | None, compare: bool) -> None:
 
 def _symbol(query: Query[TopK, Users]) -> str:
     """The head of the column of costs."""
-    return "delta" if isinstance(query.budget.d_out, tuple) else query.budget.symbol
+    return query.budget.symbol if query.budget.delta is None else "delta"
 
 
 def _legend(query: Query[TopK, Users], proxy: Counts | None) -> list[tuple[str, str]]:
-    k, budget = query.task.k, query.budget.d_out
+    k, budget = query.task.k, query.budget
     each = (
         f"for every t from 1 to {k} the t-th released item has a count within so many users of the t-th largest"
         if query.task.release == "ranking"
         else f"every released item has a count within so many users of the {largest(k)}"
     )
-    pair = f", at epsilon = {float(budget[0])}" if isinstance(budget, tuple) else ""
+    pair = "" if budget.delta is None else f", at epsilon = {float(budget.main)}"
     exact = ("P(exact)", f"how likely {_event(query.task)} is on the counts of the proxy")
     return [
         ("*", "what release takes if no --mechanism is named"),

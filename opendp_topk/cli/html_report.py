@@ -10,8 +10,6 @@ from ..errors import ParameterError
 from ..proof.latex import tex_is_missing
 from . import show
 
-_BAD = ("stale", "missing")
-
 
 def require_html(html: str | None, *, pdf: bool, force: bool) -> None:
     """Options of the report need the report."""
@@ -27,7 +25,7 @@ def write(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: 
     with _Bars() as bars:
         made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=bars.show)
     states = [claim.status for claim in made.claims]
-    bad = sum(state in _BAD for state in states)
+    bad = sum(state in show.BAD for state in states)
     wrong = refuted(made)
     pairs = [
         ("report", f"{folder}/index.html"),

@@ -16,8 +16,6 @@ from ..proof.note_rows import rows
 from . import show
 from .exit_codes import DATA
 
-_BAD = ("stale", "missing")
-
 
 def proofs(
     name: Annotated[
@@ -43,7 +41,7 @@ def proofs(
     if out is not None and not pdf:
         raise ParameterError("--out is the folder of the PDF: add --pdf")
     states = _list() if name is None else _one(name, pdf, out)
-    if any(state in _BAD for state in states):
+    if any(state in show.BAD for state in states):
         raise typer.Exit(DATA)
 
 

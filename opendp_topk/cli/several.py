@@ -28,8 +28,8 @@ def show_several(query: Query[TopK, Users]) -> None:
     if task.counted:
         raise ParameterError("--releases compares ways to account for releases of items: leave --counts out")
     with show.working("planning") as far:
-        d_out = query.budget.d_out
-        total = whole(query.budget, exact(d_out[1]) if isinstance(d_out, tuple) else DELTA)
+        delta = query.budget.delta
+        total = whole(query.budget, DELTA if delta is None else exact(delta))
         for name, budget in budgets(total).items():
             far(name)
             found[name] = met(replace(query, budget=budget))
@@ -52,16 +52,16 @@ def show_several(query: Query[TopK, Users]) -> None:
 
 
 def _stated(budget: Budget) -> str:
-    if isinstance(budget.d_out, tuple):
-        return f"epsilon {six_up(float(budget.d_out[0]))}, delta {float(budget.d_out[1]):g}"
+    if budget.delta is not None:
+        return f"epsilon {six_up(float(budget.main))}, delta {float(budget.delta):g}"
     return f"{budget.symbol} {six_down(exact(budget.d_out))}"
 
 
 def _each(plan: TopKPlan) -> str:
     query, budget = plan.query, plan.query.budget
-    if not isinstance(budget.d_out, tuple):
-        return f"{budget.symbol} {six_down(exact(budget.d_out) / query.releases)}"
-    delta = budget.d_out[1]
+    delta = budget.delta
+    if delta is None:
+        return f"{budget.symbol} {six_down(exact(budget.main) / query.releases)}"
     return f"epsilon {six_up(plan.measurement.map(query.unit.d_in).epsilon(delta))} at delta {float(delta):g}"
 
 

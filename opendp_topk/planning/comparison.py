@@ -101,8 +101,7 @@ class Comparison:
             ParameterError: A count is not an integer >= 1, or ``delta`` is not in (0, 1).
         """
         asked = [checks.count("counts", count) for count in counts]
-        own = self.query.budget.d_out[1] if isinstance(self.query.budget.d_out, tuple) else 0
-        at = checks.probability(delta if delta is not None else own or plots.DELTA, "delta")
+        at = checks.probability(delta if delta is not None else self.query.budget.delta or plots.DELTA, "delta")
         return plots.releases(self.rows, self.query, asked, at, plots.new_axes() if axes is None else axes)
 
     def plot(self, figure: Any = None) -> Any:

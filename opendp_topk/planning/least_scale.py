@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from ..combinators._rules import times_over
 from ..core.binary_search import binary_search_chain
 from ..core.measurement import Measurement
 from ..errors import SearchError
-from ..numerics.arithmetic import exact
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.range_steps import RangeSteps
-from ..spaces.curves.totals import NOTHING, compose
+from ..spaces.curves.totals import NOTHING
 from ..spaces.measures import Measure, PrivacyProfile
 
 Make = Callable[[float], Measurement]
@@ -31,11 +31,7 @@ _LOGS = 700.0  # a delta of 0 counts as e^-700 where a line is drawn through log
 # proof-region: least_scale
 def several(measure: Measure, loss: Any, releases: int) -> Any:
     """The loss of ``releases`` independent releases, each of which loses ``loss``; nothing is rounded down."""
-    if releases == 1:
-        return loss  # [one]
-    if measure == PrivacyProfile():
-        return compose([loss] * releases)  # [curves]
-    return releases * exact(loss) if loss < math.inf else loss  # [sum]
+    return loss if releases == 1 else times_over(measure, loss, releases)  # [times-over]
 
 
 def together(one: Measurement, releases: int) -> Measurement:

@@ -91,7 +91,7 @@ def releases(
 def budgets_asked(budgets: Iterable[Number] | None, query: Query[TopK, Unit]) -> list[Number]:
     """Budgets in the main number of the query's, each > 0."""
     if budgets is None:
-        main = exact(_main(query.budget.d_out))
+        main = exact(query.budget.main)
         return [main * 2**step if step >= 0 else main / 2**-step for step in _STEPS]
     found = [checks.distance(budget, "budgets") for budget in budgets]
     if not found or not all(0 < budget < math.inf for budget in found):
@@ -228,21 +228,17 @@ def _lines(rows: Sequence[TopKPlan], budgets: Sequence[Number], value: Value) ->
 def _at(row: TopKPlan, main: Number) -> TopKPlan | None:
     """The row at another budget; None where no scale meets that."""
     budget = row.query.budget
-    d_out = (main, budget.d_out[1]) if isinstance(budget.d_out, tuple) else main
+    d_out = main if budget.delta is None else (main, budget.delta)
     try:
         return planned(replace(row.query, budget=replace(budget, d_out=d_out)))
     except SearchError:
         return None
 
 
-def _main(d_out: Any) -> Any:
-    return d_out[0] if isinstance(d_out, tuple) else d_out
-
-
 def _budget(query: Query[TopK, Unit]) -> str:
-    many, d_out = "" if query.releases == 1 else f" of {query.releases} releases", query.budget.d_out
-    if isinstance(d_out, tuple):
-        return f"epsilon{many} at delta = {float(d_out[1]):g}"
+    many, delta = "" if query.releases == 1 else f" of {query.releases} releases", query.budget.delta
+    if delta is not None:
+        return f"epsilon{many} at delta = {float(delta):g}"
     return f"{query.budget.measure.symbol}{many}"
 
 

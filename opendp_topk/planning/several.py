@@ -17,8 +17,7 @@ def whole(budget: Budget, delta: Fraction) -> tuple[Fraction, Fraction]:
     """The pair (epsilon, delta) that all releases may reach together; that of a rho is what it implies."""
     if isinstance(budget.measure, ZeroConcentratedDivergence):
         return exact(PrivacyCurve(Concentrated(budget.d_out)).epsilon(delta)), delta
-    epsilon = budget.d_out[0] if isinstance(budget.d_out, tuple) else budget.d_out
-    return exact(epsilon), delta
+    return exact(budget.main), delta
 
 
 def budgets(total: tuple[Fraction, Fraction]) -> dict[str, Budget]:

@@ -22,6 +22,16 @@ class Budget:
     d_out: Any
 
     @property
+    def main(self) -> Any:
+        """The distance, without its delta."""
+        return self.d_out[0] if isinstance(self.d_out, tuple) else self.d_out
+
+    @property
+    def delta(self) -> Any:
+        """The delta; None where it has none."""
+        return self.d_out[1] if isinstance(self.d_out, tuple) else None
+
+    @property
     def symbol(self) -> str:
         """What is stated, beside a delta."""
         return "epsilon" if isinstance(self.measure, PrivacyProfile) else without_delta(self.measure).symbol

@@ -24,6 +24,7 @@ from ..errors import ProofError
 from . import library
 from .closures import closure, origins, pinned, pins
 from .machine import checks
+from .machine import stated as stated_by
 from .modules import Statement
 from .normal import undocumented
 from .readings import Reading, Rewording, append, recorded, written
@@ -57,7 +58,7 @@ def _differences(then: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def shown(name: str) -> dict[str, str]:
-    """All for which the pins of a document stand, to be read: regions, what they reach, and statements relied on."""
+    """All for which pins and marks of a document stand: regions, what they reach, statements relied on or checked."""
     found: dict[str, str] = {}
     for pin in pins(name):
         inside, beyond = closure(name, pin.region)
@@ -69,6 +70,8 @@ def shown(name: str) -> dict[str, str]:
     for target, label in relations(library.text(name)):
         stated = statement(library.text(target), label) if library.document(target) else ""
         found[f"relies on {library.key((target, label))}"] = "\n".join(textwrap.wrap(stated, 110))
+    for check in checks(name):
+        found[f"calls {check.label} checked by {check.theorem}"] = stated_by(check.theorem)
     return found
 
 

@@ -7,7 +7,7 @@ Open Scope R_scope.
 
 Section Bound.
 Context {I : Type} (losers : list I) (f F : R -> R).
-Hypothesis (f_nonneg : forall z, 0 <= f z) (f_smooth : forall z, continuous f z).
+Hypothesis (f_nonneg : forall z, 0 <= f z) (f_fits : integrable_with f).
 Hypothesis (F_nonneg : forall z, 0 <= F z) (F_smooth : forall z, continuous F z).
 Hypothesis (F_grows : forall z w, z <= w -> F z <= F w).
 Hypothesis (class_A : forall z c, 0 <= c -> exp (- c) * f z <= f (z + c)).
@@ -18,16 +18,16 @@ Lemma ranked_grows : forall s y low low' v w, low' <= low -> low <= v -> v <= w 
 Proof.
   intros s. induction y as [|i z IH]; intros low low' v w lower above higher; simpl.
   - apply base_le; auto. intros j _. lra.
-  - assert (smooth := inner_smooth losers f F f_smooth F_smooth low s i z).
-    assert (smooth' := inner_smooth losers f F f_smooth F_smooth low' s i z).
+  - assert (whole := inner_integrable losers f F f_fits F_smooth low s i z).
+    assert (whole' := inner_integrable losers f F f_fits F_smooth low' s i z).
     set (g := fun u => f (u - s i) * ranked low' s z u) in *.
     assert (nonneg : forall a b, low' <= a -> a <= b -> 0 <= RInt g a b).
-    { intros a b inside order. apply RInt_ge_0; [assumption|apply integrable; exact smooth'|].
+    { intros a b inside order. apply RInt_ge_0; [assumption|apply whole'|].
       intros u between. apply Rmult_le_pos; [apply f_nonneg|]. apply ranked_nonneg; auto. lra. }
-    rewrite <- (RInt_Chasles g low' low w), <- (RInt_Chasles g low v w) by (apply integrable; exact smooth').
+    rewrite <- (RInt_Chasles g low' low w), <- (RInt_Chasles g low v w) by apply whole'.
     pose proof (nonneg low' low ltac:(lra) lower). pose proof (nonneg v w ltac:(lra) higher).
     assert (RInt (fun u => f (u - s i) * ranked low s z u) low v <= RInt g low v); [|unfold plus; simpl; lra].
-    apply RInt_le; [assumption|apply integrable; exact smooth|apply integrable; exact smooth'|].
+    apply RInt_le; [assumption|apply whole|apply whole'|].
     intros u between. apply Rmult_le_compat_l; [apply f_nonneg|]. apply IH; lra.
 Qed.
 
@@ -58,28 +58,11 @@ Proof.
   apply (is_lim_seq_le (fun n => exp (- sum (fun i => r - (s' i - s i)) y) * ranked (- INR n) s y (INR n))
     (fun n => ranked (- INR (n + N)) s' y (INR (n + N))) (exp (- sum (fun i => r - (s' i - s i)) y) * P) P').
   - intros n. eapply Rle_trans.
-    + apply (falling losers f F f_nonneg f_smooth F_nonneg F_smooth F_grows class_A (- INR n) s s' r y (INR n));
+    + apply (falling losers f F f_nonneg f_fits F_nonneg F_smooth F_grows class_A (- INR n) s s' r y (INR n));
         auto using wide; intros i here; [specialize (winners i here)|specialize (rest i here)]; lra.
     + rewrite plus_INR. pose proof (wide n). pose proof (pos_INR N). apply ranked_grows; lra.
   - apply (is_lim_seq_scal_l (fun n => ranked (- INR n) s y (INR n)) _ P). exact law.
   - apply (proj1 (is_lim_seq_incr_n (fun n => ranked (- INR n) s' y (INR n)) N P')). exact law'.
-Qed.
-
-Theorem class_a_bound : 0 < P -> 0 < P' -> Rabs (ln (P' / P)) <= INR (length y) * r.
-Proof.
-  intros positive positive'. pose proof above as high. pose proof under as low.
-  assert (few : forall g : I -> R, (forall i, In i y -> g i <= r) -> sum g y <= INR (length y) * r).
-  { intros g less. rewrite <- sum_const. now apply sum_le. }
-  assert (up : sum (fun i => s' i - s i) y <= INR (length y) * r) by (apply few; intros i here; apply winners, here).
-  assert (down : sum (fun i => r - (s' i - s i)) y <= INR (length y) * r).
-  { apply few. intros i here. specialize (winners i here). lra. }
-  rewrite ln_quotient by assumption. apply Rabs_le. split.
-  - cut (ln (exp (- sum (fun i => r - (s' i - s i)) y) * P) <= ln P').
-    + rewrite ln_mult, ln_exp by (try apply exp_pos; assumption). lra.
-    + apply ln_le; [|assumption]. apply Rmult_lt_0_compat; [apply exp_pos|assumption].
-  - cut (ln (exp (- sum (fun i => s' i - s i) y) * P') <= ln P).
-    + rewrite ln_mult, ln_exp by (try apply exp_pos; assumption). lra.
-    + apply ln_le; [|assumption]. apply Rmult_lt_0_compat; [apply exp_pos|assumption].
 Qed.
 
 End Bound.

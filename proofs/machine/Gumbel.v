@@ -110,7 +110,7 @@ Proof.
   - simpl. rewrite losers_below. lra.
   - inversion distinct as [|? ? fresh distinct']; subst. cbn [ClassA.ranked lost].
     assert (smooth : ex_RInt (fun u => density (u - s i) * ranked low s z u) low v).
-    { apply integrable. apply inner_smooth; [exact density_continuous|exact gumbel_continuous]. }
+    { apply inner_integrable; [apply smooth_fits; exact density_continuous|exact gumbel_continuous]. }
     assert (whole : ex_RInt (fun u => density (u - s i) * all_below z u) low v) by apply integrable, inner_continuous.
     assert (alone : ex_RInt (fun u => density (u - s i)) low v).
     { apply integrable. intros u. apply shifted_smooth. exact density_continuous. }

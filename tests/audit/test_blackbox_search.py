@@ -106,6 +106,47 @@ def test_an_outcome_that_vanishes_is_found() -> None:
     assert found.estimate.lower > 4 > 2
 
 
+TWO_OF_THREE = {"input_domain": tk.VectorDomain(tk.AtomDomain(float), size=3), "input_metric": tk.LInfDistance()}
+
+
+@pytest.mark.parametrize("cut", [16, pytest.param(13.7, marks=pytest.mark.slow)])
+def test_noise_that_is_cut_far_out_is_found(cut: float) -> None:
+    """No list of gaps holds the one that matters: an outcome of less than 1 % on one side alone, at the cut."""
+
+    def top_2(x: Any, n: int, source: Any = np.random.default_rng(5)) -> Any:  # noqa: B008
+        noisy = x + np.minimum(source.exponential(scale=4, size=(n, 3)), cut)
+        return np.sort(np.argpartition(noisy, 1, axis=1)[:, 1:], axis=1)
+
+    options: dict[str, Any] = {"batched": True, "samples": 50_000, "measure": PURE, "confidence": SURE}
+    found = search(top_2, **TWO_OF_THREE, **options)
+    assert found.estimate.lower > 1.5 > 1
+    gap = Fraction(max(found.x)) - Fraction(min(found.x))
+    other = Fraction(max(found.x_neighbor)) - Fraction(min(found.x_neighbor))
+    assert min(gap, other) < cut <= max(gap, other)
+
+
+def test_a_gap_far_beyond_the_moves_is_found() -> None:
+    """Noise far larger than the moves: the pair that shows it lies where no multiple of a move is tried."""
+
+    def blunt(x: Any, n: int, source: Any = np.random.default_rng(7)) -> Any:  # noqa: B008
+        return np.where(np.ptp(x) > 700, x.argmax(), np.argmax(x + source.gumbel(scale=500, size=(n, 3)), axis=1))
+
+    options: dict[str, Any] = {"batched": True, "samples": 20_000, "measure": PURE, "confidence": SURE}
+    assert search(blunt, **TWO_OF_THREE, **options).estimate.lower > 1
+
+
+@pytest.mark.slow
+def test_noise_that_is_not_cut_is_not_accused() -> None:
+    """The edge of what samples show is no edge of the law: exponential noise of scale 4 keeps 2 * 2 / 4."""
+
+    def top_2(x: Any, n: int, source: Any = np.random.default_rng(6)) -> Any:  # noqa: B008
+        noisy = x + source.exponential(scale=4, size=(n, 3))
+        return np.sort(np.argpartition(noisy, 1, axis=1)[:, 1:], axis=1)
+
+    found = search(top_2, **TWO_OF_THREE, measure=PURE, batched=True, samples=50_000, confidence=SURE)
+    assert 0 < found.estimate.lower < 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [

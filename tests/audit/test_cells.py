@@ -9,7 +9,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit import estimate
-from opendp_topk.audit.cells import Bits, Cells, finest_bit, readings
+from opendp_topk.audit.cells import Bits, Cells, finest_bit, kinds, readings
 
 
 def test_outcomes_of_every_shape() -> None:
@@ -54,8 +54,8 @@ def test_bits_are_read_of_floats_only() -> None:
     assert [type(reading) for reading in readings([1, (2, "a")])] == [Cells]
     assert [type(reading) for reading in readings([1, (2, 0.5)])] == [Cells, Bits]
     assert [type(reading) for reading in readings([1, (2, (3, ("a", 0.5)))])] == [Cells, Bits]
-    assert [type(reading) for reading in readings([1, 1.0])] == [Cells, Bits]
-    assert [type(reading) for reading in readings([(1,), (1.0,)])] == [Cells, Bits]
+    assert [type(reading) for reading in readings([1, 1.0])] == [Cells, Bits, type(kinds)]
+    assert [type(reading) for reading in readings([(1,), (1.0,)])] == [Cells, Bits, type(kinds)]
 
 
 def test_a_float_that_can_occur_on_one_side_only_shows() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit.draws import Draws
+from opendp_topk.audit.draws import Draws, Raised
 from opendp_topk.core.rendering import as_outcome
 from opendp_topk.core.repeatable import Repeatable
 from tests.concepts.examples import COUNTS
@@ -85,9 +85,30 @@ def test_a_function_that_no_pickle_could_carry_is_forked() -> None:
     assert draws(lambda x: held["x"] + x, workers=2)(1, 1000) == [4] * 1000
 
 
-def test_what_the_function_raises_comes_through() -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_all_calls_raise_comes_through(workers: int) -> None:
+    drawn = draws(lambda x: 1 // x, workers=workers)
+    drawn(0, 1000)
     with pytest.raises(ZeroDivisionError):
-        draws(lambda x: 1 // x, workers=2)(0, 1000)
+        drawn.close()
+
+
+def test_an_error_on_one_side_alone_is_an_outcome() -> None:
+    drawn = draws(lambda x: 1 // x)
+    assert drawn(0, 3) == [Raised("ZeroDivisionError")] * 3
+    assert drawn(1, 2) == [1, 1]
+    drawn.close()
+    assert tk.audit.estimate(lambda x: 1 // x * 0, 0, 2, samples=1000).lower > 4
+    with pytest.raises(ZeroDivisionError):
+        draws(lambda x, n: 1 // x, batched=True)(0, 3)
+
+
+def test_a_type_a_length_and_the_sign_of_a_zero_are_outcomes() -> None:
+    """Equal as keys, and told apart by whoever prints them; the value itself is the same on both sides."""
+    pairs: list[tuple[Any, Any]] = [(1, True), (0.0, -0.0), ((1, 2), (True, 2)), ("", ())]
+    for one, other in pairs:
+        assert tk.audit.estimate(lambda x: x, one, other, samples=1000).lower > 4
+        assert tk.audit.estimate(lambda x: x, one, one, samples=1000).lower == 0
 
 
 def test_copies_of_a_generator_are_refused() -> None:

@@ -145,6 +145,12 @@ BROKEN = [
     ("Best", "NoDup (concat ls) -> Forall2 (best k) ls ws", "NoDup (concat ls) -> Forall2 (best (k - 1)) ls ws"),
     ("Skipping", "map (app (repeat true l)) (words (n - l))", "[repeat true n]"),
     ("Survivors", "* (1 - q) ^ (d - n).", "* (1 - q) ^ d."),
+    ("Jumps", "if Rle_dec 0 z then h z else 0.", "if Rle_dec 0 z then h z else 1."),
+    ("OneShot", "sum (released l s) (rankings k l) = 1", "sum (released l s) (rankings k l) = 1 / 2"),
+    ("OneShotLoss", "(INR (Nat.min k (length l - 1)) * r)", "(INR (Nat.min k (length l - 2)) * r)"),
+    ("Noises", "exp (- Rabs z) / 2.", "exp (- (2 * Rabs z))."),
+    ("TwoSided", "exp (- Rabs (z - w)) * f w <= f z.", "exp (- Rabs (z - w) / 2) * f w <= f z."),
+    ("End", "laplace_noise | logistic_noise => Nat.min", "laplace_noise | half_logistic_noise => Nat.min"),
     ("Deferred", "share possible i question false * drawn", "/ 2 * drawn"),
 ]  # fmt: skip
 

@@ -92,7 +92,7 @@ def test_tests_are_found_by_their_paths_their_words_and_what_imports_the_code() 
     assert "samplers/test_blocks.py" in proof_map.tests("samplers/scan")
     assert proof_map.tests("combinators/rules") == sorted(
         f"combinators/test_{name}.py"
-        for name in re.findall(r"(\w+)\.py", " ".join(proof_map._importers(["combinators/_rules.py"])))
+        for name in re.findall(r"combinators/(\w+)\.py", " ".join(proof_map._importers(["combinators/_rules.py"])))
     )
 
 

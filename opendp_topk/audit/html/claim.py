@@ -6,7 +6,7 @@ import inspect
 
 from ...markup.elements import Markup, el, join, table
 from ..registry import Claim, tests_are_here
-from .code import listing
+from .code import region_code
 from .document import checked
 from .graph import graph
 from .page import Address, Material, count, page, section, signatures, status
@@ -93,19 +93,7 @@ def _measure(name: str, claim: Claim, material: Material, said: dict[str, str]) 
 def _grounds(claim: Claim, document: Document, material: Material, address: Address) -> list[Markup]:
     page_of = address.document(document.name)
     tags = set(document.tags)
-    regions = [
-        join(
-            [
-                el(
-                    "h3",
-                    (f"opendp_topk/{one.source}, " if one.code else "") + f"region {one.pin.region} ",
-                    status("current" if one.is_current else "stale"),
-                ),
-                listing(one.code, one.first_line, page_of, tags) if one.code else el("p", "The region is missing."),
-            ]
-        )
-        for one in document.regions
-    ]
+    regions = [join(region_code(one, page_of, tags)) for one in document.regions]
     rests = [
         [
             (el("a", str(one), href=address.document(one.target, one.label)), str(one)),

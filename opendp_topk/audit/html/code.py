@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 from ...markup.elements import Markup, el, join
 from ...proof.regions import TAGS
+from .page import status
+from .state import Region
 
 _QUOTES = '"""'
 _TAG = re.compile(r"\[([a-z][a-z0-9-]*)\]")
@@ -44,6 +46,14 @@ def listing(code: str, first: int, cited: str, tags: set[str]) -> Markup:
     return el(
         "div", el("pre", el("code", *lines)), class_="scroll code", tabindex="0", role="region", aria_label="Code"
     )
+
+
+def region_code(region: Region, cited: str, tags: set[str]) -> list[Markup]:
+    """A region with its place and state; the arguments are those of :func:`listing`."""
+    place = f"opendp_topk/{region.source}, " if region.code else ""
+    shown = listing(region.code, region.first_line, cited, tags) if region.code else el("p", "The region is missing.")
+    state = status("current" if region.is_current else "stale")
+    return [el("h3", f"{place}region {region.pin.region} ", state), shown]
 
 
 def _coloured(line: str, cited: str, tags: set[str]) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import proof
 from ...markup.elements import Markup, el, join
-from .code import latex, listing
+from .code import latex, region_code
 from .page import Address, Material, page, section, status
 from .state import Document
 
@@ -16,12 +16,7 @@ def document_page(document: Document, material: Material) -> str:
     regions = [
         join(
             [
-                el(
-                    "h3",
-                    (f"opendp_topk/{one.source}, " if one.code else "") + f"region {one.pin.region} ",
-                    status("current" if one.is_current else "stale"),
-                ),
-                listing(one.code, one.first_line, "", left) if one.code else el("p", "The region is missing."),
+                *region_code(one, "", left),
                 *([el("p", "Its pin holds ", el("code", ", ".join(one.reaches)), " too.")] if one.reaches else []),
             ]
         )

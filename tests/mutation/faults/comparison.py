@@ -9,8 +9,8 @@ FAULTS = (
         "one-release-for-all",
         "several releases are compared at the loss of one",
         "planning/least_scale.py",
-        "return releases * exact(loss) if",
-        "return exact(loss) if",
+        "return loss if releases == 1 else times_over(measure, loss, releases)",
+        "return loss",
     ),
     Fault(
         "a-little-too-much",
