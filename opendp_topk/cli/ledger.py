@@ -206,7 +206,8 @@ def export(
 
 def _show(account: Ledger, *, history: bool) -> None:
     entries = account.count()
-    limit = [] if account.limit == account.budget else [("may be charged", words_of(account.limit))]
+    mixes = account.counted != account.measure
+    limit = [("may be charged", words_of(account.limit))] if mixes else []
     show.rows(
         [
             ("data set", account.dataset),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import RoundedUp, before_rounding
 from ..spaces.concentrated import rho_of_pure
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from ._convert import convert, converts
@@ -46,8 +46,8 @@ def make_pureDP_to_range(measurement: Measurement) -> Measurement:
     return convert(measurement, MaxDivergence(), RangeDivergence(), _twice)
 
 
-def _twice(epsilon: Any) -> float:
-    return epsilon if epsilon == float("inf") else round_up(2 * exact(epsilon))  # [twice]
+def _twice(epsilon: Any) -> Any:
+    return epsilon if epsilon == float("inf") else 2 * before_rounding(epsilon)  # [twice]
 
 
 # end-proof-region: pureDP_to_range
@@ -88,8 +88,8 @@ def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
     return convert(measurement, MaxDivergence(), ZeroConcentratedDivergence(), _rho)
 
 
-def _rho(epsilon: Any) -> float:
-    return epsilon if epsilon == float("inf") else round_up(rho_of_pure(exact(epsilon)))  # [tanh]
+def _rho(epsilon: Any) -> Any:
+    return epsilon if epsilon == float("inf") else RoundedUp(rho_of_pure(before_rounding(epsilon)))  # [tanh]
 
 
 # end-proof-region: pureDP_to_zCDP

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import RoundedUp, before_rounding
 from ..spaces.concentrated import rho_of_range
 from ..spaces.curves.range_steps import RangeSteps
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
@@ -84,8 +84,8 @@ def make_range_to_zCDP(measurement: Measurement) -> Measurement:
     return convert(measurement, RangeDivergence(), ZeroConcentratedDivergence(), _rho)
 
 
-def _rho(a: Any) -> float:
-    return a if a == float("inf") else round_up(rho_of_range(exact(a)))  # [rho]
+def _rho(a: Any) -> Any:
+    return a if a == float("inf") else RoundedUp(rho_of_range(before_rounding(a)))  # [rho]
 
 
 # end-proof-region: range_to_zCDP

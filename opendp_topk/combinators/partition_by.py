@@ -141,7 +141,7 @@ def _dearest(measure: Measure, members: Sequence[Measurement], users: int) -> An
     curves = [[apart(measure, one.map(d)) for d in distances] for one in times]  # [curves]
     charge = _spread if listed else _ends
     worst = [charge([[at[part] for at in curve] for curve in curves], list(times.values()), users) for part in (0, 1)]
-    return together(measure, *worst)  # [parts]
+    return together(measure, *(add([one]) for one in worst))  # [parts]
 
 
 def _spread(curves: Sequence[Sequence[Number]], times: Sequence[int], users: int) -> Number:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import ParameterError, ParameterTypeError, checks
-from ..numerics.arithmetic import exact, round_down, round_up
+from ..numerics.arithmetic import RoundedUp, before_rounding, exact, round_down, round_up
 from ..spaces.measures import Approximate, Measure
 
 Amount = tuple[Fraction, ...]
@@ -21,6 +21,10 @@ _WRITTEN = re.compile(r"\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?|\d{1,300}/\d{
 # refuses to write in decimals.
 _BITS = 4300
 _SPELT = 10**9  # whole numbers below it are spelt out
+# Charges have a common denominator, so that sums stay short however many there are: decimals of 24 places, fractions of
+# numbers up to 100 and products of such are exact, and what is finer is charged less than 10^-95 more.
+_GRID = 2**104 * 10**24 * math.lcm(*range(1, 101))
+_DUST = 10**12  # what is left of a budget below this part of it is shown as nothing
 
 
 # proof-region: amounts
@@ -56,12 +60,26 @@ def _bounded(value: Fraction, name: str) -> Fraction:
 
 
 def amount(measure: Measure, distance: Any) -> Amount | None:
-    """``distance`` of ``measure`` as exact numbers; None where it promises nothing."""
+    """What a loss of ``distance`` under ``measure`` is charged: the exact numbers, or as little above them as
+
+    keeps sums short; None where the distance promises nothing.
+    """
     given = distance if isinstance(measure, Approximate) else (distance,)
     parts = [checks.distance(part, "the loss") for part in given]  # [not-negative]
     if any(part == float("inf") for part in parts):
         return None  # [infinite]
-    return tuple(map(exact, parts))  # [exact]
+    return tuple(
+        _on_grid(before_rounding(one) if type(one) is RoundedUp else exact(part))  # [exact]
+        for one, part in zip(given, parts, strict=True)
+    )
+
+
+def _on_grid(value: Fraction) -> Fraction:
+    """``value``, if the grid has it; otherwise the next number above that the grid has, or that is a float64."""
+    if _GRID % value.denominator == 0:
+        return value
+    above, near = Fraction(math.ceil(value * _GRID), _GRID), round_up(value)
+    return above if near == math.inf else min(above, exact(near))  # [grid-up]
 
 
 def total(spent: Amount, cost: Amount) -> Amount:
@@ -76,15 +94,28 @@ def fits(spent: Amount, budget: Amount) -> bool:
 
 
 def distance_up(measure: Measure, value: Amount) -> Any:
-    """``value`` as a distance of ``measure``, each number rounded up."""
-    return _distance(measure, tuple(map(round_up, value)))
+    """``value`` as a distance of ``measure``, each number rounded up; it is so exactly, or as the decimal it reads."""
+    return _distance(measure, tuple(map(_reads_above, value)))
 
 
 def left(measure: Measure, budget: Amount, spent: Amount) -> Any:
-    """What of ``budget`` is left, each number rounded down; 0 where more was spent than there was."""
-    return _distance(
-        measure, tuple(abs(round_down(max(one - other, Fraction(0)))) for one, other in zip(budget, spent, strict=True))
-    )
+    """What of ``budget`` is left, rounded down to what fits if it is typed again; 0 where it is next to nothing."""
+    rests = [(one, one - other) for one, other in zip(budget, spent, strict=True)]
+    return _distance(measure, tuple(reads_below(rest) if rest * _DUST > one else 0.0 for one, rest in rests))
+
+
+def _reads_above(value: Fraction) -> float:
+    """The least float64 that is not below ``value``, as it is or as the decimal that it is written as."""
+    found = round_up(value)
+    below = math.nextafter(found, -math.inf)
+    return below if below > 0 and Fraction(repr(below)) >= value else found
+
+
+def reads_below(value: Fraction) -> float:
+    """The largest float64 whose decimal is not above ``value`` > 0."""
+    near = round_down(value)
+    tried = math.nextafter(near, math.inf), near, math.nextafter(near, 0.0)
+    return next((one for one in tried if one < math.inf and Fraction(repr(one)) <= value), 0.0)
 
 
 def _distance(measure: Measure, parts: tuple[float, ...]) -> Any:

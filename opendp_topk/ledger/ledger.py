@@ -17,7 +17,7 @@ from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from . import checking, copies, notebooks, signing
 from .accounts import opened
-from .amounts import distance_up, written
+from .amounts import written
 from .charges import charge_in, stated_amount, stated_charge
 from .conversation import PREPAID, WHAT, Conversation
 from .entries import Entry
@@ -161,15 +161,19 @@ class Ledger:
 
     @property
     def limit(self) -> Any:
-        """What all charges together may reach, under :attr:`counted`."""
-        return distance_up(self.counted, self._journal.account.limit)
+        """What all charges together may reach, under :attr:`counted`, rounded down."""
+        return self._journal.left(self._journal.account.nothing)
 
     def spent(self) -> Any:
-        """What the releases so far were charged together, under :attr:`counted`, rounded up."""
+        """What the releases so far were charged together, under :attr:`counted`, rounded up.
+
+        Charges are exact and floats are read as the decimals that they are written as, as in ``budget``: three times
+        one tenth is 0.3.
+        """
         return self._journal.shown(self._journal.spent())
 
     def remaining(self) -> Any:
-        """What is left of :attr:`limit`, rounded down, and never below 0."""
+        """What is left of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
         return self._journal.left(self._journal.spent())
 
     def fits(self, measurement: Measurement, *, d_in: Any = None, delta: Any = None) -> bool:

@@ -74,6 +74,53 @@ def as_mpq(value: Fraction | mpq | int) -> mpq:
 # end-proof-region: rounding
 
 
+# Losses of common scales are kept exactly; of others, and of logarithms, as many digits as leave sums short.
+# proof-region: rounded
+_KEPT_BITS = 256
+
+
+def shortened_up(value: Fraction) -> Fraction:
+    """``value``, or where its denominator has more than 256 bits, a rational above it by less than 2^-127 of it."""
+    if value.denominator.bit_length() <= _KEPT_BITS or value <= 0:
+        return value
+    bits = _WIDE + value.denominator.bit_length() - value.numerator.bit_length()
+    unit = Fraction(2) ** bits
+    return math.ceil(value * unit) / unit  # [shortened]
+
+
+class RoundedUp(float):
+    """The least float64 that is not below a rational, which it remembers as ``exact``, or an upper bound of it.
+
+    Arithmetic and comparisons take it for the float that it is. :func:`before_rounding` asks for the rational, of which
+    :func:`shortened_up` keeps what fits: it is never above the float.
+    """
+
+    __slots__ = ("_exact",)
+    _exact: Fraction
+
+    def __new__(cls, value: Number) -> RoundedUp:
+        made = super().__new__(cls, round_up(exact(value)))  # [least-above]
+        kept = shortened_up(exact(value))
+        made._exact = kept if made == math.inf else min(kept, exact(float(made)))  # [remembered]
+        return made
+
+    @property
+    def exact(self) -> Fraction:
+        """The rational that was rounded up."""
+        return self._exact
+
+    def __reduce__(self) -> tuple[type[RoundedUp], tuple[Fraction]]:
+        return RoundedUp, (self._exact,)
+
+
+def before_rounding(value: Number) -> Fraction:
+    """The rational that ``value`` was rounded up from, where it remembers it; otherwise the one that it is."""
+    return value.exact if type(value) is RoundedUp else exact(value)  # [before-rounding]
+
+
+# end-proof-region: rounded
+
+
 Interval = tuple[mpfr, mpfr]
 
 

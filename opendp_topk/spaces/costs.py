@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ParameterTypeError
 from ..errors.checks import Number
-from ..numerics.arithmetic import round_up
+from ..numerics.arithmetic import RoundedUp
 from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
 from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
 from .curves.composed import Composed
@@ -78,7 +78,7 @@ def _curve(cost: Cost) -> PrivacyCurve:
 
 
 def _up(value: Fraction | None) -> float:
-    return float("inf") if value is None else round_up(value)  # [up]
+    return float("inf") if value is None else RoundedUp(value)  # [up]
 
 
 def _exact(value: Fraction | None) -> Number:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DistanceError, checks
-from ..numerics.arithmetic import round_up
+from ..numerics.arithmetic import RoundedUp
 from .curves.closed_forms import ApproximateDP
 from .curves.curve import PrivacyCurve
 
@@ -101,12 +101,22 @@ def _within(given: PrivacyCurve, bound: Any) -> bool:
 
 
 # proof-region: distances
+def _up(value: Any, name: str) -> float:
+    """A number >= 0 as a float64; one that is rounded up for this, or was before, is remembered by it."""
+    checked = checks.distance(value, name)
+    if type(value) is RoundedUp:
+        return value  # [remembers]
+    if isinstance(checked, float):
+        return checked
+    found = RoundedUp(checked)  # [loss-up]
+    return found if found.exact != found else float(found)  # [nothing-lost]
+
+
 class _ScalarMeasure(Measure):
     """A measure whose distances are single numbers."""
 
     def distance(self, value: Any, name: str) -> float:
-        checked = checks.distance(value, name)
-        return checked if isinstance(checked, float) else round_up(checked)  # [loss-up]
+        return _up(value, name)
 
     def at_most(self, loss: Any, budget: Any) -> bool:
         return bool(checks.distance(loss, "loss") <= checks.distance(budget, "d_out"))  # [exact-comparison]
@@ -163,11 +173,10 @@ class Approximate(Measure):
     def distance(self, value: Any, name: str) -> tuple[Any, float]:
         if not isinstance(value, tuple) or len(value) != 2:
             raise DistanceError(f"{name} must be a pair ({self.measure.symbol}, delta), not {type(value).__name__}")
-        delta = checks.distance(value[1], f"delta of {name}")
+        delta = _up(value[1], f"delta of {name}")
         if delta > 1:
             raise DistanceError(f"delta of {name} must be at most 1")
-        rounded = delta if isinstance(delta, float) else round_up(delta)
-        return self.measure.distance(value[0], name), rounded  # [loss-up]
+        return self.measure.distance(value[0], name), delta
 
     def at_most(self, loss: Any, budget: Any) -> bool:
         self.distance(budget, "d_out")

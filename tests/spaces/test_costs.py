@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.numerics.arithmetic import RoundedUp, before_rounding
 from opendp_topk.spaces.costs import FREE, SCALAR, Cost, require_measure
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
 from opendp_topk.spaces.curves.composed import Composed
@@ -29,8 +30,9 @@ PACKAGE = Path(tk.__file__).parent
 @pytest.mark.parametrize(("measure", "exact"), list(zip(MEASURES, (THIRD, 2 * THIRD, THIRD / 7), strict=True)))
 def test_each_measure_reads_its_own_part_rounded_up_once(measure: Any, exact: Fraction) -> None:
     read = COST.under(measure)
-    assert type(read) is float
+    assert type(read) is RoundedUp
     assert Fraction(math.nextafter(read, 0)) < exact <= Fraction(read)
+    assert before_rounding(read) == exact
 
 
 def test_a_profile_reads_all_of_it() -> None:

@@ -9,8 +9,8 @@ FAULTS = (
         "repetition-for-free",
         "a repetition costs what one release costs",
         "combinators/_rules.py",
-        "else exact(part) * times for part",
-        "else exact(part) for part",
+        "else before_rounding(part) * times for part",
+        "else before_rounding(part) for part",
     ),
     Fault(
         "map-double-scale",
@@ -157,8 +157,8 @@ FAULTS = (
         "conversion-eighth",
         "pure privacy is converted to zCDP as a range of the same size is",
         "combinators/from_pureDP.py",
-        "rho_of_pure(exact(epsilon))",
-        "exact(epsilon) ** 2 / 8",
+        "rho_of_pure(before_rounding(epsilon))",
+        "before_rounding(epsilon) ** 2 / 8",
     ),
     Fault(
         "search-edge",
