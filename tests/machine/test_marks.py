@@ -125,6 +125,7 @@ def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
 
 
 def test_a_renewal_writes_what_is_now_stated(copy: Path) -> None:
+    form.repin(DOCUMENT)  # writes what rewordings have carried so far
     spoil(copy / TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y') \le a(r) + 0$")
     assert form.repin(DOCUMENT) == 1
     check = mark()

@@ -62,7 +62,7 @@ def test_make_and_then_build_the_same() -> None:
 )
 def test_results_of_the_map_are_rounded_up_to_floats(result: Any, rounded: float) -> None:
     found = geometric_choice(privacy_map=lambda _: result).map(1)
-    assert type(found) is float
+    assert isinstance(found, float)
     assert found == rounded >= result
 
 
