@@ -13,10 +13,12 @@ from opendp_topk.audit import shipped
 
 ROOT = Path(tk.__file__).parent
 EXAMPLES = list(shipped.examples())
+LAWLESS = {"make_above_threshold"}  # it states no law: tests/measurements/test_above_threshold.py attacks its map
+LAWFUL = sorted(set(shipped.constructors()) - LAWLESS)
 
 
 @pytest.mark.quick(name=("make_exponential_mechanism", "make_laplace", "make_permute_and_flip"))
-@pytest.mark.parametrize("name", sorted(shipped.constructors()))
+@pytest.mark.parametrize("name", LAWFUL)
 def test_no_shipped_map_is_refuted(name: str) -> None:
     found = shipped.verify_all(budget=6, among=[e for e in EXAMPLES if e.constructor == name])
     assert found
@@ -27,7 +29,7 @@ def test_no_shipped_map_is_refuted(name: str) -> None:
 
 
 @pytest.mark.quick(name=("make_joint_top_k", "make_laplace", "make_permute_and_flip"))
-@pytest.mark.parametrize("name", sorted(shipped.constructors()))
+@pytest.mark.parametrize("name", LAWFUL)
 def test_a_budget_of_one_pair_tests_every_claim_all_the_same(name: str) -> None:
     """The two likeliest pairs are tried whatever the budget, and meet a loss."""
     found = shipped.verify_all(budget=1, among=[e for e in EXAMPLES if e.constructor == name])
@@ -44,9 +46,10 @@ def test_no_pair_refutes_a_curve() -> None:
     found = shipped.verify_all(budget=6, among=shipped.examples((tk.PrivacyProfile(),)))
     assert {example.constructor for example, _ in found} >= {"make_report_noisy_top_k", "make_select_then_count"}
     for example, report in found:
-        assert report is not None
-        assert report.holds, (example, report)
-        assert report.loss > 0.01
+        assert (report is None) == (example.constructor in LAWLESS)
+        if report is not None:
+            assert report.holds, (example, report)
+            assert report.loss > 0.01
 
 
 def test_every_constructor_measure_and_choice_occurs() -> None:

@@ -51,7 +51,13 @@ def resting_on(names: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "old", "new", "speaks", "silent"),
     [
-        ("spaces/measures.py", "import round_up", "import round_down as round_up", "core/chaining", "errors/checks"),
+        (
+            "spaces/measures.py",
+            "found = RoundedUp(checked)",
+            "found = float(checked)",
+            "core/chaining",
+            "errors/checks",
+        ),
         (
             "distributions/joint.py",
             "exact, round_down",
