@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import ParameterError, SpaceError, checks
-from ..numerics.arithmetic import RoundedUp, before_rounding, exact
+from ..numerics.arithmetic import exact
 from ..spaces.concentrated import rho_of_pure, rho_of_range
 from ..spaces.curves.closed_forms import Concentrated, Mixture
 from ..spaces.measures import (
@@ -76,13 +76,13 @@ class Account:
 
 
 def _concentrated(measure: Measure, loss: Any) -> Any:
-    """The rho of what loses ``loss`` under ``measure``, rounded up, which it remembers."""
+    """The rho of what loses ``loss`` under ``measure``, or a rational above it."""
     if loss == float("inf") or measure == ZeroConcentratedDivergence():
         return loss
     if measure == MaxDivergence():
-        return RoundedUp(rho_of_pure(before_rounding(loss)))  # [pure]
+        return rho_of_pure(exact(loss))  # [pure]
     if measure == RangeDivergence():
-        return RoundedUp(rho_of_range(before_rounding(loss)))  # [range]
+        return rho_of_range(exact(loss))  # [range]
     raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
 
 

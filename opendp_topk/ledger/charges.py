@@ -45,9 +45,9 @@ def charge(unit: Unit, account: Account, measurement: Any, d_in: Any, delta: Any
             "ask one by one in a conversation of the ledger instead"
         )
     distance = unit.distance(d_in)  # [distance]
-    loss = measurement.map(distance)  # [map]
-    cost = account.charge(measurement.output_measure, loss, delta)  # [charge]
-    shown = loss if cost is None else distance_up(account.counted, cost)
+    measure, loss = measurement.output_measure, measurement.exact_map(distance)  # [map]
+    cost = account.charge(measure, loss, delta)  # [charge]
+    shown = measure.distance(loss, "loss") if cost is None else distance_up(account.counted, cost)
     return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance)})
 
 
