@@ -202,7 +202,19 @@ def paid_once(tmp_path_factory: pytest.TempPathFactory) -> Paid:
     pl.DataFrame(rows, schema=["reader", "book"], orient="row").write_parquet(folder / "loans.parquet")
     (folder / "list.txt").write_text("0\n1\n2\n3\n4\n")
     ledger, file = folder / "budget.ledger", folder / "top.json"
-    asked = ("--candidates", folder / "list.txt", "--k", 3, "--epsilon", 1, "--counts", "--period", "May", "--ledger", ledger)
+    asked = (
+        "--candidates",
+        folder / "list.txt",
+        "--k",
+        3,
+        "--epsilon",
+        1,
+        "--counts",
+        "--period",
+        "May",
+        "--ledger",
+        ledger,
+    )
     several = (
         ("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3, "--user", "reader", "--purpose", "a list"),
         ("release", folder / "loans.parquet", "--user", "reader", "--item", "book", *asked, "--out", file),

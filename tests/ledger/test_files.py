@@ -189,6 +189,7 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: byt
 def test_a_later_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(journal, "VERSION", records.VERSION + 1)
+        patched.setattr(journal, "READ", (records.VERSION + 1,))
         new(path, 1).close()
     raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), f"format {records.VERSION + 1}")
 
