@@ -129,8 +129,8 @@ FAULTS = (
         "chain-forgets",
         "the map of a chain ignores the stability of its first link",
         "core/transformation.py",
-        "privacy_map=lambda d_in: second.map(first.map(d_in)),",
-        "privacy_map=lambda d_in: second.map(d_in),",
+        "privacy_map=lambda d_in: second.exact_map(first.map(d_in)),",
+        "privacy_map=lambda d_in: second.exact_map(d_in),",
     ),
     Fault(
         "replaced-users",
