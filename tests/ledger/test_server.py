@@ -410,6 +410,20 @@ def test_what_an_address_leaves_open_is_shown(monkeypatch: pytest.MonkeyPatch) -
     assert (found.options["host"], found.options["port"], found.options["dbname"]) == ("near", "1", "x")
 
 
+def test_connections_to_other_machines_are_encrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+    itself = f"postgresql://{server_address.ITSELF}"
+    far = "postgresql://far/x", f"{itself},far/x", f"{itself}/x?hostaddr=192.0.2.1"
+    here = "postgresql:///x", f"{itself}/x", "postgresql://[::1]/x", "postgresql://%2Ftmp/x"
+    stated = "postgresql://far/x?sslmode=verify-full", "postgresql://far/x?sslmode=prefer", "postgresql://?service=a"
+    found = [[server_address.read(one).options.get("sslmode") for one in listed] for listed in (far, here, stated)]
+    assert found == [["require"] * 3, [None] * 4, ["verify-full", "prefer", None]]
+    monkeypatch.setenv("PGSSLMODE", "verify-ca")
+    assert "sslmode" not in server_address.read("postgresql://far/x").options
+
+
 # Ctrl-C and signal handlers.
 
 HANDLER = """

@@ -282,8 +282,8 @@ FAULTS = (
         "any-version",
         "a ledger of a later format is read",
         "ledger/journal.py",
-        'if fields.get("version") != VERSION:',
-        'if fields["version"] < VERSION:',
+        'if fields.get("version") not in READ:',
+        'if fields["version"] < min(READ):',
     ),
     Fault(
         "always-fits",
