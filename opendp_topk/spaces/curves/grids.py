@@ -17,8 +17,8 @@ from .curve import PrivacyCurve
 from .dots import dots
 
 # How far apart the nodes of a step's curve are, as a part of its standard deviation: as close as is of use, and at
-# most, if more work can help it. Where all losses end within six deviations, as those of few steps do, the ends show, and
-# closer is of use.
+# most, if more work can help it. Where all losses end within six deviations, as those of few steps do, the ends show,
+# and closer is of use.
 _FINE, _MOST_COARSE, _ENDS = 0.03, 0.05, 6
 # Values of all curves together, some tens of microseconds each, and nodes of the last convolution: as a rule, and at
 # most, where losses would be resolved too coarsely.

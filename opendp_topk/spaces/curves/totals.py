@@ -113,12 +113,17 @@ def _exact_sum(values: Iterable[tuple[Number, int]]) -> Fraction:
     return sum((exact(value) * count for value, count in values), Fraction(0))  # [exact-sum]
 
 
+def _epsilons(bounds: list[tuple[ApproximateDP, int]]) -> ApproximateDP:
+    return ApproximateDP(_exact_sum((bound.epsilon, count) for bound, count in bounds))  # [epsilons]
+
+
+def _rhos(bounds: list[tuple[Concentrated, int]]) -> Concentrated:
+    return Concentrated(_exact_sum((bound.rho, count) for bound, count in bounds))  # [rhos]
+
+
 _SUMS: tuple[tuple[type, Callable[[list[tuple[Any, int]]], Any]], ...] = (
-    (
-        ApproximateDP,
-        lambda steps: ApproximateDP(_exact_sum((one.epsilon, count) for one, count in steps)),
-    ),  # [epsilons]
-    (Concentrated, lambda steps: Concentrated(_exact_sum((one.rho, count) for one, count in steps))),  # [rhos]
+    (ApproximateDP, _epsilons),
+    (Concentrated, _rhos),
     (RangeSteps, _one_range),
 )
 
