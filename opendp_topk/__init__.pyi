@@ -104,8 +104,12 @@ from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make
 from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
 from .measurements.user import make_user_measurement as make_user_measurement
 from .measurements.user import then_user_measurement as then_user_measurement
-from .measurements.weighted_partition_selection import make_weighted_partition_selection as make_weighted_partition_selection
-from .measurements.weighted_partition_selection import then_weighted_partition_selection as then_weighted_partition_selection
+from .measurements.weighted_partition_selection import (
+    make_weighted_partition_selection as make_weighted_partition_selection,
+)
+from .measurements.weighted_partition_selection import (
+    then_weighted_partition_selection as then_weighted_partition_selection,
+)
 from .noises.custom import CustomNoise as CustomNoise
 from .noises.exponential import Exponential as Exponential
 from .noises.gumbel import Gumbel as Gumbel
