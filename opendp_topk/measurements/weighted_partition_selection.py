@@ -207,4 +207,4 @@ def _shares(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
 
 
 then_weighted_partition_selection = partial(make_weighted_partition_selection)
-TRIED = {"max_items": (2,), "delta": (0.125,)}
+TRIED = {"max_items": (2,), "delta": (0.125,), "epsilon": (1.0,), "scale": (None,)}
