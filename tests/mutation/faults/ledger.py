@@ -297,7 +297,7 @@ FAULTS = (
         "a ledger of a later format is read",
         "ledger/journal.py",
         'if fields.get("version") not in READ:',
-        'if fields["version"] < READ[0]:',
+        'if fields["version"] < min(READ):',
     ),
     Fault(
         "always-fits",
