@@ -326,16 +326,16 @@ class Ledger:
         pairs = pairs_of(planned)
         charge = charge_all(self._journal, pairs, d_in, delta, label)
         made = self._journal.debit(charge.cost, charge.shown, charge.said)  # [debit-all]
-        return PlannedReleases(self._journal, int(made.fields["entries"]), [one for one, _ in pairs], [made])
+        return PlannedReleases(self._journal, int(made.fields["entries"]), [one for one, _ in pairs], made)
 
     # end-proof-region: release
 
     def planned(self, number: int) -> PlannedReleases:
         """What :meth:`reserve_all` has paid for in another process, by the number of its entry."""
-        found = self._journal.entry(number)
-        if found.measurement != PLANNED:
-            raise ParameterError(f"entry {found.number} has paid for no planned releases")
-        return PlannedReleases(self._journal, found.number, [], self._journal.log.records())
+        found = self._journal.debited(number)
+        if found.fields["measurement"] != PLANNED:
+            raise ParameterError(f"entry {number} has paid for no planned releases")
+        return PlannedReleases(self._journal, int(found.fields["entries"]), [], found)
 
     def settle(self, number: int, state: str) -> None:
         """Say what became of an entry that is ``reserved``: ``released`` or ``failed``. Nothing is given back."""
@@ -346,14 +346,14 @@ class Ledger:
         amount = self._journal.account.nothing if budget is None else stated_amount(self._journal, budget, "budget")
         charge = stated_charge(self._journal, amount, label, WHAT)
         made = self._journal.debit(charge.cost, charge.shown, {**charge.said, PREPAID: budget is not None})
-        return Conversation(self._journal, int(made.fields["entries"]), data, [made])
+        return Conversation(self._journal, int(made.fields["entries"]), data, made)
 
     def resume(self, number: int, data: Any) -> Conversation:
         """Go on with a conversation that was begun in another process, about the same data."""
-        found = self._journal.entry(number)
-        if found.measurement != WHAT:
-            raise ParameterError(f"entry {found.number} is no conversation")
-        return Conversation(self._journal, found.number, data, self._journal.log.records())
+        found = self._journal.debited(number)
+        if found.fields.get("measurement") != WHAT:
+            raise ParameterError(f"entry {found.fields['entries']} is no conversation")
+        return Conversation(self._journal, int(found.fields["entries"]), data, found)
 
     def count(self) -> int:
         """How many entries there are."""

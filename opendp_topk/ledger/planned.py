@@ -83,7 +83,7 @@ class PlannedReleases:
     spent. ``labels`` are those of all places, in the order given.
     """
 
-    def __init__(self, journal: Journal, number: int, planned: list[Measurement], seen: list[Record]) -> None:
+    def __init__(self, journal: Journal, number: int, planned: list[Measurement], seen: Record) -> None:
         self.number = number
         self.labels: tuple[str, ...] = ()
         self._journal = journal
@@ -91,8 +91,8 @@ class PlannedReleases:
         self._drawn: set[int] = set()
         self._closed = False
         self._d_in: Fraction | int = 1
-        self._seen = seen[0]
-        self._learn(seen)
+        self._seen = seen
+        self._learn((seen,))
         self._measurements: dict[str, Measurement] = dict(zip(self.labels, planned, strict=False))
 
     def reserve(self, label: str, measurement: Measurement | None = None) -> Reservation:
@@ -138,7 +138,7 @@ class PlannedReleases:
         curve, planned = _curve(measurement, self._d_in), from_json(listed["curve"])
         return Composed(((curve, 1),)).implies(Composed(((planned, 1),)))  # [curve-obeys]
 
-    def _learn(self, records: list[Record]) -> None:
+    def _learn(self, records: Iterable[Record]) -> None:
         """Take up what records say of these releases, whoever wrote them."""
         try:
             for record in records:

@@ -71,7 +71,7 @@ def test_all_of_the_unit_is_needed(path: Path, missing: str) -> None:
         ({"measure": APPROXIMATE}, tk.ParameterError),
         ({"budget": (1, 2), "measure": APPROXIMATE}, tk.ParameterError),
         ({"measure": tk.PrivacyProfile()}, tk.ParameterError),
-        ({"budget": (1, 0), "measure": tk.PrivacyProfile()}, tk.ParameterError),
+        ({"budget": (0, 1e-6), "measure": tk.PrivacyProfile()}, tk.ParameterError),
         ({"budget": (1, 1e-6), "measure": tk.PrivacyProfile(), "own_delta": 2e-6}, tk.ParameterError),
         ({"own_delta": 1e-6}, tk.ParameterError),
         ({"dataset": ""}, tk.ParameterError),

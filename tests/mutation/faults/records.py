@@ -16,8 +16,8 @@ FAULTS = (
         "last-digest",
         "a later state exchanges the digest of a record",
         "ledger/entries.py",
-        'digest = found[at].record or fields.get("record")',
-        'digest = fields.get("record") or found[at].record',
+        'digest = one["record"] or fields.get("record")',
+        'digest = fields.get("record") or one["record"]',
     ),
     Fault(
         "no-salt",
