@@ -24,20 +24,21 @@ Steps = list[tuple[PrivacyCurve, int]]
 NOTHING = PrivacyCurve(ApproximateDP(math.inf))
 
 
-def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False) -> PrivacyCurve:
+def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False, ordered: bool = True) -> PrivacyCurve:
     """The joint curve of steps that obey ``curves``, all fixed in advance.
 
-    ``adaptive`` says that a step may be chosen after those before it; otherwise they are independent.
+    ``adaptive`` says that a step may be chosen after those before it; otherwise they are independent. Without
+    ``ordered`` the order of the steps may be chosen on the way, too.
     """
-    return _joint(((curve, 1) for curve in curves), adaptive)
+    return _joint(((curve, 1) for curve in curves), adaptive, ordered)
 
 
 def times(curve: PrivacyCurve, count: int) -> PrivacyCurve:
     """The joint curve of ``count`` >= 1 independent steps that obey ``curve`` each."""
-    return _joint([(curve, count)], adaptive=False)
+    return _joint([(curve, count)], adaptive=False, ordered=True)
 
 
-def _joint(steps: Iterable[tuple[PrivacyCurve, int]], adaptive: bool) -> PrivacyCurve:
+def _joint(steps: Iterable[tuple[PrivacyCurve, int]], adaptive: bool, ordered: bool) -> PrivacyCurve:
     whole = _gathered((step for step in steps if ApproximateDP(0) not in step[0].bounds), adaptive)  # [counting]
     if any(curve == NOTHING for curve, _ in whole):
         return NOTHING  # [nothing]
@@ -45,7 +46,7 @@ def _joint(steps: Iterable[tuple[PrivacyCurve, int]], adaptive: bool) -> Privacy
         return whole[0][0] if whole else PrivacyCurve(ApproximateDP(0))  # [alone]
     parts = [(part, count * often) for curve, count in whole for part, often in _parts(curve)]
     blocks = _blocks(whole, adaptive)
-    ways = [parts] + [blocks] * (_length(blocks) > 1 and blocks != parts)
+    ways = [parts] + [blocks] * (ordered and _length(blocks) > 1 and blocks != parts)  # [in-order]
     return PrivacyCurve(
         *dict.fromkeys([*(Composed(tuple(way)) for way in ways), *_sums(whole), *_sums(parts)])  # [least]
     )
