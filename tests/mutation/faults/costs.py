@@ -9,7 +9,7 @@ FAULTS = (
         "repetition-for-free",
         "a repetition costs what one release costs",
         "combinators/_rules.py",
-        "part * times for part",
+        "part * count for part",
         "part for part",
     ),
     Fault(
