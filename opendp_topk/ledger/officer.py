@@ -1,0 +1,96 @@
+"""What a ledger says to a privacy officer, in words: who is protected, what was spent and is left, what can be guessed.
+
+Everything that was spent is told in one currency, epsilon at the delta of the budget, where the budget has an epsilon.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+from ..numerics.arithmetic import exact
+from ..spaces.curves.closed_forms import Concentrated, Mixture
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.guesses import percent_right, total_variation
+from ..spaces.measures import PrivacyProfile, without_delta
+from ..spaces.measures import ZeroConcentratedDivergence as Concentrating
+from .ledger import Ledger
+
+NOT_STATED = "not stated"
+_FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
+
+
+def protected(neighbors: str, people: Any, person: str | None) -> str:
+    """Whom a budget or a release protects."""
+    one = "user" if person is None else person
+    if neighbors == "add_remove":
+        return f"one {one} more or less" if people == 1 else f"{people} people (each a {one}) more or less"
+    if people == 1:
+        return f"one {one}, whose rows are exchanged for others"
+    return f"{people} people (each a {one}), whose rows are exchanged for others"
+
+
+def protects(ledger: Ledger) -> str:
+    """Whom the budget of ``ledger`` protects."""
+    for neighbors in ("add_remove", "replace"):
+        if ledger.metric == f"UserDistance(neighbors='{neighbors}')":
+            return protected(neighbors, ledger.d_in, ledger.person)
+    return f"data that differ by {ledger.d_in}, as {ledger.metric} measures it"
+
+
+def facts(ledger: Ledger) -> list[tuple[str, str]]:
+    """Which data, of whom, by whom and what for."""
+    stated = ledger.stated
+    person = NOT_STATED if ledger.user is None else f"a {ledger.person}, told apart by the column {ledger.user}"
+    return [
+        ("protects", protects(ledger)),
+        ("a person is", person),
+        ("table", ledger.dataset),
+        *((name, stated.get(name, NOT_STATED)) for name in ("period", "publisher", "purpose")),
+    ]
+
+
+def spent_and_left(ledger: Ledger) -> tuple[str, str, str, str]:
+    """The budget, what was spent, rounded up, what is left, rounded down, and at which delta all this is told."""
+    budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget,)
+    symbol = "rho" if _concentrated(ledger) else "epsilon"
+    at = f"at delta {budget[1]:.3g}" if len(budget) > 1 else ""
+    spent = main_spent(ledger)
+    left = Decimal(0) if spent >= budget[0] else Decimal(repr(budget[0])) - Decimal(repr(spent))
+    return (
+        f"{symbol} {budget[0]:.6g}",
+        f"{symbol} {four_up(spent)}",
+        f"{symbol} {float(_FOUR_DOWN.create_decimal(left)):g}",
+        at,
+    )
+
+
+def main_spent(ledger: Ledger) -> float:
+    """What was spent, rounded up: as an epsilon at the delta of the budget, or as a rho where the budget is one."""
+    spent = ledger.spent()
+    parts = spent if isinstance(spent, tuple) else (spent,)
+    if ledger.measure != PrivacyProfile():
+        return float(parts[0])
+    if not any(parts):
+        return 0.0
+    return PrivacyCurve(Mixture(Concentrated(exact(parts[0])), exact(parts[1]))).epsilon(ledger.budget[1])
+
+
+def guess(ledger: Ledger) -> tuple[float, float]:
+    """How often somebody guesses right whether a person is there: after what was spent, and after the whole budget."""
+    budget = ledger.budget if isinstance(ledger.budget, tuple) else (ledger.budget, 0.0)
+    spent = ledger.spent()
+    own = budget[1] if ledger.measure == PrivacyProfile() else spent[1] if isinstance(spent, tuple) else 0.0
+    now = main_spent(ledger), own if any(spent if isinstance(spent, tuple) else (spent,)) else 0.0
+    shares = (total_variation(*one, concentrated=_concentrated(ledger)) for one in (now, budget))
+    first, second = map(percent_right, shares)
+    return first, second
+
+
+def _concentrated(ledger: Ledger) -> bool:
+    return ledger.measure != PrivacyProfile() and without_delta(ledger.measure) == Concentrating()
+
+
+def four_up(number: float) -> str:
+    """Four digits, rounded up, of the decimal as which a number is written."""
+    return f"{float(_FOUR_UP.create_decimal(Decimal(repr(float(number))))):g}"
