@@ -14,7 +14,7 @@ import pytest
 from opendp_topk.cli.record_words import right_guesses
 from opendp_topk.planning.release_record import ReleaseRecord
 
-from ..audit.browser import run
+from ..audit.browser import run, sheets
 from ..audit.pages import Element, read
 from .command import Result, record_of
 from .conftest import Command, Library
@@ -270,3 +270,79 @@ def test_a_browser_shows_it_without_scrolling_sideways(
 
 def test_the_record_that_is_damaged_above_is_a_record(command: Command, tmp_path: Path) -> None:
     assert command("show", saved(tmp_path, RECORD)).code == 0
+
+
+def ten(library: Library) -> tuple[object, ...]:
+    """Ten noisy counts at half of a budget, with all words."""
+    more = [f"{name}\n" for name in ("Alps", "Bees", "Cats", "Dogs", "Eels", "Figs")]
+    library.candidates.write_text(library.candidates.read_text("utf-8") + "".join(more), "utf-8")
+    ledger = library.folder / "budget.ledger"
+    asked = library.release(
+        "--epsilon", 0.5, "--counts", "--ledger", ledger, "--out", library.folder / "top.json", k=10
+    )
+    return (*asked, "--period", "2026-W14", "--label", "week 14")
+
+
+def paid(command: Command, library: Library) -> Path:
+    """The ledger that has paid for :func:`ten`."""
+    ledger = library.folder / "budget.ledger"
+    words = "--user", "reader", "--person", "borrower", "--publisher", "the library", "--purpose", "a poster"
+    assert command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3, "--delta", 1e-6, *words).code == 0
+    assert command(*ten(library)).code == 0
+    return ledger
+
+
+def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library: Library) -> None:
+    ledger, record = paid(command, library), library.folder / "top.json"
+    terminal = command("show", record, "--ledger", ledger)
+    assert terminal.field("protects") == "one borrower more or less"
+    assert terminal.field("a person is") == "a borrower, told apart by the column reader"
+    assert terminal.field("period") == "2026-W14"
+    assert re.fullmatch(r"epsilon [\d.]+ of epsilon 3, at delta 1e-06, on 1 entry", terminal.field("spent so far"))
+    text = read(command("show", record, "--html", "--ledger", ledger, "--to", "-").out.partition("\n")[2]).text
+    words = ["one borrower more or less", "loans", "the library", "a poster", "Ranks may contradict counts", "62.3 %"]
+    words += ["No list of items was cut", "told apart by the column reader", "of epsilon 3, at delta 1e-06, on 1 entry"]
+    assert [one for one in words if one not in text] == []
+    assert "not stated" not in text
+    alone = page_of(command, library.folder, SHOWN)
+    assert alone.text.count("not stated") == 4
+    assert "2 people (each a user), whose rows are exchanged for others" in alone.text
+    bound = {"person": "borrower", "column": "reader", "at_most": 2}
+    session = SHOWN | {"neighbors": "add_remove", "stated": bound}
+    assert (
+        "one borrower more or less, who has rows with at most 2 values of u, each"
+        in page_of(command, library.folder, session).text
+    )
+
+
+def test_a_record_is_not_shown_beside_a_ledger_that_disagrees(command: Command, library: Library) -> None:
+    ledger, record = paid(command, library), library.folder / "top.json"
+    fields = json.loads(record.read_text("utf-8"))
+    command("show", saved(library.folder, fields | {"k": 11}), "--ledger", ledger).complains(1, "do not agree on")
+
+
+CUTS: dict[str, tuple[dict[str, Any], str]] = {
+    "order": ({"max_items": 2}, "Of one user at most 2 items counted, the first in alphabetical order"),
+    "random": ({"max_items": 3, "by": "random"}, "at most 3 items counted, drawn at random"),
+    "sums": (
+        {"value": "paid", "lower": 0, "upper": 50, "granularity": 0.01},
+        "cut to 0 at least and 50 at most, in multiples of 0.01. No list of items was cut",
+    ),
+}
+
+
+def test_what_was_cut_is_said(command: Command, tmp_path: Path) -> None:
+    for name, (known, words) in CUTS.items():
+        page = page_of(command, tmp_path, RECORD | {"mechanism": RECORD["mechanism"] | known})
+        assert words in page.text, name
+
+
+@pytest.mark.browser
+def test_a_page_of_ten_items_prints_on_one_sheet(command: Command, library: Library, tmp_path: Path) -> None:
+    ledger, page = paid(command, library), library.folder / "top.html"
+    assert command("show", library.folder / "top.json", "--html", "--ledger", ledger).code == 0
+    assert sheets(page, tmp_path / "profile") == 1
+    for week in range(11):
+        command("ledger", "reserve", ledger, "--amount", "0.001,0", "--label", f"week {week}")
+    assert command("ledger", "report", ledger, "--to", library.folder / "report.html").code == 0
+    assert sheets(library.folder / "report.html", tmp_path / "profile") == 1
