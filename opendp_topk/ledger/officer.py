@@ -8,13 +8,18 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import exact, round_up
 from ..spaces.curves.closed_forms import Concentrated, Mixture
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.guesses import percent_right, total_variation
 from ..spaces.measures import PrivacyProfile, without_delta
 from ..spaces.measures import ZeroConcentratedDivergence as Concentrating
+from .accounts import Account
+from .amounts import Amount, from_texts
+from .filters import Filter
+from .journal import Journal
 from .ledger import Ledger
+from .records import Record
 
 NOT_STATED = "not stated"
 _FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
@@ -66,14 +71,52 @@ def spent_and_left(ledger: Ledger) -> tuple[str, str, str, str]:
 
 
 def main_spent(ledger: Ledger) -> float:
-    """What was spent, rounded up: as an epsilon at the delta of the budget, or as a rho where the budget is one."""
+    """What was spent, rounded up: as an epsilon at the delta of the budget, or as a rho where the budget is one.
+
+    Of a budget whose releases are mixed it is the least that a sum tells which keeps the budget.
+    """
     spent = ledger.spent()
-    parts = spent if isinstance(spent, tuple) else (spent,)
     if ledger.measure != PrivacyProfile():
-        return float(parts[0])
-    if not any(parts):
+        return float(spent[0] if isinstance(spent, tuple) else spent)
+    told = [_epsilon(one, spent[1], ledger.budget) for one in ledger.filters() if one.alive]
+    return min(told, default=ledger.budget[0])
+
+
+def _epsilon(sums: Filter, own: float, budget: tuple[float, float]) -> float:
+    """The epsilon that one sum tells, at the delta of the budget; of steps, no less than their part of the budget."""
+    if not sums.spent:
         return 0.0
-    return PrivacyCurve(Mixture(Concentrated(exact(parts[0])), exact(parts[1]))).epsilon(ledger.budget[1])
+    if sums.adds == "rho":
+        return PrivacyCurve(Mixture(Concentrated(exact(sums.spent)), exact(own))).epsilon(budget[1])
+    return round_up(sums.spent) if sums.adds == "epsilon" else budget[0]
+
+
+def shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
+    """Of each entry, which part of the budget it cost, and which part was spent up to it.
+
+    Parts are of the number of which most is gone; of several sums that keep the budget, of the one of which least is.
+    """
+    journal = ledger._journal
+    best = _place(journal.account, journal.spent())
+    return {
+        int(one.fields["entries"]): (_part(journal, one, "cost", best), _part(journal, one, "spent", best))
+        for one in journal.log.records()
+        if one.fields["kind"] == "debit"
+    }
+
+
+def _place(account: Account, spent: Amount) -> list[int]:
+    """Which numbers count: all, or of several sums the best one, beside delta."""
+    places = [at for at, most in enumerate(account.limit) if most]
+    if not account.mixes:
+        return places
+    sums = [at for at in places if at != 1]
+    return [min(sums, key=lambda at: float(spent[at] / account.limit[at])), *([1] if 1 in places else [])]
+
+
+def _part(journal: Journal, record: Record, name: str, places: list[int]) -> float:
+    found, limit = from_texts(record.fields[name]), journal.account.limit
+    return max((float(found[at] / limit[at]) for at in places), default=0.0)
 
 
 def guess(ledger: Ledger) -> tuple[float, float]:

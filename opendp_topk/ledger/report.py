@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,16 @@ from .entries import Entry
 from .journal import now
 from .ledger import Ledger
 
+_KEY = (
+    '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>all that may be spent</span></p>'
+)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(ledger: Ledger) -> str:
     """The whole page."""
     entries, problems = ledger.history(), ledger.verify()
-    names = _names(ledger)
+    names, parts = _names(ledger), officer.shares(ledger)
     body = [
         f"<h1>Privacy budget of {escape(ledger.dataset)}</h1>",
         f'<p class="soft">As of {escape(_moment(now()))}. {_count(entries)}.</p>',
@@ -30,10 +34,10 @@ def page(ledger: Ledger) -> str:
         "<h2>What somebody could find out</h2>",
         *_promise(ledger),
         "<h2>Spent over time</h2>",
-        chart(entries, ledger.limit, names),
-        _key(names),
+        chart([replace(one, spent=parts[one.number][1]) for one in entries], 1.0, ["the budget"]),
+        _KEY,
         "<h2>What was released</h2>",
-        _table(entries, ledger.limit),
+        _table(entries, parts),
         "<h2>To ask before the next release</h2>",
         _checklist(ledger),
         "<h2>In numbers of the ledger</h2>",
@@ -83,12 +87,6 @@ def _short(value: Any) -> str:
     return ", ".join(f"{one:.6g}" for one in (value if isinstance(value, tuple) else (value,)))
 
 
-def _key(names: Sequence[str]) -> str:
-    kinds = zip(("first", "second"), names, strict=False)
-    lines = "".join(f'<span><i class="{kind}"></i>{escape(name)}</span>' for kind, name in kinds)
-    return f'<p class="key">{lines}<span><i class="limit"></i>all that may be spent</span></p>'
-
-
 def _promise(ledger: Ledger) -> list[str]:
     now_right, in_the_end = officer.guess(ledger)
     there = "is in the data" if "add_remove" in ledger.metric else "has this or that in the data"
@@ -99,8 +97,8 @@ def _promise(ledger: Ledger) -> list[str]:
         f"the time; after what was spent so far, at most <b>{now_right:g} %</b>; once the whole budget is spent, at "
         f"most <b>{in_the_end:g} %</b>.</p>",
         '<p class="soft">Spent is what was reserved or has failed, too: a ledger never gives back. What is released '
-        "elsewhere from the same data is not in it. Shares below are of the number of the ledger that is spent the "
-        "most; they add up, and epsilons of several releases need not.</p>",
+        "elsewhere from the same data is not in it. Shares below are of what may be charged: they add up, and "
+        "epsilons of several releases need not.</p>",
     ]
 
 
@@ -128,22 +126,22 @@ def _small(ledger: Ledger, names: Sequence[str]) -> str:
     return f'<div class="small">{_facts(rows)}</div>'
 
 
-def _table(entries: Sequence[Entry], limit: Any) -> str:
+def _table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, float]]) -> str:
     names = ("no.", "time", "release", "period, purpose", "state", "share", "spent", "by")
     head = "".join(f"<th>{name}</th>" for name in names)
-    rows = "".join(_row(one, names, limit) for one in entries)
+    rows = "".join(_row(one, names, *parts[one.number]) for one in entries)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _row(one: Entry, names: Sequence[str], limit: Any) -> str:
+def _row(one: Entry, names: Sequence[str], cost: float, spent: float) -> str:
     cells = (
         str(one.number),
         escape(_moment(one.time)),
         _release(one),
         escape(", ".join(filter(None, (one.period, one.purpose)))),
         f'<span class="{escape(one.state)}">{escape(one.state)}</span>',
-        _share(one.cost, limit) + (f" of entry {one.within}" if one.used is not None else ""),
-        _share(one.spent, limit),
+        _share(cost) + (f" of entry {one.within}" if one.used is not None else ""),
+        _share(spent),
         escape(one.operator),
     )
     filled = (f'<td data-name="{name}"><span>{cell}</span></td>' for name, cell in zip(names, cells, strict=True))
@@ -154,10 +152,8 @@ def _moment(time: str) -> str:
     return time[:16].replace("T", " ") + " UTC"
 
 
-def _share(amount: Any, limit: Any) -> str:
-    """What part of the budget it is: of the number of which most is gone, in percent, rounded up."""
-    parts, tops = (one if isinstance(one, tuple) else (one,) for one in (amount, limit))
-    return f"{officer.four_up(100 * max(one / top for one, top in zip(parts, tops, strict=True) if top))} %"
+def _share(part: float) -> str:
+    return f"{officer.four_up(100 * part)} %"
 
 
 def _release(one: Entry) -> str:

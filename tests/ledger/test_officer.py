@@ -29,7 +29,7 @@ def epsilon_of(rho: float, own: float, delta: float) -> float:
 
 
 def test_a_budget_of_pairs_is_told_as_epsilon_at_its_delta(path: Path) -> None:
-    ledger = new(path, BUDGET, tk.PrivacyProfile())
+    ledger = new(path, BUDGET, tk.PrivacyProfile(), own_delta="5e-7")
     assert officer.spent_and_left(ledger) == ("epsilon 1", "epsilon 0", "epsilon 1", "at delta 1e-06")
     assert officer.guess(ledger)[0] == 50.0
     ledger.release(costing(2.0**-8, ZCDP), [1])
@@ -44,6 +44,20 @@ def test_a_budget_of_pairs_is_told_as_epsilon_at_its_delta(path: Path) -> None:
     now, end = officer.guess(ledger)
     assert 0 <= now - 100 / (1 + float(mpmath.exp(-spent))) <= 0.101
     assert 0 <= end - 100 / (1 + float(mpmath.exp(-1))) <= 0.101
+
+
+def test_of_several_sums_the_least_is_told(path: Path) -> None:
+    """Pure releases are told as their sum where that is less than what their rho says, and the other way round."""
+    ledger = new(path, ("1", "1e-9"), tk.PrivacyProfile())
+    for number in range(1, 5):
+        ledger.release(costing(0.25), [1])
+        _, spent = officer.shares(ledger)[number]
+        assert (officer.main_spent(ledger), spent) == (number / 4, number / 4)
+    small = new(path.with_name("small.ledger"), ("2", "1e-3"), tk.PrivacyProfile())
+    for _ in range(60):
+        small.release(costing(2.0**-6), [1])
+    assert officer.main_spent(small) < 60 / 64
+    assert officer.shares(small)[60][1] < 60 / 128
 
 
 @pytest.mark.parametrize(
