@@ -65,7 +65,7 @@ def test_an_entry_is_the_same_whether_it_is_looked_up_or_listed(path: Path) -> N
     ledger = new(path, 1)
     lengthened(path, 40, 200)
     for _ in range(2):
-        assert [ledger._journal.entry(number) for number in range(1, 41)] == ledger.history()
+        assert [ledger.entry(number) for number in range(1, 41)] == ledger.history()
         ledger._journal.settle(3, "failed")  # and a second time, whose digest would come too late
         ledger._journal.settle(3, "released", "a")
     assert [ledger.head(number) for number in (1, 40)] == [
@@ -189,4 +189,4 @@ def test_both_kinds_of_logs_find_the_same(make: Make) -> None:
         for number in range(17):
             found = log.find(lambda record, least=number: record.number >= least)  # type: ignore[misc]
             assert (None if found is None else found.digest) == next(iter(listed[number:]), None)
-        assert [ledger._journal.entry(number) for number in range(1, 8)] == ledger.history()
+        assert [ledger.entry(number) for number in range(1, 8)] == ledger.history()
