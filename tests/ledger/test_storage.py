@@ -66,8 +66,10 @@ def test_an_entry_is_the_same_whether_it_is_looked_up_or_listed(path: Path) -> N
     lengthened(path, 40, 200)
     for _ in range(2):
         assert [ledger.entry(number) for number in range(1, 41)] == ledger.history()
-        ledger._journal.settle(3, "failed")  # and a second time, whose digest would come too late
+        ledger._journal.settle(3, "failed")
         ledger._journal.settle(3, "released", "a")
+        assert (ledger.entry(3).state, ledger.entry(3).record) == ("released", "a")
+        ledger._journal.settle(3, "released", "b")  # too late, as all that the second turn says
     assert [ledger.head(number) for number in (1, 40)] == [
         f"{one.number}-{one.digest}" for one in map(read, texts(path)) if one.fields.get("label") is not None
     ][:: 39]  # fmt: skip
@@ -82,6 +84,7 @@ def test_what_is_looked_up_is_little_of_a_long_log(path: Path, monkeypatch: pyte
     monkeypatch.setattr(files, "_read", lambda *some: (seen.append(len(real(*some))), real(*some))[1])
     for look in (
         lambda: ledger.head(700),
+        lambda: ledger.entry(700),
         lambda: ledger.fits(costing(0.0)),
         lambda: ledger.release(costing(0.0), [1]),
     ):
