@@ -14,6 +14,7 @@ from ..core.partials import partial
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import CandidatesError, DistanceError, ParameterError, ParameterTypeError, checks
+from ..errors.checks import Number
 from ..spaces.domains import VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.metrics import LInfDistance
@@ -71,6 +72,8 @@ def make_minimum_users(
     """
     # proof-region: minimum_users
     least = checks.count("minimum_users", minimum_users)  # [check-minimum]
+    keys: tuple[Any, ...] | None = None
+    metric: Any = input_metric
     if isinstance(input_domain, VectorDomain):
         require_space(input_domain, input_metric, LInfDistance, "LInfDistance(...), the metric of counts of a list")
         keys = _keys(input_domain, candidates)  # [keys]
@@ -79,7 +82,6 @@ def make_minimum_users(
         require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(...) or LInfDistance(...)")
         if candidates is not None:
             raise ParameterError("candidates must be left out: counts by key come with their keys")
-        keys, metric = None, input_metric
 
     def function(counts: Any) -> Mapping[Any, int]:
         from ..tables.held import HeldCounts
@@ -105,7 +107,7 @@ def make_minimum_users(
     )
 
 
-def _whole(d_in: Any) -> int:
+def _whole(d_in: Number) -> int:
     if d_in == math.inf:
         raise DistanceError("d_in must be finite: counts by key are a number of users apart")
     return math.floor(d_in)  # [stability]
