@@ -122,7 +122,6 @@ def _keys(domain: VectorDomain, candidates: Any) -> tuple[int, ...] | tuple[str,
     if len(listed) != domain.size:
         raise CandidatesError("candidates must be as many as the counts of the input domain")  # [as-many]
     return listed
-    # end-proof-region: minimum_users
 
 
 @dataclass(frozen=True)
@@ -132,13 +131,19 @@ class AddToCounts:
     number: int
 
     def __call__(self, release: Any) -> Any:
-        return release._replace(counts=tuple(count + self.number for count in release.counts))
+        return release._replace(counts=tuple(count + self.number for count in release.counts))  # [add]
 
 
 def add_to_counts(number: int) -> AddToCounts:
     """What adds ``number`` to each of the noisy counts that a measurement releases.
 
     After ``make_minimum_users`` with a minimum of M users, M - 1 makes counts of users of them again.
+
+    Args:
+        number: An integer.
+
+    Returns:
+        A function of releases with a field ``counts``, for the right side of ``>>``.
 
     Raises:
         ParameterTypeError: ``number`` is not an integer.
@@ -151,6 +156,7 @@ def add_to_counts(number: int) -> AddToCounts:
     if not checks.is_integer(number):
         raise ParameterTypeError("number must be an integer")
     return AddToCounts(int(number))
+    # end-proof-region: minimum_users
 
 
 then_minimum_users = partial(make_minimum_users)
