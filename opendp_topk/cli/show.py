@@ -168,7 +168,9 @@ def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
     counts = f", and {plain(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
     rows = [("scale", f"{parameters['scale']}{counts} (the smallest that meet{'' if counts else 's'} the target)")]
     if "threshold" in parameters:
-        rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta)"))
+        least = parameters.get("minimum_users", 1)
+        beyond = f", counted from {least} users on, as fewer are never released" if least > 1 else ""
+        rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta){beyond}"))
     return rows
 
 
