@@ -172,6 +172,8 @@ class Options:
     alpha: float = 0.05
     user: str = "user"
     item: str = "item"
+    at_most: int | None = None
+    shared: bool = False
 
     @cached_property
     def failing(self) -> Fraction:
@@ -200,9 +202,13 @@ class Options:
         """Whom the target protects.
 
         Raises:
-            ParameterError: --users or --neighbors is out of range.
+            ParameterError: --users, --at-most or --neighbors is out of range.
         """
         users = checks.count("--users", self.users)
+        if self.at_most is not None:
+            users *= checks.count("--at-most", self.at_most) * (2 if self.shared else 1)
+        elif self.shared:
+            raise ParameterError("--shared goes with --at-most")
         return Users(checks.choice("--neighbors", self.neighbors, NEIGHBORS), users, self.columns)
 
     @cached_property

@@ -16,7 +16,7 @@ from ..spaces.metrics import UserDistance
 from . import ledger_files, show
 from .asking import NEIGHBORS, NeighborsOption
 from .exit_codes import DATA, guarded
-from .ledger_files import Json, KeyOption, answer, print_json
+from .ledger_files import Json, KeyOption, PeriodOption, PurposeOption, answer, print_json
 from .output import STDOUT
 
 File = Annotated[
@@ -67,6 +67,23 @@ def create(
     ] = None,
     neighbors: NeighborsOption = NEIGHBORS[0],
     users: UsersOption = 1,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            show_default=False,
+            help="The column whose values tell people apart: a release by another one is refused, or needs --at-most.",
+        ),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", show_default=False, help="What one of them is called; if not given, as --user."),
+    ] = None,
+    publisher: Annotated[
+        str | None, typer.Option(metavar="TEXT", show_default=False, help="Who publishes what is released.")
+    ] = None,
+    period: PeriodOption = None,
+    purpose: PurposeOption = None,
     accept_file_system: Annotated[
         str | None,
         typer.Option(metavar="KIND", show_default=False, help="Let it lie on a kind of file system that was refused."),
@@ -77,7 +94,7 @@ def create(
 
     \b
     Example:
-      opendp-topk ledger create budget.ledger --dataset visits --epsilon 3
+      opendp-topk ledger create budget.ledger --dataset visits --epsilon 3 --user visitor
       opendp-topk release visits.parquet --user visitor --item page \\
         --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
     """
@@ -88,6 +105,7 @@ def create(
     if delta is not None:
         measure, budget = PrivacyProfile(), (epsilon, delta)
     unit = {"dataset": dataset, "metric": UserDistance(neighbors), "d_in": users}
+    unit |= {"user": user, "person": person, "publisher": publisher, "period": period, "purpose": purpose}
     unit["accept_file_system"] = accept_file_system
     with Ledger.create(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
         if as_json:
@@ -212,6 +230,8 @@ def _show(account: Ledger, *, history: bool) -> None:
         [
             ("data set", account.dataset),
             ("protects", f"data sets at distance {account.d_in} under {account.metric}"),
+            *([] if account.user is None else [("a person is", f"a {account.person}: the column {account.user}")]),
+            *account.stated.items(),
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
             ("budget", account.promise),
             *limit,

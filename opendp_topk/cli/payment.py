@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ParameterError
 from ..ledger import Ledger
+from ..ledger.charges import text_of
+from ..ledger.stated import Stated, in_words
 from ..planning.plan import Plan, Query
 from ..planning.release_record import ReleaseRecord
 from ..planning.units import Users
@@ -16,10 +19,32 @@ from ..spaces.metrics import UserDistance
 from .exit_codes import Interrupted
 
 
+@dataclass(frozen=True)
+class Words:
+    """What is said of a release beside what is computed: lines for people, and whom another column tells apart."""
+
+    label: str = ""
+    period: str | None = None
+    purpose: str | None = None
+    at_most: int | None = None
+    shared: bool = False
+
+    def told(self, account: Ledger | None) -> dict[str, Any]:
+        """What the record of the release tells in words, beside what the ledger says that pays."""
+        text_of(self.label)
+        Stated.of(period=self.period, purpose=self.purpose)
+        if account is None:
+            return in_words(None, None, {}, vars(self))
+        return in_words(account.user, account.person, account.stated, vars(self))
+
+
 @contextlib.contextmanager
-def budget(ledger: str | None, query: Query[Any, Users]) -> Iterator[Ledger | None]:
+def budget(ledger: str | None, query: Query[Any, Users], words: Words) -> Iterator[Ledger | None]:
     """The ledger from which the release is paid, if one is named."""
     if ledger is None:
+        if words.at_most is not None:
+            raise ParameterError("--at-most goes with --ledger, which says what a person is")
+        words.told(None)  # whether they are words, before the table is read
         yield None
         return
     with Ledger(ledger) as account:
@@ -31,30 +56,43 @@ def budget(ledger: str | None, query: Query[Any, Users]) -> Iterator[Ledger | No
             symbol = account.measure.symbol
             advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
             raise ParameterError(f"the ledger counts {symbol}: {advice}")
+        _require_column(account, query.unit.columns.user, words.at_most)
         yield account
+
+
+def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
+    """Raise unless people are told apart by the ledger's column, or a bound is stated."""
+    own = account.user is None or account.user == column
+    if own and at_most is not None:
+        raise ParameterError("--at-most is for a release by another column than the ledger's: leave it out")
+    if not own and at_most is None:
+        raise ParameterError(
+            f"in the ledger a person is a {account.person}: give --user {account.user}, or state by --at-most with how "
+            f"many values of {column} one {account.person} has rows"
+        )
 
 
 def drawn(
     plan: Plan[Any, Users],
     rows: Any,
     account: Ledger | None,
-    label: str,
-    recorded: Callable[[Any, Mapping[str, Any] | None], ReleaseRecord],
+    words: Words,
+    recorded: Callable[[Any, Mapping[str, Any] | None, Mapping[str, Any]], ReleaseRecord],
 ) -> ReleaseRecord:
-    """The record, by ``recorded``, of a release and of what has paid for it before the table was counted.
+    """The record, by ``recorded``, of a release, of what has paid for it before the table was counted, and of words.
 
     The entry of the ledger gets the digest of the record.
     """
     measurement, query, made = plan.measurement, plan.query, []
     if account is None:
-        return recorded(measurement(rows), None)
+        return recorded(measurement(rows), None, words.told(None))
     before = account.spent()
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
-        reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, label=label)
+        reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, **vars(words))
 
         def digest(released: Any) -> str:
-            made.append(recorded(released, reserved.paid))
+            made.append(recorded(released, reserved.paid, reserved.told))
             return made[0].digest
 
         reserved.release(rows, recorded=digest)

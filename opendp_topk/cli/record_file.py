@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import TableError
 from ..errors.ordinary import quoted, read_ordinary
 from ..numerics.arithmetic import exact
-from ..planning.release_record import FORMAT, READ, ReleaseRecord
+from ..planning.release_record import READ, UNSEALED, ReleaseRecord
 
 _MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
 _LARGEST = sys.float_info.max  # pages show numbers as floats
@@ -58,6 +58,13 @@ def _with(**fields: Check) -> Check:
     )
 
 
+def _only(**fields: Check) -> Check:
+    """A mapping that has some of these fields, which hold what they should, and no others."""
+    return lambda value: (
+        isinstance(value, Mapping) and all(name in fields and fields[name](one) for name, one in value.items())
+    )
+
+
 _NOT_NEGATIVE = _at_least(0, _number)
 _STATUS = _among("current", "stale", "missing", "unproven")
 _PROMISE = _with(alpha=_number, within_users=_none_or(_at_least(0, _whole)), words=_text)
@@ -92,6 +99,12 @@ _BESIDE: dict[str, Check] = {
     "count_accuracy": _PROMISE,
     "where": _text,
     "files": _text,
+    "candidate_list": _like("sha256:[0-9a-f]{64}"),
+    "stated": _only(
+        **dict.fromkeys(("label", "publisher", "period", "purpose", "person", "column"), _text),
+        at_most=_at_least(1, _whole),
+        shared=lambda value: value is True,
+    ),
 }
 
 
@@ -135,7 +148,7 @@ def _holds(record: dict[str, Any]) -> bool:
     length, k = len(record["items"]), record["k"]
     fits = all(len(record[name]) == length for name in ("counts", "gaps") if name in record)
     paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
-    told = record["format"] != FORMAT or record["ledger"] is None or _PAID(record["ledger"])
+    told = record["format"] == UNSEALED or record["ledger"] is None or _PAID(record["ledger"])
     return fits and paired and told and (k is None or length <= k) and _measured(record)
 
 

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import TableError
+from ..errors import ParameterError, TableError
+from ..ledger import Ledger
+from ..planning.answers import answer, asked
 from ..planning.others import Other
 from ..planning.plan import Plan, Query
-from ..planning.release_record import Read, Released, ReleaseRecord
+from ..planning.release_record import Read, Released, ReleaseRecord, list_digest
 from ..planning.units import Users
 from ..tables import parts
 from . import show
@@ -30,13 +32,16 @@ from .engines import (
 )
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
+from .ledger_files import PeriodOption, PurposeOption
 from .output import STDOUT, Destination, flush, unprinted
-from .payment import budget, drawn
+from .payment import Words, budget, drawn
+from .record_file import read_fields
 from .shown import show_release
 
 _LOG = logging.getLogger(__name__)  # how far a release is, never data
 
 MORE = "Every further release from this table adds its cost."
+AGAIN = "It is the answer that was given before: nothing was drawn or paid, and the table was not looked at."
 PUBLIC = (
     f"The list of candidates must be public: one that was taken from the table would itself reveal who is in it. {MORE}"
 )
@@ -81,13 +86,39 @@ def release(
             help="A budget to take the cost from, before the table is read; `opendp-topk ledger create` makes one.",
         ),
     ] = None,
-    label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release for the ledger.")] = "",
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release, for people.")] = "",
+    period: PeriodOption = None,
+    purpose: PurposeOption = None,
+    at_most: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With a --ledger whose people are told apart by another column: with how many values of --user one "
+            "person has rows at most. The target is met for the person.",
+            show_default=False,
+        ),
+    ] = None,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared", help="With --at-most: rows with one such value may be of several people, as of a household."
+        ),
+    ] = False,
     engine: EngineOption = ENGINES[0],
     master: MasterOption = None,
     separator: SeparatorOption = ",",
     encoding: EncodingOption = "utf-8",
     where: WhereOption = None,
     files: FilesOption = None,
+    from_record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RECORD",
+            help="Answer from the record of a release of the same question (measurement, candidates, unit and label) "
+            "that the --ledger has paid for: nothing is drawn or paid, and the table is not looked at.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Release the k items that most users have.
 
@@ -104,7 +135,9 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
-    chosen, options = Engine(engine, master), replace(options, user=user, item=item)
+    words = Words(label, period, purpose, at_most, shared)
+    chosen = Engine(engine, master)
+    options = replace(options, user=user, item=item, at_most=at_most, shared=shared)
     columns = options.columns
     reading = Reading.of(separator, encoding, where)
     domain, others = columns.domain, options.others
@@ -118,27 +151,34 @@ def release(
     with show.working("planning"):
         plan: Plan[Any, Users] = met(query)
     _LOG.info("planned: scale %s", plan.measurement.parameters["scale"])
-    read = tuple(file for file in (table, candidates, ledger) if file is not None)
-    with Destination(out, force=force, keep=read) as destination, budget(ledger, query) as account:
-        with show.working("reading and counting") as told, chosen.table(table, reading, columns.names) as source:
-            parts.watcher.set(told.parts)
-            rows = domain.validate(columns.read(source.frame))
-            kinds = rows.collect_schema()
-            _LOG.info("the table has the columns")
-            if listed is not None:
-                plan = plan.on(as_integers(listed, item) if kinds[item].is_integer() else listed)
-            promises = query.task.promises(plan)
-            plan = plan if others is None else others.after(plan)
-            with kept(files, source.files) as digest:
-                read_as = Read(chosen.recorded(), where, digest)
+    read = tuple(file for file in (table, candidates, ledger, from_record) if file is not None)
+    listing = None if listed is None else list_digest(listed)
+    with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:
+        if from_record is not None:
+            whole = plan if others is None else others.after(plan)
+            record = _again(from_record, account, asked(whole, where, listing, words.told(account)), files)
+        else:
+            with show.working("reading and counting") as told, chosen.table(table, reading, columns.names) as source:
+                parts.watcher.set(told.parts)
+                rows = domain.validate(columns.read(source.frame))
+                kinds = rows.collect_schema()
+                _LOG.info("the table has the columns")
+                if listed is not None:
+                    plan = plan.on(as_integers(listed, item) if kinds[item].is_integer() else listed)
+                promises = query.task.promises(plan)
+                plan = plan if others is None else others.after(plan)
+                with kept(files, source.files) as digest:
+                    read_as = Read(chosen.recorded(), where, digest, listing)
 
-                def recorded(released: Any, entry: Mapping[str, Any] | None) -> ReleaseRecord:
-                    source.require_unchanged()
-                    winners = Released.of(released) if others is None else others.released(released)
-                    return ReleaseRecord.of(winners, plan, promises, entry, read_as)
+                    def recorded(
+                        released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
+                    ) -> ReleaseRecord:
+                        source.require_unchanged()
+                        winners = Released.of(released) if others is None else others.released(released)
+                        return ReleaseRecord.of(winners, plan, promises, entry, read_as, stated)
 
-                record = drawn(plan, rows, account, label, recorded)
-            _LOG.info("%d items were released", len(record.released.items))
+                    record = drawn(plan, rows, account, words, recorded)
+                _LOG.info("%d items were released", len(record.released.items))
         failure: Exception | None = None
         try:
             with uninterrupted():
@@ -155,8 +195,17 @@ def release(
             failure = unprinted(error)
         if failure is not None:
             raise failure
-        last = MORE if listed is None else PUBLIC
+        last = AGAIN if from_record is not None else MORE if listed is None else PUBLIC
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
+
+
+def _again(path: str, account: Ledger | None, question: Mapping[str, Any], files: str | None) -> ReleaseRecord:
+    """The record in the file ``path``, if it answers ``question`` and ``account`` has paid for it."""
+    if account is None:
+        raise ParameterError("--from-record needs --ledger: what it keeps tells whether the record is whole")
+    if files is not None:
+        raise ParameterError("--files lists what is read, and --from-record reads no table: leave one out")
+    return answer(read_fields(path), account, question)
 
 
 def _other(released: Released, count: Other | None) -> list[tuple[str, str]]:

@@ -29,11 +29,21 @@ class Charge(NamedTuple):
 
 
 # proof-region: charges
-def charge(unit: Unit, account: Account, measurement: Any, d_in: Any, delta: Any, label: Any) -> Charge:
-    """What ``measurement`` at distance ``d_in`` costs, at least that of the unit.
+def charge(
+    unit: Unit,
+    account: Account,
+    measurement: Any,
+    d_in: Any,
+    delta: Any,
+    label: Any,
+    at_most: Any = None,
+    shared: Any = False,
+) -> Charge:
+    """What ``measurement`` at distance ``d_in`` costs, at least that of the unit as its column counts it.
 
     Raises:
-        SpaceError: The measurement is under another metric than the unit, or a measure that is not counted.
+        SpaceError: The measurement is under another metric than the unit, counts by another column without a bound,
+            or is under a measure that is not counted.
         ParameterError: The measurement is interactive, or ``d_in`` is smaller than the unit's.
     """
     checks.instance("measurement", measurement, Measurement, "a measurement")
@@ -44,19 +54,21 @@ def charge(unit: Unit, account: Account, measurement: Any, d_in: Any, delta: Any
             "measurement must not be interactive: what is asked of its queryable would come after later releases; "
             "ask one by one in a conversation of the ledger instead"
         )
-    distance = unit.distance(d_in)  # [distance]
+    counted = unit.by_column(measurement.input_domain, at_most, shared)  # [by-column]
+    distance = counted.distance(d_in)  # [distance]
     loss = measurement.map(distance)  # [map]
     cost = account.charge(measurement.output_measure, loss, delta)  # [charge]
     shown = loss if cost is None else distance_up(account.counted, cost)
-    return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance)})
+    bound = {} if counted is unit else {"at_most": int(at_most), "shared": shared}
+    return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance), **bound})
 
 
 # end-proof-region: charges
 
 
-def charge_in(journal: Journal, measurement: Any, d_in: Any, delta: Any, label: Any) -> Charge:
+def charge_in(journal: Journal, *told: Any) -> Charge:
     """As :func:`charge`, in the unit and the account of ``journal``."""
-    return charge(journal.unit, journal.account, measurement, d_in, delta, label)
+    return charge(journal.unit, journal.account, *told)
 
 
 def stated_amount(journal: Journal, value: Any, name: str) -> Amount:

@@ -38,14 +38,23 @@ class Conversation:
         self._learn(seen)
 
     # proof-region: conversation
-    def __call__(self, query: Any, *, d_in: Any = None, delta: Any = None, label: str = "") -> Any:
-        """A release of the measurement ``query``, paid first.
+    def __call__(
+        self,
+        query: Any,
+        *,
+        d_in: Any = None,
+        delta: Any = None,
+        label: str = "",
+        at_most: int | None = None,
+        shared: bool = False,
+    ) -> Any:
+        """A release of the measurement ``query``, paid first; otherwise as :meth:`Ledger.release`.
 
         Raises:
             BudgetError: It does not fit with what is left of the conversation's budget, or of the ledger's.
             QueryError: The conversation was closed, here or elsewhere.
         """
-        charge = charge_in(self._journal, query, d_in, delta, label)
+        charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
 
         def step() -> dict[str, Any]:
             self._learn(self._journal.log.records(self._seen))  # [all-steps]

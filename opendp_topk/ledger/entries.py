@@ -12,6 +12,7 @@ from .failures import damaged
 from .records import Record
 
 RESERVED, RELEASED, FAILED = STATES = ("reserved", "released", "failed")
+_SAID: dict[str, Callable[[Any], Any]] = {"period": str, "purpose": str, "at_most": int, "shared": bool}
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Entry:
     ``failed``. ``claim`` is the SHA-256 of the library's claims with the measurement and its proof. ``within`` is the
     number of the conversation to which the entry belongs, and ``used`` what that conversation had used up to it.
     ``record`` is the digest of the record of its release, salted so that nobody can guess what was released.
+    ``period`` and ``purpose`` are what its caller said of it. Where it counted by another column than the ledger's,
+    ``at_most`` is with how many of its values one person has rows, and ``shared`` whether one may be of several people.
     """
 
     number: int
@@ -40,6 +43,10 @@ class Entry:
     within: int | None = None
     used: Any = None
     record: str | None = None
+    period: str | None = None
+    purpose: str | None = None
+    at_most: int | None = None
+    shared: bool | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The entry for JSON; what it does not have is left out."""
@@ -76,7 +83,10 @@ def _add(found: list[Entry], record: Record, shown: Callable[[Any], Any]) -> Non
 
 
 def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> Entry:
-    texts = {name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")}
+    said: dict[str, Any] = {name: kind(fields[name]) for name, kind in _SAID.items() if name in fields}
+    texts: dict[str, Any] = {
+        name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")
+    }
     datetime.fromisoformat(texts["time"])  # what is no time was not written by a ledger
     return Entry(
         number=int(fields["entries"]),
@@ -86,4 +96,5 @@ def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> Entry:
         within=fields.get("within"),
         used=None if "used" not in fields else shown(from_texts(fields["used"])),
         **texts,
+        **said,
     )

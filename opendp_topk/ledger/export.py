@@ -19,6 +19,8 @@ def summary(ledger: Ledger) -> dict[str, Any]:
         "dataset": ledger.dataset,
         "metric": ledger.metric,
         "d_in": str(ledger.d_in),
+        **({} if ledger.user is None else {"user": ledger.user, "person": ledger.person}),
+        **ledger.stated,
         "measure": repr(ledger.measure),
         "budget": ledger.promise,
         "counted": repr(ledger.counted),

@@ -19,20 +19,23 @@ from .amounts import Amount, distance_up, fits, from_texts, left, to_texts, tota
 from .entries import FAILED, RELEASED, RESERVED, Entry, read
 from .failures import damaged, failure
 from .logs import Log
-from .records import FORMAT, VERSION, Record, accepted_in, follow, seal
+from .records import FORMAT, READ, VERSION, Record, accepted_in, follow, seal
+from .stated import Stated
 from .units import Unit, name_of
 
 _LOG = logging.getLogger(__name__)  # what was debited, refused and settled: numbers of entries and costs, never data
 
 
-def header(unit: Unit, account: Account, accepts: str | None = None) -> str:
+def header(unit: Unit, account: Account, accepts: str | None = None, words: Stated | None = None) -> str:
     """The first record of a new ledger."""
     form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
+    people = {} if unit.user is None else {"user": unit.user, "person": unit.person}
     (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
     promise = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
     stated = {} if accepts is None else {"accepted": [accepts]}
-    return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **stated})
+    said = {**people, **({} if words is None else words.as_dict()), **stated}
+    return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **said})
 
 
 class Journal:
@@ -44,6 +47,7 @@ class Journal:
         self.operator = named(operator)
         self.header = log.first()
         self.unit, self.account = described(log.place, self.header)
+        self.words = Stated.read(self.header.fields)
         self.spent()
 
     # proof-region: journal
@@ -200,12 +204,13 @@ def described(place: str, first: Record) -> tuple[Unit, Account]:
     fields = first.fields
     if fields.get("format") != FORMAT:
         raise failure(place, "opened", "it is not a ledger")
-    if fields.get("version") != VERSION:
+    if fields.get("version") not in READ:
         raise failure(
-            place, "opened", f"it has format {fields.get('version')}, and this library reads {VERSION}: update"
+            place, "opened", f"it has format {fields.get('version')}, and this library reads up to {VERSION}: update"
         )
     try:
-        unit = Unit(str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]))
+        column, person = (None if (one := fields.get(name)) is None else str(one) for name in ("user", "person"))
+        unit = Unit(str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]), column, person)
         amounts = from_texts(fields["budget"]), from_texts(fields["limit"])
         return unit, Account(MEASURES[fields["measure"]], *amounts)
     except (KeyError, TypeError, ValueError, ZeroDivisionError):

@@ -27,6 +27,7 @@ from .mounts import accepted
 from .records import head
 from .repair import repair
 from .reservation import Reservation
+from .stated import Stated
 from .units import Unit
 
 
@@ -85,6 +86,11 @@ class Ledger:
         dataset: str,
         metric: Metric,
         d_in: Any = None,
+        user: str | None = None,
+        person: str | None = None,
+        publisher: str | None = None,
+        period: str | None = None,
+        purpose: str | None = None,
         own_delta: Any = None,
         operator: str | None = None,
         accept_file_system: str | None = None,
@@ -102,6 +108,12 @@ class Ledger:
             dataset: The name of the data set.
             metric: The metric of neighbouring data sets, such as ``UserDistance()``.
             d_in: The distance of one protected unit; 1 if not given.
+            user: The column whose values tell people apart, such as ``"visitor"``: releases by another one are refused,
+                or state how many of its values one person has. If not given, no column is looked at.
+            person: What one of them is called; if not given, as the column.
+            publisher: Who publishes what is released. This and the next two are lines for people.
+            period: The time that the data set is of.
+            purpose: What it is released for.
             own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default
                 half.
             operator: Who releases; the name of the account if not given.
@@ -111,10 +123,11 @@ class Ledger:
             ParameterError: An argument is out of range.
             LedgerError: There is something at the address already, or nothing can be made there.
         """
-        unit, account = Unit.of(dataset, metric, d_in), opened(measure, budget, own_delta)
+        unit, account = Unit.of(dataset, metric, d_in, user, person), opened(measure, budget, own_delta)
+        words = Stated.of(publisher=publisher, period=period, purpose=purpose)
         who, made = named(operator), cls.__new__(cls)
         accepted(accept_file_system)  # before it is written into a header
-        log = log_at(address, header(unit, account, accept_file_system), accept_file_system)
+        log = log_at(address, header(unit, account, accept_file_system, words), accept_file_system)
         made._journal = Journal(log, who)
         return made
 
@@ -142,6 +155,21 @@ class Ledger:
     def d_in(self) -> Number:
         """The distance of one protected unit."""
         return self._journal.unit.distance(None)
+
+    @property
+    def user(self) -> str | None:
+        """The column whose values tell people apart; None where that was not stated."""
+        return self._journal.unit.user
+
+    @property
+    def person(self) -> str | None:
+        """What one of them is called; None where that was not stated."""
+        return self._journal.unit.person
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """What was said of it in words: ``publisher``, ``period`` and ``purpose``, those of them that were."""
+        return self._journal.words.as_dict()
 
     @property
     def budget(self) -> Any:
@@ -176,14 +204,32 @@ class Ledger:
         """What is left of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
         return self._journal.left(self._journal.spent())
 
-    def fits(self, measurement: Measurement, *, d_in: Any = None, delta: Any = None) -> bool:
+    def fits(
+        self,
+        measurement: Measurement,
+        *,
+        d_in: Any = None,
+        delta: Any = None,
+        at_most: int | None = None,
+        shared: bool = False,
+    ) -> bool:
         """Whether a release would fit now; another process may release in between."""
-        cost = charge_in(self._journal, measurement, d_in, delta, "").cost
+        cost = charge_in(self._journal, measurement, d_in, delta, "", at_most, shared).cost
         return cost is not None and self._journal.has_room(cost)
 
     # proof-region: release
     def release(
-        self, measurement: Measurement, data: Any, *, d_in: Any = None, delta: Any = None, label: str = ""
+        self,
+        measurement: Measurement,
+        data: Any,
+        *,
+        d_in: Any = None,
+        delta: Any = None,
+        label: str = "",
+        at_most: int | None = None,
+        shared: bool = False,
+        period: str | None = None,
+        purpose: str | None = None,
     ) -> Any:
         """One release of ``measurement`` on ``data``, debited before either is used.
 
@@ -193,16 +239,30 @@ class Ledger:
             d_in: The distance at which it is charged, at least that of the ledger's unit, which it is if not given.
             delta: For a measurement under ``PrivacyProfile()``: at which delta its curve is read; 0 if not given.
             label: A line about the release, for the history.
+            at_most: Where the release counts by another column than the ledger's, with how many of its values one
+                person has rows at most: a visitor has at most 5 sessions. It is charged at so many times the distance.
+            shared: Whether rows with one such value may be of several people, as those of a household are; then the
+                distance is twice that, and otherwise each value must be of one person.
+            period: The time that it is of, where it is not the ledger's. This and the next are lines for people.
+            purpose: What it is released for, where that is not the ledger's.
 
         Raises:
             BudgetError: The cost does not fit with what is left. Nothing was debited.
-            SpaceError: The measurement is under another metric, or under a measure that the ledger does not count.
+            SpaceError: The measurement is under another metric, or under a measure that the ledger does not count, or
+                counts by another column without ``at_most``.
             ParameterError: The measurement is interactive, or ``d_in`` is smaller than the unit's.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """
-        return self.reserve(measurement, d_in=d_in, delta=delta, label=label).release(data)  # [debit-first]
+        told: dict[str, Any] = {
+            "label": label,
+            "at_most": at_most,
+            "shared": shared,
+            "period": period,
+            "purpose": purpose,
+        }
+        return self.reserve(measurement, d_in=d_in, delta=delta, **told).release(data)  # [debit-first]
 
     def reserve(
         self,
@@ -212,6 +272,10 @@ class Ledger:
         d_in: Any = None,
         delta: Any = None,
         label: str = "",
+        at_most: int | None = None,
+        shared: bool = False,
+        period: str | None = None,
+        purpose: str | None = None,
     ) -> Reservation:
         """Pay for a release before a long job: of ``measurement``, or else for a stated ``cost``. It counts as spent.
 
@@ -219,11 +283,12 @@ class Ledger:
         """
         if (measurement is None) == (cost is None):
             raise ParameterError("give either a measurement or a cost")
+        words = Stated.of(period=period, purpose=purpose).as_dict()
         if measurement is not None:
-            charge = charge_in(self._journal, measurement, d_in, delta, label)
+            charge = charge_in(self._journal, measurement, d_in, delta, label, at_most, shared)
         else:
             charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
-        made = self._journal.debit(charge.cost, charge.shown, charge.said)  # [debit]
+        made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **words})  # [debit]
         return Reservation(self._journal, made, measurement)
 
     # end-proof-region: release

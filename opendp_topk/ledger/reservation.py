@@ -16,6 +16,7 @@ from ..errors import ParameterError, PickleError, QueryError
 from .entries import FAILED, RELEASED
 from .journal import Journal
 from .records import Record, head
+from .stated import in_words
 
 KEPT = "the budget was spent: the ledger keeps the debit of entry "
 
@@ -77,6 +78,12 @@ class Reservation:
         fields = self._made.fields
         entry = {"entry": self.number, "time": fields["time"], "claim": fields["claim"], "head": head(self._made)}
         return {"dataset": self._journal.unit.dataset, **entry}
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a record of the release tells of it in words."""
+        unit = self._journal.unit
+        return in_words(unit.user, unit.person, self._journal.words.as_dict(), self._made.fields)
 
     def settle(self, state: str = RELEASED) -> None:
         """Say that what was reserved was ``released`` elsewhere, or has ``failed``. Nothing is given back.

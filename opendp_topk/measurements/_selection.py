@@ -293,15 +293,28 @@ def one_shot_cost(noise: Noise, choice: Choice, r: Fraction) -> Cost:
     steps = choice.steps
     if noise.is_max_stable:
         return Cost(steps * r, (choice.touched - 1) * r, steps * rho_of_range(r), (steps, r))  # [max-stable]
-    if noise.is_two_sided:
-        loss = choice.two_sided_steps * r
-        odds = noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]
-        return Cost.linear(loss, loss if odds else 2 * loss)  # [two-sided-cost]
     if steps == 0:
         return FREE  # [no-steps]
-    if noise.is_memoryless and steps == 1:
+    if noise.is_two_sided:
+        loss = choice.two_sided_steps * r
+        steps = steps if choice.ordered else choice.two_sided_steps  # [complement]
+        odds = noise.has_exponential_odds and (steps == 1 or not choice.ordered)  # [odds]
+        cost = Cost.linear(loss, loss if odds else 2 * loss)  # [two-sided-cost]
+        if noise.has_exponential_odds:
+            return _mixed(cost, steps, r)  # [gumbel-mixture]
+    elif noise.is_memoryless and steps == 1:
         return Cost.linear(r, permute_and_flip_range(r))  # [single]
-    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]
+    else:
+        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]
+    if steps == 1 and noise.is_class_a:
+        return _mixed(cost, 1, permute_and_flip_range(r))  # [exponential-mixture]
+    return cost
+
+
+def _mixed(cost: Cost, steps: int, each: Fraction) -> Cost:
+    """The cost of what is a mixture, by weights in which the data have no part, of so many steps of one range."""
+    rho = steps * rho_of_range(each)
+    return replace(cost, rho=rho if cost.rho is None else min(cost.rho, rho), steps=(steps, each))  # [mixed]
 
 
 # end-proof-region: one_shot_cost

@@ -64,20 +64,24 @@ def make_lipschitz_top_k(
         Gumbel                       min(k, d - 1) r  (min(2 k, d) - 1) r  min(k, d - 1) R(r)
         Exponential, k = 1           r                a(r)                 min(L(r), R(a(r)))
         Exponential, k >= 2          min(k, d - 1) r  min(2 k, d) r        min(L(min(k, d - 1) r), R(min(2 k, d) r))
-        HalfLogistic                 min(k, d - 1) r  min(2 k, d) r        min(L(min(k, d - 1) r), R(min(2 k, d) r))
-        Laplace                      m r              2 m r                L(m r)
+        HalfLogistic, k = 1          r                2 r                  min(L(r), R(a(r)))
+        HalfLogistic, k >= 2         min(k, d - 1) r  min(2 k, d) r        min(L(min(k, d - 1) r), R(min(2 k, d) r))
+        Laplace, k = 1               r                2 r                  min(L(r), R(a(r)))
+        Laplace, ranking, k >= 2     m r              2 m r                L(m r)
+        Laplace, set, k >= 2         m r              2 m r                L(m r)
         Logistic, k = 1              r                r                    R(r)
-        Logistic, set                m r              m r                  R(m r)
-        Logistic, ranking, k >= 2    m r              2 m r                L(m r)
+        Logistic, set                m r              m r                  m R(r)
+        Logistic, ranking, k >= 2    m r              2 m r                min(L(m r), min(k, d - 1) R(r))
         CustomNoise                  min(k, d - 1) r  min(2 k, d) r        min(L(min(k, d - 1) r), R(min(2 k, d) r))
         ===========================  ===============  ===================  =========================================
 
         where m = min(k, floor(d / 2)) for a ranking and min(k, d - k) for a set. Where d is unknown the bounds in
-        d are dropped. A ranking of two out of two is a choice of one. A set with k = d costs 0.
+        d are dropped. A ranking of two out of two is a choice of one, and so is a set of d - 1 with Laplace noise: of
+        who is left out. A set with k = d costs 0. A CustomNoise of class A costs what HalfLogistic does.
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x, and L(x) = x + exp(-x) - 1,
         that of two Laplace laws of loss x. Under PrivacyProfile the curve is the least of those of the three; Gumbel
-        noise counts as min(k, d - 1) adaptive steps of range r, and with the others
-        delta = 1 - exp((epsilon - E) / 2) holds as well, E being the entry under MaxDivergence.
+        and logistic noise count as min(k, d - 1) adaptive steps of range r (logistic sets: m), and with all but Gumbel
+        noise delta = 1 - exp((epsilon - E) / 2) holds as well, E being the entry under MaxDivergence.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th

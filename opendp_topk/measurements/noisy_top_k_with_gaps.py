@@ -78,9 +78,9 @@ def make_noisy_top_k_with_gaps(
         where m = min(k, floor(d / 2)), R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)))
         and L(x) = x + exp(-x) - 1. Where d is unknown the bounds in d are dropped. Under PrivacyProfile the curve is
         the least of those of the three, and of delta = 1 - exp((epsilon - E) / 2) with the entry E under MaxDivergence.
-        Under MaxDivergence the gaps are free: the ranking alone costs as much. Under RangeDivergence and
-        ZeroConcentratedDivergence they are free except for Gumbel noise, and for exponential and logistic noise with
-        k = 1.
+        Under MaxDivergence the gaps are free: the ranking alone costs as much. Under RangeDivergence they are free
+        except for Gumbel noise, and for exponential and logistic noise with k = 1; under ZeroConcentratedDivergence
+        for exponential, half-logistic and Laplace noise with k >= 2.
 
     Accuracy:
         That of the ranking, as in ``make_lipschitz_top_k``: with probability at least 1 - alpha, for every t the t-th

@@ -6,8 +6,8 @@ import hashlib
 import json
 import sys
 import uuid
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -22,8 +22,9 @@ from .plan import Plan
 from .promises import Promise
 from .units import Users, whom
 
-FORMAT = "opendp_topk.release.v3"
-READ = FORMAT, "opendp_topk.release.v2"  # the second lacks the head and the salt of what was paid
+FORMAT = "opendp_topk.release.v4"
+UNSEALED = "opendp_topk.release.v2"  # lacks the head and the salt of what was paid
+READ = FORMAT, "opendp_topk.release.v3", UNSEALED  # the two older ones say nothing in words, nor which candidates
 _PROMISES = ("accuracy", "count_accuracy")
 
 
@@ -59,11 +60,13 @@ class Read:
         engine: The name and the version of what counted it.
         where: The condition on its rows; None for all.
         files: The digest of the list of its files, where that was kept.
+        candidates: The digest of the list of candidates; None where there is none, or the record is older.
     """
 
     engine: Mapping[str, str]
     where: str | None = None
     files: str | None = None
+    candidates: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class ReleaseRecord:
 
     ``mechanism`` has the parameters of the whole chain, from the table to the items, and ``ledger`` is the entry that
     paid, if one did, with a salt: who has the digest of the record, and not the record, can guess nothing of it.
+    ``stated`` is what people said of the release, which nothing computes: who a person is, publisher, period, purpose.
     """
 
     time: str
@@ -116,6 +120,7 @@ class ReleaseRecord:
     proof: Mapping[str, Any]
     read: Read
     library: Mapping[str, str]
+    stated: Mapping[str, Any] = field(default_factory=dict)
     format: str = FORMAT
 
     @classmethod
@@ -126,6 +131,7 @@ class ReleaseRecord:
         promises: Mapping[str, Promise],
         entry: Mapping[str, Any] | None,
         read: Read,
+        stated: Mapping[str, Any] | None = None,
     ) -> ReleaseRecord:
         """The record of what the measurement of ``plan`` released now, paid for by ``entry``."""
         measurement, query = plan.measurement, plan.query
@@ -143,6 +149,7 @@ class ReleaseRecord:
             proof=proof_of(measurement),
             read=read,
             library={"name": "opendp_topk", "version": version()},
+            stated=stated or {},
         )
 
     @property
@@ -176,14 +183,15 @@ class ReleaseRecord:
             claim=Claim(found["measure"], found["symbol"], found["neighbors"], found["d_in"], _read(found["d_out"])),
             released=Released(found["items"], found.get("counts"), found.get("gaps"), found.get("other")),
             promises={name: Promise(one["words"], one["within_users"], one["alpha"]) for name, one in promises.items()},
-            read=Read(found["engine"], found.get("where"), found.get("files")),
+            read=Read(found["engine"], found.get("where"), found.get("files"), found.get("candidate_list")),
+            stated=found.get("stated", {}),
         )
 
     def as_dict(self) -> dict[str, Any]:
         """For programs."""
         released, read = self.released, self.read
         beside = {"counts": released.counts, "gaps": released.gaps, "other": released.other}
-        attested = {"where": read.where, "files": read.files}
+        attested = {"where": read.where, "files": read.files, "candidate_list": read.candidates}
         return {
             "format": self.format,
             "time": self.time,
@@ -198,6 +206,7 @@ class ReleaseRecord:
             "ledger": None if self.ledger is None else dict(self.ledger),
             "proof": self.proof,
             **{name: value for name, value in attested.items() if value is not None},
+            **({"stated": dict(self.stated)} if self.stated else {}),
             "engine": dict(read.engine),
             "library": self.library,
         }
@@ -248,6 +257,11 @@ def _number(text: str) -> int | float:
 def digest_of(record: Mapping[str, Any]) -> str:
     """The digest of a record as JSON holds it, with its salt: the same whatever program has written the numbers."""
     return "sha256:" + hashlib.sha256(canonical(record).encode("ascii")).hexdigest()
+
+
+def list_digest(items: Iterable[Any]) -> str:
+    """The digest of a list of candidates, as texts in their order."""
+    return "sha256:" + hashlib.sha256(canonical([str(item) for item in items]).encode("ascii")).hexdigest()
 
 
 def proof_of(measurement: Measurement) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from ..errors import LedgerError, ParameterError
 from ..ledger import Entry, Ledger
 from ..ledger.charges import claimed
 from ..ledger.entries import RELEASED
+from ..ledger.stated import in_words
 from ..numerics.arithmetic import exact
 from ..spaces.metrics import UserDistance
 from .rebuilding import Rebuilt, rebuilt
-from .release_record import Claim, ReleaseRecord, canonical, digest_of
+from .release_record import FORMAT, Claim, ReleaseRecord, canonical, digest_of
 
 AGREES, DISAGREES, UNKNOWN = VERDICTS = ("agrees", "does not agree", "cannot be known")
 _LATER = "another version than this one made the record, or other sources of it: verify it with those"
@@ -147,6 +148,7 @@ def _paid(record: ReleaseRecord, digest: str, found: Rebuilt | None, ledger: Led
         yield Finding("entry", UNKNOWN, "the ledger cannot be read")
         return
     yield from _entry(record, told, entry, ledger, at)
+    yield from _words(record, in_words(ledger.user, ledger.person, ledger.stated, entry.as_dict()))
     yield from _described(found, entry)
     yield _digest(entry, digest)
 
@@ -167,6 +169,15 @@ def _entry(record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger:
         f"another {', another '.join(others)}" if others else f"number {entry.number} has this data set, time and claim"
     )
     yield Finding("entry", DISAGREES if others else AGREES, why)
+
+
+def _words(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether what people said of the release is what they said to the ledger; older records repeat none of it."""
+    if record.format != FORMAT:
+        return
+    same = canonical(dict(record.stated)) == canonical(dict(said))
+    why = "the entry and its ledger state the same" if same else "the entry, or its ledger, states another"
+    yield Finding("words", AGREES if same else DISAGREES, why)
 
 
 def _described(found: Rebuilt | None, entry: Entry) -> Iterator[Finding]:
@@ -210,6 +221,8 @@ def _untold(paid: list[Finding]) -> Iterator[Finding]:
     sealed = any(one.what == "digest" and one.verdict == AGREES for one in paid)
     if not sealed:
         yield Finding(
-            "what was released", UNKNOWN, "without a digest in a ledger, items and numbers may have been edited"
+            "what was released",
+            UNKNOWN,
+            "without a digest in a ledger, items, numbers, words and the list of candidates may have been edited",
         )
     yield Finding("table", UNKNOWN, "that these rows were read, by this engine, a record cannot show")

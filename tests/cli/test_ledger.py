@@ -14,7 +14,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.cli.asking import target
 from opendp_topk.cli.exit_codes import Interrupted
-from opendp_topk.cli.payment import drawn
+from opendp_topk.cli.payment import Words, drawn
 from opendp_topk.planning.catalogue import default
 from opendp_topk.planning.plan import Plan, Query
 from opendp_topk.planning.top_k import TopK
@@ -187,12 +187,12 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     query = Query(TopK(1, 9, "ranking", default("ranking")), Users(), target(0.5, None))
     plan = Plan(query, stopping(0.5))
     with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
-        drawn(plan, rows, account, "", never)
+        drawn(plan, rows, account, Words(), never)
     with tk.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
         monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
-            drawn(plan, rows, account, "", never)
+            drawn(plan, rows, account, Words(), never)
         assert account.spent() == 0.5
 
 

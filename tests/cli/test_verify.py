@@ -91,7 +91,7 @@ def test_a_record_of_every_kind_agrees(command: Command, library: Library, kind:
     made = released(command, library, kind)
     found = made.found()
     assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
-    assert {"measurement", "cost", "accuracy", "items", "entry", "debit", "digest"} <= found.keys()
+    assert {"measurement", "cost", "accuracy", "items", "entry", "words", "debit", "digest"} <= found.keys()
     assert ("count accuracy" in found) == ("count_accuracy" in made.fields)
     result = command("verify", made.file, "--ledger", made.ledger)
     assert result.code == 0
@@ -146,6 +146,11 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] 
     "reach": (deeper(("count_accuracy", "within_users"), lambda users: users - 1), "count accuracy"),
     "alpha": (deeper(("accuracy", "alpha"), lambda alpha: alpha / 5), "accuracy"),
     "time": (deeper(("time",), lambda time: "2020" + time[4:]), None),
+    "list": (deeper(("candidate_list",), lambda digest: "sha256:" + "0" * 64), None),
+    "person": (deeper(("stated", "person"), lambda _: "borrower"), "words"),
+    "period": (deeper(("stated", "period"), lambda _: "June"), "words"),
+    "no words": (lambda record: {name: one for name, one in record.items() if name != "stated"}, "words"),
+    "bound": (deeper(("stated",), lambda said: {**said, "at_most": 2}), "words"),
     "engine": (deeper(("engine", "version"), lambda _: "9"), None),
     "format": (deeper(("format",), lambda _: "opendp_topk.release.v2"), None),
     "more": (lambda record: {**record, "true_counts": [1]}, "fields"),
@@ -177,7 +182,7 @@ def test_the_command_ends_with_1_after_an_edit(name: str, command: Command, paid
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, (_, what) in EDITS.items() if what not in (None, "entry", "debit", "ledger")]
+    "name", [name for name, (_, what) in EDITS.items() if what not in (None, "entry", "debit", "ledger", "words")]
 )
 def test_what_can_be_computed_is_found_without_a_ledger(name: str, paid_once: Paid) -> None:
     edit, what = EDITS[name]
@@ -197,9 +202,21 @@ def paid_once(tmp_path_factory: pytest.TempPathFactory) -> Paid:
     pl.DataFrame(rows, schema=["reader", "book"], orient="row").write_parquet(folder / "loans.parquet")
     (folder / "list.txt").write_text("0\n1\n2\n3\n4\n")
     ledger, file = folder / "budget.ledger", folder / "top.json"
-    asked = ("--candidates", folder / "list.txt", "--k", 3, "--epsilon", 1, "--counts", "--ledger", ledger)
+    asked = (
+        "--candidates",
+        folder / "list.txt",
+        "--k",
+        3,
+        "--epsilon",
+        1,
+        "--counts",
+        "--period",
+        "May",
+        "--ledger",
+        ledger,
+    )
     several = (
-        ("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3),
+        ("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3, "--user", "reader", "--purpose", "a list"),
         ("release", folder / "loans.parquet", "--user", "reader", "--item", "book", *asked, "--out", file),
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -293,6 +310,7 @@ def test_another_ledger_does_not_agree(command: Command, paid: Paid) -> None:
     command("ledger", "settle", other, 1)
     assert {what for what, verdict in Paid(paid.fields, paid.file, other).found().items() if verdict == DISAGREES} == {
         "entry",
+        "words",
         "debit",
     }
     assert command("verify", paid.file, "--ledger", other).code == 1

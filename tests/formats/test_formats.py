@@ -60,9 +60,25 @@ def test_the_first_record_with_a_digest_is_read_and_is_the_one_of_its_ledger(tmp
         assert ledger.verify(fields["ledger"]["head"]) == []
 
 
+def test_the_first_record_and_ledger_that_say_who_a_person_is_agree(tmp_path: Path) -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    from opendp_topk.planning.verification import DISAGREES, verified
+
+    fields = record_file.read_fields(str(HERE / "release.v4.json"))
+    with tk.Ledger(kept("ledger.v3", tmp_path)) as ledger:
+        assert (ledger.user, ledger.person, ledger.stated["purpose"]) == ("visitor", "guest", "a plan of buses")
+        assert [(one.d_in, one.at_most, one.shared) for one in ledger.history()] == [
+            ("1", None, None),
+            ("5", 5, False),
+            ("10", 5, True),
+        ]
+        assert DISAGREES not in {one.verdict for one in verified(fields, ledger)}
+        assert ledger.history()[0].record == release_record.digest_of(fields)
+
+
 def test_a_record_from_before_is_told_in_one_line() -> None:
     record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v3") as caught:
+    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v4") as caught:
         record_file.read_record(str(HERE / "release.v1.json"))
     assert "\n" not in str(caught.value)
 
@@ -82,7 +98,7 @@ def test_a_ledger_and_a_record_from_before_digests_are_held_against_each_other(t
 
 def test_every_format_has_a_file_and_a_row() -> None:
     assert max(int(one) for one in re.findall(r"ledger\.v(\d+)", " ".join(map(str, HERE.iterdir())))) == records.VERSION
-    assert json.loads((HERE / "release.v3.json").read_text("utf-8"))["format"] == release_record.FORMAT
+    assert json.loads((HERE / "release.v4.json").read_text("utf-8"))["format"] == release_record.FORMAT
     for path in HERE.iterdir():
         if ".v" in path.name:
             assert f"`{path.name}`" in VERSIONS

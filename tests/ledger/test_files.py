@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import copies, creation, files, journal, locks, mounts, units
+from opendp_topk.ledger import copies, creation, files, journal, locks, mounts, records, units
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -188,9 +188,10 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: byt
 
 def test_a_later_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(journal, "VERSION", 3)
+        patched.setattr(journal, "VERSION", records.VERSION + 1)
+        patched.setattr(journal, "READ", (records.VERSION + 1,))
         new(path, 1).close()
-    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "format 3")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), f"format {records.VERSION + 1}")
 
 
 def test_a_missing_file_or_folder_is_an_error(path: Path) -> None:

@@ -212,6 +212,53 @@ def test_no_delta_found_by_climbing_exceeds_a_curve(name: str) -> None:
 # Where a map is called tight.
 
 
+def ranking_by_blocks(copies: int, lower: float) -> Any:
+    """The blocks of the two best of logistic noise: many copies at the score 0, and as many at a lower one."""
+    v, step = np.linspace(-8.0, 60.0, 30001, retstep=True)
+    found = []
+    for x, y in ((0.0, lower), (lower, 0.0)):
+        ahead, behind = -np.logaddexp(0, v - x), -np.logaddexp(0, x - v)  # ln(1 - F) and ln F of the winner's block
+        other, density = -np.logaddexp(0, y - v), -(v - x) + 2 * behind
+        both = math.log(copies * (copies - 1)) + density + ahead + (copies - 2) * behind + copies * other
+        density = -(v - y) + 2 * other
+        one = 2 * math.log(copies) + density + ahead + (copies - 1) * (behind + other)
+        found += [float(np.exp(both).sum()) * step, float(np.exp(one).sum()) * step]
+    return np.array(found)
+
+
+def test_many_copies_of_two_scores_nearly_attain_the_price_of_logistic_rankings() -> None:
+    """Rho, and deltas of the curve of two steps: e^9 copies, the lower ones of which are raised by 1."""
+    before, after = (ranking_by_blocks(8103, scores[1]) for scores in worst_odds(1.0))
+    assert abs(before.sum() - 1) < 1e-9
+    options = {"k": 2, "noise": tk.Logistic(), "scale": 1}
+    domain = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
+    claimed = tk.make_lipschitz_top_k(*domain, ZCDP, **options).map(1)
+    assert 0.999 * claimed < losses(before, after)[ZCDP] <= claimed
+    curve = tk.make_lipschitz_top_k(*domain, PROFILE, **options).map(1)
+    for epsilon, lower in ((0.3, -0.25), (0.6, -0.75), (1.0, 0.25), (1.5, -2.25)):
+        before, after = (ranking_by_blocks(8103, x) for x in (lower, lower + 1))
+        assert 0.97 * curve.delta(epsilon) < deltas(before, after, np.array([epsilon]))[0] <= curve.delta(epsilon)
+
+
+@pytest.mark.parametrize("noise", ["HalfLogistic", "Laplace", "Logistic", "Gumbel"])
+def test_noise_of_class_a_is_exponential_noise_plus_another(noise: str) -> None:
+    """The other one has the distribution function F + f; moved by exponential noise it is the noise."""
+    f, F = NOISES[noise]
+    z = np.linspace(-25.0, 25.0, 20001)
+    total = F(z) + f(z) if noise != "HalfLogistic" else F(z) + np.where(z == 0, 0.5, f(z))
+    assert (np.diff(total) >= -1e-12).all()
+    masses, middles = np.diff(total), (z[1:] + z[:-1]) / 2
+    for x in (-2.0, 0.5, 3.0):
+        moved = float((masses * -np.expm1(-(x - middles).clip(0))).sum())
+        assert math.isclose(moved, float(F(np.array(x))), abs_tol=1e-3)
+
+
+def test_logistic_noise_is_a_difference_of_gumbel_noises() -> None:
+    f, F = NOISES["Gumbel"]
+    for z in (-3.0, 0.0, 1.5):
+        assert math.isclose(float((F(z + V) * f(V)).sum() * STEP), float(NOISES["Logistic"][1](z)), abs_tol=1e-9)
+
+
 @pytest.mark.parametrize(("r", "epsilon", "goal"), [(1, 0.9, 0.0489), (4, 3.6, 0.1813)])
 def test_the_figures_of_permute_and_flip(r: int, epsilon: float, goal: float) -> None:
     assert claims("permute-and-flip", PROFILE).map(r).delta(epsilon) <= goal

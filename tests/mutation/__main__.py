@@ -1,15 +1,17 @@
 """``python -m tests.mutation``: plant every fault, and say which test notices each.
 
-The exit code is 1 if a fault survives, or does not fit.
+The exit code is 1 if a fault survives, or does not fit. ``python -m tests.mutation random`` plants others, drawn by
+chance.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 
-from . import killers, page
+from . import by_chance, killers, page
 from .checkout import ROOT
 from .fault import misfits
 from .faults import FAULTS
@@ -18,7 +20,10 @@ from .run import Outcome, run
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the arguments ask for."""
-    options = _options(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["random"]:
+        return by_chance.main(given[1:])
+    options = _options(given)
     chosen = [one for one in FAULTS if not options.fault or one.name in options.fault]
     problems = misfits(chosen, ROOT) + [f"there is no fault {name}" for name in _unknown(options.fault)]
     if problems or options.check:
@@ -34,11 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{len(outcomes) - len(surviving)} of {len(outcomes)} faults noticed in {seconds:.0f} s")
     print("\n".join(f"surviving: {name}" for name in surviving))
     if options.write and not surviving:
-        page.FILE.write_text(page.markdown(FAULTS, known, seconds, options.jobs), encoding="utf-8")
+        page.write(page.figures() | {"listed": page.listed(FAULTS, seconds, options.jobs)})
     return int(bool(surviving))
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=main.__doc__)
     parser.add_argument("--fault", action="append", default=[], help="this fault only; may be repeated", metavar="NAME")
     parser.add_argument("--check", action="store_true", help="only say which faults no longer fit the code")

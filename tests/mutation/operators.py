@@ -1,9 +1,9 @@
 """``python -m tests.mutation.operators FILE``: mistakes made up by chance, one edit of one module each.
 
 A seeded choice among all places in a module where an operator applies: a comparison flipped, a number one larger or
-smaller, a statement removed, the first two arguments swapped, a sum for a difference, one direction of rounding for the
-other. What is printed can stand in a list of faults; which of them to keep is for a person to say, for many such edits
-only change how long something takes.
+smaller, a statement removed, the first two arguments swapped, a sum for a difference, ``and`` for ``or``, a condition
+negated, a default replaced, one direction of rounding for the other. What is printed can stand in a list of faults;
+which of them to keep is for a person to say, for many such edits only change how long something takes.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def edits(module: Module) -> Iterator[Edit]:
     """All edits that the operators can make of the bodies of a module's functions."""
     for function in ast.walk(module.tree):
         if isinstance(function, ast.FunctionDef):
+            yield from _defaults(module, function)
             for statement in function.body:
                 for node in ast.walk(statement):
                     yield from _edits(module, node, function.name)
@@ -92,12 +93,25 @@ def _edits(module: Module, node: ast.AST, where: str) -> Iterator[Edit]:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             for other in (value + 1, value - 1):
                 yield Edit(*module.span(node), str(other), f"{value} becomes {other} in {where}")
+        case ast.BoolOp(op=op, values=[left, right, *_]):
+            yield _between(module, left, right, "or" if isinstance(op, ast.And) else "and", where)
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            told = f"the condition {_short(module.source(test))} is negated in {where}"
+            yield Edit(*module.span(test), f"(not ({module.source(test)}))", told)
         case ast.Name(id=name) if name in _WORDS:
             yield Edit(*module.span(node), _WORDS[name], f"{name} becomes {_WORDS[name]} in {where}")
         case ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield Edit(*module.span(node), "pass", f"{_short(module.source(node))} is left out in {where}")
         case ast.Call(func=called, args=[first, second, *_]) if not isinstance(first, ast.Starred):
             yield _swapped(module, called, first, second, where)
+
+
+def _defaults(module: Module, function: ast.FunctionDef) -> Iterator[Edit]:
+    """The truth values and numbers that a function takes where its caller gives none, replaced."""
+    for one in [*function.args.defaults, *filter(None, function.args.kw_defaults)]:
+        if isinstance(one, ast.Constant) and isinstance(one.value, bool | int):
+            other = repr(not one.value if isinstance(one.value, bool) else one.value + 1)
+            yield Edit(*module.span(one), other, f"a default of {function.name} becomes {other}")
 
 
 def _between(module: Module, left: ast.AST, right: ast.AST, new: str, where: str) -> Edit:

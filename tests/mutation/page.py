@@ -1,75 +1,110 @@
-"""The page of the faults: which test kills each, and why some cannot be killed."""
+"""The page of the faults: what was planted where, when, and how much of it was noticed.
+
+Runs write figures to ``figures.json``, and the page is made from these alone: it changes where something was measured.
+"""
 
 from __future__ import annotations
 
+import datetime
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .checkout import ROOT
 from .fault import Fault
 
 FILE = ROOT / "docs" / "mutation.md"
 COMMAND = "python -m tests.mutation -j 2 --write"
+_FIGURES = ROOT / "tests" / "mutation" / "figures.json"
+Figures = dict[str, dict[str, Any]]
 
 
-def markdown(faults: Sequence[Fault], killers: Mapping[str, str], seconds: float, copies: int) -> str:
-    """The document; ``seconds`` is what the whole table took with so many ``copies`` at a time."""
-    killed = [one for one in faults if not one.equivalent]
-    return "\n".join(
-        [
-            "# Planted faults",
-            "",
-            f"{len(faults)} faults, each planted in a copy of the checkout: {len(killed)} are noticed by a test of the",
-            f"ordinary suite{_rest(len(faults) - len(killed))}. Tests that compare pins do not count:",
-            "a killer must pass where every region of proved code is edited without effect.",
-            "",
-            "```sh",
-            COMMAND,
-            "```",
-            "",
-            "runs the table and writes this page. A fault whose killer passes is tried with the nearest tests;",
-            "`--check` only says which faults no longer fit the code. `pytest -m mutation` runs one test a fault.",
-            "",
-            _TIME.format(seconds=seconds, copies=copies),
-            "",
-            *_kinds(faults),
-            "## Which test notices which fault",
-            "",
-            "| fault | in | what is wrong | noticed by |",
-            "| --- | --- | --- | --- |",
-            *(_row(one, killers.get(one.name, "")) for one in killed),
-            "",
-            *_equivalents([one for one in faults if one.equivalent]),
-        ]
-    )
+def figures() -> Figures:
+    """What was measured last: of the listed faults as one entry, and of those by chance one a room."""
+    return dict(json.loads(_FIGURES.read_text(encoding="utf-8")))
 
 
-def _rest(n: int) -> str:
-    return f", and {n} change nothing that could be noticed, as argued below" if n else ""
-
-
-_TIME = "Measured: {seconds:.0f} seconds with {copies} at a time."
-
-
-def _kinds(faults: Sequence[Fault]) -> list[str]:
+def listed(faults: Sequence[Fault], seconds: float, copies: int) -> dict[str, Any]:
+    """The figures of a run of the whole list, in which every live fault was noticed."""
     rooms = Counter(one.room for one in faults)
-    return ["| room | faults |", "| --- | --: |", *(f"| {room} | {n} |" for room, n in sorted(rooms.items())), ""]
+    return {"date": _today(), "seconds": round(seconds), "copies": copies, "rooms": dict(sorted(rooms.items()))}
 
 
-def _row(fault: Fault, killer: str) -> str:
-    return f"| {fault.name} | `{fault.file}` | {_cell(fault.what)} | `{_cell(killer.removeprefix('tests/'))}` |"
+def by_chance(counts: Mapping[str, int], seed: int) -> dict[str, Any]:
+    """The figures of a room: how many faults were ``killed``, ``survived``, ``timed out`` or are ``equivalent``."""
+    return {"date": _today(), "seed": seed, **counts}
 
 
-def _equivalents(faults: Sequence[Fault]) -> list[str]:
-    if not faults:
-        return []
+def _today() -> str:
+    return datetime.date.today().isoformat()
+
+
+def write(found: Figures) -> None:
+    """Keep the figures, and write the page from them."""
+    _FIGURES.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    FILE.write_text(markdown(found), encoding="utf-8")
+
+
+def markdown(found: Figures) -> str:
+    """The document."""
+    return "\n".join([*_listed(found["listed"]), *_by_chance(found["random"])])
+
+
+def _listed(one: Mapping[str, Any]) -> list[str]:
     return [
-        "## Edits that no test can notice",
+        "# Planted faults",
         "",
-        *(f"- `{one.name}` (`{one.file}`): {one.what}. {one.equivalent}" for one in faults),
+        "A fault is one edit of one module in a copy of the checkout, and a test of the ordinary suite must notice it.",
+        "Tests that compare pins do not count: a killer must pass where every region of proved code is edited without",
+        "effect.",
+        "",
+        "## Faults that somebody thought of",
+        "",
+        f"On {one['date']} there were {sum(one['rooms'].values())}, all noticed, in {one['seconds']} seconds with"
+        f" {one['copies']} at a time. They are data: `tests/mutation/faults/`",
+        "holds file, text before and text after, and `tests/mutation/killers.json` the test that notices each.",
+        "",
+        "```sh",
+        COMMAND,
+        "```",
+        "",
+        "runs the list and writes this page. A fault whose killer passes is tried with the nearest tests;",
+        "`--check` only says which faults no longer fit the code. `pytest -m mutation` runs one test a fault.",
+        "",
+        "| room | faults |",
+        "| --- | --: |",
+        *(f"| {room} | {n} |" for room, n in one["rooms"].items()),
         "",
     ]
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _by_chance(rooms: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return [
+        "## Faults drawn by chance",
+        "",
+        "A list that was made with the tests in view measures itself. So faults are also drawn at random among all",
+        "places of a room where an operator applies: a comparison flipped, a number one larger or smaller, a sum for a",
+        "difference, `and` for `or`, a condition negated, a default replaced, a statement left out, arguments swapped,",
+        "one direction of rounding for the other.",
+        "",
+        "```sh",
+        "python -m tests.mutation random --room spaces --count 20 --write",
+        "```",
+        "",
+        "plants them, runs the nearest quick tests against each, and prints those that survive. Each gets a test,",
+        "or an argument in `tests/mutation/argued.json` why nothing can notice it: then it counts as equivalent.",
+        "",
+        "| room | measured on | drawn | noticed | timed out | equivalent | survived |",
+        "| --- | --- | --: | --: | --: | --: | --: |",
+        *(_row(room, one) for room, one in sorted(rooms.items())),
+        "",
+    ]
+
+
+def _row(room: str, one: Mapping[str, Any]) -> str:
+    counts = [one[kind] for kind in KINDS]
+    return f"| {room} | {one['date']} | {sum(counts)} | " + " | ".join(map(str, counts)) + " |"
+
+
+KINDS = ("killed", "timed out", "equivalent", "survived")

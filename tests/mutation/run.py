@@ -23,11 +23,12 @@ _AT_ONCE = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """The test that noticed a fault, if one did, and how long it took to know."""
+    """The test that noticed a fault, if one did, and how long it took to know; or that tests ``hung`` instead."""
 
     fault: Fault
     killer: str | None
     seconds: float
+    hung: bool = False
 
     @property
     def survives(self) -> bool:
@@ -67,14 +68,17 @@ class Mutation:
             StrayError: The tests did not run on the copy.
         """
         start, copy = time.monotonic(), self._free.get()
+        hung = False
         try:
             with copy.holding(fault):
                 found = killer if killer and _notices(copy, killer) else None
                 if found is None and search:
-                    found = self._related(copy, fault) or self._nearest(copy, fault, reach)
+                    found = self._related(copy, fault)
+                if found is None and search:
+                    found, hung = self._nearest(copy, fault, reach)
         finally:
             self._free.put(copy)
-        return Outcome(fault, found, time.monotonic() - start)
+        return Outcome(fault, found, time.monotonic() - start, hung)
 
     def _related(self, copy: Checkout, fault: Fault) -> str | None:
         """The quickest of the tests that notice other faults of the same room, if one notices this one."""
@@ -83,16 +87,17 @@ class Mutation:
         found = sorted((test for test in failed if test in tests), key=failed.__getitem__)
         return next((test for test in found if not self.unfit([test])), None)
 
-    def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> str | None:
+    def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> tuple[str | None, bool]:
+        """The quickest test of the nearest file of which one notices the fault; or whether its tests hang."""
         for file in nearest.files(fault.file, copy.root)[:reach]:
             ran = outcome_of(copy, [file], most=_AT_ONCE, quick=True)
             counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(file, test)}
             if not counted and ran.failed:
                 ran = outcome_of(copy, [file], without=self._blind[file], most=_AT_ONCE, quick=True)
                 counted = ran.failed
-            if counted:
-                return min(counted, key=counted.__getitem__)
-        return None
+            if counted or ran.hung:
+                return min(counted, key=counted.__getitem__, default=None), not counted
+        return None, False
 
     def _counts(self, file: str, test: str) -> bool:
         """Whether a test of ``file`` passes on the control; asked once a file, and only where something failed."""

@@ -21,6 +21,7 @@ from .checkout import ROOT, Checkout
 from .recorder import VARIABLE
 
 _SECONDS = 600
+_QUICK_SECONDS = 100
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["pytest", "numpy", "mpmath", "gmpy2"])
 
@@ -38,6 +39,7 @@ class Ran:
 
     passed: dict[str, float]
     failed: dict[str, float]
+    hung: bool = False
 
 
 def outcome_of(
@@ -57,27 +59,31 @@ def outcome_of(
     """
     with tempfile.TemporaryDirectory(prefix="record-") as folder:
         record = Path(folder) / "record"
-        _run(
+        hung = _run(
             copy,
             [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", *([] if quick else ["-m", ""])],
             record,
+            _QUICK_SECONDS if quick else _SECONDS,
         )
         lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     if not lines or Path(lines[0].get("package", "")) != (copy.root / "opendp_topk").resolve():
         raise StrayError(f"the tests did not run on the copy at {copy.root}")
     failed = {line["test"]: line["seconds"] for line in lines[1:] if line["failed"]}
     passed = {line["test"]: line["seconds"] for line in lines[1:] if line["test"] not in failed}
-    return Ran(passed, failed)
+    return Ran(passed, failed, hung)
 
 
-def _run(copy: Checkout, arguments: Sequence[str], record: Path) -> None:
+def _run(copy: Checkout, arguments: Sequence[str], record: Path, seconds: float) -> bool:
+    """Whether the tests had not ended after so many seconds."""
     options = ["-q", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-p", "tests.mutation.recorder"]
     process = _FORKS.Process(target=_pytest, args=(str(copy.root), [*options, *arguments], str(record)))
     process.start()
-    process.join(_SECONDS)
-    if process.is_alive():
+    process.join(seconds)
+    hung = process.is_alive()
+    if hung:
         process.kill()
         process.join()
+    return hung
 
 
 def _pytest(root: str, arguments: list[str], record: str) -> None:

@@ -36,13 +36,15 @@ def one_shot(noise: str, k: int, size: int | None, release: str, r: Fraction) ->
         return Fraction(0), Fraction(0), Fraction(0)
     if noise in ("Laplace", "Logistic"):
         sides = min(k, d // 2) if release == "ranking" else min(k, d - k)
-        if noise == "Logistic" and (release == "set" or steps == 1):
-            return sides * r, sides * r, rhos.of_range(sides * r)
-        return sides * r, 2 * sides * r, rhos.of_laplace(sides * r)
+        choices = steps if release == "ranking" else sides
+        if noise == "Logistic":
+            rho = min(rhos.of_laplace(sides * r), choices * rhos.of_range(r))
+            return sides * r, (1 if release == "set" or steps == 1 else 2) * sides * r, rho
+        return sides * r, 2 * sides * r, _joined(r, widest(r)) if choices == 1 else rhos.of_laplace(sides * r)
     if noise == "Gumbel":
         return steps * r, (width - 1) * r, steps * rhos.of_range(r)
     bound = widest(r) if noise == "Exponential" and steps == 1 else width * r
-    return steps * r, bound, _joined(steps * r, bound)
+    return steps * r, bound, _joined(steps * r, widest(r) if steps == 1 else bound)
 
 
 def exponential_mechanism(r: Fraction) -> Costs:

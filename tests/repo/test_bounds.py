@@ -64,8 +64,10 @@ def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, A
         return False
     if constructor == "make_joint_top_k":
         return (k == 1 or d == 2) == (case == "a choice of one")
-    if constructor == "make_lipschitz_top_k" and (k, d) == (2, 2):
-        return False
+    if constructor == "make_lipschitz_top_k":  # what docstrings say apart: a choice of one, whatever k
+        left_out = case == "Laplace, set, k >= 2" and d is not None and k == d - 1
+        if (k, d) == (2, 2) or left_out:
+            return False
     return k == 1 if case.endswith("k = 1") else k >= 2 if case.endswith("k >= 2") else True
 
 
@@ -141,7 +143,7 @@ def test_every_constructor_with_a_table_has_its_formulas_in_a_theorem() -> None:
         ("make_report_noisy_top_k", "(min(2 k, d) - 1) r", "min(2 k, d) r"),
         ("make_report_noisy_top_k", "rho = min(k, d - 1) R(r)", "rho = min(k, d - 1) R(2 r)"),
         ("make_lipschitz_top_k", "min(2 k, d) r        min", "k r                  min"),
-        ("make_lipschitz_top_k", "m r                  R(m r)", "m r                  L(m r)"),
+        ("make_lipschitz_top_k", "m r                  m R(r)", "m r                  L(m r)"),
         ("make_lipschitz_top_k", "m = min(k, floor(d / 2))", "m = min(k, floor(d / 3))"),
         ("make_lipschitz_top_k", "min(k, d - k)", "min(k, d)"),
         ("make_peeled_top_k", "2 (n - 1) r", "(n - 1) r"),

@@ -44,9 +44,9 @@ FAULTS = (
         "zcdp-half",
         "one-shot exponential top-k is charged k r^2 / 2 under zCDP, which is false for small r",
         "measurements/_selection.py",
-        "    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
-        "    cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
-        "    return Cost(cost.pure, cost.width, steps * r * r / 2 if noise.is_memoryless else cost.rho)",
+        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
+        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
+        "        cost = replace(cost, rho=steps * r * r / 2 if noise.is_memoryless else cost.rho)",
     ),
     Fault(
         "two-sided-set",

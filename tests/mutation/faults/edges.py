@@ -79,9 +79,9 @@ FAULTS = (
         "ledger-late",
         "a ledger releases before it debits",
         "ledger/ledger.py",
-        "return self.reserve(measurement, d_in=d_in, delta=delta, label=label).release(data)  # [debit-first]\n",
+        "return self.reserve(measurement, d_in=d_in, delta=delta, **told).release(data)  # [debit-first]\n",
         "released = measurement.invoke(data)\n"
-        "        self.reserve(measurement, d_in=d_in, delta=delta, label=label)  # [debit-first]\n"
+        "        self.reserve(measurement, d_in=d_in, delta=delta, **told)  # [debit-first]\n"
         "        return released\n",
     ),
     Fault(

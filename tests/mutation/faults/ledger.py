@@ -125,6 +125,20 @@ FAULTS = (
         "if metric is None:",
     ),
     Fault(
+        "other-column",
+        "a release by another column than that of people is debited",
+        "ledger/units.py",
+        "if self.user is None or column == self.user:",
+        "if self.user is None or at_most is None:",
+    ),
+    Fault(
+        "shared-once",
+        "a value that several people share is thought to come or go with one of them",
+        "ledger/units.py",
+        "(2 if several else 1)",
+        "1",
+    ),
+    Fault(
         "unlinked",
         "a record need not hold the digest of the one before it",
         "ledger/records.py",
@@ -247,8 +261,8 @@ FAULTS = (
         "any-version",
         "a ledger of a later format is read",
         "ledger/journal.py",
-        'if fields.get("version") != VERSION:',
-        'if fields["version"] < VERSION:',
+        'if fields.get("version") not in READ:',
+        'if fields["version"] < min(READ):',
     ),
     Fault(
         "always-fits",

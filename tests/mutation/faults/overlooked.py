@@ -80,9 +80,9 @@ FAULTS = (
         "ninth-for-many",
         "the rho of three winners or more is 1/9 too small",
         "measurements/_selection.py",
-        "    return Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
-        "    cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
-        "    return Cost(cost.pure, cost.width, (cost.rho or 0) * (1 if choice.k < 3 else Fraction(8, 9)))",
+        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]",
+        "        cost = Cost.linear(steps * r, choice.touched * r)  # [one-sided]\n"
+        "        cost = replace(cost, rho=(cost.rho or 0) * (1 if choice.k < 3 else Fraction(8, 9)))",
     ),
     Fault(
         "ninth-for-many-rankings",

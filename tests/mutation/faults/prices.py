@@ -104,6 +104,27 @@ FAULTS = (
         "steps == 1 or not choice.ordered  # [odds]",
     ),
     Fault(
+        "one-step-less",
+        "rankings with logistic noise are charged one step less than there are winners",
+        "measurements/_selection.py",
+        "return _mixed(cost, steps, r)  # [gumbel-mixture]",
+        "return _mixed(cost, max(1, steps - 1), r)  # [gumbel-mixture]",
+    ),
+    Fault(
+        "losers-of-rankings",
+        "a ranking with logistic noise is charged the losers of a set",
+        "measurements/_selection.py",
+        "steps = steps if choice.ordered else choice.two_sided_steps  # [complement]",
+        "steps = choice.two_sided_steps  # [complement]",
+    ),
+    Fault(
+        "flips-for-lipschitz",
+        "one winner by any Lipschitz noise is charged what permute-and-flip is",
+        "measurements/_selection.py",
+        "    if steps == 1 and noise.is_class_a:",
+        "    if steps == 1:",
+    ),
+    Fault(
         "distance-of-sets",
         "sets by the distance utility are charged what one winner is",
         "measurements/canonical_top_k.py",

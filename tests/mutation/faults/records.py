@@ -34,6 +34,27 @@ FAULTS = (
         "if len(entry.record) != len(digest):",
     ),
     Fault(
+        "unsealed-answer",
+        "a question is answered from a record of which the ledger keeps no digest",
+        "planning/answers.py",
+        "if wrong or not sealed:",
+        "if wrong:",
+    ),
+    Fault(
+        "any-candidates",
+        "a question about other candidates has the same answer",
+        "planning/answers.py",
+        "for name in question if canonical",
+        'for name in question if name != "candidates" and canonical',
+    ),
+    Fault(
+        "other-words",
+        "a record may state another purpose than its ledger",
+        "planning/verification.py",
+        "same = canonical(dict(record.stated)) == canonical(dict(said))",
+        "same = record.stated.keys() == said.keys()",
+    ),
+    Fault(
         "field-named-twice",
         "of a field that is named twice the last counts",
         "cli/record_file.py",

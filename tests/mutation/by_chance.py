@@ -1,0 +1,89 @@
+"""``python -m tests.mutation random``: faults drawn by chance among all that the operators can make of a room.
+
+What a fault by chance meets are the nearest quick tests, nearest first, each file of them with a limit of time. The
+exit code is 1 if a fault survives for which ``argued.json`` has no argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import page
+from .checkout import ROOT
+from .fault import Fault
+from .operators import Module, edits
+from .run import Outcome, run
+
+_ARGUED = Path(__file__).with_name("argued.json")
+
+
+def drawn(room: str, count: int, seed: int, root: Path = ROOT) -> list[Fault]:
+    """``count`` faults of the modules of a room (fewer where there are not so many), each place as likely."""
+    package = root / "opendp_topk"
+    modules = [
+        Module(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8"))
+        for path in sorted((package / room).rglob("*.py"))
+    ]
+    places = [(module, one) for module in modules for one in dict.fromkeys(edits(module))]
+    some = random.Random(f"{seed}/{room}").sample(places, min(count, len(places)))
+    return [module.fault(f"{room}-{seed}-{number}", one) for number, (module, one) in enumerate(some)]
+
+
+def argued() -> dict[str, str]:
+    """Why no test can notice a fault: by its file, its text and the text in its place."""
+    return dict(json.loads(_ARGUED.read_text(encoding="utf-8")))
+
+
+def key(fault: Fault) -> str:
+    """What a fault is, wherever it is drawn again."""
+    return f"{fault.file}: {fault.old.strip()} -> {fault.new.strip()}"
+
+
+def kind(outcome: Outcome, arguments: dict[str, str]) -> str:
+    """One of the kinds of the page."""
+    if outcome.killer:
+        return "killed"
+    if outcome.hung:
+        return "timed out"
+    return "equivalent" if key(outcome.fault) in arguments else "survived"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Draw, plant and count."""
+    options = _options(arguments)
+    known, surviving = argued(), 0
+    for room in options.room:
+        faults = drawn(room, options.count, options.seed)
+        outcomes = run(faults, {}, copies=options.jobs, reach=options.reach, done=_say)
+        counts = Counter(kind(one, known) for one in outcomes)
+        lost = [one for one in outcomes if kind(one, known) == "survived"]
+        surviving += len(lost)
+        print(f"{room}: " + ", ".join(f"{counts[one]} {one}" for one in page.KINDS))
+        print("\n".join(f"{one.fault.what}\n  {key(one.fault)}" for one in lost))
+        if options.write:
+            found = page.figures()
+            found["random"][room] = page.by_chance({one: counts[one] for one in page.KINDS}, options.seed)
+            page.write(found)
+    return int(surviving > 0)
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    rooms = sorted(one.name for one in (ROOT / "opendp_topk").iterdir() if (one / "__init__.py").is_file())
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation random", description=main.__doc__)
+    parser.add_argument("--room", action="append", required=True, choices=rooms, metavar="ROOM", help=", ".join(rooms))
+    parser.add_argument("--count", type=int, default=20, help="how many a room")
+    parser.add_argument("--seed", type=int, default=1, help="the same faults for the same seed and the same code")
+    parser.add_argument("--reach", type=int, default=6, help="how many files of tests to try, nearest first")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures, and write {page.FILE.name}")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="how many copies to test at a time")
+    return parser.parse_args(arguments)
+
+
+def _say(outcome: Outcome) -> None:
+    told = outcome.killer or ("TIMED OUT" if outcome.hung else "SURVIVES")
+    print(f"{outcome.seconds:6.1f} s  {outcome.fault.file:<40} {told}", flush=True)
