@@ -5,6 +5,7 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from decimal import Decimal
@@ -146,7 +147,12 @@ def from_texts(texts: Any) -> Amount:
     """
     if not isinstance(texts, list) or not texts or not all(isinstance(one, str) for one in texts):
         raise ValueError
-    parts = tuple(map(Fraction, texts))
-    if to_texts(parts) != texts or any(part < 0 for part in parts):
+    return tuple(map(_from_text, texts))
+
+
+@functools.lru_cache(4096)  # the same costs come again and again
+def _from_text(text: str) -> Fraction:
+    part = Fraction(text)
+    if str(part) != text or part < 0:
         raise ValueError
-    return parts
+    return part

@@ -5,16 +5,17 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
-import itertools
 import os
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 from ..errors import LedgerError, ParameterError
 from .accounts import within
-from .amounts import Amount, fits, from_texts, total
+from .amounts import Amount, fits, from_texts, to_texts, total
 from .conversation import WHAT
 from .journal import Journal, described
+from .logs import Log
 from .records import Record, accepted_in, follows, head
 from .signing import is_signed, told
 
@@ -33,16 +34,17 @@ def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[s
         found = [*journal.log.flaws(), *_walk(journal.log.place, journal.log.records())]
         if forged:
             return [*found, "the head that was kept is not signed with this key, or one of them was changed"]
-        return found if anchor is None else [*found, *_held_against(journal.log.records(), anchor)]
+        return found if anchor is None else [*found, *_held_against(journal.log, anchor)]
     except LedgerError as error:
         return [str(error).replace(". Nothing was released", "")]
 
 
-def _held_against(records: list[Record], kept: str) -> list[str]:
+def _held_against(log: Log, kept: str) -> list[str]:
     number = int(kept.partition("-")[0])
-    if number >= len(records):
+    found = log.find(lambda record: record.number >= number)
+    if found is None:
         return [f"record {number}, which was kept, is missing: the ledger was set back, or cut"]
-    if head(records[number]) != kept:
+    if head(found) != kept:
         return [f"record {number} is not the one that was kept: the ledger was rewritten since"]
     return []
 
@@ -54,6 +56,7 @@ class _Walk:
     def __init__(self, limit: Amount) -> None:
         self.limit = limit
         self.spent: Amount = tuple(Fraction(0) for _ in limit)
+        self.told = to_texts(self.spent)
         self.entries = 0
         self.paid: dict[int, Amount] = {}
         self.used: dict[int, Amount] = {}
@@ -64,8 +67,7 @@ class _Walk:
             self._debit(fields, from_texts(fields["cost"]))
         elif fields["kind"] not in (*_NOTES, "state") or (fields["kind"] == "state" and not self._known(fields["of"])):
             raise ValueError
-        told = from_texts(fields["spent"]), fields["entries"]
-        if told != (self.spent, self.entries) or not fits(self.spent, self.limit):  # [totals]
+        if (fields["spent"], fields["entries"]) != (self.told, self.entries):  # [totals]
             raise ValueError
 
     def _known(self, number: int) -> bool:
@@ -77,6 +79,9 @@ class _Walk:
             self.paid[self.entries] = cost
         if "used" not in fields:
             self.spent = total(self.spent, cost)
+            self.told = to_texts(self.spent)
+            if not fits(self.spent, self.limit):  # [totals-fit]
+                raise ValueError
             return
         number = fields["within"]
         used = total(self.used.get(number, tuple(0 * one for one in cost)), cost)
@@ -85,13 +90,15 @@ class _Walk:
         self.used[number] = used
 
 
-def _walk(place: str, records: list[Record]) -> list[str]:
-    if not records or records[0].number != 0 or records[0].fields.get("kind") != "ledger":
+def _walk(place: str, records: Iterable[Record]) -> list[str]:
+    listed = iter(records)
+    before = next(listed, None)
+    if before is None or before.number != 0 or before.fields.get("kind") != "ledger":
         return ["the first record does not say what the ledger is for"]
-    _, account = described(place, records[0])
+    _, account = described(place, before)
     found = [] if within(account) else ["the limit is not that of the budget"]  # [limit]
-    walk, ledger = _Walk(account.limit), records[0].digest
-    for before, after in itertools.pairwise(records):
+    walk, ledger = _Walk(account.limit), before.digest
+    for after in listed:
         if not follows(before, after) or after.fields.get("ledger") != ledger:  # [chain]
             return [
                 *found,
@@ -103,6 +110,7 @@ def _walk(place: str, records: list[Record]) -> list[str]:
             walk.add(after.fields)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return [*found, f"record {after.number} does not add up with those before it"]
+        before = after
     return found
 
 

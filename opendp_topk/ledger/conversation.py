@@ -5,6 +5,7 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from ..errors import ParameterError, PickleError, QueryError
@@ -27,15 +28,15 @@ class Conversation:
     entry of the ledger, on the disk before it is answered. ``number`` is that of the entry which began it.
     """
 
-    def __init__(self, journal: Journal, number: int, data: Any, seen: list[Record]) -> None:
+    def __init__(self, journal: Journal, number: int, data: Any, seen: Record) -> None:
         self.number = number
         self._journal = journal
         self._data = data
         self._paid: Amount | None = None  # at the start; None where it is paid query by query
         self._used: Amount = journal.account.nothing
         self._closed = False
-        self._seen = seen[0]
-        self._learn(seen)
+        self._seen = seen
+        self._learn((seen,))
 
     # proof-region: conversation
     def __call__(
@@ -71,7 +72,7 @@ class Conversation:
         made = self._journal.debit(charge.cost, charge.shown, charge.said, step)  # [step-first]
         return Reservation(self._journal, made, query).release(self._data)
 
-    def _learn(self, records: list[Record]) -> None:
+    def _learn(self, records: Iterable[Record]) -> None:
         """Take up what records say of this conversation, whoever wrote them."""
         try:
             for record in records:

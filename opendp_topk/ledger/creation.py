@@ -1,6 +1,6 @@
 """A new ledger's file: whole on the disk before it has its name.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -59,42 +60,40 @@ def read(place: str, records: Iterable[Record], shown: Callable[[Any], Any]) -> 
     Raises:
         LedgerError: A record is none that a ledger writes.
     """
-    found: list[Entry] = []
+    found: dict[int, dict[str, Any]] = {}
+    shorter = functools.cache(lambda texts: shown(from_texts(list(texts))))
     try:
         for record in records:
-            _add(found, record, shown)
-        return found
-    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError):
+            _add(found, record.fields, lambda texts: shorter(tuple(texts)))
+        return [Entry(**one) for one in found.values()]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
         pass
     raise damaged(place)
 
 
-def _add(found: list[Entry], record: Record, shown: Callable[[Any], Any]) -> None:
-    fields = record.fields
+def _add(found: dict[int, dict[str, Any]], fields: dict[str, Any], shown: Callable[[Any], Any]) -> None:
     if fields["kind"] == "debit":
-        found.append(_entry(fields, shown))
+        found[int(fields["entries"])] = _entry(fields, shown)
     elif fields["kind"] == "state":
-        at = int(fields["of"]) - 1
-        digest = found[at].record or fields.get("record")  # the first one is the release's
+        one = found[int(fields["of"])]
+        digest = one["record"] or fields.get("record")  # the first one is the release's
         kept = None if digest is None else str(digest)
-        found[at] = replace(found[at], state=str(fields["state"]), settled=str(fields["time"]), record=kept)
+        one.update(state=str(fields["state"]), settled=str(fields["time"]), record=kept)
     elif fields["kind"] not in ("ledger", "accept", "repair"):
         raise ValueError
 
 
-def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> Entry:
-    said: dict[str, Any] = {name: kind(fields[name]) for name, kind in _SAID.items() if name in fields}
-    texts: dict[str, Any] = {
-        name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")
-    }
+def _entry(fields: dict[str, Any], shown: Callable[[Any], Any]) -> dict[str, Any]:
+    said = {name: kind(fields[name]) for name, kind in _SAID.items() if name in fields}
+    texts = {name: str(fields[name]) for name in ("time", "label", "operator", "measurement", "proof", "claim", "d_in")}
     datetime.fromisoformat(texts["time"])  # what is no time was not written by a ledger
-    return Entry(
-        number=int(fields["entries"]),
-        cost=shown(from_texts(fields["cost"])),
-        spent=shown(from_texts(fields["spent"])),
-        state=RESERVED,
-        within=fields.get("within"),
-        used=None if "used" not in fields else shown(from_texts(fields["used"])),
-        **texts,
-        **said,
-    )
+    told = {
+        "number": int(fields["entries"]),
+        "cost": shown(fields["cost"]),
+        "spent": shown(fields["spent"]),
+        "state": RESERVED,
+        "record": None,
+        "within": fields.get("within"),
+        "used": None if "used" not in fields else shown(fields["used"]),
+    }
+    return {**texts, **told, **said}

@@ -4,7 +4,7 @@ A record is a separator, its text and a line feed. What a crash or a full disk l
 no record: it has no line feed and no digest of its own. There is no other file, so that a copy is whole, and two
 names of one file are the same log.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import heapq
 import io
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,56 +46,64 @@ class FileLog:
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Append the text that ``make`` makes of the last record, and return when it is on the disk.
 
-        ``make`` is called while no other process can write; what it raises leaves the file as it was. Without
-        ``durable`` the record may be lost if the machine fails, alone or with others that follow it.
+        ``make`` is called while no other process can write; what it raises leaves the file as it was. Others may write
+        while this waits for the disk. Without ``durable`` the record may be lost if the machine fails, alone or with
+        others that follow it.
         """
-        return self._locked(lambda handle: self._extend(handle, make, durable=durable))
+        with self._opened(os.O_RDWR) as other:  # before the write, so that it is told of every error of the disk
+            made = self._locked(lambda handle: self._extend(handle, make), other.fileno(), charges=durable)
+            if durable:
+                _sync(other.fileno())  # [durable]
+        self._remember(made)
+        return made
 
     @explained("written")
     def exclusively(self, work: Callable[[int, bytes], T]) -> T:
         """What ``work`` makes of the open file and all its bytes, while no other process can write."""
-        return self._locked(lambda handle: work(handle, _read(handle, 0, os.fstat(handle).st_size)))
+        with self._opened(os.O_RDWR) as other:
+            return self._locked(lambda one: work(one, _read(one, 0, os.fstat(one).st_size)), other.fileno())
 
-    def _locked(self, work: Callable[[int], T]) -> T:
+    def _locked(self, work: Callable[[int], T], other: int, *, charges: bool = True) -> T:
+        """What ``work`` makes of a handle that is locked; ``other`` is one by which nobody has locked the file."""
         if not locks.available():
             raise failure(self.place, "written", "this Python has no locks on files: use PostgreSQL")
         with FORKING, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
             handle = stream.fileno()
-            self.require_fit(handle, lambda: accepted_in(self._last(handle)[0]))
+            if charges:
+                self.require_fit(handle, lambda: accepted_in(self._last(handle)[0]))
             status = os.fstat(handle)
             file = status.st_dev, status.st_ino
             if file in _BUSY:  # [not-within]
                 raise failure(self.place, "written", _WITHIN)
             try:
                 _BUSY.add(file)
-                return self._alone(handle, work)
+                return self._alone(handle, work, other)
             finally:
                 _BUSY.discard(file)
 
-    def _alone(self, handle: int, work: Callable[[int], T]) -> T:
+    def _alone(self, handle: int, work: Callable[[int], T], other: int) -> T:
         """Lock, work and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
         if not locks.take(handle):  # [exclusive]
             raise failure(self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds")
         try:
-            if not os.path.samestat(os.fstat(handle), os.stat(self.path)):  # [same-file]
+            names = os.stat(self.path), os.fstat(other)
+            if not all(os.path.samestat(os.fstat(handle), one) for one in names):  # [same-file]
                 raise failure(self.place, "written", "another file is taking its place")
-            self._require_held()
+            if locks.attempt(other):  # [lock-holds]
+                raise failure(self.place, "written", _NO_LOCKS)
             return work(handle)
         finally:
             locks.release(handle)
 
-    def _extend(self, handle: int, make: Callable[[Record], str], *, durable: bool) -> Record:
+    def _extend(self, handle: int, make: Callable[[Record], str]) -> Record:
         last, end = self._last(handle)
         text = make(last)
         data = SEPARATOR + text.encode("ascii") + _END
         write(handle, data)  # [append]
-        if durable:
-            _sync(handle)  # [durable]
         if _read(handle, end, len(data) + 1) != data:  # [read-back]
-            raise failure(self.place, "written", "the locks of its file system do not hold: move it to a local disk")
+            raise failure(self.place, "written", _NO_LOCKS)
         made = unseal(text, end)
         assert made is not None
-        self._remember(made)
         return made
 
     def _opened(self, flags: int) -> io.FileIO:
@@ -116,13 +124,6 @@ class FileLog:
             advice = f"move it to a disk of this machine, use PostgreSQL, or state accept_file_system={kind!r}"
             raise failure(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
-    def _require_held(self) -> None:
-        """Raise where a second handle gets the lock that this one has."""
-        with self._opened(os.O_RDWR) as other:
-            held = not locks.attempt(other.fileno())
-        if not held:  # [lock-holds]
-            raise failure(self.place, "written", "the locks of its file system do not hold: move it to a local disk")
-
     def _last(self, handle: int) -> tuple[Record, int]:
         """The last record, and the size of the file."""
         size, length = os.lseek(handle, 0, os.SEEK_END), _BLOCK
@@ -134,7 +135,8 @@ class FileLog:
                 place -= len(piece) + 1
                 record = self._parsed(piece, place)
                 if record is not None:
-                    self._require_seen(handle)
+                    if self._seen != [_marked(record)]:
+                        self._require_seen(handle)
                     return record, size  # [last]
             if start == 0:
                 raise failure(self.place, "read", DAMAGED_FILE if size else _EMPTY)
@@ -150,7 +152,7 @@ class FileLog:
 
     def _remember(self, record: Record) -> None:
         """Keep a record that was seen, unless one that lies behind it was: one step, whichever threads do this."""
-        heapq.heappushpop(self._seen, (record.place, record.size, record.digest))
+        heapq.heappushpop(self._seen, _marked(record))
 
     def _require_seen(self, handle: int) -> None:
         """Raise unless the last record that was seen is still there, whole."""
@@ -185,21 +187,68 @@ class FileLog:
         self._remember(found)
         return found
 
+    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+        """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
+
+        They are read as they are asked for, up to those that are there at the first.
+        """
+        start = 0 if after is None else after.place + 1 + after.size
+        last = None
+        for last in self._following(start, self._size(), holding=holding.encode("ascii")):
+            yield last
+        if last is not None:
+            self._remember(last)
+
+    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.
+
+        It is found by halving.
+        """
+        low, end = 0, self._size()
+        high = end
+        while high - low > _BLOCK:
+            middle = (low + high) // 2
+            one = next(self._following(middle, end, _BLOCK), None)
+            if one is None or one.place >= high or reached(one):
+                high = middle
+            else:
+                low = one.place
+        return next(filter(reached, self._following(low, end, _BLOCK)), None)
+
+    def _following(self, start: int, end: int, block: int = 64 * _BLOCK, holding: bytes = b"") -> Iterator[Record]:
+        """The records that begin at ``start`` or later, of those that end at ``end``."""
+        for place, piece in self._pieces(start, end, block):
+            record = self._parsed(piece, place) if holding in piece else None
+            if record is not None:
+                yield record
+
     @explained("read")
-    def records(self, after: Record | None = None) -> list[Record]:
-        """All records in their order, or those after one of them."""
-        start = 0 if after is None else after.place
+    def _size(self) -> int:
         with self._opened(os.O_RDONLY) as stream:
             self._require_seen(stream.fileno())
-            data = _read(stream.fileno(), start, os.fstat(stream.fileno()).st_size - start)
-        found, place = [], start
-        for piece in data.split(SEPARATOR)[1:]:
-            record = self._parsed(piece, place)
-            found += [] if record is None else [record]
-            place += len(piece) + 1
-        for last in found[-1:]:
-            self._remember(last)
-        return found if after is None else found[1:]
+            return os.fstat(stream.fileno()).st_size
+
+    def _pieces(self, start: int, end: int, block: int) -> Iterator[tuple[int, bytes]]:
+        """What stands between the separators from ``start`` on, with the places of those; all before ``end``."""
+        rest: bytes | None = None  # of the piece that began in the last block
+        while start < end:
+            data = self._block(start, min(block, end - start))
+            if not data:
+                return
+            first, *others = data.split(SEPARATOR)
+            rest = None if rest is None else rest + first
+            start += len(first)
+            for piece in others:
+                if rest is not None:
+                    yield start - len(rest) - 1, rest
+                rest, start = piece, start + 1 + len(piece)
+        if rest is not None:
+            yield start - len(rest) - 1, rest
+
+    @explained("read")
+    def _block(self, start: int, length: int) -> bytes:
+        with self._opened(os.O_RDONLY) as stream:
+            return _read(stream.fileno(), start, length)
 
     @explained("read")
     def flaws(self) -> list[str]:
@@ -218,12 +267,17 @@ class FileLog:
 
 
 _EMPTY = "it is empty: restore it from a backup, or delete it to begin anew"
+_NO_LOCKS = "the locks of its file system do not hold: move it to a local disk"
 _OLD = "it has format 1, a SQLite file: `opendp-topk ledger migrate` copies it into a new ledger"
 _REPLACED = "it was cut, or an older copy or another file has taken its place since it was opened"
 _WITHIN = (
     "this thread is in the middle of a debit from it: a signal's handler must not release, "
     "but set a flag by which its program releases when the handler has returned"
 )
+
+
+def _marked(record: Record) -> tuple[int, int, str]:
+    return record.place, record.size, record.digest
 
 
 def _read(handle: int, start: int, length: int) -> bytes:
@@ -246,6 +300,7 @@ def _sync(handle: int) -> None:
         os.fsync(handle)
 
 
+# proof-region: forks
 def _fork_waits() -> None:
     FORKING.acquire()
 
@@ -255,4 +310,5 @@ def _fork_done() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_fork_waits, after_in_parent=_fork_done, after_in_child=_fork_done)
+    os.register_at_fork(before=_fork_waits, after_in_parent=_fork_done, after_in_child=_fork_done)  # [forks]
+# end-proof-region: forks

@@ -4,7 +4,7 @@ A signal's handler may raise between any two calls: also when a file was opened 
 a function that would close it begins. So a file is opened and put into an object in one call, and that object's own
 ``with`` closes it: there is no line of Python between.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations

@@ -109,8 +109,7 @@ class Journal:
                 "read",
                 "it does not belong to the first record: another file has taken its place, or it was edited",
             )
-        if not isinstance(last.fields.get("entries"), int):
-            raise damaged(self.log.place)
+        counted(self.log.place, last)
         return last
 
     # end-proof-region: journal
@@ -146,16 +145,20 @@ class Journal:
 
     def entry(self, number: Any) -> Entry:
         """One entry by its number."""
-        wanted, entries = checks.count("number", number), self.entries()
-        if wanted > len(entries):
-            raise ParameterError(f"number must be that of an entry, and there are {len(entries)}")
-        return entries[wanted - 1]
+        made = self.debited(number)
+        states = self.log.records(made, holding=f'"of":{made.fields["entries"]},')
+        (found,) = read(self.log.place, (made, *states), self.shown)
+        return found
 
     def debited(self, number: Any) -> Record:
         """The record with which an entry was debited."""
-        wanted = self.entry(number).number
-        found = [one for one in self.log.records() if one.fields["kind"] == "debit" and one.fields["entries"] == wanted]
-        return found[0]
+        self._require_open()
+        wanted = checks.count("number", number)
+        found = self.log.find(lambda record: counted(self.log.place, record) >= wanted)
+        if found is None:
+            there = counted(self.log.place, self.last())
+            raise ParameterError(f"number must be that of an entry, and there are {there}")
+        return found
 
     def entries(self) -> list[Entry]:
         """All entries, the oldest first."""
@@ -197,6 +200,14 @@ class Journal:
     def _require_open(self) -> None:
         if self.closed:
             raise failure(self.log.place, "used", "it was closed: open it again")
+
+
+def counted(place: str, record: Record) -> int:
+    """How many entries there were when ``record`` was written, with it."""
+    found = record.fields.get("entries")
+    if not isinstance(found, int):
+        raise damaged(place)
+    return found
 
 
 def described(place: str, first: Record) -> tuple[Unit, Account]:

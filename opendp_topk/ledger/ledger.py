@@ -302,14 +302,14 @@ class Ledger:
         amount = self._journal.account.nothing if budget is None else stated_amount(self._journal, budget, "budget")
         charge = stated_charge(self._journal, amount, label, WHAT)
         made = self._journal.debit(charge.cost, charge.shown, {**charge.said, PREPAID: budget is not None})
-        return Conversation(self._journal, int(made.fields["entries"]), data, [made])
+        return Conversation(self._journal, int(made.fields["entries"]), data, made)
 
     def resume(self, number: int, data: Any) -> Conversation:
         """Go on with a conversation that was begun in another process, about the same data."""
-        found = self._journal.entry(number)
-        if found.measurement != WHAT:
-            raise ParameterError(f"entry {found.number} is no conversation")
-        return Conversation(self._journal, found.number, data, self._journal.log.records())
+        found = self._journal.debited(number)
+        if found.fields.get("measurement") != WHAT:
+            raise ParameterError(f"entry {found.fields['entries']} is no conversation")
+        return Conversation(self._journal, int(found.fields["entries"]), data, found)
 
     def count(self) -> int:
         """How many entries there are."""

@@ -1,6 +1,6 @@
 """Locks on files, by what the operating system offers; waiting for one never keeps Ctrl-C waiting.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations

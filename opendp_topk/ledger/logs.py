@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,8 +30,11 @@ class Log(Protocol):
     def last(self) -> Record:
         """The last record."""
 
-    def records(self, after: Record | None = None) -> list[Record]:
-        """All records in their order, or those after one of them."""
+    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+        """All records in their order, or those after one of them; those whose text has ``holding``, if it is given."""
+
+    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none."""
 
     def flaws(self) -> list[str]:
         """What is wrong with what holds the records."""

@@ -1,13 +1,12 @@
 """On which kind of file system a file lies, as Linux tells it: on some kinds a ledger cannot be sure of its records.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from ..errors import ParameterError
 
@@ -80,7 +79,8 @@ def _text(name: str) -> str:
     if not sys.platform.startswith("linux"):
         return ""
     try:
-        return os.fsdecode(Path(name).read_bytes())
+        with open(name, "rb", buffering=0) as stream:
+            return os.fsdecode(stream.readall())
     except OSError:
         return ""
 

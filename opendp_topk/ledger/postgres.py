@@ -1,14 +1,15 @@
 """The log of a ledger on a PostgreSQL server: a row for each record, whose key no two transactions can both write.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,15 +18,15 @@ from . import locks, server_address
 from .failures import EXISTS, GONE, MISSING, damaged, explained, failure, in_words
 from .files import FORKING
 from .records import Record, unseal
-from .server_table import begun, flaws, made, named
+from .server_table import Rows, begun, flaws, look, made, named, require_sound, said
 
 if TYPE_CHECKING:
     import psycopg
 
 T = TypeVar("T")
 
-_WRITE = begun("ISOLATION LEVEL READ COMMITTED READ WRITE")
-_READ = begun("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_WRITE, _READ = "ISOLATION LEVEL READ COMMITTED READ WRITE", "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_PAGE = 1000  # records that are read at once
 _AGAIN = ("40001", "40P01", "23505")  # another process was first: nothing was written here
 _LOCK = 0x6F74_6B6C  # "otkl": sets these locks apart from those of other programs
 _WITHIN = (
@@ -45,7 +46,7 @@ class PostgresLog:
         self._table = named(self._address.schema)
         self._key = _LOCK, zlib.crc32(self.place.partition("#")[2].encode()) - 2**31
         self._connection: psycopg.Connection[Any] | None = None
-        self._lent: psycopg.Connection[Any] | None = None
+        self._lent: tuple[int, psycopg.Connection[Any]] | None = None  # to a thread
         self._process = 0
         self._mark: Record | None = None
         self._warned: list[str] = []
@@ -55,72 +56,105 @@ class PostgresLog:
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Append the text that ``make`` makes of the last record, and return when it is on the disk.
 
-        ``make`` may be called again where another process was first. ``durable`` says nothing here: every row is.
+        ``make`` may be called again where another process was first. Without ``durable`` the record may be lost if the
+        server fails, alone or with others that follow it.
         """
 
-        def work(connection: psycopg.Connection[Any]) -> Record:
-            last = self._last(connection)
-            self._lent = connection
-            try:
-                text = make(last)
-            finally:
-                self._lent = None
-            return self._insert(connection, text, last.number + 1)
+        def followed(last: Record | None) -> str:
+            if last is None:
+                raise failure(self.place, "read", GONE)
+            return make(last)
 
-        self._mark = self._serialised(work, self._locked("ROW EXCLUSIVE"))
-        return self._mark
-
-    def _insert(self, connection: psycopg.Connection[Any], text: str, number: int) -> Record:
-        made = unseal(text, number)
-        assert made is not None
-        row = self._address.name, made.number, text
-        connection.execute(f"INSERT INTO {self._table} VALUES (%s, %s, %s)", row)  # [append]
-        if [one.digest for one in self._select(connection, "AND number = %s", made.number)] != [made.digest]:
-            raise failure(self.place, "written", "its table did not keep a row")  # [read-back]
-        return made
+        return self._serialised(followed, self._locked("ROW EXCLUSIVE"), durable=durable)
 
     def _locked(self, mode: str) -> str:
         """The statement that keeps the table as it is until the transaction ends; others may write rows meanwhile."""
         return f"LOCK TABLE ONLY {self._table} IN {mode} MODE"  # [kept-as-it-is]
 
-    def _serialised(self, work: Callable[[psycopg.Connection[Any]], T], start: str) -> T:
-        """What ``work`` returns, once its transaction is committed; it may run again where another was first."""
+    def _serialised(self, make: Callable[[Record | None], str], start: str, *, durable: bool = True) -> Record:
+        """The record whose text ``make`` makes of the last one, once it is committed; again where another was first."""
 
-        def turns(connection: psycopg.Connection[Any]) -> T:
+        def turns(connection: psycopg.Connection[Any]) -> Record:
             end = time.monotonic() + locks.PATIENCE
             while time.monotonic() < end:
-                done = self._turn(connection, work, start)
-                if done:
-                    return done[0]
+                made = self._turn(connection, make, start, durable=durable)
+                if made is not None:
+                    if durable:  # what may be lost with its server would be missed
+                        self._mark = made
+                    return made
             raise failure(self.place, "written", "other processes were always first")
 
         return self._exclusively(turns)
 
     def _turn(
-        self, connection: psycopg.Connection[Any], work: Callable[[psycopg.Connection[Any]], T], start: str
-    ) -> list[T]:
-        """What ``work`` returns in a transaction of its own; nothing where another process was first."""
-        alone = "SELECT pg_advisory_xact_lock({}, {})".format(
-            *self._key
-        )  # spares attempts: the key of the table decides
+        self, connection: psycopg.Connection[Any], make: Callable[[Record | None], str], start: str, *, durable: bool
+    ) -> Record | None:
+        """The record that is written in a transaction of its own; None where another process was first.
+
+        What is asked of the server is asked in two messages: one before ``make`` and one after it.
+        """
+        one, other = self._key
+        alone = f"SELECT pg_advisory_xact_lock({one}, {other})"  # spares attempts: the key of the table decides
         try:
-            connection.execute(f"{_WRITE}; {start}; {alone}")  # [exclusive]
-            self._require_sound(connection, "written")  # [sound-table]
-            done = [work(connection)]
+            looks = [look(self._address.schema)] if durable else []  # what is not waited for charges nothing
+            _, *found, last, seen = said(connection, begun(_WRITE), start, alone, *looks, *self._ends())[
+                0
+            ]  # [exclusive]
+            for rows in found:
+                require_sound(self.place, "written", rows)  # [sound-table]
+            text = self._with(connection, lambda: make(self._last(last, seen)))
+            made = unseal(text)
+            assert made is not None
+            made = made._replace(place=made.number)
+            row = f"INSERT INTO {self._table} VALUES ({self._name}, {made.number}, {self._quoted(text)})"  # [append]
+            wait = [] if durable else ["SET LOCAL synchronous_commit = off"]
             self._warned.clear()
-            if connection.execute("COMMIT").statusmessage != "COMMIT" or self._warned:  # [durable]
+            (kept,), status = said(connection, *wait, row, self._rows(f"AND number = {made.number}"), "COMMIT")
+            if [one.digest for one in self._read(kept)] != [made.digest]:
+                raise failure(self.place, "written", "its table did not keep a row")  # [read-back]
+            if status != "COMMIT" or self._warned:  # [durable]
                 raise failure(self.place, "written", "the server could not say that it is on all its disks")
-            return done
+            return made
         except self._driver.Error as error:
             if error.sqlstate not in _AGAIN:
                 raise
         connection.execute("ROLLBACK")  # [rollback]
-        return []
+        return None
 
-    def _require_sound(self, connection: psycopg.Connection[Any], deed: str) -> None:
-        found = flaws(connection, self._address.schema)
-        if found:
-            raise failure(self.place, deed, "; ".join(found))
+    def _with(self, connection: psycopg.Connection[Any], work: Callable[[], T]) -> T:
+        """What ``work`` returns, which may read records by this connection while nobody else writes."""
+        try:
+            self._lent = threading.get_ident(), connection
+            return work()
+        finally:
+            self._lent = None
+
+    def _ends(self) -> tuple[str, str]:
+        """What is asked for the last record, and for the one that was seen last."""
+        mark = -1 if self._mark is None else self._mark.number
+        return self._rows("ORDER BY number DESC LIMIT 1"), self._rows(f"AND number = {mark}")
+
+    def _last(self, last: Rows, seen: Rows) -> Record | None:
+        if self._mark is not None and last and [one.digest for one in self._read(seen)] != [self._mark.digest]:
+            raise failure(self.place, "read", "an older copy or another ledger has taken its place")  # [mark]
+        return next(iter(self._read(last)), None)  # [last]
+
+    def _rows(self, rest: str) -> str:
+        return f"SELECT number, record FROM ONLY {self._table} WHERE ledger = {self._name} {rest}"
+
+    def _read(self, rows: Rows) -> list[Record]:
+        found = [(number, unseal(text, number)) for number, text in rows]
+        if any(record is None or record.number != number for number, record in found):  # [own-number]
+            raise damaged(self.place)
+        return [record for _, record in found if record is not None]
+
+    def _quoted(self, text: str) -> str:
+        """A literal of SQL, by the rules of the connection that is open."""
+        return str(self._driver.sql.Literal(text).as_string(self._connection))
+
+    @property
+    def _name(self) -> str:
+        return self._quoted(self._address.name)
 
     def _exclusively(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
         """What ``deed`` returns of the connection of this process, which is closed after every error.
@@ -155,24 +189,6 @@ class PostgresLog:
         if notice.severity_nonlocalized == "WARNING":  # as for a commit that did not wait for a replica
             self._warned.append(notice.sqlstate)
 
-    def _last(self, connection: psycopg.Connection[Any]) -> Record:
-        rows = self._select(connection, "ORDER BY number DESC LIMIT 1")
-        if not rows:
-            raise failure(self.place, "read", GONE)
-        if self._mark is not None:
-            seen = self._select(connection, "AND number = %s", self._mark.number)
-            if [one.digest for one in seen] != [self._mark.digest]:  # [mark]
-                raise failure(self.place, "read", "an older copy or another ledger has taken its place")
-        return rows[0]  # [last]
-
-    def _select(self, connection: psycopg.Connection[Any], rest: str, *values: Any) -> list[Record]:
-        query = f"SELECT number, record FROM ONLY {self._table} WHERE ledger = %s {rest}"
-        rows = connection.execute(query, (self._address.name, *values))
-        found = [(number, unseal(text, number)) for number, text in rows]
-        if any(record is None or record.number != number for number, record in found):  # [own-number]
-            raise damaged(self.place)
-        return [record for _, record in found if record is not None]
-
     # end-proof-region: postgres
 
     @explained("created")
@@ -183,15 +199,15 @@ class PostgresLog:
             LedgerError: There is a first record of this name, or it cannot be made.
         """
 
-        def work(connection: psycopg.Connection[Any]) -> None:
-            if self._select(connection, "ORDER BY number LIMIT 1"):
+        def first(last: Record | None) -> str:
+            if last is not None:
                 raise failure(self.place, "created", EXISTS)
-            self._insert(connection, header, 0)
+            return header
 
         lock = self._locked("ROW EXCLUSIVE")
         for start in (lock, f"{made(self._address.schema)}; {lock}", lock):
             try:
-                self._serialised(work, start)
+                self._serialised(first, start)
                 return
             except (self._driver.errors.UndefinedTable, self._driver.errors.DuplicateTable):
                 continue  # there is none yet; or another process has just made it
@@ -200,61 +216,93 @@ class PostgresLog:
     @explained("opened")
     def first(self) -> Record:
         """The first record: what the ledger is for."""
-
-        def work(connection: psycopg.Connection[Any]) -> list[Record]:
-            self._require_sound(connection, "opened")
-            return self._select(connection, "AND number = 0")
-
-        found = self._reading(work)
-        if not found:
+        found, rows = self._reading(lambda: (look(self._address.schema), self._rows("AND number = 0")))
+        require_sound(self.place, "opened", found)
+        if not rows:
             raise failure(self.place, "opened", MISSING)
-        return found[0]
+        return self._read(rows)[0]
 
     @explained("read")
     def last(self) -> Record:
         """The last record."""
+        found, rows, seen = self._reading(lambda: (look(self._address.schema), *self._ends()))
+        require_sound(self.place, "read", found)
+        last = self._last(rows, seen)
+        if last is None:
+            raise failure(self.place, "read", GONE)
+        if last.fields.get("kind") != "state":
+            self._mark = last
+        return last
 
-        def work(connection: psycopg.Connection[Any]) -> Record:
-            self._require_sound(connection, "read")
-            return self._last(connection)
+    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+        """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
 
-        self._mark = self._reading(work)
-        return self._mark
+        They are read as they are asked for; also while :meth:`append` makes one.
+        """
+        since = -1 if after is None else after.number
+        while page := self._page(since, holding):
+            yield from page
+            since = page[-1].number
 
     @explained("read")
-    def records(self, after: Record | None = None) -> list[Record]:
-        """All records in their order, or those after one of them; also while :meth:`append` makes one."""
-        since = -1 if after is None else after.number
+    def _page(self, since: int, holding: str) -> list[Record]:
+        def query() -> tuple[str, ...]:
+            told = f"AND pg_catalog.strpos(record, {self._quoted(holding)}) > 0" if holding else ""
+            return (self._rows(f"AND number > {since} {told} ORDER BY number LIMIT {_PAGE}"),)
 
-        def work(connection: psycopg.Connection[Any]) -> list[Record]:
-            return self._select(connection, "AND number > %s ORDER BY number", since)
+        if self._lent is not None and self._lent[0] == threading.get_ident():
+            return self._read(said(self._lent[1], *query())[0][0])
+        return self._read(self._reading(query)[0])
 
-        lent, self._lent = self._lent, None
-        if lent is None:
-            return self._reading(work)
-        try:
-            return work(lent)
-        finally:
-            self._lent = lent
+    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.
+
+        It is found by halving.
+        """
+        high = self.last()
+        if not reached(high):
+            return None
+        low = -1
+        while high.number - low > 1:
+            one = self._at((low + high.number) // 2)
+            if reached(one):
+                high = one
+            else:
+                low = one.number
+        return high
+
+    @explained("read")
+    def _at(self, number: int) -> Record:
+        (rows,) = self._reading(lambda: (self._rows(f"AND number = {number}"),))
+        for found in self._read(rows):
+            return found
+        raise damaged(self.place)
 
     @explained("checked")
     def flaws(self) -> list[str]:
         """What in the table and the server's settings is not as it must be."""
-        return self._reading(lambda connection: flaws(connection, self._address.schema))
+        return flaws(self._reading(lambda: (look(self._address.schema),))[0])
 
-    def _reading(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """What ``work`` returns in a transaction that changes nothing."""
+    def _reading(self, queries: Callable[[], tuple[str, ...]]) -> list[Rows]:
+        """What the server answers in a transaction that changes nothing, in one message."""
 
-        def deed(connection: psycopg.Connection[Any]) -> T:
-            connection.execute(f"{_READ}; {self._locked('ACCESS SHARE')}")
-            done = work(connection)
-            connection.execute("COMMIT")
-            return done
+        def deed(connection: psycopg.Connection[Any]) -> list[Rows]:
+            start = f"{begun(_READ)}; {self._locked('ACCESS SHARE')}"
+            return said(connection, start, *queries(), "COMMIT")[0]
 
         return self._exclusively(deed)
 
+    @explained("read")
     def sync(self) -> None:
-        """Every commit waits for the disk already."""
+        """Return when all records are on the disk: a commit waits for what others wrote before it."""
+
+        def deed(connection: psycopg.Connection[Any]) -> None:
+            self._warned.clear()
+            _, status = said(connection, begun(_WRITE), "SELECT pg_logical_emit_message(true, '', '')", "COMMIT")
+            if status != "COMMIT" or self._warned:
+                raise failure(self.place, "read", "the server could not say that it is on all its disks")
+
+        self._exclusively(deed)
 
     def close(self) -> None:
         """Close the connection; the next use opens one."""

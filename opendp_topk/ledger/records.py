@@ -1,6 +1,6 @@
 """Records: what a ledger holds, each with the digest of its text and of the record before it.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """The address of a ledger on a PostgreSQL server: which server, database, schema and name, and how it is shown.
 
 What an address leaves open, libpq takes from the environment; it is looked up once, and shown. No part in which a
-password may stand is ever shown.
+password may stand is ever shown. To other machines connections are encrypted, unless ``sslmode`` says otherwise, in the
+address, the environment or a service.
 """
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +21,8 @@ _LONGEST = 2000  # characters of an address
 _FORM = "postgresql://user@host:port/database#schema/name, with special characters as %XX"
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}", re.ASCII)  # longer names are cut by the server
 _DEFAULT = "public", "budget"
-_FIXED = ("host", "port", "dbname", "user")
+ITSELF = "local" + "host"  # the name that every machine has for itself
+_FIXED = ("host", "hostaddr", "port", "dbname", "user")
 _WATCHED = {"connect_timeout": "60", "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
 
 
@@ -56,7 +60,22 @@ def read(address: str) -> Address:
         raise _refused("the port must be a number")
     host, port, database = where[0] or str(found.get("hostaddr") or ""), where[1], where[2] or found.get("user", "")
     place = f"postgresql://{host}{port and f':{port}'}/{database}#{schema}/{name}"
-    return Address({**_WATCHED, **found, "client_encoding": "UTF8"}, schema, name, place)
+    stated = "service" in given or os.environ.get("PGSERVICE") or os.environ.get("PGSSLMODE") or _is_here(found)
+    sealed = {} if stated else {"sslmode": "require"}
+    return Address({**_WATCHED, **sealed, **found, "client_encoding": "UTF8"}, schema, name, place)
+
+
+def _is_here(found: dict[str, Any]) -> bool:
+    """Whether all hosts are this machine, to which nobody listens on the way."""
+    hosts = str(found.get("hostaddr") or found.get("host") or "").split(",")
+    return all(not one or one[0] in "/@" or one == ITSELF or _is_loopback(one) for one in hosts)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _named(fragment: str) -> tuple[str, str]:

@@ -1,15 +1,18 @@
 """The table in which a PostgreSQL server keeps ledgers: how it is made, and what it and the server must be like.
 
-Proof: proofs/ledger/ledger.tex
+Proof: proofs/ledger/storage.tex
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .failures import failure
+
 if TYPE_CHECKING:
     import psycopg
 
+Rows = list[tuple[Any, ...]]
 TABLE = "opendp_topk_ledger"
 _COLUMNS = "ledger text t f t C, number bigint t f t -, record text t f t C"
 _PATIENT, _ABANDONED = "120s", "60s"  # for a lock; and for a client that has begun a transaction and says nothing
@@ -83,18 +86,41 @@ FLAWS = {
     "the server does not wait for commits": "pg_catalog.current_setting('synchronous_commit') <> 'on'",
     "the server is a standby, which may lag behind": "pg_catalog.pg_is_in_recovery()",  # [primary]
 }
-_QUERY = (
-    f"SELECT {', '.join(FLAWS.values())} FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
-    " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
-)
 
 
-def flaws(connection: psycopg.Connection[Any], schema: str) -> list[str]:
+def look(schema: str) -> str:
+    """The query by which the table and the server are looked at."""
+    return (
+        f"SELECT {', '.join(FLAWS.values())} FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+        f" ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' AND c.relname = '{TABLE}'"
+    )
+
+
+def flaws(found: Rows) -> list[str]:
     """What of the table and the server is not as the proof assumes; the table is locked and cannot change meanwhile."""
-    found = connection.execute(_QUERY, (schema, TABLE)).fetchone()
-    if found is None:
+    if not found:
         return ["its table is not to be found"]
-    return [text for text, flawed in zip(FLAWS, found, strict=True) if flawed is not False]
+    return [text for text, flawed in zip(FLAWS, found[0], strict=True) if flawed is not False]
+
+
+def require_sound(place: str, deed: str, found: Rows) -> None:
+    """Raise where there is a flaw."""
+    if wrong := flaws(found):
+        raise failure(place, deed, "; ".join(wrong))
+
+
+def said(connection: psycopg.Connection[Any], *statements: str) -> tuple[list[Rows], str | None]:
+    """The rows of each statement that returns any, and the status of the last statement.
+
+    All are sent in one message; none is run after one that fails.
+    """
+    cursor = connection.execute("; ".join(statements))
+    found: list[Rows] = []
+    while True:
+        found += [cursor.fetchall()] if cursor.description else []
+        status = cursor.statusmessage
+        if not cursor.nextset():
+            return found, status
 
 
 # end-proof-region: table

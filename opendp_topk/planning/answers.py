@@ -33,8 +33,8 @@ def answer(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any
             "released; `opendp-topk verify` says what does not agree"
         )
     record = ReleaseRecord.from_dict(fields)
-    told = _answered(record)
-    others = [name for name in question if canonical(question[name]) != canonical(told[name])]
+    asked, told = question, _answered(record)
+    others = [name for name in asked if canonical(asked[name]) != canonical(told[name])]
     if others:
         raise TableError(
             f"the record is no answer: it is of another question, by its {', '.join(others)}. Nothing was released: "

@@ -87,7 +87,7 @@ def opening(path: str, entries: int) -> Iterator[str]:
 
 def lengthen(path: Path, entries: int) -> None:
     """So many copies of the only entry of a ledger behind it, without waiting for the disk for each."""
-    listed = FileLog(path).records()
+    listed = list(FileLog(path).records())
     debit, state, last = listed[1].fields, listed[2].fields, listed[2]
     texts = []
     for number in range(2, entries + 1):

@@ -1,6 +1,6 @@
 """A ledger whose last records are taken from it while it is open: whoever looks is told, and nothing is released.
 
-Tries proofs/ledger/ledger.tex.
+Tries proofs/ledger/storage.tex.
 """
 
 from __future__ import annotations

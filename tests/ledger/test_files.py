@@ -1,6 +1,6 @@
 """The ledger's file among other files: names, what is left unfinished or damaged, locks, clocks, and old formats.
 
-Tries proofs/ledger/ledger.tex.
+Tries proofs/ledger/storage.tex.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What raises in the middle of a debit, wherever it does: no lock stays held and no descriptor open.
 
-The tests keep the exception with its traceback, as an interactive session does. Tries proofs/ledger/ledger.tex.
+The tests keep the exception with its traceback, as an interactive session does. Tries proofs/ledger/storage.tex.
 """
 
 from __future__ import annotations

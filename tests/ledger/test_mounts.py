@@ -1,6 +1,6 @@
 """File systems on which a ledger cannot rely: refused unless they are named, and then told. Real mounts, where allowed.
 
-Tries proofs/ledger/ledger.tex.
+Tries proofs/ledger/storage.tex.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_a_ledger_that_came_to_lie_there_is_read_and_takes_debits_once_it_is_acc
         ledger.release(mine, [1])
         again.release(mine, [1])
         assert (ledger.spent(), ledger.accepted, ledger.count(), ledger.verify()) == (2.0, ("overlay",), 2, [])
-        assert len(ledger._journal.log.records()) == 6, "it is said once"
+        assert len(list(ledger._journal.log.records())) == 6, "it is said once"
     on("tmpfs", monkeypatch)
     with tk.Ledger(path, accept_file_system="tmpfs") as ledger:
         assert ledger.accepted == ("overlay", "tmpfs")

@@ -1,7 +1,7 @@
 """Many processes, sudden death, a full disk, a file that may not be written, forks, and Ctrl-C.
 
 The numbers of kills and processes are for a build; OPENDP_TOPK_KILLS=500 asks for that many.
-Tries proofs/ledger/ledger.tex.
+Tries proofs/ledger/storage.tex.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a server may have an opinion of: its table, its schemas, its settings, its errors; each with a real server.
 
-Tries proofs/ledger/ledger.tex.
+Tries proofs/ledger/storage.tex.
 """
 
 from __future__ import annotations
@@ -238,7 +238,9 @@ def test_functions_and_operators_of_a_stranger_are_not_called(own: Server) -> No
 
 
 @pytest.mark.slow
-def test_settings_of_a_role_do_not_count(own: Server) -> None:
+def test_settings_of_a_role_do_not_count(own: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from psycopg.pq import TransactionStatus
+
     seen: list[Any] = []
     for setting in ("synchronous_commit = off", "default_transaction_read_only = on", "statement_timeout = '1ms'",
                     "default_transaction_isolation = 'serializable'", "lock_timeout = '1ms'",
@@ -246,15 +248,16 @@ def test_settings_of_a_role_do_not_count(own: Server) -> None:
         with contextlib.suppress(Exception):
             own.sql(f"ALTER ROLE ledger IN DATABASE {own.database} SET {setting}")
     ledger = new(own.address("one"), 2)
-    log: Any = ledger._journal.log
     names = ("synchronous_commit", "transaction_isolation", "statement_timeout", "search_path")
-    real = log._require_sound
+    real = postgres.said
 
-    def watched(connection: Any, deed: str) -> None:
-        seen.append([connection.execute(f"SHOW {name}").fetchone()[0] for name in names])
-        real(connection, deed)
+    def watched(connection: Any, *statements: str) -> Any:
+        found = real(connection, *statements)
+        if connection.info.transaction_status == TransactionStatus.INTRANS:
+            seen.append([connection.execute(f"SHOW {name}").fetchone()[0] for name in names])
+        return found
 
-    log._require_sound = watched
+    monkeypatch.setattr(postgres, "said", watched)
     ledger.release(costing(1.0), [1])
     assert seen[0] == ["on", "read committed", "0", "pg_catalog, pg_temp"]
     assert ledger.verify() == []
@@ -318,12 +321,15 @@ def test_a_standby_is_refused(own: Server) -> None:
 @pytest.mark.slow
 def test_an_account_that_may_only_read_and_insert_is_enough(own: Server) -> None:
     new(own.address("one"), 2).close()
-    own.sql("CREATE ROLE clerk LOGIN", "CREATE ROLE stranger LOGIN")
-    own.sql(f"GRANT SELECT, INSERT ON {TABLE} TO clerk")
+    own.sql("CREATE ROLE clerk LOGIN", "CREATE ROLE reader LOGIN", "CREATE ROLE stranger LOGIN")
+    own.sql(f"GRANT SELECT, INSERT ON {TABLE} TO clerk", f"GRANT SELECT ON {TABLE} TO reader")
     with tk.Ledger(own.address("one", "clerk")) as ledger:
         ledger.release(costing(1.0), [1])
-        assert ledger.verify() == []
+        head = ledger.head()
     new(own.address("two", "clerk"), 2).close()
+    with tk.Ledger(own.address("one", "reader")) as ledger:
+        assert (ledger.verify(head), ledger.head(1)[:2], ledger.history()[0].state) == ([], "1-", "released")
+        refused(lambda: ledger.release(costing(1.0), [1]), "this account may not do that")
     refused(lambda: tk.Ledger(own.address("one", "stranger")), "this account may not do that")
 
 
@@ -404,6 +410,20 @@ def test_what_an_address_leaves_open_is_shown(monkeypatch: pytest.MonkeyPatch) -
     assert (found.options["host"], found.options["port"], found.options["dbname"]) == ("near", "1", "x")
 
 
+def test_connections_to_other_machines_are_encrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+    itself = f"postgresql://{server_address.ITSELF}"
+    far = "postgresql://far/x", f"{itself},far/x", f"{itself}/x?hostaddr=192.0.2.1"
+    here = "postgresql:///x", f"{itself}/x", "postgresql://[::1]/x", "postgresql://%2Ftmp/x"
+    stated = "postgresql://far/x?sslmode=verify-full", "postgresql://far/x?sslmode=prefer", "postgresql://?service=a"
+    found = [[server_address.read(one).options.get("sslmode") for one in listed] for listed in (far, here, stated)]
+    assert found == [["require"] * 3, [None] * 4, ["verify-full", "prefer", None]]
+    monkeypatch.setenv("PGSSLMODE", "verify-ca")
+    assert "sslmode" not in server_address.read("postgresql://far/x").options
+
+
 # Ctrl-C and signal handlers.
 
 HANDLER = """
@@ -420,7 +440,7 @@ def handler(*_):
 signal.signal(signal.SIGUSR1, handler)
 log = ledger._journal.log
 real = log._last
-log._last = lambda connection: (os.kill(os.getpid(), signal.SIGUSR1), real(connection))[1]
+log._last = lambda *rows: (os.kill(os.getpid(), signal.SIGUSR1), real(*rows))[1]
 ledger.release(costing(1.0), [1])
 log._last = real
 assert found and all("in the middle of a debit" in one for one in found), found

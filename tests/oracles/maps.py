@@ -72,8 +72,11 @@ def joint(k: int, r: Fraction) -> Costs:
 
 def gaps(noise: str, k: int, size: int | None, r: Fraction) -> Costs:
     """A ranking with its gaps."""
-    if noise == "Laplace":
+    raced = (k + 1) * rhos.of_range(r)
+    if noise in ("Laplace", "Logistic"):
         sides = k if size is None else min(k, size // 2)
-        return sides * r, 2 * sides * r, rhos.of_laplace(sides * r)
+        rho = rhos.of_laplace(sides * r)
+        return sides * r, 2 * sides * r, rho if noise == "Laplace" else min(rho, raced)
     width = 2 * k if size is None else min(2 * k, size)
-    return k * r, width * r, _joined(k * r, width * r)
+    rho = _joined(k * r, width * r)
+    return k * r, width * r, min(rho, raced) if noise == "Gumbel" else rho

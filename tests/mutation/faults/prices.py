@@ -111,6 +111,20 @@ FAULTS = (
         "return _mixed(cost, max(1, steps - 1), r)  # [gumbel-mixture]",
     ),
     Fault(
+        "gaps-for-nothing",
+        "the gap to the runner-up is taken for free under zCDP",
+        "measurements/noisy_top_k_with_gaps.py",
+        "raced = (choice.k + 1) * rho_of_range(r)",
+        "raced = choice.k * rho_of_range(r)",
+    ),
+    Fault(
+        "gaps-of-exponential",
+        "gaps with exponential noise are charged what those with Gumbel noise are",
+        "measurements/noisy_top_k_with_gaps.py",
+        "noise.is_max_stable or noise.has_exponential_odds",
+        "noise.is_max_stable or noise.has_exponential_odds or noise.is_memoryless",
+    ),
+    Fault(
         "losers-of-rankings",
         "a ranking with logistic noise is charged the losers of a set",
         "measurements/_selection.py",
