@@ -111,7 +111,7 @@ def laplace_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
     loss, one = moved.total / scale, moved.each / scale
     rho = Fraction(moved.total, moved.each) * rho_of_discrete_laplace(one, 1 / scale)  # [sum-of-rhos]
     read = Cost(loss, 2 * loss, rho).under(measure)  # [laplace-cost]
-    if not isinstance(measure, PrivacyProfile):
+    if measure != PrivacyProfile():
         return read
     together = DiscreteLaplace(moved.total, scale)  # [all-in-one]
     own = _of_shapes(moved, _laplace_step, scale) if moved.each < moved.total else ()
@@ -121,7 +121,7 @@ def laplace_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
 def gaussian_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
     """What discrete Gaussian noise of this ``scale`` > 0 costs, as a distance of ``measure``."""
     read = Cost(rho=moved.squares / (2 * scale * scale)).under(measure)  # [gaussian-cost]
-    if not isinstance(measure, PrivacyProfile):
+    if measure != PrivacyProfile():
         return read
     return PrivacyCurve(*read.bounds, *_of_shapes(moved, _gaussian_step, scale))
 

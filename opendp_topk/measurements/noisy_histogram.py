@@ -11,7 +11,7 @@ from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import MaxDivergence, Measure, RangeDivergence
+from ..spaces.measures import Measure, bounds_range, is_pure
 from ..spaces.metrics import L01InfDistance
 from .gaussian import make_gaussian
 from .laplace import make_laplace
@@ -93,7 +93,7 @@ def make_noisy_histogram(
     # proof-region: noisy_histogram
     require_space(input_domain, input_metric, L01InfDistance, "L01InfDistance(changes=...)")  # [check-space]
     if gaussian is None:
-        gaussian = not isinstance(output_measure, MaxDivergence | RangeDivergence)  # [default-noise]
+        gaussian = not (is_pure(output_measure) or bounds_range(output_measure))  # [default-noise]
     checks.flag("gaussian", gaussian)
     make = make_gaussian if gaussian else make_laplace  # [noise]
     noisy = make(input_domain, input_metric, output_measure, scale=scale)  # [noisy]
