@@ -10,7 +10,9 @@ from typer.core import TyperGroup
 from ..errors import ParameterError
 from ..ledger import Ledger
 from ..ledger.export import csv_table, json_lines, summary, words_of
+from ..ledger.filters import Filter
 from ..ledger.report import title_of
+from ..numerics.arithmetic import round_up
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
 from . import ledger_files, show
@@ -65,6 +67,14 @@ def create(
             help="With --epsilon: a budget (epsilon, delta), from which releases under --epsilon and --rho are paid.",
         ),
     ] = None,
+    own_delta: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            show_default=False,
+            help="With --delta: how much of it is for releases that have a delta of their own, and for plans; 0.",
+        ),
+    ] = None,
     neighbors: NeighborsOption = NEIGHBORS[0],
     users: UsersOption = 1,
     user: Annotated[
@@ -106,7 +116,7 @@ def create(
         measure, budget = PrivacyProfile(), (epsilon, delta)
     unit = {"dataset": dataset, "metric": UserDistance(neighbors), "d_in": users}
     unit |= {"user": user, "person": person, "publisher": publisher, "period": period, "purpose": purpose}
-    unit["accept_file_system"] = accept_file_system
+    unit |= {"accept_file_system": accept_file_system, "own_delta": own_delta}
     with Ledger.create(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
         if as_json:
             print_json(summary(account))
@@ -225,6 +235,7 @@ def export(
 def _show(account: Ledger, *, history: bool) -> None:
     entries = account.count()
     mixes = account.counted != account.measure
+    room = account.room()
     limit = [("may be charged", words_of(account.limit))] if mixes else []
     show.rows(
         [
@@ -238,6 +249,8 @@ def _show(account: Ledger, *, history: bool) -> None:
             *([("file system", f"{', '.join(account.accepted)}: accepted, not relied on")] if account.accepted else []),
             ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", words_of(account.remaining())),
+            *((f"sum of {one.adds}", _sum(one)) for one in account.filters()),
+            *([("would fit", ", or ".join(f"{name} {most}" for name, most in room.items()))] if room else []),
         ]
     )
     if history:
@@ -250,6 +263,11 @@ def _show(account: Ledger, *, history: bool) -> None:
             ),
             right=range(2),
         )
+
+
+def _sum(one: Filter) -> str:
+    spent, limit = (f"{round_up(part):.6g}" if part < float("inf") else "inf" for part in (one.spent, one.limit))
+    return f"{spent} of {limit}, at delta {round_up(one.delta):.3g}{'' if one.alive else ': admits nothing more'}"
 
 
 def _entries(account: Ledger) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ It may import errors, markup, numerics, spaces, spaces.curves and core.
 from .conversation import Conversation
 from .entries import Entry
 from .ledger import Ledger
+from .planned import PlannedReleases
 from .reservation import Reservation
 
-__all__ = ["Conversation", "Entry", "Ledger", "Reservation"]
+__all__ = ["Conversation", "Entry", "Ledger", "PlannedReleases", "Reservation"]

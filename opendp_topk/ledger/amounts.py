@@ -17,6 +17,7 @@ from ..numerics.arithmetic import RoundedUp, before_rounding, exact, round_down,
 from ..spaces.measures import Approximate, Measure
 
 Amount = tuple[Fraction, ...]
+UNBOUNDED: Any = math.inf  # as an amount: more than any other
 _WRITTEN = re.compile(r"\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?|\d{1,300}/\d{1,300}", re.ASCII)
 # Sums of float64 losses need at most 1024 + 1074 bits; twice that is room for any sum, and shorter than what Python
 # refuses to write in decimals.
@@ -70,12 +71,12 @@ def amount(measure: Measure, distance: Any) -> Amount | None:
     if any(part == float("inf") for part in parts):
         return None  # [infinite]
     return tuple(
-        _on_grid(before_rounding(one) if type(one) is RoundedUp else exact(part))  # [exact]
+        on_grid(before_rounding(one) if type(one) is RoundedUp else exact(part))  # [exact]
         for one, part in zip(given, parts, strict=True)
     )
 
 
-def _on_grid(value: Fraction) -> Fraction:
+def on_grid(value: Fraction) -> Fraction:
     """``value``, if the grid has it; otherwise the next number above that the grid has, or that is a float64."""
     if _GRID % value.denominator == 0:
         return value
@@ -101,12 +102,19 @@ def distance_up(measure: Measure, value: Amount) -> Any:
 
 def left(measure: Measure, budget: Amount, spent: Amount) -> Any:
     """What of ``budget`` is left, rounded down to what fits if it is typed again; 0 where it is next to nothing."""
-    rests = [(one, one - other) for one, other in zip(budget, spent, strict=True)]
-    return _distance(measure, tuple(reads_below(rest) if rest * _DUST > one else 0.0 for one, rest in rests))
+    return _distance(measure, tuple(map(rest_below, budget, spent)))
+
+
+def rest_below(limit: Fraction, spent: Fraction) -> float:
+    """What is left of ``limit``, rounded down; 0 where it is next to nothing."""
+    rest = limit - spent
+    return reads_below(rest) if rest * _DUST > limit else 0.0
 
 
 def _reads_above(value: Fraction) -> float:
     """The least float64 that is not below ``value``, as it is or as the decimal that it is written as."""
+    if value == UNBOUNDED:
+        return math.inf
     found = round_up(value)
     below = math.nextafter(found, -math.inf)
     return below if below > 0 and Fraction(repr(below)) >= value else found
@@ -129,6 +137,8 @@ def written(value: Amount) -> str:
 
 
 def _decimal(value: Fraction) -> str:
+    if value == UNBOUNDED:
+        return "inf"
     short = repr(float(value)) if value < 2**1000 else ""
     if value.denominator == 1 and value < _SPELT:
         return str(value)
@@ -152,7 +162,7 @@ def from_texts(texts: Any) -> Amount:
 
 @functools.lru_cache(4096)  # the same costs come again and again
 def _from_text(text: str) -> Fraction:
-    part = Fraction(text)
+    part = UNBOUNDED if text == "inf" else Fraction(text)
     if str(part) != text or part < 0:
         raise ValueError
     return part

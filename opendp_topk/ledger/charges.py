@@ -12,8 +12,11 @@ from ..core.measurement import Measurement
 from ..core.recipes import claims_digest
 from ..errors import ParameterError, checks
 from ..numerics.arithmetic import exact
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.stated import written
 from .accounts import Account
 from .amounts import Amount, distance_up, stated
+from .filters import curve_of
 from .journal import Journal
 from .units import Unit
 
@@ -29,6 +32,22 @@ class Charge(NamedTuple):
 
 
 # proof-region: charges
+def step_of(unit: Unit, measurement: Any) -> PrivacyCurve:
+    """The curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
+
+    Raises:
+        ParameterError: Its loss has a delta, or is known by functions alone.
+    """
+    checks.instance("step", measurement, Measurement, "a measurement")
+    unit.require(measurement.input_metric)
+    unit.by_column(measurement.input_domain, None, False)
+    whole = curve_of(measurement.output_measure, measurement.map(unit.distance(None)))  # [step]
+    found = None if whole is None else written(whole)
+    if found is None:
+        raise ParameterError("step must be under a measure without delta, or have a curve of the library's own bounds")
+    return found
+
+
 def charge(
     unit: Unit,
     account: Account,
@@ -58,7 +77,7 @@ def charge(
     distance = counted.distance(d_in)  # [distance]
     loss = measurement.map(distance)  # [map]
     cost = account.charge(measurement.output_measure, loss, delta)  # [charge]
-    shown = loss if cost is None else distance_up(account.counted, cost)
+    shown = loss if cost is None else distance_up(account.counted, cost[:2])
     bound = {} if counted is unit else {"at_most": int(at_most), "shared": shared}
     return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance), **bound})
 
@@ -74,9 +93,10 @@ def charge_in(journal: Journal, *told: Any) -> Charge:
 def stated_amount(journal: Journal, value: Any, name: str) -> Amount:
     """What a person wrote, as an amount of the ledger: a number, or a pair where it counts deltas."""
     parts = value if isinstance(value, tuple | list) else (value,)
-    if len(parts) != len(journal.account.limit):
-        raise ParameterError(f"{name} must be {'a pair' if len(journal.account.limit) > 1 else 'one number'} here")
-    return tuple(stated(one, name) for one in parts)
+    pair = len(journal.account.limit) > 1
+    if len(parts) != 1 + pair:
+        raise ParameterError(f"{name} must be {'a pair' if pair else 'one number'} here")
+    return journal.account.said(tuple(stated(one, name) for one in parts))
 
 
 def stated_charge(journal: Journal, cost: Amount, label: Any, what: str) -> Charge:

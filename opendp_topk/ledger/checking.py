@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any
 
 from ..errors import LedgerError, ParameterError
-from .accounts import within
+from .accounts import Account, within
 from .amounts import Amount, fits, from_texts, to_texts, total
 from .conversation import WHAT
 from .journal import Journal, described
 from .logs import Log
+from .planned import PLANNED
 from .records import Record, accepted_in, follows, head
 from .signing import is_signed, told
 
@@ -53,13 +53,14 @@ def _held_against(log: Log, kept: str) -> list[str]:
 class _Walk:
     """What the records up to one of them add up to."""
 
-    def __init__(self, limit: Amount) -> None:
-        self.limit = limit
-        self.spent: Amount = tuple(Fraction(0) for _ in limit)
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.spent = account.nothing
         self.told = to_texts(self.spent)
         self.entries = 0
         self.paid: dict[int, Amount] = {}
         self.used: dict[int, Amount] = {}
+        self.places: dict[int, set[int]] = {}  # of planned releases, those that are not drawn
 
     def add(self, fields: dict[str, Any]) -> None:
         """Take up one record; ValueError where it does not add up."""
@@ -77,14 +78,20 @@ class _Walk:
         self.entries += 1
         if fields["measurement"] == WHAT:
             self.paid[self.entries] = cost
+        if fields["measurement"] == PLANNED:
+            self.places[self.entries] = set(range(len(fields["places"])))
+        if "place" in fields:
+            self.places[fields["within"]].remove(fields["place"])  # [each-once]
+            if any(cost):
+                raise ValueError
         if "used" not in fields:
             self.spent = total(self.spent, cost)
             self.told = to_texts(self.spent)
-            if not fits(self.spent, self.limit):  # [totals-fit]
+            if not self.account.admits(self.spent):  # [totals-fit]
                 raise ValueError
             return
         number = fields["within"]
-        used = total(self.used.get(number, tuple(0 * one for one in cost)), cost)
+        used = total(self.used.get(number, self.account.nothing), cost)
         if from_texts(fields["used"]) != used or not fits(used, self.paid[number]):  # [used-totals]
             raise ValueError
         self.used[number] = used
@@ -97,7 +104,7 @@ def _walk(place: str, records: Iterable[Record]) -> list[str]:
         return ["the first record does not say what the ledger is for"]
     _, account = described(place, before)
     found = [] if within(account) else ["the limit is not that of the budget"]  # [limit]
-    walk, ledger = _Walk(account.limit), before.digest
+    walk, ledger = _Walk(account), before.digest
     for after in listed:
         if not follows(before, after) or after.fields.get("ledger") != ledger:  # [chain]
             return [

@@ -105,7 +105,7 @@ class Conversation:
         if paid is None:
             raise ParameterError("this conversation is paid query by query: ask the ledger what remains")
         self._learn(self._journal.log.records(self._seen))
-        return left(self._journal.account.counted, paid, self._used)
+        return left(self._journal.account.counted, paid[:2], self._used[:2])
 
     def close(self) -> None:
         """End it, in all processes. What was not used is not given back."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import LedgerError
 from .accounts import MEASURES, Account
-from .amounts import Amount, fits, to_texts, total
+from .amounts import Amount, to_texts, total
 from .checking import problems
 from .creation import write_report
 from .entries import RELEASED
@@ -76,7 +76,7 @@ def _taken(connection: sqlite3.Connection, unit: Unit) -> list[str]:
     texts, spent = [header(unit, account)], account.nothing
     for expected, row in enumerate(connection.execute("SELECT * FROM releases ORDER BY number"), start=1):
         spent = total(spent, _amount(row[5]))
-        if row[0] != expected or _amount(row[6]) != spent or not fits(spent, account.limit):
+        if row[0] != expected or _amount(row[6]) != spent or not account.admits(spent):
             raise ValueError
         texts += _records(texts, row, spent)
     return texts

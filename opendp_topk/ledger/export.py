@@ -7,7 +7,9 @@ import io
 from typing import Any
 
 from ..markup.foreign import cell, json_text
+from .amounts import written
 from .entries import Entry
+from .filters import Filter
 from .ledger import Ledger
 
 _COLUMNS = tuple(Entry.__dataclass_fields__)
@@ -27,9 +29,15 @@ def summary(ledger: Ledger) -> dict[str, Any]:
         "limit": ledger.limit,
         "spent": ledger.spent(),
         "left": ledger.remaining(),
+        **({"filters": list(map(_filter, ledger.filters())), "room": ledger.room()} if ledger.filters() else {}),
         "head": ledger.head(),
         **({"accepted": list(ledger.accepted)} if ledger.accepted else {}),
     }
+
+
+def _filter(one: Filter) -> dict[str, Any]:
+    amounts = {"limit": one.limit, "spent": one.spent, "delta": one.delta}
+    return {"adds": one.adds, **{name: written((part,)) for name, part in amounts.items()}, "alive": one.alive}
 
 
 def json_lines(ledger: Ledger) -> str:

@@ -14,8 +14,10 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import BudgetError, LedgerError, ParameterError, checks
+from ..spaces.measures import MaxDivergence
+from ..spaces.stated import from_json, to_json
 from .accounts import MEASURES, Account
-from .amounts import Amount, distance_up, fits, from_texts, left, to_texts, total
+from .amounts import UNBOUNDED, Amount, distance_up, from_texts, left, to_texts, total
 from .entries import FAILED, RELEASED, RESERVED, Entry, read
 from .failures import damaged, failure
 from .logs import Log
@@ -32,7 +34,9 @@ def header(unit: Unit, account: Account, accepts: str | None = None, words: Stat
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
     people = {} if unit.user is None else {"user": unit.user, "person": unit.person}
     (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
-    promise = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
+    promise: dict[str, Any] = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
+    promise |= {} if account.shares is None else {"shares": to_texts(account.shares)}
+    promise |= {} if account.step is None else {"step": to_json(account.step)}
     stated = {} if accepts is None else {"accepted": [accepts]}
     said = {**people, **({} if words is None else words.as_dict()), **stated}
     return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **said})
@@ -64,8 +68,8 @@ class Journal:
             before = self.amounts(last)
             more = {} if step is None else step()
             extra = self.account.nothing if "used" in more else cost  # [paid-before]
-            if cost is None or extra is None or not fits(after := total(before, extra), self.account.limit):  # [refuse]
-                raise self.refusal(shown, self.left(before))
+            if cost is None or extra is None or not self.account.admits(after := total(before, extra)):  # [refuse]
+                raise self.refusal(shown, self.left(before), self.account.room(before), self._epsilon(cost))
             entry = {"kind": "debit", "time": now(), "operator": self.operator, **said, **more}
             count = int(last.fields["entries"]) + 1
             return follow(last, self.header.digest, entries=count, cost=to_texts(cost), spent=to_texts(after), **entry)
@@ -171,7 +175,7 @@ class Journal:
 
     def has_room(self, cost: Amount) -> bool:
         """Whether an entry with this cost would fit now."""
-        return fits(total(self.spent(), cost), self.account.limit)
+        return self.account.admits(total(self.spent(), cost))
 
     def last(self) -> Record:
         """The last record."""
@@ -180,21 +184,29 @@ class Journal:
 
     def shown(self, value: Amount) -> Any:
         """An amount as a distance of the measure in which the ledger counts, rounded up."""
-        return distance_up(self.account.counted, value)
+        return distance_up(self.account.counted, value[:2])
 
     def left(self, spent: Amount) -> Any:
         """What of the limit is left, rounded down."""
-        return left(self.account.counted, self.account.limit, spent)
+        return left(self.account.counted, self.account.limit[:2], spent[:2])
 
     def _rest(self, record: Record) -> Any:
         return self.left(self.amounts(record))
 
-    def refusal(self, cost: Any, remaining: Any) -> BudgetError:
-        """The error for a release that does not fit."""
+    def _epsilon(self, cost: Amount | None) -> str:
+        """The charge of the filter of epsilon, for people, where there is one that is finite."""
+        if cost is None or len(cost) < 3 or cost[2] == UNBOUNDED:
+            return ""
+        return f", or {distance_up(MaxDivergence(), cost[2:3])} of epsilon,"
+
+    def refusal(self, cost: Any, remaining: Any, room: dict[str, Any] | None = None, epsilon: str = "") -> BudgetError:
+        """The error for a release that does not fit; ``room`` is what would."""
         symbol = self.account.counted.symbol
         _LOG.info("%s: a release is refused: it would cost %s, and %s is left", self.log.place, cost, remaining)
+        fits = ", ".join(f"{name} up to {most}" for name, most in (room or {}).items())
         return BudgetError(
-            f"the release would cost {cost} of {symbol}, and {remaining} is left: nothing was debited or released"
+            f"the release would cost {cost} of {symbol}{epsilon or ','} and {remaining} is left: "
+            "nothing was debited or released" + (fits and f"; what would fit is {fits}")
         )
 
     def _require_open(self) -> None:
@@ -222,8 +234,13 @@ def described(place: str, first: Record) -> tuple[Unit, Account]:
     try:
         column, person = (None if (one := fields.get(name)) is None else str(one) for name in ("user", "person"))
         unit = Unit(str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]), column, person)
-        amounts = from_texts(fields["budget"]), from_texts(fields["limit"])
-        return unit, Account(MEASURES[fields["measure"]], *amounts)
+        shares = from_texts(fields["shares"]) if "shares" in fields else None
+        step = from_json(fields["step"]) if "step" in fields else None
+        amounts = from_texts(fields["budget"]), from_texts(fields["limit"]), shares
+        account = Account(MEASURES[fields["measure"]], *amounts, step)
+        if len(account.limit) != (len(account.budget) if shares is None else 3 + (step is not None)):
+            raise ValueError
+        return unit, account
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         pass
     raise damaged(place)

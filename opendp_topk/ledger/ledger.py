@@ -6,6 +6,7 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -18,12 +19,14 @@ from ..spaces.metrics import Metric
 from . import checking, copies, notebooks, signing
 from .accounts import opened
 from .amounts import written
-from .charges import charge_in, stated_amount, stated_charge
+from .charges import charge_in, stated_amount, stated_charge, step_of
 from .conversation import PREPAID, WHAT, Conversation
 from .entries import Entry
+from .filters import Filter
 from .journal import Journal, header, named
 from .logs import log_at
 from .mounts import accepted
+from .planned import PLANNED, PlannedReleases, charge_all, pairs_of
 from .records import head
 from .repair import repair
 from .reservation import Reservation
@@ -92,6 +95,7 @@ class Ledger:
         period: str | None = None,
         purpose: str | None = None,
         own_delta: Any = None,
+        step: Measurement | None = None,
         operator: str | None = None,
         accept_file_system: str | None = None,
     ) -> Ledger:
@@ -103,8 +107,9 @@ class Ledger:
                 means the decimal that it is written as, so that ``0.1`` is one tenth; texts, Decimals and Fractions
                 are exact.
             measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate(...)`` of one of them, or
-                ``PrivacyProfile()`` with a pair (epsilon, delta): then releases under all measures are paid from it,
-                each charged its rho, and the sum is converted once.
+                ``PrivacyProfile()`` with a pair (epsilon, delta): then releases under all measures are paid from it.
+                Their epsilons, their rhos and, with a ``step``, the number of steps are added up side by side, and a
+                release fits while one of these sums keeps the budget (:meth:`filters`).
             dataset: The name of the data set.
             metric: The metric of neighbouring data sets, such as ``UserDistance()``.
             d_in: The distance of one protected unit; 1 if not given.
@@ -114,8 +119,10 @@ class Ledger:
             publisher: Who publishes what is released. This and the next two are lines for people.
             period: The time that the data set is of.
             purpose: What it is released for.
-            own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own; by default
-                half.
+            own_delta: Under ``PrivacyProfile()``, how much of delta is for releases that have their own, and for
+                :meth:`reserve_all`; 0 if not given.
+            step: Under ``PrivacyProfile()``, a measurement of which equal releases are counted: as many of them fit as
+                their composed privacy curve allows, in any mixture with what costs a whole number of them.
             operator: Who releases; the name of the account if not given.
             accept_file_system: As for ``Ledger(address)``.
 
@@ -123,7 +130,8 @@ class Ledger:
             ParameterError: An argument is out of range.
             LedgerError: There is something at the address already, or nothing can be made there.
         """
-        unit, account = Unit.of(dataset, metric, d_in, user, person), opened(measure, budget, own_delta)
+        unit = Unit.of(dataset, metric, d_in, user, person)
+        account = opened(measure, budget, own_delta, None if step is None else step_of(unit, step))
         words = Stated.of(publisher=publisher, period=period, purpose=purpose)
         who, made = named(operator), cls.__new__(cls)
         accepted(accept_file_system)  # before it is written into a header
@@ -203,6 +211,14 @@ class Ledger:
     def remaining(self) -> Any:
         """What is left of :attr:`limit`, rounded down so that it fits as the ``cost`` of one more entry."""
         return self._journal.left(self._journal.spent())
+
+    def filters(self) -> list[Filter]:
+        """Under ``PrivacyProfile()`` the sums that run side by side, each with its limit and its share of delta."""
+        return self._journal.account.filters(self._journal.spent())
+
+    def room(self) -> dict[str, float | int]:
+        """Under ``PrivacyProfile()`` the largest epsilon, rho and number of steps that still fit, each for itself."""
+        return self._journal.account.room(self._journal.spent())
 
     def fits(
         self,
@@ -291,7 +307,35 @@ class Ledger:
         made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **words})  # [debit]
         return Reservation(self._journal, made, measurement)
 
+    def reserve_all(
+        self, planned: Iterable[tuple[Measurement, str]], *, d_in: Any = None, delta: Any = None, label: str = ""
+    ) -> PlannedReleases:
+        """Pay at once for releases that are fixed now and made later, each of them once, from any process.
+
+        Args:
+            planned: Pairs of a measurement and its label; the labels differ.
+            d_in: As for :meth:`release`.
+            delta: Under ``PrivacyProfile()``, how much of ``own_delta`` is spent on the privacy curve of all of them
+                together, whose epsilon at it is charged then; all that is left of it if not given.
+            label: A line about all of them, for the history.
+
+        Raises:
+            ParameterError: No pairs are given, or a release has no finite loss, or no curve of the library's own.
+            BudgetError: They do not fit together. Nothing was debited.
+        """
+        pairs = pairs_of(planned)
+        charge = charge_all(self._journal, pairs, d_in, delta, label)
+        made = self._journal.debit(charge.cost, charge.shown, charge.said)  # [debit-all]
+        return PlannedReleases(self._journal, int(made.fields["entries"]), [one for one, _ in pairs], made)
+
     # end-proof-region: release
+
+    def planned(self, number: int) -> PlannedReleases:
+        """What :meth:`reserve_all` has paid for in another process, by the number of its entry."""
+        found = self._journal.debited(number)
+        if found.fields["measurement"] != PLANNED:
+            raise ParameterError(f"entry {number} has paid for no planned releases")
+        return PlannedReleases(self._journal, int(found.fields["entries"]), [], found)
 
     def settle(self, number: int, state: str) -> None:
         """Say what became of an entry that is ``reserved``: ``released`` or ``failed``. Nothing is given back."""

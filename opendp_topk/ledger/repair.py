@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ParameterError, checks
-from .amounts import Amount, from_texts, to_texts, total, written
+from .amounts import UNBOUNDED, Amount, from_texts, to_texts, total, written
 from .checking import problems
 from .conversation import WHAT
 from .creation import sync_folder, write_new
@@ -24,6 +24,7 @@ from .failures import damaged, failure
 from .files import SEPARATOR, FileLog
 from .journal import Journal, described, now
 from .logs import SCHEMES, path_of
+from .planned import PLANNED
 from .records import Record, follow, seal, unseal
 
 LOST = "lost: its record could not be read, and its cost is told by the next one"
@@ -159,8 +160,10 @@ class _Built:
             cost = from_texts(fields["cost"])
             self._used[fields["within"]] = total(self._used.get(fields["within"], self._account.nothing), cost)
             fields["used"] = to_texts(self._used[fields["within"]])
-        if fields["kind"] == "debit" and fields["measurement"] == WHAT:
+        if fields["kind"] == "debit" and fields["measurement"] in (WHAT, PLANNED):
             self._open.add(fields["entries"])
+        if "place" in fields and fields["within"] not in self._open:  # that plan's record is lost
+            fields.pop("place")
         if fields["kind"] == "state":
             self._open.discard(fields["of"])
         self._most = tuple(map(max, self._most, from_texts(fields["spent"])))
@@ -170,7 +173,8 @@ class _Built:
         """Records in the place of those that are lost: their entries, and the cost that the next total tells."""
         debit = after.fields["kind"] == "debit"
         own = from_texts(after.fields["cost"]) if debit and "used" not in after.fields else self._account.nothing
-        charged = _less(_less(from_texts(after.fields["spent"]), own), from_texts(before.fields["spent"]))
+        totals = from_texts(after.fields["spent"]), own, from_texts(before.fields["spent"])
+        charged = tuple(map(_between, *totals))
         entries = after.fields["entries"] - debit - before.fields["entries"]
         if not 0 <= entries <= lost or (not entries and any(charged)):
             raise ValueError
@@ -222,11 +226,13 @@ class _Built:
             raise failure(self.place, "repaired", "what can be read of it does not add up: restore it from a backup")
 
 
-def _less(one: Amount, other: Amount) -> Amount:
-    parts = tuple(a - b for a, b in zip(one, other, strict=True))
-    if any(part < 0 for part in parts):
+def _between(after: Fraction, own: Fraction, before: Fraction) -> Fraction:
+    """What was charged between a total and the one that an entry, charged ``own``, made of it."""
+    if after == UNBOUNDED:
+        return Fraction(0) if UNBOUNDED in (own, before) else UNBOUNDED
+    if after < before + own:
         raise ValueError
-    return parts
+    return after - own - before
 
 
 def _kept(path: Path) -> Path:

@@ -35,6 +35,19 @@ def test_the_first_ledger_of_this_format_is_read_and_goes_on(tmp_path: Path) -> 
         assert (ledger.verify(), ledger.spent()) == ([], 1.25)
 
 
+def test_the_first_ledger_with_filters_and_planned_releases_is_read_and_goes_on(tmp_path: Path) -> None:
+    space = tk.VectorDomain(tk.AtomDomain(int)), NEIGHBOURS
+    with tk.Ledger(kept("filters.ledger.v3", tmp_path)) as ledger:
+        assert ledger.verify() == []
+        assert [(one.adds, one.limit, one.alive) for one in ledger.filters()[1:]] == [
+            ("epsilon", 2, True), ("steps", 24, True)
+        ]  # fmt: skip
+        plan = ledger.planned(2)
+        assert plan.left() == ("week 1",)
+        plan.release("week 1", [1, 2, 3], space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=10))
+        assert (ledger.verify(), ledger.count(), ledger.filters()[2].spent) == ([], 4, 3)
+
+
 def test_a_ledger_of_the_first_format_is_taken_over_with_all_that_was_spent(tmp_path: Path) -> None:
     old, new = kept("ledger.v1.sqlite", tmp_path), tmp_path / "new.ledger"
     with pytest.raises(tk.LedgerError, match="ledger migrate"):

@@ -36,16 +36,16 @@ def renyi_delta(rho: Any, epsilon: Any) -> Any:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, "1e-6"), ("0.1", "1e-9"), (8, "1e-3"), ("1/3", "0.4")])
 def test_the_limit_keeps_the_budget_and_wastes_little(epsilon: Any, delta: str) -> None:
-    account = opened(PROFILE, (epsilon, delta))
-    rho, own = account.limit
+    account = opened(PROFILE, (epsilon, delta), Fraction(delta) / 2)
+    rho, own, pure = account.limit
     promised, at = account.budget
     with mpmath.workdps(40):
         low, high = (mpmath.mpf(one.numerator) / one.denominator for one in (rho, promised))
         share = mpmath.mpf(own.numerator) / own.denominator
         total = mpmath.mpf(at.numerator) / at.denominator
-        assert share + (1 - share) * renyi_delta(low, high) <= total * (1 + mpmath.mpf(10) ** -3)
-        assert share + (1 - share) * renyi_delta(low * 1.01, high) > total
-    assert own == Fraction(delta) / 2
+        assert share + renyi_delta(low, high) <= total * (1 + mpmath.mpf(10) ** -3)
+        assert share + renyi_delta(low * 1.01, high) > total
+    assert (own, pure) == (Fraction(delta) / 2, promised)
 
 
 def test_what_each_measure_is_charged() -> None:
@@ -54,19 +54,20 @@ def test_what_each_measure_is_charged() -> None:
     half = Fraction(1, 2)
     rho = {PURE: rhos.of_pure(half), tk.RangeDivergence(): rhos.of_range(half), ZCDP: half}
     for measure, exact in rho.items():
+        pure = math.inf if measure == ZCDP else half
         charged = next(one for one in account.charge(measure, 0.5) or ())
         assert exact <= charged <= exact * (1 + Fraction(1, 2**51))
-        assert account.charge(measure, 0.5) == (charged, 0)
-        assert account.charge(tk.Approximate(measure), (0.5, 0.25)) == (charged, Fraction(1, 4))
+        assert account.charge(measure, 0.5) == (charged, 0, pure)
+        assert account.charge(tk.Approximate(measure), (0.5, 0.25)) == (charged, Fraction(1, 4), pure)
         assert account.charge(measure, math.inf) is None
     assert account.charge(PURE, 0.1)[0] >= rhos.of_pure(Fraction(0.1))  # type: ignore[index]
     curve = tk.PrivacyCurve(lambda epsilon: 2.0**-20 if epsilon >= 0.5 else 1.0)
-    assert account.charge(PROFILE, curve, 2.0**-20) == (*account.charge(PURE, 0.5)[:1], Fraction(2) ** -20)  # type: ignore[index]
+    assert account.charge(PROFILE, curve, 2.0**-20)[:2] == (*account.charge(PURE, 0.5)[:1], Fraction(2) ** -20)  # type: ignore[index]
     assert account.charge(PROFILE, curve) is None, "no epsilon is enough at delta 0"
 
 
 def test_mixed_releases_are_added_in_rho(make: Make) -> None:
-    ledger = make((1, "1e-6"), PROFILE)
+    ledger = make((1, "1e-6"), PROFILE, own_delta="5e-7")
     assert ledger.counted == tk.Approximate(ZCDP)
     ledger.release(costing(0.125), [1])
     ledger.release(costing(2.0**-10, ZCDP), [1])
@@ -84,7 +85,7 @@ def test_mixed_releases_are_added_in_rho(make: Make) -> None:
 
 
 def test_the_budget_is_exhausted_and_not_exceeded(make: Make) -> None:
-    ledger = make((1, "1e-6"), PROFILE)
+    ledger = make((1, "1e-6"), PROFILE, own_delta="5e-7")
     left = ledger.remaining()
     ledger.reserve(cost=(Fraction(left[0]), 0))
     raises_exactly(tk.BudgetError, lambda: ledger.release(costing(2.0**-20, ZCDP), [1]))

@@ -26,7 +26,7 @@ HOSTILE = "<script>alert(1)</script> & \"quoted\" =cmd|'x'"
 @pytest.fixture
 def ledger(path: Path) -> tk.Ledger:
     """A budget (epsilon, delta) with an entry of each state, and a hostile label and data set."""
-    made = new(path, ("1", "1e-6"), tk.PrivacyProfile(), dataset=f"visits {HOSTILE}", operator="=Ada")
+    made = new(path, ("1", "1e-6"), tk.PrivacyProfile(), own_delta="5e-7", dataset=f"visits {HOSTILE}", operator="=Ada")
     made.release(costing(2.0**-8, ZCDP), [1], label=HOSTILE)
     made.reserve(cost=("0.001", "1e-8"), label="a survey")
     with pytest.raises(tk.DataError):

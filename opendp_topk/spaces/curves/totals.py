@@ -22,10 +22,11 @@ from .range_steps import RangeSteps
 NOTHING = PrivacyCurve(ApproximateDP(math.inf))
 
 
-def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False) -> PrivacyCurve:
+def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False, ordered: bool = True) -> PrivacyCurve:
     """The joint curve of steps that obey ``curves``, all fixed in advance.
 
-    ``adaptive`` says that a step may be chosen after those before it; otherwise they are independent.
+    ``adaptive`` says that a step may be chosen after those before it; otherwise they are independent. Without
+    ``ordered`` the order of the steps may be chosen on the way, too.
     """
     whole = [curve for curve in curves if ApproximateDP(0) not in curve.bounds]  # [counting]
     if NOTHING in whole:
@@ -34,7 +35,7 @@ def compose(curves: Iterable[PrivacyCurve], *, adaptive: bool = False) -> Privac
         return whole[0] if whole else PrivacyCurve(ApproximateDP(0))  # [alone]
     steps = [step for curve in whole for step in _steps(curve)]
     blocks = [PrivacyCurve(*sums(block)) if len(block) > 1 else block[0] for block in _blocks(whole, adaptive)]
-    ways = [steps] + [blocks] * (len(blocks) > 1 and blocks != steps)
+    ways = [steps] + [blocks] * (ordered and len(blocks) > 1 and blocks != steps)  # [in-order]
     return PrivacyCurve(
         *dict.fromkeys(
             [*(Composed(tuple((step, 1) for step in way)) for way in ways), *sums(whole), *sums(steps)]

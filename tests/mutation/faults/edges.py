@@ -88,8 +88,8 @@ FAULTS = (
         "ledger-forgetful",
         "a ledger holds each release against its whole budget",
         "ledger/journal.py",
-        "not fits(after := total(before, extra), self.account.limit):",
-        "not fits(extra, self.account.limit) or not (after := total(before, extra)):",
+        "not self.account.admits(after := total(before, extra)):",
+        "not self.account.admits(extra) or not (after := total(before, extra)):",
     ),
     Fault(
         "filter-admits",

@@ -1,0 +1,157 @@
+"""The filters that a budget (epsilon, delta) runs side by side, and how far each may go.
+
+Proof: proofs/ledger/filters.tex
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ..errors import ParameterError
+from ..numerics.arithmetic import before_rounding, exact
+from ..spaces.concentrated import rho_of_pure
+from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.range_steps import RangeSteps
+from ..spaces.curves.totals import compose
+from ..spaces.measures import (
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+    apart,
+    without_delta,
+)
+from ..spaces.stated import exactly, pure_of, rho_of, steps_of
+from .amounts import UNBOUNDED, Amount, on_grid, reads_below, rest_below
+
+# Steps are convolved up to that many; of more, sums alone are looked at, which then say nearly as much.
+_CONVOLVED = 2048
+_HALVINGS = 60  # leave nothing that a float64 shows
+
+
+# proof-region: filters
+def curve_of(measure: Measure, loss: Any) -> PrivacyCurve | None:
+    """All that a loss under ``measure`` says of the laws, with exact parameters; None where the measure is unknown."""
+    if measure == PrivacyProfile():
+        return exactly(loss)  # [curve]
+    for kind, bound in _BOUNDS:
+        if isinstance(measure, kind):
+            return exactly(PrivacyCurve(bound(loss)))  # [bound]
+    return None
+
+
+_BOUNDS: tuple[tuple[type[Measure], Callable[[Any], Any]], ...] = (
+    (MaxDivergence, ApproximateDP),
+    (RangeDivergence, lambda loss: RangeSteps(1, loss)),
+    (ZeroConcentratedDivergence, Concentrated),
+)
+
+
+def mixed_curve(measure: Measure, loss: Any) -> PrivacyCurve | None:
+    """As :func:`curve_of`, for ``Approximate`` measures too: their laws are mixtures."""
+    inner, own = apart(measure, loss)
+    curve = curve_of(without_delta(measure), inner)
+    if curve is None or own == 0:
+        return curve
+    return PrivacyCurve(*(Mixture(bound, before_rounding(own)) for bound in curve.bounds))  # [mixtures]
+
+
+def charged(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None) -> Amount:
+    """What laws that obey ``curve`` up to the delta ``own`` cost each filter, and of the deltas."""
+    parts = [rho_of(curve), own, pure_of(curve)]
+    parts += [] if step is None else [steps_of(curve, step)]
+    return tuple(UNBOUNDED if one == math.inf else on_grid(Fraction(one)) for one in parts)  # [charged]
+
+
+def up_to(curve: PrivacyCurve, delta: Fraction) -> list[PrivacyCurve]:
+    """What the first parts of mixtures obey that make up laws of this curve up to ``delta``: one curve a mixture."""
+    mixed = [bound for bound in curve.bounds if isinstance(bound, Mixture) and bound.delta <= delta]
+    inner = [exactly(PrivacyCurve(bound.bound)) for bound in mixed]  # [mixed]
+    return [*inner, PrivacyCurve(ApproximateDP(curve.epsilon(delta)))]  # [one-delta]
+
+
+def most_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho found whose curve passes below (epsilon, delta); 0 if none does."""
+    low, high = Fraction(0), epsilon
+    for _ in range(_HALVINGS if delta > 0 else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps_rho(middle, epsilon, delta) else (low, middle)  # [keep-rho]
+    return low
+
+
+def keeps_rho(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the curve of ``rho`` passes below (epsilon, delta)."""
+    return exact(Concentrated(rho)(epsilon)) <= delta  # [within-rho]
+
+
+def most_steps(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
+    """The largest number found of steps that keep (epsilon, delta) together, and the delta that they need.
+
+    Raises:
+        ParameterError: Nothing is known of the step, or it loses nothing.
+    """
+    pure, rho = pure_of(step), rho_of(step)
+    if rho in (0, math.inf):
+        raise ParameterError("step must lose something, and be a loss of which a rho is known")
+    low = int(max(0 if pure == math.inf else epsilon // Fraction(pure), most_rho(epsilon, delta) // Fraction(rho)))
+    beyond = low + 1
+    while beyond <= _CONVOLVED and delta_of(step, beyond, epsilon) <= delta:
+        low, beyond = beyond, beyond + max(1, beyond // 8)
+    while beyond - low > 1 and beyond <= _CONVOLVED:
+        middle = (low + beyond) // 2
+        low, beyond = (middle, beyond) if delta_of(step, middle, epsilon) <= delta else (low, middle)  # [keep-steps]
+    return low, delta_of(step, low, epsilon)
+
+
+def delta_of(step: PrivacyCurve, count: int, epsilon: Fraction) -> Fraction:
+    """The delta at ``epsilon`` of ``count`` adaptive steps that obey ``step``, rounded up."""
+    if count <= _CONVOLVED:
+        return exact(compose([step] * count, adaptive=True).delta(epsilon))  # [composed]
+    sums = ApproximateDP(_times(count, pure_of(step))), Concentrated(_times(count, rho_of(step)))
+    return exact(PrivacyCurve(*sums).delta(epsilon))  # [sums]
+
+
+def _times(count: int, value: Any) -> Any:
+    return value if value == math.inf else count * value
+
+
+# end-proof-region: filters
+
+
+class Filter(NamedTuple):
+    """One of the filters that run side by side: what it adds up, how far it may go, and how far it has come.
+
+    ``delta`` is its share of the budget's. It is alive while ``spent`` is at most ``limit``; releases go on while one
+    of them is.
+    """
+
+    adds: str
+    limit: Fraction
+    spent: Fraction
+    delta: Fraction
+
+    @property
+    def alive(self) -> bool:
+        return self.spent <= self.limit
+
+
+def room(found: list[Filter]) -> dict[str, float | int]:
+    """The largest epsilon, rho and number of steps that one more release may have, rounded down."""
+    left = {one.adds: rest_below(one.limit, min(one.limit, one.spent)) for one in found}
+    pure = max(left.get("epsilon", 0.0), _pure_within(Fraction(repr(left["rho"]))))
+    steps = {one.adds: int(one.limit - min(one.limit, one.spent)) for one in found if one.adds == "steps"}
+    return {"epsilon": pure, "rho": left["rho"], **steps}
+
+
+def _pure_within(rho: Fraction) -> float:
+    """About the largest epsilon of which the rho is at most that, rounded down."""
+    low, high = Fraction(0), rho + 2  # as T(epsilon) >= epsilon - 1
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if on_grid(rho_of_pure(middle)) <= rho else (low, middle)
+    return reads_below(low) if low * 10**12 > high else 0.0

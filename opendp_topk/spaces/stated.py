@@ -1,0 +1,191 @@
+"""What a privacy curve states of two laws beside its values: pure losses, rhos and equal steps, exactly, and as texts.
+
+Proof: proofs/spaces/stated.tex
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from ..errors.checks import Number
+from ..numerics.arithmetic import before_rounding
+from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
+from .curves.added import Added
+from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
+from .curves.composed import Composed
+from .curves.curve import PrivacyCurve
+from .curves.discrete import DiscreteGaussian, DiscreteLaplace
+from .curves.range_steps import RangeSteps
+
+Least = Fraction | float  # a number, or infinity where nothing is stated
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        *(ApproximateDP, Concentrated, LaplacePair, RangeSteps, DiscreteLaplace, DiscreteGaussian),
+        *(Composed, Mixture, Added),
+    )
+}
+
+
+# proof-region: stated
+def exactly(curve: PrivacyCurve) -> PrivacyCurve:
+    """``curve`` with the parameters of its bounds as they were before they were rounded."""
+    return PrivacyCurve(*map(_exact, curve.bounds))
+
+
+def written(curve: PrivacyCurve) -> PrivacyCurve | None:
+    """The bounds of ``curve`` that :func:`to_json` can write; None if there are none."""
+    bounds = [_exact(bound) for bound in curve.bounds if type(bound).__name__ in _KINDS]
+    return PrivacyCurve(*bounds) if bounds else None  # [of-known-kinds]
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_exact, value))
+    if isinstance(value, PrivacyCurve):
+        return PrivacyCurve(*map(_exact, value.bounds))
+    if type(value).__name__ in _KINDS:
+        return type(value)(*(_exact(getattr(value, one.name)) for one in fields(value)))
+    if not isinstance(value, float) or value == math.inf:
+        return value
+    return before_rounding(value)  # [before-rounding]
+
+
+def pure_of(curve: PrivacyCurve) -> Least:
+    """An epsilon such that all losses are at most that; infinity where none is known."""
+    return min(_pure(bound) for bound in curve.bounds)  # [least-pure]
+
+
+def _pure(bound: Any) -> Least:
+    if isinstance(bound, Mixture | Added | ApproximateDP) and bound.delta != 0:
+        return math.inf  # [no-delta]
+    for kind, loss in _PURE:
+        if isinstance(bound, kind):
+            return loss(bound)
+    if isinstance(bound, Concentrated | DiscreteGaussian):
+        return math.inf
+    return PrivacyCurve(bound).epsilon(0)  # [read]
+
+
+_PURE: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
+    (ApproximateDP, lambda bound: _of(bound.epsilon)),  # [pure-pair]
+    (LaplacePair, lambda bound: _of(bound.loss)),  # [pure-joined]
+    (RangeSteps, lambda bound: _times(bound.k, _of(bound.a))),  # [pure-range]
+    (DiscreteLaplace, lambda bound: Fraction(bound.shift) / bound.scale),  # [pure-discrete]
+    (Composed, lambda bound: _total(pure_of, bound)),  # [pure-composed]
+    (Mixture | Added, lambda bound: _pure(bound.bound)),  # [pure-inner]
+)
+
+
+def rho_of(curve: PrivacyCurve) -> Least:
+    """A rho of zero-concentrated privacy; infinity where none is known."""
+    pure = pure_of(curve)
+    known = [math.inf if pure == math.inf else rho_of_pure(Fraction(pure))]  # [rho-pure]
+    return min(*known, *(_rho(bound) for bound in curve.bounds))  # [least-rho]
+
+
+def _rho(bound: Any) -> Least:
+    for kind, rho in _RHO:
+        if isinstance(bound, kind):
+            return rho(bound)
+    return math.inf
+
+
+_RHO: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
+    (Concentrated, lambda bound: _of(bound.rho)),  # [rho]
+    (LaplacePair, lambda bound: _of(bound.loss, rho_of_laplace)),  # [rho-joined]
+    (RangeSteps, lambda bound: _times(bound.k, _of(bound.a, rho_of_range))),  # [rho-range]
+    (Composed, lambda bound: _total(rho_of, bound)),  # [rho-composed]
+)
+
+
+def steps_of(curve: PrivacyCurve, step: PrivacyCurve) -> Least:
+    """A number of steps, each of which obeys ``step``, that ``curve`` is known to be made of; infinity otherwise."""
+    if pure_of(curve) == 0:
+        return 0  # [no-step]
+    return min(_steps(way, step) for way in _ways(curve))
+
+
+def _ways(curve: PrivacyCurve) -> list[list[tuple[PrivacyCurve, int]]]:
+    """Lists of steps that ``curve`` is known to be made of."""
+    ways = [[(curve, 1)]]  # [one-step]
+    for bound in curve.bounds:
+        if isinstance(bound, Composed):
+            ways.append(list(bound.parts))  # [its-parts]
+        if isinstance(bound, RangeSteps) and bound.a != math.inf:
+            ways.append([(_range(bound.a), bound.k)])  # [range-steps]
+    return ways
+
+
+def _range(a: Number) -> PrivacyCurve:
+    """All that is known of one step of range ``a``."""
+    exact = before_rounding(a)
+    return PrivacyCurve(ApproximateDP(exact), Concentrated(rho_of_range(exact)), RangeSteps(1, exact))  # [one-range]
+
+
+def _steps(way: list[tuple[PrivacyCurve, int]], step: PrivacyCurve) -> Least:
+    whole = Composed(((step, 1),))
+    each = all(Composed(((curve, 1),)).implies(whole) for curve, _ in way)  # [each-obeys]
+    return sum(count for _, count in way) if each else math.inf
+
+
+def _of(value: Number, function: Callable[[Fraction], Fraction] = Fraction) -> Least:
+    return math.inf if value == math.inf else function(before_rounding(value))
+
+
+def _times(count: int, value: Least) -> Least:
+    return math.inf if value == math.inf else count * Fraction(value)
+
+
+def _total(of: Callable[[PrivacyCurve], Least], bound: Composed) -> Least:
+    return sum((_times(count, of(curve)) for curve, count in bound.parts), Fraction(0))
+
+
+def to_json(curve: PrivacyCurve) -> list[Any]:
+    """A curve of :func:`written` as lists of texts and integers."""
+    return [_to_json(bound) for bound in curve.bounds]
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, PrivacyCurve):
+        return to_json(value)
+    if isinstance(value, tuple):
+        return [_to_json(one) for one in value]
+    if type(value).__name__ in _KINDS:
+        return [type(value).__name__, *(_to_json(getattr(value, one.name)) for one in fields(value))]
+    return value if type(value) is int else str(value)
+
+
+def from_json(listed: Any) -> PrivacyCurve:
+    """The inverse of :func:`to_json`.
+
+    Raises:
+        ValueError: It is none that it writes.
+    """
+    curve = PrivacyCurve(*map(_bound, listed))
+    if to_json(curve) != listed:  # [inverse]
+        raise ValueError
+    return curve
+
+
+def _bound(listed: Any) -> Any:
+    name, *given = listed
+    if name == Composed.__name__:
+        return Composed(tuple((from_json(curve), count) for curve, count in given[0]))
+    if name in (Mixture.__name__, Added.__name__):
+        return _KINDS[name](_bound(given[0]), _number(given[1]))
+    return _KINDS[name](*map(_number, given))
+
+
+def _number(given: Any) -> Number:
+    if type(given) is int:
+        return given
+    return math.inf if given == "inf" else Fraction(given)
+
+
+# end-proof-region: stated
