@@ -25,6 +25,8 @@ from .combinators.repeat import make_repeat as make_repeat
 from .core.binary_search import binary_search_chain as binary_search_chain
 from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
+from .core.counted import counts_from as counts_from
+from .core.counted import largest_counts as largest_counts
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
 from .core.queryable import Queryable as Queryable
@@ -84,6 +86,8 @@ from .measurements.laplace import make_laplace as make_laplace
 from .measurements.laplace import then_laplace as then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k as make_lipschitz_top_k
 from .measurements.lipschitz_top_k import then_lipschitz_top_k as then_lipschitz_top_k
+from .measurements.noisy_histogram import make_noisy_histogram as make_noisy_histogram
+from .measurements.noisy_histogram import then_noisy_histogram as then_noisy_histogram
 from .measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps as make_noisy_top_k_with_gaps
 from .measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps as then_noisy_top_k_with_gaps
 from .measurements.partition_selection import make_partition_selection as make_partition_selection
@@ -136,6 +140,7 @@ from .spaces.measures import Measure as Measure
 from .spaces.measures import PrivacyProfile as PrivacyProfile
 from .spaces.measures import RangeDivergence as RangeDivergence
 from .spaces.measures import ZeroConcentratedDivergence as ZeroConcentratedDivergence
+from .spaces.metrics import L01InfDistance as L01InfDistance
 from .spaces.metrics import L1Distance as L1Distance
 from .spaces.metrics import L2Distance as L2Distance
 from .spaces.metrics import LInfDistance as LInfDistance
@@ -152,6 +157,9 @@ from .transformations.count_outside import make_count_outside as make_count_outs
 from .transformations.count_outside import then_count_outside as then_count_outside
 from .transformations.keep_items import make_keep_items as make_keep_items
 from .transformations.keep_items import then_keep_items as then_keep_items
+from .transformations.minimum_users import add_to_counts as add_to_counts
+from .transformations.minimum_users import make_minimum_users as make_minimum_users
+from .transformations.minimum_users import then_minimum_users as then_minimum_users
 from .transformations.sum_by_item import make_sum_by_item as make_sum_by_item
 from .transformations.sum_by_item import then_sum_by_item as then_sum_by_item
 from .transformations.user import make_user_transformation as make_user_transformation
@@ -192,6 +200,7 @@ __all__ = [
     "ItemsWithGaps",
     "KeyedCountDistance",
     "KeyedCountsDomain",
+    "L01InfDistance",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -235,11 +244,14 @@ __all__ = [
     "ValuedFrameDomain",
     "VectorDomain",
     "ZeroConcentratedDivergence",
+    "add_to_counts",
     "binary_search_chain",
     "binary_search_param",
     "compare",
+    "counts_from",
     "from_opendp",
     "index_candidates",
+    "largest_counts",
     "make_above_threshold",
     "make_adaptive_composition",
     "make_approximate",
@@ -257,6 +269,8 @@ __all__ = [
     "make_keep_items",
     "make_laplace",
     "make_lipschitz_top_k",
+    "make_minimum_users",
+    "make_noisy_histogram",
     "make_noisy_top_k_with_gaps",
     "make_partition_by",
     "make_partition_selection",
@@ -297,6 +311,8 @@ __all__ = [
     "then_keep_items",
     "then_laplace",
     "then_lipschitz_top_k",
+    "then_minimum_users",
+    "then_noisy_histogram",
     "then_noisy_top_k_with_gaps",
     "then_partition_by",
     "then_partition_selection",
