@@ -34,8 +34,8 @@ from ..concepts.losses import realised
 from ..concepts.own_noises import NOISES, Interval, asymmetric_laplace, asymmetric_laplace_survival, lomax
 from ..concepts.own_noises import lomax_survival as lomax_tail
 from ..concepts.sentinels import raises_exactly
-from ..oracles import noise as oracle
 from ..oracles import maps, quadrature, rhos
+from ..oracles import noise as oracle
 from ..oracles.chi_square import assert_follows
 from ..oracles.one_shot import sets
 from ..oracles.race import best
