@@ -8,9 +8,11 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import opendp_topk as tk
@@ -154,6 +156,56 @@ def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
             print(json.dumps([name, death, seen, ledger.spent()]))
     with tk.Ledger(connect) as ledger:
         print(json.dumps(["end", 0, len(ledger.history()), ledger.verify()]))
+
+
+def crowds(connect: str, rounds: str, writers: str) -> None:
+    """So many children release at once until all of them are killed at a random moment, again and again.
+
+    Prints releases seen and debits found after each round; and what contradicts the signed head of the round before.
+    """
+    ledger = tk.Ledger.create(connect, budget=10**9, **FOR_VOTES)
+    with tempfile.TemporaryDirectory() as folder:
+        private, public = signing_keys(Path(folder))
+        seen, kept = 0, ledger.head(sign=private)
+        for _ in range(int(rounds)):
+            readers, children = [], []
+            for _ in range(int(writers)):
+                reader, writer = os.pipe()
+
+                def work(writer: int = writer) -> None:
+                    mine, measurement = tk.Ledger(connect), costing(1.0)
+                    while True:
+                        mine.release(measurement, [1, 2])
+                        os.write(writer, b".")
+
+                children.append(child(work))
+                os.close(writer)
+                readers.append(reader)
+            seen += sum(len(os.read(reader, 1)) for reader in readers)  # each has released
+            time.sleep(0.0002 * (int.from_bytes(os.urandom(1), "big") % 100))
+            for process in children:
+                os.kill(process, signal.SIGKILL)
+            for reader in readers:
+                while block := os.read(reader, 1 << 16):
+                    seen += len(block)
+                os.close(reader)
+            assert [ended(process) for process in children] == [-9] * len(children)
+            problems = ledger.verify(kept, key=public)
+            kept = ledger.head(sign=private)
+            print(json.dumps([seen, ledger.spent(), problems]))
+
+
+def signing_keys(folder: Path, name: str = "own") -> tuple[Path, Path]:
+    """A private key for heads and its public one, in files."""
+    from cryptography.hazmat.primitives import serialization as keys
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    made = ed25519.Ed25519PrivateKey.generate()
+    private, public = folder / f"{name}.pem", folder / f"{name}.pub"
+    pem = keys.Encoding.PEM
+    private.write_bytes(made.private_bytes(pem, keys.PrivateFormat.PKCS8, keys.NoEncryption()))
+    public.write_bytes(made.public_key().public_bytes(pem, keys.PublicFormat.SubjectPublicKeyInfo))
+    return private, public
 
 
 def full_disk(path: str) -> None:
@@ -312,6 +364,7 @@ WORK = (
     spend_all,
     attempts,
     crashes,
+    crowds,
     full_disk,
     read_only,
     threads_and_forks,
