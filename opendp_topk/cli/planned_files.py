@@ -36,8 +36,9 @@ def read_plan(path: str) -> Scheduled:
 def reserved(ledger: str, path: str, label: str) -> tuple[int, int]:
     """Pay from a ledger for all releases of the plan in a file: the number of the entry, and how many they are."""
     kept = read_plan(path)
-    one = kept.plan()
     with Ledger(ledger) as account:
+        column = Columns().user if account.user is None else account.user
+        one = kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, Columns(user=column)))
         made = account.reserve_all(
             [(one.measurement, name) for name in kept.labels], d_in=kept.unit.d_in, delta=kept.delta, label=label
         )

@@ -113,7 +113,8 @@ def _flat(asked: dict[str, str | None]) -> list[str]:
 
 def _target(options: Options) -> list[str]:
     given = {"--epsilon": options.epsilon, "--rho": options.rho, "--delta": options.delta}
-    return [word for name, value in given.items() if value is not None for word in (name, repr(value))]
+    found = {name: repr(value).removesuffix(".0") for name, value in given.items() if value is not None}
+    return [word for pair in found.items() for word in pair]
 
 
 def _cost(plan: Plan[Any, Users]) -> list[str]:
