@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..errors import SpaceError
 from ..spaces.domains import Domain
-from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, without_delta
+from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, has_delta, without_delta
 from ..spaces.metrics import Metric
 from .claims import Claimed, claimed
 from .measurement import Measurement, chained
@@ -110,8 +110,9 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
     _meet(first, second)  # [check-space]
     if first.randomized and not _mixes(second.output_measure):  # [check-mixtures]
         raise SpaceError(
-            f"a randomised transformation cannot be followed by a measurement under {second.output_measure!r}: under "
-            "MaxDivergence(), ZeroConcentratedDivergence() and Approximate of them a random choice hides no loss"
+            f"a randomised transformation cannot be followed by a measurement under {second.output_measure!r}: a "
+            "random choice may widen the range of a loss. Under MaxDivergence(), ZeroConcentratedDivergence(), Approximate of "
+            "them and PrivacyProfile() a random choice hides no loss"
         )
     law, success, steps = second.declared.law, second.declared.success, second.declared.steps
     if first.randomized:  # [no-law]
@@ -138,7 +139,9 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
 
 def _mixes(measure: Measure) -> bool:
     """Whether mixtures of pairs of distributions are no further apart than the pairs."""
-    return isinstance(without_delta(measure), MaxDivergence | ZeroConcentratedDivergence)  # [mixtures]
+    inner = without_delta(measure)
+    curves = has_delta(measure) and inner is measure
+    return curves or isinstance(inner, MaxDivergence | ZeroConcentratedDivergence)  # [mixtures]
 
 
 def _meet(first: Transformation, second: Transformation | Measurement) -> None:

@@ -58,8 +58,8 @@ def make_keep_items(
         has each pair of user and item once, or, with numbers, all rows of the items that are kept; rows with a null
         user or item are dropped, and with ``"value"`` items without a number, too. With ``"random"`` it is
         ``randomized``: a measurement that follows must have the measure ``MaxDivergence()``,
-        ``ZeroConcentratedDivergence()`` or ``Approximate`` of one of them, and declares no law. A random choice hides
-        no loss under these, and might under a bound of the range.
+        ``ZeroConcentratedDivergence()``, ``Approximate`` of one of them or ``PrivacyProfile()``, and declares no law. A
+        random choice hides no loss under these, and might under a bound of the range: there keep items by ``"order"``.
 
     Raises:
         ParameterError: ``most`` is below 1, ``by`` is another word or does not fit the domain, or the granularity is
