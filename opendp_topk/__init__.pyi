@@ -104,6 +104,12 @@ from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make
 from .measurements.unknown_domain_top_k import then_unknown_domain_top_k as then_unknown_domain_top_k
 from .measurements.user import make_user_measurement as make_user_measurement
 from .measurements.user import then_user_measurement as then_user_measurement
+from .measurements.weighted_partition_selection import (
+    make_weighted_partition_selection as make_weighted_partition_selection,
+)
+from .measurements.weighted_partition_selection import (
+    then_weighted_partition_selection as then_weighted_partition_selection,
+)
 from .noises.custom import CustomNoise as CustomNoise
 from .noises.exponential import Exponential as Exponential
 from .noises.gumbel import Gumbel as Gumbel
@@ -272,6 +278,7 @@ __all__ = [
     "make_unknown_domain_top_k",
     "make_user_measurement",
     "make_user_transformation",
+    "make_weighted_partition_selection",
     "make_zCDP_to_approxDP",
     "read_table",
     "recommend",
@@ -304,5 +311,6 @@ __all__ = [
     "then_unknown_domain_top_k",
     "then_user_measurement",
     "then_user_transformation",
+    "then_weighted_partition_selection",
     "to_opendp",
 ]

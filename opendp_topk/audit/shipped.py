@@ -12,7 +12,7 @@ from ..core.measurement import Measurement
 from ..errors import ParameterError, SpaceError
 from ..measurements._listed import constructors
 from ..noises.standard import STANDARD
-from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import (
     Approximate,
@@ -22,7 +22,7 @@ from ..spaces.measures import (
     RangeDivergence,
     ZeroConcentratedDivergence,
 )
-from ..spaces.metrics import L1Distance, L2Distance, LInfDistance
+from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, UserDistance
 from . import merged_laws
 from .report import Report, limit
 from .verify import verify_with
@@ -85,7 +85,7 @@ def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
     """
     for name, make in constructors().items():
         for options in _options(make):
-            for space, measure in (*_scored(name, options, measures), *_keyed()):
+            for space, measure in (*_scored(name, options, measures), *_keyed(), *_tables()):
                 try:
                     yield Example(name, options, make(*space, measure, **options))
                 except (ParameterError, SpaceError):
@@ -100,6 +100,11 @@ def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) 
 def _keyed() -> Iterable[Any]:
     """Users with at most two keys, the number of keys that the pairs of :data:`KEYED` move."""
     return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _KEYED_MEASURES)
+
+
+def _tables() -> Iterable[Any]:
+    """Tables of users and items, for what takes no counts."""
+    return itertools.product([(FrameDomain("user", "item"), UserDistance())], _KEYED_MEASURES)
 
 
 def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:

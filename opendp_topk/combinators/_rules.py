@@ -15,7 +15,7 @@ from ..errors import CapacityError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import before_rounding, shortened_up
 from ..spaces.costs import SCALAR, require_measure
-from ..spaces.curves.totals import compose
+from ..spaces.curves.totals import compose, times
 from ..spaces.domains import Domain
 from ..spaces.measures import Measure, PrivacyProfile, apart, bounds_range, together, without_delta
 from ..spaces.metrics import Metric
@@ -66,12 +66,12 @@ def total(measure: Measure, losses: Sequence[Any], *, adaptive: bool) -> Any:
     return together(measure, add(inner[:1]) + later * add(inner[1:]), add(deltas))  # [sum]
 
 
-def times_over(measure: Measure, loss: Any, times: int) -> Any:
-    """The joint loss of ``times`` independent releases that lose ``loss`` each; exact, or an upper bound."""
+def times_over(measure: Measure, loss: Any, count: int) -> Any:
+    """The joint loss of ``count`` independent releases that lose ``loss`` each; exact, or an upper bound."""
     if measure == PrivacyProfile():
-        return compose([measure.distance(loss, "loss")] * times)  # [same-curves]
+        return times(measure.distance(loss, "loss"), count)  # [same-curves]
     inner, delta = apart(measure, loss)
-    several = [part if part == float("inf") else before_rounding(part) * times for part in (inner, delta)]  # [multiple]
+    several = [part if part == float("inf") else before_rounding(part) * count for part in (inner, delta)]  # [multiple]
     return together(measure, *several)
 
 

@@ -37,14 +37,14 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
 
         Under ``PrivacyProfile`` the curve of all members together: their curves are joined by chords on a grid of
         epsilons and convolved, every rounding upward, and where all of them state an epsilon, a rho or steps of one
-        range, the sum of these is a bound, too; the least is taken. The grid adds about 0.01 % to epsilon.
+        range, the sum of these is a bound, too; the least is taken. The grid adds less than 0.01 % to epsilon.
 
     Raises:
         ParameterError: ``measurements`` is empty, holds something else, or has a measure without a rule.
         SpaceError: Two of them differ in input domain, input metric or output measure.
 
     Runtime:
-        That of all of them. A curve of a thousand members of a few kinds takes some tenths of a second when it is
+        That of all of them. A curve of a thousand members of a few kinds takes about a second when it is
         first read; members of different scales take more, for each of their curves is evaluated at many points.
 
     Proof: proofs/combinators/composition.tex

@@ -59,6 +59,7 @@ PUBLIC = {
     "measurements.unknown_domain_counts": "make_unknown_domain_counts then_unknown_domain_counts",
     "measurements.unknown_domain_top_k": "make_unknown_domain_top_k then_unknown_domain_top_k",
     "measurements.user": "make_user_measurement then_user_measurement",
+    "measurements.weighted_partition_selection": "make_weighted_partition_selection then_weighted_partition_selection",
     "noises.custom": "CustomNoise",
     "noises.exponential": "Exponential",
     "noises.gumbel": "Gumbel",

@@ -17,8 +17,11 @@ from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..spaces.concentrated import rho_of_discrete_laplace, rho_of_pure
 from ..spaces.costs import FREE, Cost
-from ..spaces.curves.totals import compose
+from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
+from ..spaces.curves.composed import Composed
+from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
@@ -55,7 +58,8 @@ def make_stable_histogram(
         delta: The delta that the release may have at d_in = 1, in (0, 1): the threshold is the least that keeps it.
             Give this or ``threshold``.
         threshold: The least noisy count that is released, an integer >= 2.
-        gaussian: Whether the noise is discrete Gaussian, of which less is needed where users may have many keys.
+        gaussian: Whether the noise is discrete Gaussian, whose tails are lighter: its threshold is the lower one under
+            ``Approximate(ZeroConcentratedDivergence())`` where users may have several keys.
 
     Returns:
         A :class:`Measurement` whose releases are named tuples ``(items, counts)``: the keys, the largest noisy count
@@ -70,11 +74,13 @@ def make_stable_histogram(
 
         which is attained: no smaller one holds under ``monotonic=True``. For threshold <= d_in it is 1. Up to delta
 
-        * with Laplace noise epsilon is D m / scale, and rho is at most epsilon tanh(epsilon / 2);
-        * with Gaussian noise rho is D d_in m / (2 scale^2); at d_in = 1 the curve is that of D m integers that move by
-          one, each exactly, where they are at most 1024, and otherwise that of rho.
+        * with Laplace noise epsilon is D m / scale, and rho is (D m / d_in) G(d_in / scale, 1 / scale), where
+          G(E, h) = E - (h / sinh(h)) (1 - exp(-E)); at d_in = 1 that is (D m / scale) tanh(1 / (2 scale));
+        * with Gaussian noise rho is D d_in m / (2 scale^2).
 
-        At d_in = 1 under ``monotonic=True`` epsilon is attained as well.
+        At d_in = 1 the curve is that of D m integers that move by one, each exactly, where they are at most 1024.
+        Otherwise it is what epsilon and rho say. At d_in = 1 under ``monotonic=True`` epsilon and rho are attained as
+        well.
 
     Accuracy:
         The noise Z of a count has P(|Z| >= z) = 2 exp(-z / scale) / (1 + exp(-1 / scale)) for integers z >= 1 where it
@@ -138,10 +144,11 @@ def make_stable_histogram(
         if b == 0:
             return output_measure.infinite  # [no-noise]
         moved = input_metric.range_distance(d_in) * most  # [moved]
-        if gaussian and d_in == 1 and moved <= _MOST and output_measure == PrivacyProfile():
-            curve = compose([count_curve(1, b)] * moved)  # [curves]
+        cost = Cost(rho=moved * d_in / (2 * b * b)) if gaussian else _laplace_cost(moved, d_in, b)  # [cost]
+        if d_in == 1 and moved <= _MOST and output_measure == PrivacyProfile():
+            steps = Composed(((count_curve(1, b) if gaussian else _moved_once(b), moved),))  # [curves]
+            curve = PrivacyCurve(*cost.under(output_measure).bounds, steps)
             return curve_with_delta(curve, lost(d_in, level), strict=True)
-        cost = Cost(rho=moved * d_in / (2 * b * b)) if gaussian else Cost.bounded(moved / b, 2 * moved / b)  # [cost]
         return with_delta(output_measure, cost, lost(d_in, level), strict=True)  # [map]
 
     return Measurement(
@@ -152,6 +159,17 @@ def make_stable_histogram(
         privacy_map=privacy_map,
         parameters={"mechanism": "stable_histogram", "scale": scale, "threshold": level, "gaussian": gaussian},
     )
+
+
+def _laplace_cost(moved: int, most: int, b: Fraction) -> Cost:
+    """The cost of Laplace noise on counts that move by ``moved`` together, and by ``most`` each at most."""
+    rho = moved * rho_of_discrete_laplace(most / b, 1 / b) / most
+    return Cost(moved / b, 2 * moved / b, rho)  # [laplace-cost]
+
+
+def _moved_once(b: Fraction) -> PrivacyCurve:
+    """What one count says that moves by one, with Laplace noise: exactly randomised response of this loss."""
+    return PrivacyCurve(ApproximateDP(1 / b), Concentrated(round_up(rho_of_pure(1 / b))))  # [one-curve]
 
 
 def _threshold(lost: Any, b: Fraction, delta: Any, threshold: Any) -> int:

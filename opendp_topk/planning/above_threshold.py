@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ..core.binary_search import binary_search_param
@@ -11,6 +11,7 @@ from ..core.measurement import Measurement
 from ..distributions.discrete import largest_noise
 from ..measurements.stable_histogram import then_stable_histogram
 from ..numerics.arithmetic import exact
+from ..spaces.measures import is_pure, without_delta
 from .columns import Columns
 from .plan import Plan, Query
 from .promises import Promise, finite, sure
@@ -22,17 +23,25 @@ _LEAST = 2  # one user alone must not reach it without noise
 
 @dataclass(frozen=True)
 class AboveThreshold(Unlisted):
-    """All items of the table with enough users."""
+    """All items of the table with enough users; with Gaussian noise, or of the two kinds that with which fewer do."""
 
+    gaussian: bool = False
     k: ClassVar[None] = None
     name: ClassVar[str] = "stable_histogram"
 
     def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
         """The chain from a table to the items and their counts."""
         measurement: Measurement = query.unit.scores(None) >> then_stable_histogram(
-            query.budget.measure, scale=scale, threshold=int(threshold)
+            query.budget.measure, scale=scale, threshold=int(threshold), gaussian=self.gaussian
         )
         return measurement
+
+    def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
+        """The chain with which an item of the fewest users surely gets in: with Laplace noise, or with Gaussian."""
+        both = self.gaussian or is_pure(without_delta(query.budget.measure))
+        kinds = (self,) if both else (self, replace(self, gaussian=True))
+        found = [super(AboveThreshold, kind).least(query, known) for kind in kinds]
+        return min(found, key=lambda one: self.accuracy(Plan(query, one)))
 
     def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
         """The smallest threshold that meets the budget with this scale, a whole number."""
@@ -43,8 +52,8 @@ class AboveThreshold(Unlisted):
 
     def accuracy(self, plan: Plan[Any, Users]) -> float:
         """The score with which an item surely gets in."""
-        scale, threshold = plan.measurement.parameters["scale"], plan.measurement.parameters["threshold"]
-        sure: float = threshold + largest_noise(exact(scale), 1, plan.query.alpha, gaussian=False)
+        scale, threshold, gaussian = (plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian"))
+        sure: float = threshold + largest_noise(exact(scale), 1, plan.query.alpha, gaussian=gaussian)
         return sure
 
     def question(self, columns: Columns) -> str:
@@ -54,7 +63,8 @@ class AboveThreshold(Unlisted):
     def words(self, plan: Plan[Any, Users]) -> str:
         """The mechanism in words."""
         columns = plan.query.unit.columns
-        return f"{self.name}: discrete Laplace noise on each {columns.noun}{columns.capped}"
+        kind = "Gaussian" if plan.measurement.parameters["gaussian"] else "Laplace"
+        return f"{self.name}: discrete {kind} noise on each {columns.noun}{columns.capped}"
 
     def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
         """Which items surely get in."""

@@ -212,7 +212,7 @@ def compare(
         DistanceError: ``d_in`` or ``d_out`` is no distance, or no budget that a scale can meet.
 
     Runtime:
-        A second, or for (epsilon, delta) and many steps in all, that is k times ``releases``, up to a minute.
+        A second or two; for (epsilon, delta) and thousands of steps in all, that is k times ``releases``, some seconds.
 
     Proof: proofs/planning/comparison.tex
 

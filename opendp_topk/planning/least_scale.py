@@ -14,6 +14,7 @@ from ..combinators._rules import times_over
 from ..core.binary_search import binary_search_chain
 from ..core.measurement import Measurement
 from ..errors import SearchError
+from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.range_steps import RangeSteps
@@ -21,11 +22,11 @@ from ..spaces.curves.totals import NOTHING
 from ..spaces.measures import Measure, PrivacyProfile
 
 Make = Callable[[float], Measurement]
-Excess = Callable[[float], float]
 
 CLOSE = 1 + 2.0**-10  # a scale that is searched by slow curves ends this close: they add about as much themselves
 _FARTHEST = 2.0**40  # times the scale of one release, where more noise has no use any more
-_LOGS = 700.0  # a delta of 0 counts as e^-700 where a line is drawn through logarithms
+_LARGEST = 700.0  # epsilon or shift of normal laws that floats can tell of
+_TURNS = 12  # that a search may take by normal laws before it takes middles
 
 
 # proof-region: least_scale
@@ -75,96 +76,103 @@ def least_scale(
 
 def _by_curves(make: Make, d_in: Any, d_out: Any, releases: int) -> float:
     """The scale by all bounds, first by those that take no grid."""
-    epsilon, delta = d_out
-    curves = _Curves(make, d_in, epsilon, releases)
-    scale = curves.quickest(delta)
-    for kind in curves.slow(scale / CLOSE):
-        scale = curves.improved(kind, scale, delta)
+    curves = _Curves(make, d_in, d_out, releases)
+    scale = curves.quickest()
+    guess = curves.guessed(scale)
+    kinds = [kind for kind in (RangeSteps, Composed) if any(_takes_a_grid(one, kind) for one in curves.bounds(scale))]
+    for kind in sorted(kinds, key=lambda kind: curves.delta(min(guess, scale / CLOSE), kind)):
+        scale = curves.narrowed(kind, scale, min(guess, scale / CLOSE))
     return scale
 
 
 class _Curves:
     """The curves of several releases by their scale, at one epsilon."""
 
-    def __init__(self, make: Make, d_in: Any, epsilon: Any, releases: int) -> None:
-        self.make, self.d_in, self.epsilon, self.releases = make, d_in, epsilon, releases
+    def __init__(self, make: Make, d_in: Any, d_out: Any, releases: int) -> None:
+        self.make, self.d_in, self.d_out, self.releases = make, d_in, d_out, releases
+        self.seen: dict[tuple[type | None, float], float] = {}
 
     def bounds(self, scale: float) -> tuple[Any, ...]:
         """All bounds of all releases together."""
         curve: PrivacyCurve = several(PrivacyProfile(), self.make(scale).map(self.d_in), self.releases)
         return curve.bounds
 
-    def quickest(self, delta: Any) -> float:
+    def quickest(self) -> float:
         """The least scale that passes by bounds that take no grid."""
 
         def quick(scale: float) -> Measurement:
             one = self.make(scale)
             return replace(one, privacy_map=lambda _: _without_grids(one.map(self.d_in)))
 
-        scale = float(binary_search_chain(quick, self.d_in, (self.epsilon, delta)).parameters["scale"])
+        scale = float(binary_search_chain(quick, self.d_in, self.d_out).parameters["scale"])
         if self.releases == 1:
             return scale
-        low, high = scale / CLOSE, scale
-        while self.delta(high, None) > delta:
-            if high > _FARTHEST * scale:
+        least = scale
+        while self.delta(scale) > self.d_out[1]:
+            if scale > _FARTHEST * least:
                 raise SearchError("no scale meets d_out: raise it, or lower releases")
-            low, high = high, 2 * high
-        return narrowed(lambda at: excess(self.delta(at, None), delta), low, high)
+            scale *= 2
+        return self.narrowed(None, scale, scale / CLOSE)
 
-    def slow(self, scale: float) -> list[type]:
-        """The kinds of bounds that take a grid, the one with the least delta at ``scale`` first."""
-        kinds = {type(bound) for bound in self.bounds(scale) if _takes_a_grid(bound)}
-        return sorted(kinds, key=lambda kind: self.delta(scale, kind))
+    def guessed(self, scale: float) -> float:
+        """Where all releases would pass if their losses were those of a normal law with their rho, which is near."""
+        rhos = [bound.rho for bound in self.bounds(scale) if isinstance(bound, Concentrated)]
+        return scale * math.sqrt(2 * min(rhos)) / gaussian_shift(*self.d_out) if rhos else scale
 
-    def improved(self, kind: type, scale: float, delta: Any) -> float:
-        """The least scale, or ``scale`` where it is less, that passes by the bounds of one kind."""
-        low, high = scale / CLOSE, scale
-        if self.delta(low, kind) > delta:
-            return scale
-        while self.delta(low, kind) <= delta:
-            low, high = low * 0.8, low
-        return narrowed(lambda at: excess(self.delta(at, kind), delta), low, high)
-
-    def delta(self, scale: float, kind: type | None) -> float:
+    def delta(self, scale: float, kind: type | None = None) -> float:
         """The delta of the bounds of one kind that takes a grid, or for None of all that take none."""
-        wanted = [
-            bound for bound in self.bounds(scale) if (isinstance(bound, kind) if kind else not _takes_a_grid(bound))
-        ]
-        return PrivacyCurve(*wanted).delta(self.epsilon) if wanted else 1.0
+        if (kind, scale) not in self.seen:
+            bounds = self.bounds(scale)
+            asked = [one for one in bounds if (_takes_a_grid(one, kind) if kind else not _takes_a_grid(one))]
+            self.seen[kind, scale] = PrivacyCurve(*asked).delta(self.d_out[0]) if asked else 1.0
+        return self.seen[kind, scale]
+
+    def narrowed(self, kind: type | None, high: float, guess: float) -> float:
+        """A scale that passes, ``high`` or less, such that one smaller by a factor of at most ``CLOSE`` does not.
+
+        ``high`` passes. Many releases lose about as much as one with Gaussian noise, whose shift is about in inverse
+        proportion to the scale: that says where to look, at first at ``guess``, and then a little above and below.
+        Where it does not help, the middle is next.
+        """
+        failed = [at for (known, at), delta in self.seen.items() if known is kind and delta > self.d_out[1]]
+        low, place, power = max(failed, default=0.0), guess, 1.0
+        before: tuple[float, float] | None = None
+        wanted = gaussian_shift(*self.d_out)
+        for turn in range(_TURNS):
+            if turn:
+                nudged = place * CLOSE ** (0.3 if turn % 2 else -0.3)
+                place = min(max(nudged, low * CLOSE**0.9), high / CLOSE**0.9)
+            if high <= low * CLOSE or (turn and place <= low):
+                break
+            delta = self.delta(place, kind)
+            low, high = (low, place) if delta <= self.d_out[1] else (place, high)
+            shift = gaussian_shift(self.d_out[0], delta)
+            if before is not None:
+                power = min(max(math.log(shift / before[1]) / math.log(before[0] / place), 0.5), 2.0)
+            before, place = (place, shift), place * (shift / wanted) ** (1 / power)
+        while high > low * CLOSE:
+            place = math.sqrt(low * high) if low > 0 else 0.8 * high
+            low, high = (low, place) if self.delta(place, kind) <= self.d_out[1] else (place, high)
+        return high
 
 
-def _takes_a_grid(bound: Any) -> bool:
+def gaussian_shift(epsilon: Any, delta: Any) -> float:
+    """About the shift, in deviations, of a normal law whose delta at ``epsilon`` this is; never 0 nor infinite."""
+    e, low, high = float(epsilon), 1 / _LARGEST, _LARGEST
+    growth = math.exp(min(e, _LARGEST))
+    while high > low * (1 + 1e-9):
+        middle = math.sqrt(low * high)
+        near, far = e / middle - middle / 2, e / middle + middle / 2
+        there = (math.erfc(near / math.sqrt(2)) - growth * math.erfc(far / math.sqrt(2))) / 2
+        low, high = (middle, high) if there < delta else (low, middle)
+    return low
+
+
+def _takes_a_grid(bound: Any, kind: type | tuple[type, ...] = (RangeSteps, Composed)) -> bool:
     inner = getattr(bound, "bound", bound)
-    return isinstance(inner, Composed) or (isinstance(inner, RangeSteps) and inner.k > 1)
+    return isinstance(inner, kind) and not (isinstance(inner, RangeSteps) and inner.k == 1)
 
 
 def _without_grids(curve: PrivacyCurve) -> PrivacyCurve:
     kept = [bound for bound in curve.bounds if not _takes_a_grid(bound)]
     return PrivacyCurve(*kept) if kept else NOTHING
-
-
-def excess(delta: float, allowed: Any) -> float:
-    """By how much the logarithm of ``delta`` is too large; at most 0 where it passes."""
-    if delta <= allowed:
-        return max(math.log(delta / allowed), -_LOGS) if delta > 0 else -_LOGS
-    return math.log(delta / allowed) if allowed > 0 else _LOGS
-
-
-def narrowed(too_large: Excess, low: float, high: float) -> float:
-    """A scale that passes, ``high`` or less, such that one smaller by a factor of at most ``CLOSE`` does not.
-
-    ``low`` does not pass, or was not seen to. A line through the logarithms says where to look, a little above and
-    a little below in turn, and every third time the middle.
-    """
-    below, above, turn = too_large(low), too_large(high), 0
-    while high > low * CLOSE:
-        share = below / (below - above) if below > 0 >= above and turn % 3 < 2 else 0.5
-        nudge = CLOSE ** (0.3 if turn % 2 == 0 else -0.3)
-        at = min(max(low * (high / low) ** share * nudge, low * CLOSE**0.3), high / CLOSE**0.3)
-        value = too_large(at)
-        if value <= 0:
-            high, above = at, value
-        else:
-            low, below = at, value
-        turn += 1
-    return high

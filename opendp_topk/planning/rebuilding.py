@@ -81,7 +81,8 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
                 yield Plan(query, task.built(unit.nameless(task.n_candidates), budget.measure, scale))
         return
     above = record.k is None
-    unlisted = AboveThreshold() if above else TopKUnknownDomain(int(record.k or 0), record.mechanism["limit"])
+    drawn = record.mechanism.get("gaussian") is True
+    unlisted = AboveThreshold(drawn) if above else TopKUnknownDomain(int(record.k or 0), record.mechanism["limit"])
     asked = Query(unlisted, unit, budget, alpha=alpha)
     yield Plan(asked, unlisted.built(asked, scale, record.mechanism["threshold"]))
 

@@ -117,6 +117,37 @@ def sum_keys(totals: DataFrame, most: int | None) -> HeldCounts:
 # end-proof-region: spark_sums
 
 
+# proof-region: spark_weights
+def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> DataFrame:
+    """By item (columns ``item`` and ``count``) the weights that users give to it; otherwise as ``Baskets``.
+
+    Args:
+        frame: Two columns: users and items.
+        most: How many items of a user count.
+        unit: The length of what a user spreads.
+        shares: A pyarrow table with the columns ``item`` and ``share``, or None for equal shares.
+    """
+    from pyspark.sql import functions as F
+
+    kept = _first(_pairs(frame).distinct(), most).select("user", "item")  # [spark-first-items]
+    if shares is None:
+        shared = kept.withColumn("share", F.lit(1).cast(_NUMBERS))  # [spark-equal]
+    else:
+        shared = kept.join(kept.sparkSession.createDataFrame(shares), on="item")  # [spark-in-proportion]
+    users = shared.groupBy("user").agg(F.sum(F.col("share") * F.col("share")).alias("square"))  # [spark-squares]
+    length, square = F.lit(unit * unit).cast(_NUMBERS), F.col("square")
+    nearly = users.withColumn("nearly", F.floor(F.sqrt(length / square)).cast(_NUMBERS))
+    over = F.col("nearly") * F.col("nearly") * square > length
+    lower = nearly.withColumn("lower", F.when(over, F.col("nearly") - 1).otherwise(F.col("nearly")))
+    within = F.col("lower") * F.col("lower") * square <= length
+    rates = lower.select("user", F.when(within, F.col("lower")).otherwise(F.lit(0)).alias("rate"))  # [spark-within]
+    weighed = shared.join(rates, on="user").withColumn("weight", F.col("share") * F.col("rate"))
+    return weighed.groupBy("item").agg(F.sum("weight").alias("count"))  # [spark-weights]
+
+
+# end-proof-region: spark_weights
+
+
 # proof-region: spark_group_counts
 def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]:
     """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""

@@ -60,6 +60,17 @@ def test_the_plan_is_that_of_the_library(command: Command) -> None:
     assert "an item gets in if its count is at least" in result.field("accuracy")
 
 
+def test_a_plan_takes_the_noise_that_lets_items_of_fewer_users_in(command: Command) -> None:
+    """Both kinds of noise at rho = 0.05 have a scale of 10, and Gaussian noise the lighter tail."""
+    result = command("plan", "--above-threshold", "--max-items", 10, "--rho", 0.05, "--delta", 1e-6)
+    assert "discrete Gaussian noise" in result.flat
+    count = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=None, max_items=10)
+    measure = tk.Approximate(tk.ZeroConcentratedDivergence())
+    other = count >> tk.then_stable_histogram(measure, scale=10, delta=1e-6)
+    assert other.map(1)[0] == pytest.approx(0.05, rel=1e-3)
+    assert 2 * int(result.field("threshold").split()[0]) < other.parameters["threshold"]
+
+
 def test_the_number_of_others(command: Command, library: Library) -> None:
     out = library.folder / "top.json"
     result = command(*library.release("--epsilon", 10**6, "--other", "--out", out))

@@ -80,17 +80,18 @@ def one_more_step(nodes: list[float], a: Any, cells: int) -> list[mpmath.mpf]:
         a, n, size = mpmath.mpf(a.numerator) / a.denominator, cells, len(nodes) - 1
         h = a / n
         up = [odds(a, i * h) for i in range(n + 1)]
-        extra = [mpmath.exp((i + 1) * h - a) * (1 - mpmath.exp(-h)) / (4 * (1 - mpmath.exp(-a))) for i in range(n)]
+        most = (1 - mpmath.exp(-h)) / (4 * (1 - mpmath.exp(-a)))
         right = [mpmath.mpf(float(node)) for node in nodes]
         left = [1 - mpmath.exp(-i * h) + mpmath.exp(-i * h) * right[i] for i in range(n, 0, -1)]
         wide = [*left, *right, *[right[-1]] * n]
         drop = [x - y for x, y in zip(wide, wide[n:], strict=False)]
         bend = [max(mpmath.mpf(0), mpmath.exp(h) * x - y) for x, y in itertools.pairwise(drop)]
+        cells = [mpmath.mpf(0), *bend, mpmath.mpf(0)]
         found = []
         for j in range(size + 1):
             ends = [up[i] * wide[n - i + j] + (1 - up[i]) * wide[2 * n - i + j] for i in range(n + 1)]
-            inside = [max(ends[i : i + 2]) + extra[i] * bend[n - i - 1 + j] for i in range(n)]
-            found.append(min(max(inside), mpmath.mpf(1)))
+            lifted = [end + most * max(cells[n - i + j : n - i + j + 2]) for i, end in enumerate(ends)]
+            found.append(min(max(lifted), mpmath.mpf(1)))
         return found
 
 

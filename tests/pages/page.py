@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
 PUBLIC_NAMES = "opendp_topk/__init__.pyi"
 _COMPARED = "\n## zCDP, before and after\n"
+_WIDEST = 120  # columns, as the formatter is told
 _GENERATED = re.compile(rf"(?<=<!-- {re.escape(COMMAND)} -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
 
 
@@ -58,9 +59,15 @@ def with_proof_map(text: str) -> str:
 def stub(_: str) -> str:
     """What the package looks like to those who check types: each public name, from the module that defines it."""
     homes = sorted((home, name) for name, home in public_names.HOMES.items())
-    lines = ["from . import audit as audit", *(f"from {home} import {name} as {name}" for home, name in homes)]
+    lines = ["from . import audit as audit", *(_exported(home, name) for home, name in homes)]
     listed = [f'    "{name}",' for name in sorted(public_names.HOMES)]
     return "\n".join([*lines, "", "__version__: str", "", "__all__ = [", *listed, "]"]) + "\n"
+
+
+def _exported(home: str, name: str) -> str:
+    """The line that hands a name on, or the three into which the formatter breaks one that is too long."""
+    line = f"from {home} import {name} as {name}"
+    return line if len(line) <= _WIDEST else f"from {home} import (\n    {name} as {name},\n)"
 
 
 def tightness(text: str) -> str:

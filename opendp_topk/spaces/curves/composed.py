@@ -81,8 +81,9 @@ def _beyond(parts: Parts) -> tuple[Fraction, int, list[tuple[mpz, mpz]]]:
 
     For i = 0, 1, ...: all of the mass at losses >= i h, and a number not above the sum of mass e^(i h - loss) there.
     """
-    h, sizes = grid(parts)  # [grid]
-    powers = [dots(curve, h, n).power(count) for (curve, count), n in zip(parts, sizes, strict=True)]  # [powers]
+    h, reads = grid(parts)  # [grid]
+    covers = [dots(curve, every * h, n).spread(every) for (curve, _), (every, n) in zip(parts, reads, strict=True)]
+    powers = [cover.power(count) for cover, (_, count) in zip(covers, parts, strict=True)]  # [powers]
     cover = functools.reduce(Cover.__mul__, powers)  # [product]
     decay = math.floor((1 - one_minus_exp_up(h)) * ONE)  # [decay-down]
     weight, damped, beyond = cover.infinite, mpz(0), []

@@ -49,6 +49,12 @@ class Cover:
         half = self.power(count // 2)
         return half * half * self if count % 2 else half * half  # [square]
 
+    def spread(self, every: int) -> Cover:
+        """The same on a grid whose step is so many times smaller."""
+        masses = [mpz(0)] * ((len(self.masses) - 1) * every + 1)
+        masses[::every] = self.masses  # [spread]
+        return Cover(self.lowest * every, tuple(masses), self.infinite)
+
     def _trimmed(self) -> Cover:
         """Light masses at the top moved to infinity, and those at the bottom up to the lowest node that stays."""
         top = _light(reversed(self.masses))

@@ -15,17 +15,31 @@ from ...numerics.arithmetic import exp_up, one_minus_exp_up
 from .covers import DIGITS, ONE, Cover
 from .curve import PrivacyCurve
 
+_LOOKS = 32  # nodes at which all bounds of a curve are asked: between two of them its least bound hardly changes
+
 
 # proof-region: dots
 def dots(curve: PrivacyCurve, h: Fraction, n: int) -> Cover:
     """A cover of what ``curve`` states, at the losses -n h, ..., n h and infinity; n >= 1 and h >= 2^-60."""
     upper = _powers(_ceil(exp_up(-h) * ONE), n, up=True)  # [decay-up]
     lower = _powers(math.floor((1 - one_minus_exp_up(h)) * ONE), n, up=False)  # [decay-down]
-    right = _convex(
-        [_ceil(Fraction(curve.delta(i * h)) * ONE) for i in range(n + 1)], float(h), upper, lower
-    )  # [nodes]
+    heights = [_ceil(Fraction(delta) * ONE) for delta in _deltas(curve, h, n)]
+    right = _convex(heights, float(h), upper, lower)
     left = [ONE - (lower[i] * (ONE - right[i]) >> DIGITS) for i in range(n, 0, -1)]  # [reflect]
     return _steepest([*left, *right], upper[1])
+
+
+def _deltas(curve: PrivacyCurve, h: Fraction, n: int) -> list[float]:
+    """Deltas of ``curve`` at 0, h, ..., n h: at some by all bounds, between two of these by the best at either."""
+    alone = [PrivacyCurve(bound) for bound in curve.bounds]
+    looks = sorted({n * place // _LOOKS for place in range(_LOOKS + 1)})
+    seen = {i: [one.delta(i * h) for one in alone] for i in looks}
+    deltas = [min(seen[0])]
+    for start, end in itertools.pairwise(looks):
+        best = {seen[i].index(min(seen[i])) for i in (start, end)}
+        deltas += [min(alone[one].delta(i * h) for one in best) for i in range(start + 1, end)]  # [nodes]
+        deltas.append(min(seen[end]))
+    return deltas
 
 
 def _steepest(heights: list[mpz], decay: mpz) -> Cover:

@@ -20,9 +20,10 @@ from .closed_forms import range_delta
 
 Floats = NDArray[np.float64]
 
-_WORK = 2**27  # products at most: where more are needed the grid gets coarser, and at last the curve says nothing
-# Cells to a step: more than 64 would gain little, and below 8 the grid is refused as too coarse.
-_FINEST, _COARSEST = 64, 8
+_WORK = 3 * 2**25  # products at most: where more are needed the grid gets coarser, and at last the curve says nothing
+# Cells to a step: more than 128 would gain little, and below 8 the grid is refused as too coarse.
+_FINEST, _COARSEST = 128, 8
+_LOGS = 75  # a delta of e^-75 < 2^-108 is of no use
 _WIDEST = 64  # a step of a larger range says nothing of use at any epsilon in use
 
 
@@ -59,11 +60,16 @@ def _between(step: Fraction, nodes: Floats, epsilon: Fraction) -> float:
     index = epsilon // step
     if index >= len(nodes) - 1:
         return float(nodes[-1])  # [last-node]
-    before, after = epsilon - index * step, (index + 1) * step - epsilon
-    left, right = Fraction(float(nodes[index])), Fraction(float(nodes[index + 1]))
-    whole = one_minus_exp_down(step)
-    weights = one_minus_exp_up(after) / whole, exp_up(-after) * one_minus_exp_up(before) / whole
-    return round_up(min(Fraction(1), left * weights[0] + right * weights[1]))  # [chord]
+    left, right = float(nodes[index]), float(nodes[index + 1])
+    if left <= right:
+        return right  # [flat]
+    share = one_minus_exp_up((index + 1) * step - epsilon) / _whole(step)  # [share]
+    return round_up(min(Fraction(1), exact(right) + share * (exact(left) - exact(right))))  # [chord]
+
+
+@functools.lru_cache(maxsize=64)
+def _whole(step: Fraction) -> Fraction:
+    return one_minus_exp_down(step)
 
 
 @functools.lru_cache(maxsize=64)
@@ -73,23 +79,26 @@ def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
     t, whole = [i * h for i in range(n + 1)], one_minus_exp_down(a)
     up = [round_up(one_minus_exp_up(a - s) / whole) for s in t]  # [up]
     down = [round_up(exp_up(s - a) * one_minus_exp_up(s) / whole) for s in t]  # [down]
-    extra = [round_up(exp_up(s - a) * one_minus_exp_up(h) / (4 * whole)) for s in t[1:]]  # [extra]
+    inside = round_up(one_minus_exp_up(h) / (4 * whole))  # [inside]
     growth = round_up(1 / (1 - one_minus_exp_up(h)))  # [growth]
     mirror = np.array([[round_up(one_minus_exp_up(s)), round_up(exp_up(-s))] for s in t[:0:-1]]).T  # [mirror]
     nodes = np.array([range_delta(a, i * h) if i < n else 0.0 for i in range(size + 1)])  # [first-step]
-    for _ in range(k - 1):
+    for step in range(2, k + 1):
+        count = min(size + 1, math.ceil(_span(step, a) * n))  # [fewer]
         wide = np.concatenate([mirror[0] + mirror[1] * nodes[n:0:-1], nodes, np.full(n, nodes[-1])])  # [extend]
-        drop = wide[:-n] - wide[n:]
+        near, far = wide[: n + count], wide[n : 2 * n + count]
+        drop = near - far
         bend = growth * drop[:-1] - drop[1:] + (growth * np.abs(drop[:-1]) + np.abs(drop[1:])) * 2.0**-48
-        np.maximum(bend, 0, out=bend)  # [bend]
-        best, last = np.zeros(size + 1), np.zeros(size + 1)
+        bend = np.concatenate([[0.0], np.maximum(bend, 0), [0.0]])  # [bend]
+        lift = inside * np.maximum(bend[:-1], bend[1:])  # [lift]
+        near, far = near + lift, far + lift
+        best, value, other = np.zeros((3, count))
         for i in range(n + 1):
-            value = up[i] * wide[n - i : n - i + size + 1] + down[i] * wide[2 * n - i : 2 * n - i + size + 1]  # [ends]
-            if i:
-                cell = np.maximum(last, value) + extra[i - 1] * bend[n - i : n - i + size + 1]  # [cell]
-                np.maximum(best, cell, out=best)
-            last = value
-        nodes = np.minimum(best * (1 + 2.0**-49) + 2.0**-1070, 1)  # [slack]
+            np.multiply(up[i], near[n - i :][:count], out=value)
+            value += np.multiply(down[i], far[n - i :][:count], out=other)  # [ends]
+            np.maximum(best, value, out=best)
+        nodes[:count] = np.minimum(best * (1 + 2.0**-49) + 2.0**-1070, 1)  # [slack]
+        nodes[count:] = 0.0 if count == step * n else nodes[count - 1]  # [beyond-all]
     nodes.setflags(write=False)
     return nodes
 
@@ -98,8 +107,8 @@ def _curve(k: int, a: Fraction, cells: int, size: int) -> Floats:
 
 
 def _span(k: int, a: Fraction) -> float:
-    """The epsilon, in units of a, beyond which k steps leave a delta of about e^-100 or none."""
-    return min(float(k), k * float(a) / 8 + math.sqrt(50 * k))
+    """The epsilon, in units of a, beyond which k steps leave a delta of about e^-75 or none."""
+    return min(float(k), k * float(a) / 8 + math.sqrt(_LOGS / 2 * k))
 
 
 def _resolution(k: int, a: Fraction) -> int | None:

@@ -96,8 +96,8 @@ FAULTS = (
         "one-step-taken-for-all",
         "what one step states is said of all",
         TOTALS,
-        "    if None in stated:\n",
-        "    if not any(stated):\n",
+        "    if len(bounds) < len(steps):\n",
+        "    if not bounds:\n",
     ),
     Fault(
         "later-event",

@@ -9,7 +9,7 @@ FAULTS = (
         "repetition-for-free",
         "a repetition costs what one release costs",
         "combinators/_rules.py",
-        "else before_rounding(part) * times for part",
+        "else before_rounding(part) * count for part",
         "else before_rounding(part) for part",
     ),
     Fault(

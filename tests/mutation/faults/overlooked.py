@@ -51,8 +51,8 @@ FAULTS = (
         "half-extra",
         "half of what is added for losses between two nodes",
         "spaces/curves/range_steps.py",
-        "/ (4 * whole)) for s in t[1:]]  # [extra]",
-        "/ (8 * whole)) for s in t[1:]]  # [extra]",
+        "/ (4 * whole))  # [inside]",
+        "/ (8 * whole))  # [inside]",
     ),
     Fault(
         "composition-draws-once",

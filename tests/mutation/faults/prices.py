@@ -125,6 +125,20 @@ FAULTS = (
         "noise.is_max_stable or noise.has_exponential_odds or noise.is_memoryless",
     ),
     Fault(
+        "people-as-one",
+        "several people are charged the sum of what each costs, though their counts may coincide",
+        "measurements/stable_histogram.py",
+        "rho = moved * rho_of_discrete_laplace(most / b, 1 / b) / most",
+        "rho = moved * rho_of_discrete_laplace(1 / b, 1 / b)",
+    ),
+    Fault(
+        "laplace-kept",
+        "keys above a threshold always get Laplace noise",
+        "planning/above_threshold.py",
+        "kinds = (self,) if both else (self, replace(self, gaussian=True))",
+        "kinds = (self,)",
+    ),
+    Fault(
         "losers-of-rankings",
         "a ranking with logistic noise is charged the losers of a set",
         "measurements/_selection.py",

@@ -86,8 +86,8 @@ FAULTS = (
         "chord-backwards",
         "the chord between two nodes is drawn with its ends exchanged",
         "spaces/curves/range_steps.py",
-        "left * weights[0] + right * weights[1]",
-        "left * weights[1] + right * weights[0]",
+        "share = one_minus_exp_up((index + 1) * step - epsilon)",
+        "share = one_minus_exp_up(epsilon - index * step)",
     ),
     Fault(
         "growth-down",

@@ -72,14 +72,17 @@ def test_randomised_responses(loss: float, k: int) -> None:
 @pytest.mark.quick(k=3)
 @pytest.mark.parametrize(("loss", "k", "most"), [(0.1, 10, 0.739), (0.5, 10, 4.53), (0.5, 3, 1.5)])
 def test_laplace_mechanisms(loss: float, k: int, most: float) -> None:
-    """At delta = 10^-3 also against the figures of the literature's formula for sums of clipped exponentials."""
+    """At delta = 10^-3 also against the figures of the literature's formula for sums of clipped exponentials.
+
+    The more steps there are, the coarser is the grid.
+    """
     bound = composed((laplace(loss), k))
     epsilon = PrivacyCurve(bound).epsilon(1e-3)
     assert epsilon <= most
     for at in (Fraction(epsilon), Fraction(epsilon) / 3):
         exact = laplace_delta(Fraction(loss), k, at)
         assert exact <= bound(at) * ROOM
-        assert bound(at) <= exact * (1 + mpmath.mpf("1e-6"))
+        assert bound(at) <= exact * (1 + mpmath.mpf("1e-6" if k < 10 else "1e-4"))
 
 
 @pytest.mark.slow

@@ -1,0 +1,135 @@
+"""How likely keys that few users alone have come out of noisy sums of their weights, and a threshold that keeps it.
+
+Proof: proofs/measurements/new_keys.tex
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+from ..errors import ParameterError
+from ..numerics.arithmetic import Intervals, as_mpq, exact, one_minus_exp_up
+from ..spaces.curves.normal import tail
+
+_PIECES = 32  # of the weights between none and all: chords exceed the function by little where it grows e-fold in one
+_DIGITS = 128  # binary digits of logarithms
+_HALVINGS = 60  # as many as a float64 has digits, and some
+_STEPS = 48  # of the search for shares of delta, each of which narrows it by a third
+
+STANDARD = NormalDist()
+
+
+# proof-region: new_keys
+@dataclass(frozen=True)
+class Noise:
+    """Discrete Gaussian noise of ``scale`` on sums that are whole numbers of steps of ``step`` > 0; scale >= step."""
+
+    scale: Fraction
+    step: Fraction
+
+    def lost(self, length: int, keys: int, level: Fraction) -> Fraction:
+        """A number that is not below the probability that one of some keys reaches ``level`` with noise.
+
+        They are at most ``keys`` >= 1, and the root of the sum of the squares of their sums is at most ``length``.
+        """
+        if level - length - self.step / 2 < self.scale:
+            return Fraction(1)  # [too-near]
+        ends = [Fraction(length * i, _PIECES) for i in range(_PIECES + 1)]
+        heights = [self._missed(level - end) for end in ends]
+        chords = [(high - low) * _PIECES / length for low, high in itertools.pairwise(heights)]
+        price = exact(_price(list(map(float, ends)), list(map(float, heights)), list(map(float, chords)), length, keys))
+        most = max(
+            low + chord * (at - start) - price * at * at
+            for start, end, low, chord in zip(ends, ends[1:], heights, chords, strict=False)
+            for at in [min(max(chord / (2 * price), start), end)]  # [highest]
+        )
+        return one_minus_exp_up(keys * max(Fraction(0), most) + price * length * length)  # [lost]
+
+    def _missed(self, gap: Fraction) -> Fraction:
+        """A number that is not below -ln(1 - q), where q bounds the probability that noise is at least ``gap``."""
+        at = Intervals(_DIGITS)
+        reached = tail((gap - self.step / 2) / self.scale)  # [reached]
+        top, bottom = at.negative(at.log1p(at.rational(as_mpq(-reached))))[1].as_integer_ratio()
+        return Fraction(int(top), int(bottom))  # [missed]
+
+    def level(self, keys: int, delta: Fraction) -> Fraction:
+        """A threshold, a whole number of steps, at which keys of one user come out with a chance of at most ``delta``.
+
+        Raises:
+            ParameterError: There is none that a float64 could tell.
+        """
+        steps = [math.ceil((1 + self.step + self.scale) / self.step)] * 2
+        grain = max(1, math.ceil(self.scale / self.step) >> 12)
+        while self.lost(1, keys, steps[1] * self.step) > delta:
+            steps = [steps[1], 2 * steps[1]]
+            if steps[1] * self.step > _FARTHEST * (self.scale + 1):
+                raise ParameterError("delta is too small: no threshold keeps it")
+        while steps[1] - steps[0] > grain:
+            middle = sum(steps) // 2
+            kept = self.lost(1, keys, middle * self.step) <= delta
+            steps = [steps[0], middle] if kept else [middle, steps[1]]  # [kept]
+        return steps[1] * self.step
+
+
+_FARTHEST = 64  # scales: beyond them no float64 is as small as what is lost
+# end-proof-region: new_keys
+
+
+def _price(ends: list[float], heights: list[float], chords: list[float], length: int, keys: int) -> float:
+    """About the best price of a square; any that is positive is valid."""
+
+    def total(price: float) -> float:
+        places = [min(max(c / (2 * price), a), b) for a, b, c in zip(ends, ends[1:], chords, strict=False)]
+        parts = zip(ends, heights, chords, places, strict=False)
+        return keys * max(low + c * (at - a) - price * at * at for a, low, c, at in parts) + price * length * length
+
+    tried = [c / (a + b) for a, b, c in zip(ends, ends[1:], chords, strict=False) if c > 0]
+    return min(tried, key=total, default=1.0)
+
+
+def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> float:
+    """About the part of delta that is best left to the threshold, so that this becomes least."""
+
+    def level(odds: float) -> float:
+        part = 1 / (1 + math.exp(-odds))
+        scale = apart / _distance(epsilon, delta * (1 - part))
+        return max(
+            1 / math.sqrt(n) - scale * STANDARD.inv_cdf(max(delta * part / n, 5e-324)) for n in {1, min(keys, 4), keys}
+        )
+
+    low, high = -12.0, 12.0
+    for _ in range(_STEPS):
+        third = (high - low) / 3
+        low, high = (low, high - third) if level(low + third) <= level(high - third) else (low + third, high)
+    return 1 / (1 + math.exp(-(low + high) / 2))
+
+
+def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[float], bool]) -> float:
+    """About the least scale that is ``kept``, near the one at which normal noise on what moves by ``apart`` is."""
+    scale, more = apart / _distance(epsilon, delta), 2.0**-40
+    while not kept(scale):
+        scale, more = scale * (1 + more), 2 * more
+    return scale
+
+
+def _distance(epsilon: float, delta: float) -> float:
+    """About how far normal laws of variance 1 may be apart to have this delta at this epsilon."""
+    low, high = -30.0, 12.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _delta(epsilon, math.exp(middle)) > delta else (middle, high)
+    return math.exp(low)
+
+
+def _delta(epsilon: float, apart: float) -> float:
+    """About the delta of normal laws that are so far apart."""
+    own, other = (epsilon / apart - apart / 2) / math.sqrt(2), (epsilon / apart + apart / 2) / math.sqrt(2)
+    if other < 5:
+        return (math.erfc(own) - math.exp(epsilon) * math.erfc(other)) / 2
+    rest = math.exp(epsilon - other * other) / (other * math.sqrt(math.pi)) * (1 - 1 / (2 * other * other))
+    return (math.erfc(own) - rest) / 2

@@ -1,0 +1,210 @@
+"""Keys alone, where users have many: each user spreads a weight of length 1 over her keys."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.claims import proven
+from ..core.measurement import Measurement
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, round_up
+from ..samplers.integers import discrete_gaussian
+from ..spaces.costs import FREE, Cost
+from ..spaces.curves.closed_forms import Concentrated, Mixture
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.normal import NormalPair
+from ..spaces.domains import FrameDomain
+from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
+from ..spaces.metrics import UserDistance
+from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
+from ._grid import Grid
+from ._new_keys import Noise, least_scale, share_of_delta
+
+UNIT = 2**28  # steps of a weight of 1: those of 2^30 users fit into 64 bits with noise, and few are lost by rounding
+_LEAST = Fraction(1, 2**16)  # scale: below it a loss is nearly infinite, and noise has no room for what rounds it
+_MOST = 2**40  # keys of all users who come or go, for what the proof leaves out
+_SMOOTH = 16  # steps squared: what rounds normal noise to discrete noise
+_FINE = 2**10  # shares of a weight that are told apart
+_BEYOND = 1  # scales of the last noise by which sums are let exceed the threshold before weight is taken from them
+# Scales of the noise of each round, in units of the scale of all: the sum of their inverse squares is at most 1. A
+# first round with a tenth of what there is tells well enough which keys many users have.
+SCALES = {1: (Fraction(1),), 2: (Fraction(16, 5), Fraction(1053, 1000))}
+
+
+@proven("measurements/weighted_partition_selection")
+def make_weighted_partition_selection(
+    input_domain: FrameDomain,
+    input_metric: UserDistance,
+    output_measure: Measure,
+    *,
+    max_items: int,
+    delta: Number,
+    epsilon: Number | None = None,
+    scale: Number | None = None,
+    rounds: int = 2,
+) -> Measurement:
+    """Release the keys that many users have, without their counts, where one user has many keys.
+
+    A user with n keys gives each the weight 1 / sqrt(n), rounded down to a multiple of 2^-28, so that the squares have
+    a sum of at most 1. To the sum of the weights of each key that occurs comes discrete Gaussian noise, and keys whose
+    noisy sum reaches a threshold are released.
+
+    In two rounds, by default, a first round with a tenth of the budget takes weight from keys that more users have than
+    the threshold needs, and each user spreads it over her other keys; noisy sums of the first round are not released.
+
+    Args:
+        input_domain: ``FrameDomain(user, item)``.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, where ``epsilon`` is
+            given, ``Approximate(MaxDivergence())``.
+        max_items: How many keys of one user count: the first in the order of the numbers, or of the strings' code
+            points. A random choice by ``make_keep_items`` may come before.
+        delta: With ``epsilon``, the delta of the release at d_in = 1, in (0, 1); noise and threshold share it so that
+            the threshold is about the least. With ``scale``, the delta of the threshold alone.
+        epsilon: What the release may cost at d_in = 1, finite, >= 0. Give this or ``scale``.
+        scale: The scale of the noise in units of weights, at least 2^-16, or 0. At 0 the loss is infinite.
+        rounds: 1 or 2.
+
+    Returns:
+        A :class:`Measurement` whose releases are tuples of keys, in the order of the numbers or of the code points.
+
+    Privacy:
+        Let D be d_in under "add_remove" and sqrt(2) d_in under "replace". But for an event of probability delta', the
+        loss is at most that of two normal laws of variance 1 whose means are D / scale apart (up to 2^-200 and what 4
+        steps of 2^-28 add to a variance), and rho is at most D^2 / (2 scale^2). delta' bounds the probability that one
+        of d_in max_items keys reaches the threshold whose weights' squares have a sum of at most d_in^2.
+
+    Raises:
+        ParameterError: An argument is out of range or of the wrong type, both or neither of ``epsilon`` and ``scale``
+            are given, or no threshold keeps ``delta``.
+        ParameterTypeError: The measure is another.
+        SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
+
+        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``.
+
+    Runtime:
+        Each round reads the pairs of users and items once more, and sorts them: a second for 10^6 of them. Spark adds
+        up in a plan of its own; sums by key come here.
+
+    Proof: proofs/measurements/weighted_partition_selection.tex
+
+    References:
+        Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin, "Differentially Private Set Union" (2020). Swanberg,
+        Desfontaines and Haney, "DP-SIPS: A simpler, more scalable mechanism for differentially private partition
+        selection" (2023). Chen, Cohen-Addad, Epasto and Zadimoghaddam, "Scalable Private Partition Selection via
+        Adaptive Weighting" (2025).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> space = tk.FrameDomain("reader", "book"), tk.UserDistance()
+        >>> measure = tk.Approximate(tk.MaxDivergence())
+        >>> found = space >> tk.then_weighted_partition_selection(measure, max_items=2, epsilon=1.0, delta=1e-8)
+        >>> found.map(1)[0], found.map(1)[1] <= 1e-8
+        (1.0, True)
+        >>> found(pl.DataFrame({"reader": range(1000), "book": ["Emma"] * 999 + ["my own diary"]}))
+        ('Emma',)
+    """
+    # proof-region: weighted_partition_selection
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
+    most = checks.count("max_items", max_items, at_most=2**20, limit="2^20")  # [check-max-items]
+    rounds = checks.count("rounds", rounds, at_most=2)  # [check-rounds]
+    kinds, note = (STRICT[1:], " where scale is given") if epsilon is None else (STRICT, "")
+    require_with_delta(output_measure, kinds, note)  # [check-measure]
+    if (epsilon is None) == (scale is None):
+        raise ParameterError("give either epsilon or scale, and not both")
+    both_ways = 1 if input_metric.neighbors == "add_remove" else 2  # [both-ways]
+    parts, lost = SCALES[rounds], exact(checks.probability(delta, "delta"))
+    if epsilon is None:
+        sigma = exact(checks.scale(scale))
+    else:
+        loss, whole, root = exact(checks.scale(epsilon, "epsilon")), lost, float(both_ways) ** 0.5
+        lost *= exact(share_of_delta(float(loss), float(whole), most, root))  # [share]
+
+        def kept(scale: float) -> bool:
+            pair = NormalPair(_apart(exact(scale), parts, both_ways))
+            return Mixture(pair, round_up(lost))(loss) <= whole  # [kept]
+
+        sigma = exact(least_scale(float(loss), float(whole - lost), root, kept))
+    if sigma and sigma < _LEAST:
+        raise ParameterError("scale, or that which epsilon leads to, must be 0 or at least 2^-16: add noise")  # [least]
+    noises = [Noise(sigma * part, Fraction(1, UNIT)) for part in parts]  # [noises]
+    level = noises[-1].level(most, lost) if sigma else Fraction(2)  # [level]
+
+    def function(rows: Any) -> tuple[Any, ...]:
+        from ..tables.baskets import Baskets
+
+        baskets, last = Baskets(rows, most, UNIT), noises[-1]
+        sums = baskets.sums()  # [first]
+        if rounds == 2 and len(sums):
+            noisy = _noisy(sums.sizes, noises[0])
+            baskets.share(_shares(noisy, int((level + _BEYOND * last.scale) * UNIT)))  # [shares]
+            sums = baskets.sums()  # [second]
+        if not len(sums):
+            return ()  # [nothing]
+        reached = np.flatnonzero(_noisy(sums.sizes, last) >= int(level * UNIT))  # [reached]
+        return tuple(sorted(sums.keys_at(reached)))  # [sorted]
+
+    def privacy_map(d_in: int) -> Any:
+        if d_in == 0:
+            return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
+        if sigma == 0 or d_in * most > _MOST:
+            return output_measure.infinite  # [no-noise]
+        squares = both_ways * d_in * d_in  # [squares]
+        own = noises[-1].lost(d_in, d_in * most, level)  # [own]
+        rho = sum((squares / (2 * noise.scale**2) for noise in noises), Fraction(0))  # [rho]
+        if isinstance(output_measure, Approximate) and output_measure.measure != MaxDivergence():
+            return with_delta(output_measure, Cost(rho=rho), own, strict=True)  # [map]
+        pair = PrivacyCurve(NormalPair(_apart(sigma, parts, squares)), Concentrated(round_up(rho)))  # [curve]
+        curve = curve_with_delta(pair, own, strict=True)  # [mixture]
+        if output_measure == PrivacyProfile():
+            return curve
+        return d_in * loss, curve.delta(d_in * loss)  # [at-epsilon]
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={
+            "mechanism": "weighted_partition_selection",
+            "user": input_domain.user,
+            "item": input_domain.item,
+            "max_items": most,
+            "scale": float(sigma) if scale is None else scale,
+            "threshold": float(level),
+            "rounds": rounds,
+        },
+    )
+
+
+def _apart(sigma: Fraction, parts: tuple[Fraction, ...], squares: int) -> Fraction:
+    """The square of how far normal laws of variance 1 are apart that do as well as all rounds."""
+    return sum((squares / ((sigma * part) ** 2 - Fraction(_SMOOTH, UNIT**2)) for part in parts), Fraction(0))  # [apart]
+
+
+def _noisy(sums: NDArray[np.int64], noise: Noise) -> NDArray[Any]:
+    """Sums in steps, with noise."""
+    drawn = discrete_gaussian(noise.scale / noise.step, len(sums))
+    return Grid(Fraction(1), rounds=False).noisy(sums, drawn)  # [noise]
+
+
+def _shares(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
+    """For each key, from 1 to 1024, the part of its weight that leaves ``enough`` where it seems to have more."""
+    beyond = np.maximum(noisy, enough).astype(np.float64)
+    found: NDArray[np.int64] = np.clip(np.ceil(_FINE * (enough / beyond)), 1, _FINE).astype(np.int64)
+    return found  # [fine]
+    # end-proof-region: weighted_partition_selection
+
+
+then_weighted_partition_selection = partial(make_weighted_partition_selection)
+TRIED = {"max_items": (2,), "delta": (0.125,), "epsilon": (1.0,), "scale": (None,)}

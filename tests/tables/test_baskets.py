@@ -1,0 +1,82 @@
+"""Every back end spreads the same weights. Tries proofs/measurements/weighted_partition_selection.tex."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+from opendp_topk.tables.baskets import Baskets, _rates
+from opendp_topk.tables.frames import two_columns
+from tests.tables import spark_session
+from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
+
+UNIT = 1000
+
+
+def reference(columns: dict[str, list[Any]], most: int, shares: dict[Any, int] | None) -> dict[Any, int]:
+    """The largest whole rate of each user, from the theorem."""
+    baskets: dict[Any, set[Any]] = {}
+    for user, item in zip(columns["u"], columns["i"], strict=True):
+        if user is not None and item is not None:
+            baskets.setdefault(user, set()).add(item)
+    sums: dict[Any, int] = {}
+    for basket in baskets.values():
+        kept = {item: 1 if shares is None else shares[item] for item in sorted(basket)[:most]}
+        rate = math.isqrt(UNIT**2 // sum(share**2 for share in kept.values()))
+        for item, share in kept.items():
+            sums[item] = sums.get(item, 0) + share * rate
+    return sums
+
+
+def check(table: Any, columns: dict[str, list[Any]]) -> None:
+    for most in (1, 3, 100):
+        baskets = Baskets(two_columns(table, "u", "i"), most, UNIT)
+        sums = baskets.sums()
+        assert dict(sums) == reference(columns, most, None), most
+        keys = sums.keys_at(np.arange(len(sums)))
+        shares = {key: 1 + at % 5 for at, key in enumerate(keys)}
+        baskets.share(np.array([shares[key] for key in keys], dtype=np.int64))
+        assert dict(baskets.sums()) == reference(columns, most, shares), most
+
+
+def drawn(integers: bool, rows: int = 60) -> dict[str, list[Any]]:
+    rng = random.Random(11)
+    return {
+        "u": [rng.choice(USERS[integers]) for _ in range(rows)],
+        "i": [rng.choice([*ITEMS[integers], None]) for _ in range(rows)],
+    }
+
+
+@pytest.mark.quick(make=("polars_frame", "pandas_frame", "duckdb_relation"))
+@pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
+def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any]) -> None:
+    for integers in (True, False):
+        check(make(drawn(integers), integers), drawn(integers))
+
+
+@pytest.mark.slow
+def test_spark_agrees_with_the_reference() -> None:
+    for integers in (True, False):
+        columns = drawn(integers)
+        check(spark_session.frame(columns), columns)
+
+
+def test_no_rows_have_no_sums() -> None:
+    import polars as pl
+
+    baskets = Baskets(two_columns(pl.DataFrame({"u": [], "i": []}, {"u": pl.Int64, "i": pl.Int64}), "u", "i"), 3, UNIT)
+    assert dict(baskets.sums()) == {}
+
+
+def test_rates_are_the_largest_whose_squares_fit() -> None:
+    squares = np.array([1, 2, 3, 5, 7, 2**40 - 1, 2**40, *range(10**6, 10**6 + 2000)], dtype=np.int64)
+    for unit in (2**28, 2**20):
+        assert _rates(squares, unit).tolist() == [math.isqrt(unit**2 // square) for square in squares.tolist()]
