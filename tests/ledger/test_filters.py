@@ -22,6 +22,7 @@ from opendp_topk.ledger.amounts import total
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
+from opendp_topk.spaces.curves.normal import NormalPair
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.stated import from_json, pure_of, rho_of, steps_of, to_json, written
 from tests.concepts.sentinels import raises_exactly
@@ -267,6 +268,7 @@ def test_what_a_curve_states_is_read() -> None:
     assert steps_of(PrivacyCurve(RangeSteps(1, Fraction(51, 100))), step) == math.inf
     assert steps_of(twice, PrivacyCurve(LaplacePair(half))) == 2
     assert steps_of(PrivacyCurve(ApproximateDP(0)), step) == 0
+    assert pure_of(PrivacyCurve(NormalPair(half))) == math.inf
     assert rho_of(PrivacyCurve(lambda epsilon: 0.5)) == math.inf
     for curve in (
         step,
