@@ -152,6 +152,9 @@ from .transformations.count_outside import make_count_outside as make_count_outs
 from .transformations.count_outside import then_count_outside as then_count_outside
 from .transformations.keep_items import make_keep_items as make_keep_items
 from .transformations.keep_items import then_keep_items as then_keep_items
+from .transformations.minimum_users import add_to_counts as add_to_counts
+from .transformations.minimum_users import make_minimum_users as make_minimum_users
+from .transformations.minimum_users import then_minimum_users as then_minimum_users
 from .transformations.sum_by_item import make_sum_by_item as make_sum_by_item
 from .transformations.sum_by_item import then_sum_by_item as then_sum_by_item
 from .transformations.user import make_user_transformation as make_user_transformation
@@ -235,6 +238,7 @@ __all__ = [
     "ValuedFrameDomain",
     "VectorDomain",
     "ZeroConcentratedDivergence",
+    "add_to_counts",
     "binary_search_chain",
     "binary_search_param",
     "compare",
@@ -257,6 +261,7 @@ __all__ = [
     "make_keep_items",
     "make_laplace",
     "make_lipschitz_top_k",
+    "make_minimum_users",
     "make_noisy_top_k_with_gaps",
     "make_partition_by",
     "make_partition_selection",
@@ -297,6 +302,7 @@ __all__ = [
     "then_keep_items",
     "then_laplace",
     "then_lipschitz_top_k",
+    "then_minimum_users",
     "then_noisy_top_k_with_gaps",
     "then_partition_by",
     "then_partition_selection",

@@ -21,6 +21,7 @@ _ORDER = {
     "howto": (
         *(
             "analyst",
+            "officer",
             "engineer",
             "researcher",
             "choose",

@@ -90,6 +90,15 @@ class Options:
             show_default=False,
         ),
     ] = None
+    minimum_users: Annotated[
+        int | None,
+        typer.Option(
+            help="Where no candidates are given: items that fewer users have are never released. If not given, an item "
+            "of few users is released with a probability of at most --delta.",
+            metavar="M",
+            show_default=False,
+        ),
+    ] = None
     users: Annotated[
         int,
         typer.Option(metavar="D_IN", help="By how many users two neighbouring tables differ: the group to protect."),
@@ -191,11 +200,8 @@ class Options:
         Raises:
             ParameterError: --sum, --bounds and --step do not go together, or are no numbers that do.
         """
-        return scoring(
-            Columns(self.user, self.item, self.summed, max_items=self.max_items, keep=self.keep),
-            self.bounds,
-            self.step,
-        )
+        given = Columns(self.user, self.item, self.summed, max_items=self.max_items, keep=self.keep)
+        return scoring(replace(given, minimum_users=self.minimum_users), self.bounds, self.step)
 
     @cached_property
     def unit(self) -> Users:
@@ -236,6 +242,11 @@ class Options:
             raise ParameterError("--above-threshold and --keep are for releases without --candidates: leave them out")
         if (self.limit, self.max_items) != (None, None):
             raise ParameterError("--limit and --max-items are for releases without --candidates: leave them out")
+        if self.minimum_users is not None:
+            raise ParameterError(
+                "--minimum-users is for releases without --candidates, which have a --delta: that an item of too few "
+                "users never comes out, and one of a user more may, has no finite loss without one"
+            )
 
     def listed(self, n_candidates: int) -> Query[TopK, Users]:
         """The query for items of a list.
@@ -297,6 +308,10 @@ class Options:
             raise ParameterError(f"--limit must be at least k ({least})")
         if self.max_items is not None:
             checks.count("--max-items", self.max_items)
+        if self.minimum_users is not None:
+            checks.count("--minimum-users", self.minimum_users)
+            if self.columns.value is not None:
+                raise ParameterError("--minimum-users counts users: leave --sum out")
         checks.choice("--keep", self.keep, RULES)
         if self.keep != "order" and self.max_items is None:
             raise ParameterError("--keep goes with --max-items")

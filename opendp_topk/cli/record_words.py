@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
+from ..ledger import Ledger
+from ..ledger.officer import NOT_STATED, protected, spent_and_left
 from ..numerics.arithmetic import exact
 from ..planning.release_record import Claim, ReleaseRecord
-from ..spaces.curves.closed_forms import Concentrated
-from ..spaces.curves.curve import PrivacyCurve
-
-_POINTS = [step / 16 for step in range(129)]  # epsilons at which a curve is asked for the best guess
-_MARGIN = 1 + 1e-9  # far more than the float64 operations of a share err
+from ..spaces.curves.guesses import percent_right, total_variation
 
 
 def question(record: ReleaseRecord) -> str:
@@ -59,11 +55,6 @@ def other(record: ReleaseRecord) -> list[tuple[str, str]]:
     return [] if number is None else [("other", f"{number} users, with noise, have another item")]
 
 
-def cost(claim: Claim) -> str:
-    """The privacy loss, and to whom it applies."""
-    return f"{loss(claim)} for {claim.whom}"
-
-
 def loss(claim: Claim) -> str:
     """The privacy loss alone."""
     if not isinstance(claim.d_out, tuple):
@@ -81,38 +72,123 @@ def read(record: ReleaseRecord) -> list[tuple[str, str]]:
     ]
 
 
-def at_stake(claim: Claim) -> str:
+def person(record: ReleaseRecord) -> str:
+    """What one person is called."""
+    return str(record.stated.get("person", "user"))
+
+
+def people(record: ReleaseRecord) -> int:
+    """How many people the cost protects together: where a bound is stated, fewer than values of the column."""
+    stated = record.stated
+    values = int(stated.get("at_most", 1)) * (2 if stated.get("shared") else 1)
+    return max(1, record.claim.d_in // values)
+
+
+def protects(record: ReleaseRecord) -> str:
+    """Whom the cost protects, and the bound on which that rests where one is stated."""
+    whom, stated = protected(record.claim.neighbors, people(record), person(record)), record.stated
+    if "at_most" not in stated:
+        return whom
+    shared = "which may be of several people" if stated.get("shared") else "each of which is of nobody else"
+    column = record.mechanism["user"]
+    return f"{whom}, who has rows with at most {stated['at_most']} values of {column}, {shared} (stated, not checked)"
+
+
+def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
+    """Which table, of whom, by whom and what for."""
+    stated, ledger = record.stated, record.ledger
+    one = f"a {person(record)}, told apart by the column {stated.get('column', record.mechanism['user'])}"
+    return [
+        ("protects", protects(record)),
+        ("a person is", one),
+        ("table", NOT_STATED if ledger is None else str(ledger["dataset"])),
+        *((name, str(stated.get(name, NOT_STATED))) for name in ("period", "publisher", "purpose")),
+    ]
+
+
+def caps(record: ReleaseRecord) -> str:
+    """What was cut before anything was counted."""
+    known, one, words = record.mechanism, person(record), []
+    if record.value is not None:
+        lower, upper, step = (f"{float(known[name]):.12g}" for name in ("lower", "upper", "granularity"))
+        words.append(
+            f"What one {one} adds to one item was cut to {lower} at least and {upper} at most, in multiples of {step}."
+        )
+    most = known.get("max_items")
+    if most is None:
+        counts = "counts for each item" if words else "counts once for each item, however many rows say so"
+        return " ".join([*words, f"No list of items was cut: a {one} {counts}."])
+    rule = {
+        "random": "drawn at random",
+        "rows": "those with the most rows",
+        "value": "those with the largest totals",
+    }.get(str(known.get("by", "order")), "the first in alphabetical order")
+    cut = f"Of one {one} at most {most} items counted, {rule}: numbers of items that such people have are too low."
+    return " ".join([*words, cut])
+
+
+def silent(record: ReleaseRecord) -> list[str]:
+    """What the list does not say."""
+    noun, words = record.noun, []
+    if record.release == "ranking":
+        words.append(f"Places are drawn: items whose {noun}s are close could as well stand the other way round.")
+    else:
+        words.append("It has no order.")
+    if record.released.counts is not None:
+        words.append(
+            f"Ranks may contradict {noun}s: places were drawn first, and each {noun} afterwards with noise of its own, "
+            f"so that a lower place can have the larger number. To sort by the {noun}s costs nothing."
+        )
+    missing = "the last one that is" if record.listed else "one that is: it was not surely common enough"
+    words.append(f"An item that is not here may be as common as {missing}.")
+    words.append(f"It names no {person(record)}, and does not tell why an item is common.")
+    return words
+
+
+def checklist(record: ReleaseRecord) -> list[str]:
+    """What somebody asks who signs it."""
+    one, column = person(record), record.mechanism["user"]
+    public = (
+        "Was the list of candidates made without a look at the table?"
+        if record.listed
+        else "Were delta, limits and caps chosen without a look at the table?"
+    )
+    bound = "Is the bound above true of everybody?"
+    alone = f"Has each {one} one value of the column {column}? Who has two counts as two people."
+    return [
+        bound if "at_most" in record.stated else alone,
+        public,
+        "Are table, period, publisher and purpose those that were agreed?",
+        "Does `opendp-topk verify` agree line by line, with the ledger?",
+        "Is so good a guess acceptable, and what is left enough for what is planned?",
+    ]
+
+
+def spent(ledger: Ledger) -> list[tuple[str, str]]:
+    """What was spent of the budget that has paid, and what is left of it."""
+    budget, gone, left, at = spent_and_left(ledger)
+    of = f"of {budget}{at and f', {at}'}, on {ledger.count()} {'entry' if ledger.count() == 1 else 'entries'}"
+    return [("spent so far", f"{gone} {of}"), ("left", left)]
+
+
+def at_stake(record: ReleaseRecord) -> str:
     """What one person could lose, as the share of right guesses of somebody who knows everything else."""
-    alone = claim.d_in == 1
-    one = "one particular user" if alone else f"one particular group of {claim.d_in} users"
-    what = f"{one} is in the table" if claim.neighbors == "add_remove" else f"{one} has this or that in the table"
-    if claim.neighbors == "add_remove" and not alone:
-        what = f"{one} is in the table or not at all"
-    share = math.ceil(1000 * right_guesses(claim) * _MARGIN) / 10
+    claim, number = record.claim, people(record)
+    one = f"one particular {person(record)}" if number == 1 else f"one particular group of {number} people"
+    if claim.neighbors == "replace":
+        what = f"{one} has this or that in the table"
+    else:
+        what = f"{one} is in the table" if number == 1 else f"{one} is in the table or not at all"
     return (
         f"Think of somebody who knows all other rows, and has to guess whether {what}, both being equally likely. "
-        f"Without this release the guess is right 50 % of the time. With it, at most {min(share, 100):g} %."
+        f"Without this release the guess is right 50 % of the time. With it, at most {right_guesses(claim):g} %."
     )
 
 
 def right_guesses(claim: Claim) -> float:
-    """The largest probability of a right guess between two neighbouring tables that are equally likely."""
-    return (1 + distance(claim)) / 2
-
-
-def distance(claim: Claim) -> float:
-    """A bound on the total variation between the releases from neighbouring tables, by what is claimed."""
+    """How often a guess between two neighbouring tables that are equally likely is right at most, in percent."""
     main, delta = map(float, claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out, 0))
-    if claim.main == "rho":
-        curve = PrivacyCurve(Concentrated(main))
-        pinsker = math.sqrt(main / 2)  # the divergence of order 1 is at most rho
-        return min(1.0, delta + min(pinsker, *(_apart(epsilon, curve.delta(epsilon)) for epsilon in _POINTS)))
-    return min(1.0, _apart(main, delta))
-
-
-def _apart(epsilon: float, delta: float) -> float:
-    """The largest total variation of two laws that are (epsilon, delta)-close both ways."""
-    return math.tanh(epsilon / 2) + delta * (1 - math.tanh(epsilon / 2))
+    return percent_right(total_variation(main, delta, concentrated=claim.main == "rho"))
 
 
 def paid(record: ReleaseRecord) -> str:

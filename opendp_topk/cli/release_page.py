@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..ledger import Ledger
 from ..markup.elements import Markup, el, join
 from ..planning.release_record import ReleaseRecord
 from . import record_words as words
@@ -13,25 +14,31 @@ from . import record_words as words
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(record: ReleaseRecord) -> str:
-    """The whole page."""
+def page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
+    """The whole page; with the ``ledger`` that has paid, also what is left of it."""
     title = words.question(record)
     body = el(
         "main",
         el("h1", title),
         el("p", f"Released {words.moment(record.time)}", class_="soft"),
-        el("p", words.how(record)),
-        *_listed(record),
-        el("h2", "How sure is it?"),
-        *(el("p", _sentence(promise.words)) for promise in record.promises.values()),
-        el("h2", "What could one person lose?"),
-        el("p", words.at_stake(record.claim), class_="stake"),
-        el("p", f"This is what {words.cost(record.claim)} means. Every further release from the table adds its own."),
-        el("h2", "What did it cost, and who paid?"),
-        _facts(_bill(record)),
-        el("h2", "Why is this so?"),
-        el("p", _state(record)),
-        _facts([*map(_document, record.proof["documents"]), *_made(record)]),
+        el("section", _facts(words.facts(record)), el("p", words.how(record)), *_listed(record)),
+        _section("How sure is it?", *(el("p", _sentence(promise.words)) for promise in record.promises.values())),
+        _section("What does it not say?", *(el("p", one) for one in words.silent(record))),
+        _section("What was cut?", el("p", words.caps(record))),
+        _section("What could one person lose?", el("p", words.at_stake(record), class_="stake")),
+        _section(
+            "What did it cost, and who paid?",
+            el("p", "Every further release from the table adds its own cost."),
+            _facts(_bill(record, ledger)),
+        ),
+        _section("To ask before it is signed", el("ul", *map(_question, words.checklist(record)), class_="ask")),
+        el(
+            "section",
+            el("h2", "Why is this so?"),
+            el("p", _state(record)),
+            _facts([*map(_document, record.proof["documents"]), *_made(record)]),
+            class_="small",
+        ),
     )
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -42,10 +49,19 @@ def page(record: ReleaseRecord) -> str:
     return f'<!doctype html>\n<html lang="en">{el("head", tops)}{el("body", body)}</html>\n'
 
 
-def _bill(record: ReleaseRecord) -> list[tuple[str, str]]:
-    claim = record.claim
-    paid = [("privacy loss", words.loss(claim)), ("protects", claim.whom), ("paid by", words.paid(record))]
-    return [*paid, *words.other(record)]
+def _section(title: str, *parts: Markup) -> Markup:
+    return el("section", el("h2", title), *parts)
+
+
+def _question(text: str) -> Markup:
+    """A question, in which a command is marked as one."""
+    return el("li", *(el("code", one) if at % 2 else one for at, one in enumerate(text.split("`"))))
+
+
+def _bill(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, str]]:
+    paid = [("privacy loss", words.loss(record.claim)), ("paid by", words.paid(record))]
+    unknown = [] if record.ledger is None else [("left", "the ledger tells: show this record together with it")]
+    return [*paid, *(unknown if ledger is None else words.spent(ledger)), *words.other(record)]
 
 
 def _listed(record: ReleaseRecord) -> list[Markup]:

@@ -8,7 +8,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
+import typer
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -21,6 +23,8 @@ from ..planning.promises import Promise
 from ..planning.release_record import Claim, links, plain
 from ..proof import Proof
 
+_GAP = "   "  # between columns
+_LONG = 500  # lines of a table that is laid out in the width of the screen: each takes a part of a millisecond
 _WIDEST, _USUAL, _NARROWEST = 100, 80, 8
 _MEASURES = {
     "MaxDivergence": "pure differential privacy",
@@ -63,13 +67,30 @@ def rows(pairs: Iterable[tuple[str, str | Text]]) -> None:
 
 
 def table(headers: Iterable[str], lines: Iterable[Iterable[str | Text]], *, right: Container[int] = ()) -> None:
-    """A table whose columns at the positions ``right`` are aligned to the right."""
+    """A table whose columns at the positions ``right`` are aligned to the right; a long one breaks no line."""
+    named, listed = list(headers), [list(map(_text, line)) for line in lines]
+    if len(listed) > _LONG:
+        _write(named, [[cell.plain for cell in line] for line in listed], right)
+        return
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for position, header in enumerate(headers):
+    for position, header in enumerate(named):
         grid.add_column(header, justify="right" if position in right else "left", overflow="fold")
-    for line in lines:
-        grid.add_row(*map(_text, line))
+    for line in listed:
+        grid.add_row(*line)
     console().print(grid)
+
+
+def _write(headers: list[str], lines: list[list[str]], right: Container[int]) -> None:
+    """As :func:`table` does, but for colours and for lines that are too wide."""
+    widths = [max(map(cell_len, column)) for column in zip(headers, *lines, strict=True)]
+
+    def aligned(line: list[str]) -> str:
+        gaps = (" " * (width - cell_len(cell)) for width, cell in zip(widths, line, strict=True))
+        cells = enumerate(zip(gaps, line, strict=True))
+        return _GAP.join(gap + one if at in right else one + gap for at, (gap, one) in cells)
+
+    rule = "\u2500" * len(aligned(["" for _ in headers]))
+    typer.echo("\n".join((aligned(headers), rule, *map(aligned, lines))))
 
 
 def _text(text: str | Text, style: str = "") -> Text:
@@ -147,7 +168,9 @@ def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
     counts = f", and {plain(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
     rows = [("scale", f"{parameters['scale']}{counts} (the smallest that meet{'' if counts else 's'} the target)")]
     if "threshold" in parameters:
-        rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta)"))
+        least = parameters.get("minimum_users", 1)
+        beyond = f", counted from {least} users on, as fewer are never released" if least > 1 else ""
+        rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta){beyond}"))
     return rows
 
 

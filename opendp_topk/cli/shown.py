@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import ParameterError
+from ..errors import ParameterError, TableError
+from ..ledger import Ledger
 from ..numerics.arithmetic import exact
 from ..planning.columns import written
 from ..planning.release_record import ReleaseRecord
+from ..planning.verification import DISAGREES, verified
 from . import record_words as words
 from . import show as terminal
 from .ledger_files import write
 from .output import STDOUT
-from .record_file import read_record
+from .record_file import read_fields
 from .release_page import page
 
 
@@ -29,6 +32,12 @@ def show(
     to: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="With --html: a new .html file; - prints it.", show_default=False),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEDGER", help="The ledger that has paid: what is left of it is shown, too.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Show a release that was recorded: on the terminal, or as one page.
@@ -44,19 +53,33 @@ def show(
     """
     if to is not None and not html:
         raise ParameterError("--to is for the page: add --html")
-    found = read_record(record)
-    if not html:
-        _print(found)
-    elif to == STDOUT:
-        typer.echo(page(found), nl=False)
-    else:
-        target = str(Path(record).with_suffix(".html")) if to is None else to
-        if Path(target).suffix.lower() != ".html":
-            raise ParameterError("--to must be a name that ends in .html")
-        write(target, page(found))
+    fields = read_fields(record)
+    found = ReleaseRecord.from_dict(fields)
+    with contextlib.ExitStack() as stack:
+        account = None if ledger is None else stack.enter_context(Ledger(ledger))
+        if account is not None:
+            _require_paid(fields, account)
+        if not html:
+            _print(found, account)
+        elif to == STDOUT:
+            typer.echo(page(found, account), nl=False)
+        else:
+            target = str(Path(record).with_suffix(".html")) if to is None else to
+            if Path(target).suffix.lower() != ".html":
+                raise ParameterError("--to must be a name that ends in .html")
+            write(target, page(found, account))
 
 
-def _print(record: ReleaseRecord) -> None:
+def _require_paid(fields: dict[str, Any], ledger: Ledger) -> None:
+    """Raise where the ledger and the record do not agree."""
+    wrong = [one.what for one in verified(fields, ledger) if one.verdict == DISAGREES]
+    if wrong:
+        raise TableError(
+            f"the record and the ledger do not agree on {', '.join(wrong)}: `opendp-topk verify` says more"
+        )
+
+
+def _print(record: ReleaseRecord, ledger: Ledger | None) -> None:
     """The record for people on the terminal."""
     terminal.say(words.question(record), words.how(record), "")
     counts = words.counts(record)
@@ -70,9 +93,12 @@ def _print(record: ReleaseRecord) -> None:
             *((name.replace("_", " "), promise.words) for name, promise in record.promises.items()),
             *words.other(record),
             *((name, terminal.item(said)) for name, said in words.read(record)),
-            ("at stake", words.at_stake(record.claim)),
-            ("cost", words.cost(record.claim)),
+            *words.facts(record),
+            ("cut", words.caps(record)),
+            ("at stake", words.at_stake(record)),
+            ("cost", words.loss(record.claim)),
             ("paid by", words.paid(record)),
+            *([] if ledger is None else words.spent(ledger)),
             ("made by", words.made_by(record)),
             ("proof", f"{record.proof['status']} when it was released"),
         ]

@@ -79,6 +79,7 @@ PUBLIC = {
     "transformations.count_by_item": "make_count_by_item then_count_by_item",
     "transformations.count_outside": "make_count_outside then_count_outside",
     "transformations.keep_items": "make_keep_items then_keep_items",
+    "transformations.minimum_users": "add_to_counts make_minimum_users then_minimum_users",
     "transformations.sum_by_item": "make_sum_by_item then_sum_by_item",
     "transformations.user": "make_user_transformation then_user_transformation",
 }

@@ -76,9 +76,10 @@ def _add(found: dict[int, dict[str, Any]], fields: dict[str, Any], shown: Callab
         found[int(fields["entries"])] = _entry(fields, shown)
     elif fields["kind"] == "state":
         one = found[int(fields["of"])]
-        digest = one["record"] or fields.get("record")  # the first one is the release's
-        kept = None if digest is None else str(digest)
-        one.update(state=str(fields["state"]), settled=str(fields["time"]), record=kept)
+        if one["state"] != RELEASED:  # the first time that it was: nothing that comes later is the release's
+            digest = fields.get("record")
+            kept = None if digest is None else str(digest)
+            one.update(state=str(fields["state"]), settled=str(fields["time"]), record=kept)
     elif fields["kind"] not in ("ledger", "accept", "repair"):
         raise ValueError
 

@@ -28,6 +28,7 @@ T = TypeVar("T")
 SEPARATOR = b"\x1e"
 _END = b"\n"
 _BLOCK = 1 << 14  # most last records lie in so many bytes
+_LARGEST = 64 * _BLOCK  # that is read at once, where much is read
 _SQLITE = b"SQLite format 3\0"
 _BUSY: set[tuple[int, int]] = set()  # the files to which the thread that holds FORKING is writing
 
@@ -187,12 +188,13 @@ class FileLog:
         self._remember(found)
         return found
 
+    # proof-region: reading
     def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
         """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
 
         They are read as they are asked for, up to those that are there at the first.
         """
-        start = 0 if after is None else after.place + 1 + after.size
+        start = 0 if after is None else after.place + 1 + after.size  # [behind]
         last = None
         for last in self._following(start, self._size(), holding=holding.encode("ascii")):
             yield last
@@ -208,14 +210,14 @@ class FileLog:
         high = end
         while high - low > _BLOCK:
             middle = (low + high) // 2
-            one = next(self._following(middle, end, _BLOCK), None)
+            one = next(self._following(middle, end), None)
             if one is None or one.place >= high or reached(one):
                 high = middle
             else:
                 low = one.place
-        return next(filter(reached, self._following(low, end, _BLOCK)), None)
+        return next(filter(reached, self._following(low, end)), None)
 
-    def _following(self, start: int, end: int, block: int = 64 * _BLOCK, holding: bytes = b"") -> Iterator[Record]:
+    def _following(self, start: int, end: int, block: int = _BLOCK, holding: bytes = b"") -> Iterator[Record]:
         """The records that begin at ``start`` or later, of those that end at ``end``."""
         for place, piece in self._pieces(start, end, block):
             record = self._parsed(piece, place) if holding in piece else None
@@ -232,7 +234,7 @@ class FileLog:
         """What stands between the separators from ``start`` on, with the places of those; all before ``end``."""
         rest: bytes | None = None  # of the piece that began in the last block
         while start < end:
-            data = self._block(start, min(block, end - start))
+            data, block = self._block(start, min(block, end - start)), min(2 * block, _LARGEST)
             if not data:
                 return
             first, *others = data.split(SEPARATOR)
@@ -240,7 +242,7 @@ class FileLog:
             start += len(first)
             for piece in others:
                 if rest is not None:
-                    yield start - len(rest) - 1, rest
+                    yield start - len(rest) - 1, rest  # [pieces]
                 rest, start = piece, start + 1 + len(piece)
         if rest is not None:
             yield start - len(rest) - 1, rest
@@ -249,6 +251,8 @@ class FileLog:
     def _block(self, start: int, length: int) -> bytes:
         with self._opened(os.O_RDONLY) as stream:
             return _read(stream.fileno(), start, length)
+
+    # end-proof-region: reading
 
     @explained("read")
     def flaws(self) -> list[str]:

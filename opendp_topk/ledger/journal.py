@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -149,10 +149,18 @@ class Journal:
 
     def entry(self, number: Any) -> Entry:
         """One entry by its number."""
-        made = self.debited(number)
-        states = self.log.records(made, holding=f'"of":{made.fields["entries"]},')
-        (found,) = read(self.log.place, (made, *states), self.shown)
+        (found,) = read(self.log.place, self._of(self.debited(number)), self.shown)
         return found
+
+    def _of(self, made: Record) -> Iterator[Record]:
+        """The record of a debit, and those that say what became of it, up to the first that says it was released."""
+        yield made
+        number = made.fields["entries"]
+        for record in self.log.records(made, holding=f'"of":{number},'):
+            if record.fields.get("kind") == "state" and record.fields.get("of") == number:
+                yield record
+                if record.fields.get("state") == RELEASED:
+                    return
 
     def debited(self, number: Any) -> Record:
         """The record with which an entry was debited."""

@@ -378,6 +378,10 @@ class Ledger:
         """How many entries there are."""
         return int(self._journal.last().fields["entries"])
 
+    def entry(self, number: int) -> Entry:
+        """One entry by its number, found without reading the others."""
+        return self._journal.entry(number)
+
     def history(self) -> list[Entry]:
         """All entries, the oldest first: what, when, by whom, at what cost and what became of it; never data."""
         return self._journal.entries()

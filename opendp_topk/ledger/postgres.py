@@ -234,6 +234,7 @@ class PostgresLog:
             self._mark = last
         return last
 
+    # proof-region: pages
     def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
         """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
 
@@ -242,17 +243,19 @@ class PostgresLog:
         since = -1 if after is None else after.number
         while page := self._page(since, holding):
             yield from page
-            since = page[-1].number
+            since = page[-1].number  # [next-page]
 
     @explained("read")
     def _page(self, since: int, holding: str) -> list[Record]:
         def query() -> tuple[str, ...]:
             told = f"AND pg_catalog.strpos(record, {self._quoted(holding)}) > 0" if holding else ""
-            return (self._rows(f"AND number > {since} {told} ORDER BY number LIMIT {_PAGE}"),)
+            return (self._rows(f"AND number > {since} {told} ORDER BY number LIMIT {1 if holding else _PAGE}"),)
 
         if self._lent is not None and self._lent[0] == threading.get_ident():
             return self._read(said(self._lent[1], *query())[0][0])
         return self._read(self._reading(query)[0])
+
+    # end-proof-region: pages
 
     def find(self, reached: Callable[[Record], bool]) -> Record | None:
         """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.

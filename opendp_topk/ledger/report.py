@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..markup.foreign import on_page as escape
-from ..spaces.measures import Approximate, PrivacyProfile
+from ..spaces.measures import Approximate
+from . import officer
 from .chart import chart
 from .entries import Entry
 from .journal import now
 from .ledger import Ledger
 
+_KEY = (
+    '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>all that may be spent</span></p>'
+)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(ledger: Ledger) -> str:
     """The whole page."""
     entries, problems = ledger.history(), ledger.verify()
-    names = _names(ledger)
+    names, parts = _names(ledger), officer.shares(ledger)
     body = [
         f"<h1>Privacy budget of {escape(ledger.dataset)}</h1>",
-        f'<p class="soft">As of {escape(now())}. {_count(entries)}.</p>',
+        f'<p class="soft">As of {escape(_moment(now()))}. {_count(entries)}.</p>',
         _verdict(problems),
-        _tiles(ledger, names),
-        "<h2>Spent over time</h2>",
-        chart(entries, ledger.limit, names),
-        _key(names),
-        "<h2>What is promised</h2>",
+        _tiles(ledger),
+        _facts(officer.facts(ledger)),
+        "<h2>What somebody could find out</h2>",
         *_promise(ledger),
-        "<h2>Entries</h2>",
-        _table(entries),
+        "<h2>Spent over time</h2>",
+        chart([replace(one, spent=parts[one.number][1]) for one in entries], 1.0, ["the budget"]),
+        _KEY,
+        "<h2>What was released</h2>",
+        _table(entries, parts),
+        "<h2>To ask before the next release</h2>",
+        _checklist(ledger),
+        "<h2>In numbers of the ledger</h2>",
+        _small(ledger, names),
     ]
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     return (
@@ -61,69 +71,107 @@ def _verdict(problems: Sequence[str]) -> str:
     return "".join(f'<p class="bad">This ledger contradicts itself: {escape(one)}.</p>' for one in problems)
 
 
-def _tiles(ledger: Ledger, names: Sequence[str]) -> str:
-    pair = "epsilon, delta" if ledger.measure == PrivacyProfile() else ", ".join(names)
-    values = (
-        (f"budget ({pair})", ledger.promise),
-        (f"may be charged ({', '.join(names)})", _short(ledger.limit)),
-        (f"spent ({', '.join(names)})", _short(ledger.spent())),
-        (f"left ({', '.join(names)})", _short(ledger.remaining())),
-    )
-    shown = values if ledger.measure == PrivacyProfile() else (values[0], *values[2:])
-    tiles = (f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in shown)
+def _tiles(ledger: Ledger) -> str:
+    budget, spent, left, at = officer.spent_and_left(ledger)
+    whole = f"the budget of all releases together{at and f', {at}'}"
+    values = (whole, budget), ("spent so far", spent), ("left", left)
+    tiles = (f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in values)
     return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> str:
+    return f"<dl>{''.join(f'<div><dt>{escape(name)}</dt><dd>{escape(said)}</dd></div>' for name, said in rows)}</dl>"
 
 
 def _short(value: Any) -> str:
     return ", ".join(f"{one:.6g}" for one in (value if isinstance(value, tuple) else (value,)))
 
 
-def _key(names: Sequence[str]) -> str:
-    kinds = zip(("first", "second"), names, strict=False)
-    lines = "".join(f'<span><i class="{kind}"></i>{escape(name)}</span>' for kind, name in kinds)
-    return f'<p class="key">{lines}<span><i class="limit"></i>all that may be spent</span></p>'
-
-
 def _promise(ledger: Ledger) -> list[str]:
+    now_right, in_the_end = officer.guess(ledger)
+    there = "is in the data" if "add_remove" in ledger.metric else "has this or that in the data"
+    who = f"one particular {ledger.person or 'person'}" if ledger.d_in == 1 else "a particular group"
     return [
-        f"<p>Whoever sees all releases together can tell data sets at distance {escape(str(ledger.d_in))} under "
-        f"<code>{escape(ledger.metric)}</code> apart by no more than {escape(ledger.promise)} under "
-        f"<code>{escape(repr(ledger.measure))}</code>. What is reserved or has failed counts as spent.</p>",
-        f'<p class="soft">Head of the records, to be kept elsewhere: <code>{escape(ledger.head())}</code></p>',
+        "<p>Think of somebody who sees all releases together, knows the data of everybody else, and has to guess "
+        f"whether {escape(who)} {there}, both being equally likely. Without the releases the guess is right 50 % of "
+        f"the time; after what was spent so far, at most <b>{now_right:g} %</b>; once the whole budget is spent, at "
+        f"most <b>{in_the_end:g} %</b>.</p>",
+        '<p class="soft">Spent is what was reserved or has failed, too: a ledger never gives back. What is released '
+        "elsewhere from the same data is not in it. Shares below are of what may be charged: they add up, and "
+        "epsilons of several releases need not.</p>",
     ]
 
 
-def _table(entries: Sequence[Entry]) -> str:
-    names = ("no.", "time", "state", "cost", "spent", "release", "operator")
+def _checklist(ledger: Ledger) -> str:
+    person, column = ledger.person or "person", ledger.user or "that tells people apart"
+    questions = (
+        f"Has each {person} one value of the column {column}? Who has two counts as two people.",
+        "Are these all releases from these data, and is there no copy of the ledger from which somebody releases?",
+        "Is the chance of a right guess acceptable to those whose data they are?",
+        "Is what is left enough for all that is planned until the end of the period?",
+        "Was the head below kept where who writes the ledger cannot write? Does the ledger go on from the last one?",
+    )
+    return f'<ul class="ask">{"".join(f"<li>{escape(one)}</li>" for one in questions)}</ul>'
+
+
+def _small(ledger: Ledger, names: Sequence[str]) -> str:
+    listed = ", ".join(names)
+    rows = [
+        ("promised", f"{ledger.promise} under {ledger.measure!r}, at distance {ledger.d_in} under {ledger.metric}"),
+        (f"may be charged ({listed})", _short(ledger.limit)),
+        (f"spent ({listed})", _short(ledger.spent())),
+        (f"left ({listed})", _short(ledger.remaining())),
+        ("head of the records", ledger.head()),
+    ]
+    return f'<div class="small">{_facts(rows)}</div>'
+
+
+def _table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, float]]) -> str:
+    names = ("no.", "time", "release", "period, purpose", "state", "share", "spent", "by")
     head = "".join(f"<th>{name}</th>" for name in names)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(_row(one, names) for one in entries)}</tbody></table>"
+    rows = "".join(_row(one, names, *parts[one.number]) for one in entries)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _row(one: Entry, names: Sequence[str]) -> str:
+def _row(one: Entry, names: Sequence[str], cost: float, spent: float) -> str:
     cells = (
         str(one.number),
-        escape(one.time.replace("T", " ").replace("+00:00", " UTC")),
-        f'<span class="{escape(one.state)}">{escape(one.state)}</span>',
-        escape(_short(one.cost)) + (f" within entry {one.within}" if one.used is not None else ""),
-        escape(_short(one.spent)),
+        escape(_moment(one.time)),
         _release(one),
+        escape(", ".join(filter(None, (one.period, one.purpose)))),
+        f'<span class="{escape(one.state)}">{escape(one.state)}</span>',
+        _share(cost) + (f" of entry {one.within}" if one.used is not None else ""),
+        _share(spent),
         escape(one.operator),
     )
     filled = (f'<td data-name="{name}"><span>{cell}</span></td>' for name, cell in zip(names, cells, strict=True))
     return f"<tr>{''.join(filled)}</tr>"
 
 
+def _moment(time: str) -> str:
+    return time[:16].replace("T", " ") + " UTC"
+
+
+def _share(part: float) -> str:
+    return f"{officer.four_up(100 * part)} %"
+
+
 def _release(one: Entry) -> str:
     title = one.label or title_of(one)
-    told = f"{one.measurement}\nproof: {one.proof}\nclaim: {one.claim}\nd_in: {one.d_in}"
+    bound = "" if one.at_most is None else f"\nat most: {one.at_most}{', shared' if one.shared else ''}"
+    cost = f"cost: {_short(one.cost)}\nspent up to it: {_short(one.spent)}"
+    told = f"{one.measurement}\nproof: {one.proof}\nclaim: {one.claim}\nd_in: {one.d_in}{bound}\n{cost}"
     return f"{escape(title)}<details><summary>details</summary><pre>{escape(told)}</pre></details>"
 
 
 def title_of(entry: Entry) -> str:
-    """The mechanism and k out of the repr of the measurement; its first line where it has none."""
+    """What was released, out of the repr of the measurement; its first line where it does not say."""
     fields = dict(line.split("=", 1) for line in entry.measurement.splitlines() if "=" in line)
     named = {name.strip(): value.strip() for name, value in fields.items()}
     if "mechanism" not in named:
         return entry.measurement.splitlines()[0] if entry.measurement else "a release"
-    size = ["k = " + named["k"]] if "k" in named else []
-    return ", ".join([named["mechanism"], *size, f"d_in = {entry.d_in}"])
+    if "k" not in named:
+        return named["mechanism"].replace("_", " ")
+    candidates = named.get("candidates", "None")
+    of = "" if candidates == "None" else f" of {candidates} candidates"
+    return f"a {named.get('release', 'ranking')} of {named['k']}{of}"

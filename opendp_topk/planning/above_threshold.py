@@ -12,6 +12,7 @@ from ..distributions.discrete import largest_noise
 from ..measurements.stable_histogram import then_stable_histogram
 from ..numerics.arithmetic import exact
 from ..spaces.measures import is_pure, without_delta
+from ..transformations.minimum_users import add_to_counts
 from .columns import Columns
 from .plan import Plan, Query
 from .promises import Promise, finite, sure
@@ -34,7 +35,8 @@ class AboveThreshold(Unlisted):
         measurement: Measurement = query.unit.scores(None) >> then_stable_histogram(
             query.budget.measure, scale=scale, threshold=int(threshold), gaussian=self.gaussian
         )
-        return measurement
+        left_out = query.unit.columns.left_out
+        return measurement >> add_to_counts(left_out) if left_out else measurement
 
     def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
         """The chain with which an item of the fewest users surely gets in: with Laplace noise, or with Gaussian."""
@@ -53,7 +55,8 @@ class AboveThreshold(Unlisted):
     def accuracy(self, plan: Plan[Any, Users]) -> float:
         """The score with which an item surely gets in."""
         scale, threshold, gaussian = (plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian"))
-        sure: float = threshold + largest_noise(exact(scale), 1, plan.query.alpha, gaussian=gaussian)
+        left_out = plan.query.unit.columns.left_out
+        sure: float = left_out + threshold + largest_noise(exact(scale), 1, plan.query.alpha, gaussian=gaussian)
         return sure
 
     def question(self, columns: Columns) -> str:

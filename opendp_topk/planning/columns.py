@@ -14,6 +14,7 @@ from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from ..transformations.count_by_item import make_count_by_item, nameless_count
 from ..transformations.keep_items import make_keep_items
+from ..transformations.minimum_users import then_minimum_users
 from ..transformations.sum_by_item import make_sum_by_item, nameless_sum
 
 _DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
@@ -24,7 +25,7 @@ class Columns:
     """What ranks items: the number of their users where ``value`` is None, and otherwise sums of that column.
 
     Of a user at most ``max_items`` items count, chosen by the rule ``keep``. Each user adds a number within ``bounds``
-    to an item, in multiples of ``step``.
+    to an item, in multiples of ``step``. Of the table's own items those with fewer than ``minimum_users`` are left out.
     """
 
     user: str = "user"
@@ -34,6 +35,12 @@ class Columns:
     step: Fraction = Fraction(1)
     max_items: int | None = None
     keep: str = "order"
+    minimum_users: int | None = None
+
+    @property
+    def left_out(self) -> int:
+        """The largest number of users with which an item is surely left out."""
+        return 0 if self.minimum_users is None else self.minimum_users - 1
 
     @property
     def noun(self) -> str:
@@ -55,7 +62,8 @@ class Columns:
             "rows": f"the {most} with the most rows",
             "value": f"the {most} with the largest totals",
         }
-        return "" if most is None else f", of each user {which[self.keep]}"
+        capped = "" if most is None else f", of each user {which[self.keep]}"
+        return capped + (f", without items of fewer than {self.minimum_users} users" if self.left_out else "")
 
     def amount(self, steps: float) -> str:
         """A difference of scores in words."""
@@ -78,10 +86,12 @@ class Columns:
     def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """From a table to the scores of ``candidates``, or where these are None, of its own items."""
         domain, metric = self.domain, UserDistance(neighbors)
-        if self.keep == "order" or self.max_items is None:
-            return self._scores(domain, metric, candidates)
-        kept = make_keep_items(domain, metric, most=self.max_items, by=self.keep, granularity=self.step)
-        chained: Transformation = kept >> self._scores(domain, metric, candidates)
+        scored: Any = self._scores(domain, metric, candidates)
+        if self.keep != "order" and self.max_items is not None:
+            scored = make_keep_items(domain, metric, most=self.max_items, by=self.keep, granularity=self.step) >> scored
+        if self.minimum_users is not None:
+            scored = scored >> then_minimum_users(minimum_users=self.minimum_users)
+        chained: Transformation = scored
         return chained
 
     def _scores(self, domain: Any, metric: UserDistance, candidates: Iterable[Any] | None) -> Transformation:

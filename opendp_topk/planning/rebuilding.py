@@ -96,7 +96,7 @@ def _listed(record: ReleaseRecord) -> Iterator[TopK]:
 def _columns(known: Mapping[str, Any]) -> Columns:
     """The columns that counted."""
     columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
-    columns = replace(columns, keep=known.get("by", columns.keep))
+    columns = replace(columns, keep=known.get("by", columns.keep), minimum_users=known.get("minimum_users"))
     if columns.value is None:
         return columns
     lower, upper, step = (exactly(known[name]) for name in ("lower", "upper", "granularity"))

@@ -83,9 +83,10 @@ class TopKUnknownDomain(Unlisted):
         if lead == math.inf:
             return NO_BOUND
         amount, noun = columns.amount, columns.noun
+        beyond = f", and beyond {amount(columns.left_out)}," if columns.left_out else ""
         return (
             f"with probability at least {sure(plan.query.alpha)}, an item gets in if its {noun} is beyond the "
-            f"{largest(self.taking_part + 1)} one by more than {amount(lead)}, as far as there is room for {self.k}; "
-            f"and for every t the t-th released item has a {noun} within {amount(math.floor(near))} of the t-th "
-            f"largest {noun}"
+            f"{largest(self.taking_part + 1)} one{beyond} by more than {amount(lead)}, as far as there is room for "
+            f"{self.k}; and for every t the t-th released item has a {noun} within {amount(math.floor(near))} of the "
+            f"t-th largest {noun}"
         )

@@ -139,11 +139,10 @@ def _paid(record: ReleaseRecord, digest: str, found: Rebuilt | None, ledger: Led
         yield Finding("entry", DISAGREES if unpaid else UNKNOWN, why)
         return
     try:
-        entries = ledger.history()
-        if not 0 < told["entry"] <= len(entries):
-            yield Finding("entry", DISAGREES, f"there are {len(entries)} entries")
+        if not 0 < told["entry"] <= ledger.count():
+            yield Finding("entry", DISAGREES, f"there are {ledger.count()} entries")
             return
-        entry, at = entries[told["entry"] - 1], ledger.head(told["entry"])
+        entry, at = ledger.entry(told["entry"]), ledger.head(told["entry"])
     except LedgerError:
         yield Finding("entry", UNKNOWN, "the ledger cannot be read")
         return

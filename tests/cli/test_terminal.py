@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from opendp_topk.cli import show
+
 from .command import COMMAND
 from .conftest import Library
 
@@ -49,3 +51,17 @@ def test_colours_and_progress_are_for_terminals(library: Library) -> None:
     progress = _on_a_terminal("stderr", library.release(*EXACT, "--out", "-"))
     assert CURSOR in progress
     assert "reading and counting" in progress
+
+
+def test_a_long_table_is_written_as_a_short_one_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Letters of two columns, numbers on the right and what a terminal would obey are where ``rich`` puts them."""
+    found = []
+    for most in (100, 0):
+        monkeypatch.setattr(show, "_LONG", most)
+        rows = ((str(one), "0.5" if one % 2 else "0.125, 1e-07", f"\u1234 \x1b[3m{one}") for one in range(12))
+        show.table(("no.", "cost", "release"), rows, right=range(2))
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
+    assert len(found[0].splitlines()) == 14

@@ -376,9 +376,9 @@ def test_numbers_that_would_keep_a_computer_busy_are_refused(command: Command, p
 
 def test_a_head_is_signed_printed_as_one_line_and_asked_for(command: Command, paid: Paid, tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="heads are signed with cryptography, of the extra sign")
-    from tests.ledger.test_signing import pair
+    from tests.ledger.workers import signing_keys
 
-    private, public = pair(tmp_path, "own")
+    private, public = signing_keys(tmp_path, "own")
     printed = command("ledger", "head", paid.ledger, "--sign", private).out
     assert printed.count("\n") == 1
     line = printed.strip()

@@ -1,4 +1,4 @@
-"""The analyst's page, done from its first line to its last in a fresh folder."""
+"""The pages of the analyst and of the privacy officer, done from the first line to the last in a fresh folder."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ ROOT = Path(__file__).resolve().parents[2]
 STEP = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.slow
-def test_the_commands_of_the_analyst_work_one_after_the_other(tmp_path: Path) -> None:
+def printed(page: str, folder: Path) -> str:
+    """What the steps of a page print, done one after the other in a fresh folder."""
     pytest.importorskip("typer", reason="the command needs typer and rich")
     pytest.importorskip("polars")
-    shim = tmp_path / "bin" / "opendp-topk"
+    shim = folder / "bin" / "opendp-topk"
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m opendp_topk.cli "$@"\n', encoding="utf-8")
     shim.chmod(0o755)
     path = f"{shim.parent}{os.pathsep}{os.environ['PATH']}"
-    room = tmp_path / "room"
+    room = folder / "room"
     room.mkdir()
-    text = (ROOT / "docs" / "howto" / "analyst.md").read_text(encoding="utf-8")
-    printed = ""
+    text = (ROOT / "docs" / "howto" / f"{page}.md").read_text(encoding="utf-8")
+    found = ""
     for language, code in STEP.findall(text):
         command = [sys.executable, "-c", code] if language == "python" else ["sh", "-ec", code]
         done = subprocess.run(
@@ -37,12 +37,32 @@ def test_the_commands_of_the_analyst_work_one_after_the_other(tmp_path: Path) ->
             capture_output=True,
             text=True,
             check=False,
+            timeout=300,
         )
         assert done.returncode == 0, f"{code}\n{done.stderr}"
-        printed += done.stdout
-    assert re.search(r"^cost +epsilon = 1", printed, re.MULTILINE)
-    assert re.search(r"spent +1(?:\.0)? on 1 entry", printed)
+        found += done.stdout
+    return found
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_analyst_work_one_after_the_other(tmp_path: Path) -> None:
+    found, room = printed("analyst", tmp_path), tmp_path / "room"
+    assert re.search(r"^cost +epsilon = 1", found, re.MULTILINE)
+    assert re.search(r"spent +1(?:\.0)? on 1 entry", found)
     some = json.loads((room / "some.json").read_text(encoding="utf-8"))
-    assert some["files"].removeprefix("sha256:") in printed
+    assert some["files"].removeprefix("sha256:") in found
     record = json.loads((room / "top.json").read_text(encoding="utf-8"))
     assert (len(record["items"]), record["d_out"]) == (5, 1.0)
+
+
+@pytest.mark.slow
+def test_the_officer_reads_what_the_page_promises(tmp_path: Path) -> None:
+    found, room = printed("officer", tmp_path), tmp_path / "room"
+    assert "does not agree" not in found
+    release, budget = ((room / name).read_text("utf-8") for name in ("top.html", "budget.html"))
+    for page, spent in ((release, "epsilon 0.5 of epsilon 2"), (budget, "epsilon 0.5")):
+        for words in ("one visitor more or less", "visits of the site", "the city", "which pages to keep", spent):
+            assert words in page, words
+    assert "2 is 88.1 %" in (ROOT / "docs" / "howto" / "officer.md").read_text("utf-8")
+    assert "88.1 %" in budget
+    assert "Ranks may contradict counts" in release

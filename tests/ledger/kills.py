@@ -1,7 +1,9 @@
 """Kills of clients of a server, of the server itself, and of clients of a file.
 
-``python -m tests.ledger.kills [CLIENTS] [SERVERS] [FILES]``; a 0 leaves one out. Of the deaths of clients of a file a
-fifth each comes in the middle of a record, before it is on the disk, or in the release, and the others at random.
+``python -m tests.ledger.kills [CLIENTS] [SERVERS] [FILES] [CROWDS]``; a 0 leaves one out. Of the deaths of clients of a
+file a fifth each comes in the middle of a record, before it is on the disk, or in the release, the others at random. In
+a crowd four clients at once release from a file, and then from a server, until all are killed. A signed head is taken
+after each death of a server and of a crowd, and must agree with the ledger after the next.
 
 A release is counted when it was seen, that is, after its function has run; what is recorded is read after each death.
 """
@@ -19,7 +21,7 @@ from tests import places
 
 from .conftest import new
 from .server import Server
-from .workers import costing
+from .workers import costing, signing_keys
 
 
 class Found(NamedTuple):
@@ -45,9 +47,10 @@ def until_it_fails(ledger: tk.Ledger) -> int:
 
 def of_server(count: int) -> list[Found]:
     """So many ends of a server under a ledger in use: a kill of all its processes, an immediate stop, and again."""
-    made, seen, found = Server(), 0, []
+    made, seen, found, folder = Server(), 0, [], tempfile.TemporaryDirectory()
     try:
-        ledger = new(made.address("one"), 10**6)
+        ledger, (private, public) = new(made.address("one"), 10**6), signing_keys(Path(folder.name))
+        head = ledger.head(sign=private)
         for turn in range(count):
             way = made.stop if turn % 2 else made.kill
             end = threading.Timer(0.05 + 0.013 * turn, way)
@@ -56,10 +59,24 @@ def of_server(count: int) -> list[Found]:
             end.join()
             made.start()
             found.append(Found(way.__name__, seen, int(ledger.spent())))
-            assert ledger.verify() == []
+            assert ledger.verify(head, key=public) == []
+            head = ledger.head(sign=private)
         return found
     finally:
+        folder.cleanup()
         made.close()
+
+
+def of_crowds(address: object, rounds: int, writers: int = 4) -> list[Any]:
+    """So many rounds of clients that are killed together: what was seen, what is recorded, and problems, after each."""
+    from .test_processes import run
+
+    found, before = run("crowds", address, rounds, writers), 0
+    for seen, recorded, problems in found:
+        assert problems == []
+        assert 0 <= recorded - seen - before <= writers, "a death leaves at most one debit without its release"
+        before = recorded - seen
+    return found
 
 
 def of_clients(count: int) -> list[Any]:
@@ -91,7 +108,8 @@ if __name__ == "__main__":
     from .test_processes import held
 
     places.settle()
-    clients, servers, files = map(int, (sys.argv[1:] + ["200", "20", "600"][len(sys.argv) - 1 :])[:3])
+    given = sys.argv[1:] + ["200", "20", "600", "100"][len(sys.argv) - 1 :]
+    clients, servers, files, crowds = map(int, given[:4])
     if files:
         rounds = of_files(files)
         held(rounds, files - 3 * (files // 5), files // 5)
@@ -100,6 +118,16 @@ if __name__ == "__main__":
         rounds = of_clients(clients)
         held(rounds, clients, 0)
         told(f"{clients} kills of clients", rounds)
+    if crowds:
+        with tempfile.TemporaryDirectory() as folder:
+            seen, recorded, _ = of_crowds(Path(folder, "budget.ledger"), crowds)[-1]
+        print(f"{crowds} kills of four clients of a file: {seen} releases seen, {recorded:.0f} recorded")
+        made = Server()
+        try:
+            seen, recorded, _ = of_crowds(made.address("one"), crowds // 4)[-1]
+        finally:
+            made.close()
+        print(f"{crowds // 4} kills of four clients of a server: {seen} releases seen, {recorded:.0f} recorded")
     for one in of_server(servers):
         assert one.seen <= one.recorded
         print(f"the server ended by {one.way}: {one.seen} releases seen, {one.recorded} recorded")

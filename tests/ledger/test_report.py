@@ -55,10 +55,12 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.Ledger) -> None:
     page = Page(text)
     assert "script" not in page.tags
     assert page.tags.count("tr") == 4
-    assert page.tags.count("path") == 2
+    assert page.tags.count("path") == 1
     assert HOSTILE in page.text
     assert "3 entries: 1 released, 1 reserved, 1 failed" in page.text
-    assert "no more than 1, 1e-06 under" in page.text
+    assert "1, 1e-06 under PrivacyProfile()" in page.text
+    assert "the budget of all releases together, at delta 1e-06" in page.text
+    assert page.text.count("not stated") == 4
     assert ledger.head() in page.text
     assert "Every record follows from the one before it" in page.text
     assert "http" not in re.sub(r"http-equiv", "", text), "it needs no other file and no network"
@@ -96,6 +98,24 @@ def test_exports_are_read_by_others(ledger: tk.Ledger) -> None:
     assert [row["number"] for row in rows] == ["1", "2", "3"]
     assert (rows[2]["label"], rows[0]["operator"]) == ("'=1+1", "'=Ada"), "no formula for a spreadsheet"
     assert rows[1]["cost"] == "0.001, 1.0000000000000002e-08" or float(rows[1]["cost"].split(", ")[0]) == 0.001
+
+
+def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
+    words = {"publisher": "the city", "period": "2026", "purpose": "a plan of buses", "person": "guest"}
+    given = {"dataset": "visits", "metric": tk.UserDistance("replace"), "user": "card", "d_in": 2}
+    ledger = tk.Ledger.create(path, budget=2, measure=tk.MaxDivergence(), **given, **words)
+    ledger.reserve(cost=1, label="a survey", period="May", purpose="a poster")
+    shown = re.sub(r"<details>.*?</details>|<style>.*?</style>", "", report.page(ledger), flags=re.DOTALL)
+    text = Page(shown.partition("In numbers of the ledger")[0]).text
+    for word in (
+        "2 people (each a guest), whose rows are exchanged for others",
+        "a guest, told apart by the column card",
+    ):
+        assert word in text
+    for word in ("the city", "2026", "a plan of buses", "May, a poster", "epsilon 2", "epsilon 1", "50 %", "73.2 %"):
+        assert word in text, word
+    for code in ("UserDistance", "Divergence", "d_in", "not stated"):
+        assert code not in text, code
 
 
 @pytest.mark.browser

@@ -11,6 +11,7 @@ from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
 from .test_attacks import overwrite, resealed, spend, texts
+from .workers import signing_keys
 
 pytest.importorskip("cryptography", reason="heads are signed with cryptography, of the extra sign")
 
@@ -18,22 +19,12 @@ from cryptography.hazmat.primitives import serialization as keys
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 RAW = keys.Encoding.PEM, keys.PrivateFormat.PKCS8, keys.NoEncryption()
-PUBLIC = keys.Encoding.PEM, keys.PublicFormat.SubjectPublicKeyInfo
-
-
-def pair(folder: Path, name: str) -> tuple[Path, Path]:
-    """A private key and its public one, in files."""
-    made = ed25519.Ed25519PrivateKey.generate()
-    private, public = folder / f"{name}.pem", folder / f"{name}.pub"
-    private.write_bytes(made.private_bytes(*RAW))
-    public.write_bytes(made.public_key().public_bytes(*PUBLIC))
-    return private, public
 
 
 @pytest.fixture
 def signed(path: Path) -> tuple[tk.Ledger, str, Path]:
     """A ledger, its signed head, and the public key."""
-    private, public = pair(path.parent, "own")
+    private, public = signing_keys(path.parent)
     ledger = new(path, 1)
     spend(ledger, 0.25)
     return ledger, ledger.head(sign=private), public
@@ -62,7 +53,7 @@ def test_one_changed_byte_of_the_line_is_refused(signed: tuple[tk.Ledger, str, P
 
 def test_another_key_and_another_purpose_are_refused(signed: tuple[tk.Ledger, str, Path]) -> None:
     ledger, line, key = signed
-    _, other = pair(key.parent, "other")
+    _, other = signing_keys(key.parent, "other")
     assert any("not signed with this key" in one for one in ledger.verify(line, key=other))
     private = keys.load_pem_private_key(key.with_suffix(".pem").read_bytes(), password=None)
     assert isinstance(private, ed25519.Ed25519PrivateKey)

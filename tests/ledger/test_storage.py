@@ -65,9 +65,11 @@ def test_an_entry_is_the_same_whether_it_is_looked_up_or_listed(path: Path) -> N
     ledger = new(path, 1)
     lengthened(path, 40, 200)
     for _ in range(2):
-        assert [ledger._journal.entry(number) for number in range(1, 41)] == ledger.history()
-        ledger._journal.settle(3, "failed")  # and a second time, whose digest would come too late
+        assert [ledger.entry(number) for number in range(1, 41)] == ledger.history()
+        ledger._journal.settle(3, "failed")
         ledger._journal.settle(3, "released", "a")
+        assert (ledger.entry(3).state, ledger.entry(3).record) == ("released", "a")
+        ledger._journal.settle(3, "released", "b")  # too late, as all that the second turn says
     assert [ledger.head(number) for number in (1, 40)] == [
         f"{one.number}-{one.digest}" for one in map(read, texts(path)) if one.fields.get("label") is not None
     ][:: 39]  # fmt: skip
@@ -82,6 +84,7 @@ def test_what_is_looked_up_is_little_of_a_long_log(path: Path, monkeypatch: pyte
     monkeypatch.setattr(files, "_read", lambda *some: (seen.append(len(real(*some))), real(*some))[1])
     for look in (
         lambda: ledger.head(700),
+        lambda: ledger.entry(700),
         lambda: ledger.fits(costing(0.0)),
         lambda: ledger.release(costing(0.0), [1]),
     ):
@@ -189,4 +192,4 @@ def test_both_kinds_of_logs_find_the_same(make: Make) -> None:
         for number in range(17):
             found = log.find(lambda record, least=number: record.number >= least)  # type: ignore[misc]
             assert (None if found is None else found.digest) == next(iter(listed[number:]), None)
-        assert [ledger._journal.entry(number) for number in range(1, 8)] == ledger.history()
+        assert [ledger.entry(number) for number in range(1, 8)] == ledger.history()

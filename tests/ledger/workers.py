@@ -8,9 +8,11 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import opendp_topk as tk
@@ -191,6 +193,56 @@ def draws(connect: str, kills: str, each: str) -> None:
         print(json.dumps([sorted(seen), left, ledger.verify(), ledger.spent()]))
 
 
+def crowds(connect: str, rounds: str, writers: str) -> None:
+    """So many children release at once until all of them are killed at a random moment, again and again.
+
+    Prints releases seen and debits found after each round; and what contradicts the signed head of the round before.
+    """
+    ledger = tk.Ledger.create(connect, budget=10**9, **FOR_VOTES)
+    with tempfile.TemporaryDirectory() as folder:
+        private, public = signing_keys(Path(folder))
+        seen, kept = 0, ledger.head(sign=private)
+        for _ in range(int(rounds)):
+            readers, children = [], []
+            for _ in range(int(writers)):
+                reader, writer = os.pipe()
+
+                def work(writer: int = writer) -> None:
+                    mine, measurement = tk.Ledger(connect), costing(1.0)
+                    while True:
+                        mine.release(measurement, [1, 2])
+                        os.write(writer, b".")
+
+                children.append(child(work))
+                os.close(writer)
+                readers.append(reader)
+            seen += sum(len(os.read(reader, 1)) for reader in readers)  # each has released
+            time.sleep(0.0002 * (int.from_bytes(os.urandom(1), "big") % 100))
+            for process in children:
+                os.kill(process, signal.SIGKILL)
+            for reader in readers:
+                while block := os.read(reader, 1 << 16):
+                    seen += len(block)
+                os.close(reader)
+            assert [ended(process) for process in children] == [-9] * len(children)
+            problems = ledger.verify(kept, key=public)
+            kept = ledger.head(sign=private)
+            print(json.dumps([seen, ledger.spent(), problems]))
+
+
+def signing_keys(folder: Path, name: str = "own") -> tuple[Path, Path]:
+    """A private key for heads and its public one, in files."""
+    from cryptography.hazmat.primitives import serialization as keys
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    made = ed25519.Ed25519PrivateKey.generate()
+    private, public = folder / f"{name}.pem", folder / f"{name}.pub"
+    pem = keys.Encoding.PEM
+    private.write_bytes(made.private_bytes(pem, keys.PrivateFormat.PKCS8, keys.NoEncryption()))
+    public.write_bytes(made.public_key().public_bytes(pem, keys.PublicFormat.SubjectPublicKeyInfo))
+    return private, public
+
+
 def full_disk(path: str) -> None:
     """Releases under a limit on the size of files until the ledger fails; lifts the limit; releases again."""
     drawn: list[int] = []
@@ -348,6 +400,7 @@ WORK = (
     attempts,
     crashes,
     draws,
+    crowds,
     full_disk,
     read_only,
     threads_and_forks,

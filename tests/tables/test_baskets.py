@@ -15,8 +15,9 @@ pytest.importorskip("polars", reason="the tests of tables make them with polars"
 
 from opendp_topk.tables.baskets import Baskets, _rates
 from opendp_topk.tables.frames import two_columns
-from tests.tables import spark_session
+from tests.tables.spark_session import Shared
 from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
+from tests.tables.test_spark import made
 
 UNIT = 1000
 
@@ -63,10 +64,11 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any]) -> N
 
 
 @pytest.mark.slow
-def test_spark_agrees_with_the_reference() -> None:
+def test_spark_agrees_with_the_reference(shared_spark: Shared) -> None:
     for integers in (True, False):
         columns = drawn(integers)
-        check(spark_session.frame(columns), columns)
+        rows = list(zip(columns["u"], columns["i"], strict=True))
+        check(made(shared_spark.get(), rows, integers, ("u", "i")), columns)
 
 
 def test_no_rows_have_no_sums() -> None:

@@ -254,8 +254,8 @@ FAULTS = (
         "halved-away",
         "a record that begins where halving ends is not found",
         "ledger/files.py",
-        "self._following(low, end, _BLOCK)), None)",
-        "self._following(low, high, _BLOCK)), None)",
+        "self._following(low, end)), None)",
+        "self._following(low, high)), None)",
     ),
     Fault(
         "half-a-piece",

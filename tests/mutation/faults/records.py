@@ -16,8 +16,8 @@ FAULTS = (
         "last-digest",
         "a later state exchanges the digest of a record",
         "ledger/entries.py",
-        'digest = one["record"] or fields.get("record")',
-        'digest = fields.get("record") or one["record"]',
+        'if one["state"] != RELEASED:',
+        'if one["state"]:',
     ),
     Fault(
         "no-salt",

@@ -15,7 +15,7 @@ FAULTS = (
     Fault(
         "delta-for-nothing",
         "a delta does not help who guesses",
-        "cli/record_words.py",
+        "spaces/curves/guesses.py",
         "delta * (1 - math.tanh(epsilon / 2))",
         "0 * (1 - math.tanh(epsilon / 2))",
     ),

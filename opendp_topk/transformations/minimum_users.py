@@ -1,0 +1,162 @@
+"""Keys that fewer users than a minimum have are left out, whatever is released afterwards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.claims import proven
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
+from ..errors import CandidatesError, DistanceError, ParameterError, ParameterTypeError, checks
+from ..errors.checks import Number
+from ..spaces.domains import VectorDomain
+from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
+from ..spaces.metrics import LInfDistance
+from .count_by_item import integers_or_strings
+
+_LARGEST = 2**63 - 1  # the largest count by key
+
+
+@proven("transformations/minimum_users")
+def make_minimum_users(
+    input_domain: KeyedCountsDomain | VectorDomain,
+    input_metric: KeyedCountDistance | LInfDistance,
+    *,
+    minimum_users: int,
+    candidates: Iterable[Hashable] | None = None,
+) -> Transformation:
+    """Leave out the keys of fewer users than ``minimum_users``, and count the others from there: max(c - M + 1, 0).
+
+    What follows releases none of the keys that are left out, with certainty. This needs a delta, also for listed
+    candidates: a key with M - 1 users never comes out, and one with M users may, so that no loss under pure or
+    zero-concentrated privacy is finite. Only measurements for unknown domains may follow, and these have one.
+
+    Args:
+        input_domain: ``KeyedCountsDomain()``, or the integer counts of a list of candidates.
+        input_metric: ``KeyedCountDistance(...)``, or ``LInfDistance(...)`` for the counts of a list.
+        minimum_users: M, at least 1.
+        candidates: For the counts of a list the items, in the order of the counts: all integers or all strings.
+
+    Returns:
+        A :class:`Transformation` to ``KeyedCountsDomain()``. A release has M - 1 less of each count: add them by
+        ``>> add_to_counts(M - 1)``. Its map is d_in, or the largest integer up to d_in for a list, under the same
+        metric or, for a list, ``KeyedCountDistance(max_items=None, monotonic=...)``.
+
+    Raises:
+        ParameterError: ``minimum_users`` is below 1, or candidates are missing or superfluous.
+        CandidatesError: The candidates are not distinct integers or strings, or not as many as the domain says.
+        ParameterTypeError: The metric is another.
+        SpaceError: The metric does not fit the domain.
+        DistanceError: The map is asked for an infinite d_in.
+
+    Runtime: O(n) for n keys.
+
+    Proof: proofs/transformations/minimum_users.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=1)
+        >>> at_least = space >> tk.then_minimum_users(minimum_users=10)
+        >>> at_least({"umbrella": 30, "rain coat": 10, "my own name": 9})
+        {'umbrella': 21, 'rain coat': 1}
+        >>> measure = tk.Approximate(tk.MaxDivergence())
+        >>> found = at_least >> tk.then_stable_histogram(measure, scale=1.0, threshold=5) >> tk.add_to_counts(9)
+        >>> found({"umbrella": 90, "my own name": 9}).items
+        ('umbrella',)
+    """
+    # proof-region: minimum_users
+    least = checks.count("minimum_users", minimum_users)  # [check-minimum]
+    keys: tuple[Any, ...] | None = None
+    metric: Any = input_metric
+    if isinstance(input_domain, VectorDomain):
+        require_space(input_domain, input_metric, LInfDistance, "LInfDistance(...), the metric of counts of a list")
+        keys = _keys(input_domain, candidates)  # [keys]
+        metric = KeyedCountDistance(None, input_metric.monotonic)  # [listed-metric]
+    else:
+        require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(...) or LInfDistance(...)")
+        if candidates is not None:
+            raise ParameterError("candidates must be left out: counts by key come with their keys")
+
+    def function(counts: Any) -> Mapping[Any, int]:
+        from ..tables.held import HeldCounts
+
+        if keys is not None:
+            listed = zip(keys, map(int, counts), strict=True)
+            return {key: min(count - least + 1, _LARGEST) for key, count in listed if count >= least}  # [listed]
+        if isinstance(counts, HeldCounts):
+            held = counts.largest
+            return HeldCounts(lambda n: {key: c - least + 1 for key, c in held(n).items() if c >= least})  # [held]
+        sizes, keys_at = columns(counts)
+        places = np.flatnonzero(sizes >= least)  # [enough]
+        return dict(zip(keys_at(places), (sizes[places] - (least - 1)).tolist(), strict=True))  # [from-there]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=KeyedCountsDomain(),
+        output_metric=metric,
+        function=function,
+        stability_map=_whole,
+        parameters={"minimum_users": least},
+    )
+
+
+def _whole(d_in: Number) -> int:
+    if d_in == math.inf:
+        raise DistanceError("d_in must be finite: counts by key are a number of users apart")
+    return math.floor(d_in)  # [stability]
+
+
+def _keys(domain: VectorDomain, candidates: Any) -> tuple[int, ...] | tuple[str, ...]:
+    if domain.element_domain.T is not int:
+        raise ParameterError("input_domain must hold integers, such as counts: VectorDomain(AtomDomain(int), size=...)")
+    if candidates is None or domain.size is None:
+        raise ParameterError("candidates must be given for the counts of a list, whose domain must declare its size")
+    listed = integers_or_strings(candidates, "candidates")
+    if len(listed) != domain.size:
+        raise CandidatesError("candidates must be as many as the counts of the input domain")  # [as-many]
+    return listed
+
+
+@dataclass(frozen=True)
+class AddToCounts:
+    """Post-processing that adds a number to each noisy count: the right side of ``measurement >> add_to_counts(n)``."""
+
+    number: int
+
+    def __call__(self, release: Any) -> Any:
+        return release._replace(counts=tuple(count + self.number for count in release.counts))  # [add]
+
+
+def add_to_counts(number: int) -> AddToCounts:
+    """What adds ``number`` to each of the noisy counts that a measurement releases.
+
+    After ``make_minimum_users`` with a minimum of M users, M - 1 makes counts of users of them again.
+
+    Args:
+        number: An integer.
+
+    Returns:
+        A function of releases with a field ``counts``, for the right side of ``>>``.
+
+    Raises:
+        ParameterTypeError: ``number`` is not an integer.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> tk.add_to_counts(9)
+        AddToCounts(number=9)
+    """
+    if not checks.is_integer(number):
+        raise ParameterTypeError("number must be an integer")
+    return AddToCounts(int(number))
+    # end-proof-region: minimum_users
+
+
+then_minimum_users = partial(make_minimum_users)

@@ -1,0 +1,47 @@
+"""The commands with --minimum-users: what is left out, said and recorded, and refused where there is no delta."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .command import record_of
+from .conftest import Command
+from .test_unlisted import release, searches
+
+__all__ = ["searches"]
+
+LITTLE = "--epsilon", 10**6, "--delta", 1e-8
+ABOVE = "--above-threshold", "--max-items", 2
+
+
+@pytest.mark.slow
+def test_items_of_fewer_users_are_never_released(command: Command, searches: Path) -> None:
+    result = command(*release(searches, *ABOVE, "--minimum-users", 35, *LITTLE, "--out", "-"))
+    record = record_of(result.out)
+    assert record["items"] == ["rain", "snow"]
+    assert record["mechanism"]["minimum_users"] == 35
+    assert "transformations/minimum_users" in [one["document"] for one in record["proof"]["documents"]]
+
+
+def test_the_plan_says_so(command: Command) -> None:
+    plain, beyond = (
+        command("plan", *ABOVE, "--epsilon", 1, "--delta", 1e-6, *more) for more in ((), ("--minimum-users", 100))
+    )
+    assert beyond.field("threshold").startswith(plain.field("threshold").split()[0])
+    assert "counted from 100 users on" in beyond.field("threshold")
+    assert "without items of fewer than 100 users" in beyond.flat
+    near = [int(one.field("accuracy").split("at least ")[2].split()[0]) for one in (plain, beyond)]
+    assert near[1] - near[0] == 99
+    best = command("plan", "--k", 3, "--minimum-users", 100, "--epsilon", 1, "--delta", 1e-6)
+    assert "and beyond 99 users" in best.field("accuracy")
+
+
+def test_without_a_delta_it_is_refused_with_the_reason(command: Command) -> None:
+    listed = command("plan", "--k", 3, "--candidates", 50, "--minimum-users", 10, "--epsilon", 1)
+    assert listed.code == 2
+    assert "no finite loss without one" in " ".join(listed.err.split())
+    summed = "--sum", "paid", "--bounds", "0,5", "--minimum-users", 10, "--epsilon", 1, "--delta", 1e-6
+    assert "leave --sum out" in command("plan", "--k", 3, *summed).err
+    assert "--minimum-users" in command("plan", "--k", 3, "--minimum-users", 0, "--epsilon", 1, "--delta", 1e-6).err
