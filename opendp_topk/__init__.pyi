@@ -25,6 +25,8 @@ from .combinators.repeat import make_repeat as make_repeat
 from .core.binary_search import binary_search_chain as binary_search_chain
 from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
+from .core.counted import counts_from as counts_from
+from .core.counted import largest_counts as largest_counts
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
 from .core.queryable import Queryable as Queryable
@@ -84,6 +86,8 @@ from .measurements.laplace import make_laplace as make_laplace
 from .measurements.laplace import then_laplace as then_laplace
 from .measurements.lipschitz_top_k import make_lipschitz_top_k as make_lipschitz_top_k
 from .measurements.lipschitz_top_k import then_lipschitz_top_k as then_lipschitz_top_k
+from .measurements.noisy_histogram import make_noisy_histogram as make_noisy_histogram
+from .measurements.noisy_histogram import then_noisy_histogram as then_noisy_histogram
 from .measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps as make_noisy_top_k_with_gaps
 from .measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps as then_noisy_top_k_with_gaps
 from .measurements.partition_selection import make_partition_selection as make_partition_selection
@@ -136,6 +140,7 @@ from .spaces.measures import Measure as Measure
 from .spaces.measures import PrivacyProfile as PrivacyProfile
 from .spaces.measures import RangeDivergence as RangeDivergence
 from .spaces.measures import ZeroConcentratedDivergence as ZeroConcentratedDivergence
+from .spaces.metrics import L01InfDistance as L01InfDistance
 from .spaces.metrics import L1Distance as L1Distance
 from .spaces.metrics import L2Distance as L2Distance
 from .spaces.metrics import LInfDistance as LInfDistance
@@ -195,6 +200,7 @@ __all__ = [
     "ItemsWithGaps",
     "KeyedCountDistance",
     "KeyedCountsDomain",
+    "L01InfDistance",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
@@ -242,8 +248,10 @@ __all__ = [
     "binary_search_chain",
     "binary_search_param",
     "compare",
+    "counts_from",
     "from_opendp",
     "index_candidates",
+    "largest_counts",
     "make_above_threshold",
     "make_adaptive_composition",
     "make_approximate",
@@ -262,6 +270,7 @@ __all__ = [
     "make_laplace",
     "make_lipschitz_top_k",
     "make_minimum_users",
+    "make_noisy_histogram",
     "make_noisy_top_k_with_gaps",
     "make_partition_by",
     "make_partition_selection",
@@ -303,6 +312,7 @@ __all__ = [
     "then_laplace",
     "then_lipschitz_top_k",
     "then_minimum_users",
+    "then_noisy_histogram",
     "then_noisy_top_k_with_gaps",
     "then_partition_by",
     "then_partition_selection",

@@ -39,9 +39,11 @@ _NEGLIGIBLE = "1e-45"
 def noisy_scores(measurement: Measurement, reach: int = 12) -> Callable[[Sequence[int]], Law]:
     """The law of integer scores with discrete noise, each merged to -reach, ..., reach and what lies beyond.
 
-    ``measurement`` comes from ``make_laplace`` or ``make_gaussian`` on integers.
+    ``measurement`` comes from ``make_laplace``, ``make_gaussian`` or ``make_noisy_histogram`` on integers.
     """
-    kind, scale = measurement.parameters["mechanism"], exact(measurement.parameters["scale"])
+    given = measurement.parameters
+    noise = {True: "gaussian", False: "laplace"}
+    kind, scale = noise.get(given.get("gaussian", ""), given["mechanism"]), exact(given["scale"])  # [which-noise]
 
     def law(scores: Sequence[int]) -> Law:
         with mpmath.workdps(_DIGITS):

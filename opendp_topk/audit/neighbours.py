@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ParameterError
 from ..spaces.domains import VectorDomain
-from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
+from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
 
 Vector = tuple[Any, ...]
 # Enough for 2 d + 1 square roots at d = 5, the largest size that is tried on its own.
@@ -34,6 +34,9 @@ def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
         return max(map(abs, moves)) <= d_in
     if metric == LInfDistance(monotonic=True):
         return max(*moves, Fraction(0)) - min(*moves, Fraction(0)) <= d_in
+    if isinstance(metric, L01InfDistance):
+        whole = LInfDistance(monotonic=metric.monotonic)
+        return within(whole, x, y, d_in) and math.ceil(sum(map(abs, moves)) / metric.changes) <= d_in
     if metric == RangeDistance():
         return max(moves) - min(moves) <= d_in
     if metric == L1Distance():

@@ -22,7 +22,7 @@ from ..spaces.measures import (
     RangeDivergence,
     ZeroConcentratedDivergence,
 )
-from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, UserDistance
+from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance, LInfDistance, UserDistance
 from . import merged_laws
 from .report import Report, limit
 from .verify import verify_with
@@ -42,12 +42,15 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
 METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
+# For what is made for users of few items.
+FEW = {"make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),)}
 
 
 # Constructors whose releases have infinitely many values: their merged laws, and pairs to try.
 MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
     "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_noisy_histogram": (merged_laws.noisy_scores, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
     "make_select_then_count": (merged_laws.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
     "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
 }
@@ -93,7 +96,7 @@ def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
 
 
 def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
-    spaces = [(_domain(name, options), metric) for metric in METRICS]
+    spaces = [(_domain(name, options), metric) for metric in (*METRICS, *FEW.get(name, ()))]
     return itertools.product(spaces, tuple(measures))
 
 
@@ -165,9 +168,9 @@ HEADER = """# How tight the privacy maps are
 
 The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
-with d_in = 2 for noise on all scores; counts by key where nobody lists the keys, and the delta at the claimed
-epsilon). A ratio of 1 says that the map is attained. A smaller one says that no pair that
-was tried does, not that none does; the proofs say which maps are exact suprema. Written by
+with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms; counts by key where nobody lists the
+keys, and the delta at the claimed epsilon). A ratio of 1 says that the map is attained. A smaller one says that no pair
+that was tried does, not that none does; the proofs say which maps are exact suprema. Written by
 `python -m tests.pages`.
 """
 

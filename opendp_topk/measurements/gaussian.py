@@ -12,17 +12,18 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_gaussian
-from ..spaces.costs import Cost, require_measure
+from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure, ZeroConcentratedDivergence
-from ..spaces.metrics import L2Distance
+from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence
+from ..spaces.metrics import L01InfDistance, L2Distance
 from ._grid import Array, grid_of
+from ._moved import gaussian_loss, moves
 
 
 @proven("measurements/gaussian")
 def make_gaussian(
     input_domain: VectorDomain,
-    input_metric: L2Distance,
+    input_metric: L2Distance | L01InfDistance,
     output_measure: Measure,
     *,
     scale: Number,
@@ -37,8 +38,10 @@ def make_gaussian(
 
     Args:
         input_domain: Vectors of d integers or floats. Floats need a declared size.
-        input_metric: ``L2Distance()``, in units of the scores.
-        output_measure: ``ZeroConcentratedDivergence()``. Under pure and bounded-range privacy no map is finite.
+        input_metric: ``L2Distance()``, in units of the scores, or for integers ``L01InfDistance(changes=...)``, where a
+            person moves few scores, as ``make_count_by_item(candidates=..., max_items=...)`` says.
+        output_measure: ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``. Under pure and bounded-range privacy
+            no map is finite.
         scale: The parameter sigma in units of the scores, finite, >= 0: the standard deviation, up to the
             discreteness. At 0 the scores (on the grid) are released as they are, with an infinite privacy loss.
         granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. Not for
@@ -51,8 +54,12 @@ def make_gaussian(
     Privacy:
         rho = D^2 / (2 scale^2), where for integers D^2 = floor(d_in^2); attained. For floats, whose rounding may move
         every score by a step more, D^2 = granularity^2 (w + 2 floor(sqrt(w d)) + d) with
-        w = ceil((d_in / granularity)^2) - 1, which is less than (d_in + granularity sqrt(d))^2. The map is an exact
-        rational, rounded up once.
+        w = ceil((d_in / granularity)^2) - 1, which is less than (d_in + granularity sqrt(d))^2. Under
+        ``L01InfDistance(changes=m)`` D^2 = min(m, d) floor(d_in)^2. The map is an exact rational, rounded up once.
+
+        PrivacyProfile: the curve of this rho, and for scales up to 1024 that of the discrete noise itself, which
+        depends on how many scores move and how far: it is exact where m scores move by one, for floor(d_in) = 1, and
+        otherwise the largest of those of all moves there are, where these are few.
 
     Raises:
         ParameterError: ``scale`` or ``granularity`` is out of range or of the wrong type, is missing or
@@ -81,10 +88,11 @@ def make_gaussian(
         3
     """
     # proof-region: gaussian
-    require_space(input_domain, input_metric, L2Distance, "L2Distance()")  # [check-space]
+    metrics: Any = L2Distance | L01InfDistance
+    require_space(input_domain, input_metric, metrics, "L2Distance() or L01InfDistance(changes=...)")  # [check-space]
     scale = checks.scale(scale)  # [check-scale]
     grid = grid_of(input_domain, granularity, sized=True)  # [grid]
-    require_measure(output_measure, ZeroConcentratedDivergence, note=": Gaussian noise bounds no other loss")
+    require_measure(output_measure, ZeroConcentratedDivergence, PrivacyProfile, note=": its largest loss has no bound")
     sigma = exact(scale)
 
     def function(scores: Array) -> Array:
@@ -95,8 +103,8 @@ def make_gaussian(
             return 0.0  # [free]
         if sigma == 0 or d_in == float("inf"):
             return output_measure.infinite  # [no-noise]
-        squares = grid.squares(exact(d_in), input_domain.size)
-        return Cost(rho=squares / (2 * sigma * sigma)).under(output_measure)  # [zcdp-map]
+        moved = moves(grid, input_domain, input_metric, d_in)  # [moved]
+        return 0.0 if moved is None else gaussian_loss(moved, sigma / grid.step, output_measure)  # [map]
 
     return Measurement(
         input_domain=input_domain,

@@ -12,18 +12,18 @@ from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..samplers.integers import discrete_laplace
-from ..spaces.concentrated import rho_of_discrete_laplace
-from ..spaces.costs import SCALAR, Cost, require_measure
+from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import VectorDomain
-from ..spaces.measures import Measure
-from ..spaces.metrics import L1Distance
+from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.metrics import L01InfDistance, L1Distance
 from ._grid import Array, grid_of
+from ._moved import laplace_loss, moves
 
 
 @proven("measurements/laplace")
 def make_laplace(
     input_domain: VectorDomain,
-    input_metric: L1Distance,
+    input_metric: L1Distance | L01InfDistance,
     output_measure: Measure,
     *,
     scale: Number,
@@ -37,8 +37,10 @@ def make_laplace(
 
     Args:
         input_domain: Vectors of d integers or floats. Floats need a declared size.
-        input_metric: ``L1Distance()``, in units of the scores.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``.
+        input_metric: ``L1Distance()``, in units of the scores, or for integers ``L01InfDistance(changes=...)``, where a
+            person moves few scores, as ``make_count_by_item(candidates=..., max_items=...)`` says.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
+            ``PrivacyProfile()``.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the scores (on the grid) are
             released as they are, with an infinite privacy loss.
         granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. Not for
@@ -49,13 +51,21 @@ def make_laplace(
         integers where one does not fit) or float64.
 
     Privacy:
-        With r = floor(d_in) / scale for integers, and r = granularity (d + ceil(d_in / granularity) - 1) / scale for
-        floats, whose rounding may move every score by a step more:
+        Under ``L1Distance()``, with r = floor(d_in) / scale for integers, and
+        r = granularity (d + ceil(d_in / granularity) - 1) / scale for floats, whose rounding may move every score by a
+        step more:
 
         - MaxDivergence: epsilon = r, attained for integers.
         - RangeDivergence: 2 r, attained for integers.
         - ZeroConcentratedDivergence: rho = r - 2 h exp(-h) (1 - exp(-r)) / (1 - exp(-2 h)), the exact supremum for
           integers, with h = 1 / scale for integers and h = granularity / scale for floats. Below r^2 / 2, and below r.
+
+        Under ``L01InfDistance(changes=m)`` with D = floor(d_in), r = min(m, d) D / scale, and rho is min(m, d) times
+        that of one score that moves by D: it grows with the number of scores and not with its square.
+
+        PrivacyProfile: under ``L1Distance()`` the exact curve of one score that moves by the whole distance. Under
+        ``L01InfDistance(changes=m)`` the exact curve of m scores that move by one, where D = 1; for larger D the
+        largest of those of all moves there are, where these are few, and what epsilon and rho say.
 
         The first two maps are exact rationals, rounded up once; the third is evaluated from above and rounded up.
 
@@ -86,10 +96,11 @@ def make_laplace(
         3
     """
     # proof-region: laplace
-    require_space(input_domain, input_metric, L1Distance, "L1Distance()")  # [check-space]
+    metrics: Any = L1Distance | L01InfDistance
+    require_space(input_domain, input_metric, metrics, "L1Distance() or L01InfDistance(changes=...)")  # [check-space]
     scale = checks.scale(scale)  # [check-scale]
     grid = grid_of(input_domain, granularity, sized=True)  # [grid]
-    require_measure(output_measure, *SCALAR)
+    require_measure(output_measure, *SCALAR, PrivacyProfile)
     b = exact(scale)
 
     def function(scores: Array) -> Array:
@@ -100,8 +111,8 @@ def make_laplace(
             return 0.0  # [free]
         if b == 0 or d_in == float("inf"):
             return output_measure.infinite  # [no-noise]
-        r = grid.sum(exact(d_in), input_domain.size) / b  # [ratio]
-        return Cost(r, 2 * r, rho_of_discrete_laplace(r, grid.step / b)).under(output_measure)  # [map]
+        moved = moves(grid, input_domain, input_metric, d_in)  # [moved]
+        return 0.0 if moved is None else laplace_loss(moved, b / grid.step, output_measure)  # [map]
 
     return Measurement(
         input_domain=input_domain,

@@ -17,14 +17,19 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import exact, one_minus_exp_up
 from ..samplers.bernoulli import DIGITS, events
 from ..spaces.costs import FREE, Cost
+from ..spaces.curves.closed_forms import ApproximateDP
+from ..spaces.curves.composed import Composed
+from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
-from ..spaces.measures import Measure
+from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.with_delta import NOT_STRICT, require_with_delta, with_delta
-from ._any_of import any_of, share_of
+from ._any_of import any_of
+from ._key_shares import shares, together
 from ._selection_curve import chances
 
 _MOST_STEPS = 64  # users of a group up to which their deltas are added one by one
 _MOST_KEYS = 12  # of an exact law: 4096 sets of keys
+_MOST_COMPOSED = 1024  # keys of a user: the curve of more takes seconds
 
 
 @proven("measurements/partition_selection")
@@ -36,11 +41,13 @@ def make_partition_selection(
     epsilon: Number,
     delta: Number,
 ) -> Measurement:
-    """Release keys without their counts, each with the largest probability that (epsilon, delta) allows.
+    """Release keys without their counts, each with the largest probability that its part of epsilon and delta allows.
 
     For users with one key each no other way to release keys, each for itself, releases any key with a larger
-    probability. A user with up to m keys pays for m of them: each key gets epsilon / m, and the share d of delta with
-    1 - (1 - d)^m <= delta. The probability p(n) for a key of n users is p(0) = 0 and, with e = epsilon / m,
+    probability. A user with up to m keys pays for m of them: each key gets an epsilon e and a delta d such that m keys
+    lose epsilon and delta together, by the exact composition of m randomised responses. That is e = epsilon / m, or a
+    larger e and a smaller d where fewer users then make a key as likely as not to come out; the parameter ``each`` of
+    the measurement holds the pair (e, d). The probability p(n) for a key of n users is p(0) = 0 and
 
         p(n + 1) = min(exp(e) p(n) + d, 1 - exp(-e) (1 - p(n) - d), 1),
 
@@ -58,9 +65,10 @@ def make_partition_selection(
         A :class:`Measurement` whose releases are tuples of keys, in the public order of keys.
 
     Privacy:
-        At d_in = 1 under ``monotonic=True`` (epsilon, delta'), where delta' = 1 - (1 - d)^m <= delta is attained. For
-        D = ``input_metric.range_distance(d_in)`` users who come or go, (D epsilon, delta' (1 + exp(epsilon) + ... +
-        exp((D - 1) epsilon))).
+        At d_in = 1 under ``monotonic=True`` (epsilon, delta'), where delta' = 1 - (1 - d)^m (1 - h) <= delta and h is
+        the delta at epsilon of m randomised responses of loss e, which is 0 for e = epsilon / m; then delta' is
+        attained. For D = ``input_metric.range_distance(d_in)`` users who come or go, (D epsilon, delta' (1 +
+        exp(epsilon) + ... + exp((D - 1) epsilon))). The curve for D = 1 is that of m keys as well, for m up to 1024.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, the metric has no ``max_items``, or epsilon
@@ -75,7 +83,8 @@ def make_partition_selection(
     Proof: proofs/measurements/partition_selection.tex
 
     References:
-        Desfontaines, Voss, Gipson and Mandayam, "Differentially Private Partition Selection" (2020).
+        Desfontaines, Voss, Gipson and Mandayam, "Differentially Private Partition Selection" (2020). Kairouz, Oh and
+        Viswanath, "The Composition Theorem for Differential Privacy" (2015).
 
     Example:
         >>> import opendp_topk as tk
@@ -92,9 +101,9 @@ def make_partition_selection(
     require_with_delta(output_measure, NOT_STRICT)  # [check-measure]
     epsilon = checks.scale(epsilon, "epsilon")
     loss = exact(epsilon)  # [check-epsilon]
-    share = share_of(exact(checks.probability(delta, "delta")), most)  # [share]
-    table = chances(loss / most, share)  # [table]
-    lost = any_of(share, most)  # [lost]
+    each, share = shares(loss, exact(checks.probability(delta, "delta")), most)  # [share]
+    table = chances(each, share)  # [table]
+    lost = together(most, each, share, loss) if each else any_of(share, most)  # [lost]
 
     def chance(count: int) -> int:
         return table[min(count, len(table) - 1)]  # [chance]
@@ -108,7 +117,10 @@ def make_partition_selection(
         if d_in == 0:
             return with_delta(output_measure, FREE, Fraction(0), strict=False)  # [free]
         steps = input_metric.range_distance(d_in)
-        return with_delta(output_measure, Cost(steps * loss), _group(loss, lost, steps), strict=False)  # [map]
+        read = with_delta(output_measure, Cost(steps * loss), _group(loss, lost, steps), strict=False)  # [map]
+        if steps > 1 or most > _MOST_COMPOSED or output_measure != PrivacyProfile():
+            return read
+        return PrivacyCurve(*read.bounds, Composed(((PrivacyCurve(ApproximateDP(each, share)), most),)))  # [composed]
 
     def law(counts: dict[Any, int]) -> dict[Hashable, Any]:
         if len(counts) > _MOST_KEYS:
@@ -126,7 +138,12 @@ def make_partition_selection(
         output_measure=output_measure,
         function=function,
         privacy_map=privacy_map,
-        parameters={"mechanism": "partition_selection", "epsilon": epsilon, "delta": delta},
+        parameters={
+            "mechanism": "partition_selection",
+            "epsilon": epsilon,
+            "delta": delta,
+            "each": (float(each), float(share)),
+        },
         declared=Declared(law=law),  # [law]
     )
 

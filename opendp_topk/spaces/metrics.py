@@ -112,6 +112,34 @@ def attainable(domain: Domain, d_in: Number) -> Number:
 # end-proof-region: attainable
 
 
+# proof-region: few_changes
+@dataclass(frozen=True, kw_only=True)
+class L01InfDistance(LInfDistance):
+    """The largest change of any single score, where few scores change: for vectors of integers.
+
+    d = max(d', ceil(sum_i |x_i - x'_i| / changes)), where d' is the distance of ``LInfDistance(monotonic)``. So d users
+    with at most ``changes`` items each, who move the count of each of their items by one, are at distance d. All that
+    holds within a distance of ``LInfDistance(monotonic)`` holds within this one, too.
+    """
+
+    changes: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "changes", checks.count("changes", self.changes))
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, VectorDomain) and domain.element_domain.T is int  # [integers-only]
+
+    def moves(self, d_in: Number) -> tuple[int, int]:
+        """How far one score moves at most, and how far all do together, for a finite ``d_in``."""
+        each = math.floor(self.distance(d_in, "d_in"))  # [each]
+        return each, self.changes * each  # [together]
+
+
+# end-proof-region: few_changes
+
+
 @dataclass(frozen=True)
 class L1Distance(Metric):
     """The sum of the absolute changes of all scores."""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .frames import _collect, kinds
+from ..errors import ColumnError
+from .frames import RANGES, _collect, exact_kind, kinds, mismatch
 from .guard import guarded
 from .rows import Rows
-from .spark import fetched, identified, keep_first
+from .spark import exact, fetched, identified, keep_first, with_places
 from .totals import totals_by_pair
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-Ranks = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+Starts = NDArray[np.int64]
+Ranks = Callable[[Starts], NDArray[np.int64]]
 
 
 # proof-region: capping
@@ -49,6 +51,43 @@ def keep_items(rows: Rows, most: int, by: str, step: float, farthest: int, rando
     return Rows.of(guarded(lambda: _kept(held, types, most, by, step, farthest, random_ranks)))
 
 
+def first_items(rows: Rows, most: int) -> Rows:
+    """The same for the first ``most`` items of each user in the order of the numbers or of the code points."""
+    return keep_items(rows, most, "order", 1.0, 0, _never)  # [first]
+
+
+def listed(rows: Rows, items: Sequence[int] | Sequence[str]) -> Rows:
+    """The rows whose item is one of ``items``, which are distinct: all integers of 64 bits, or all strings.
+
+    Raises:
+        ColumnError: The items of the table are of the other kind.
+        TableError: The back end failed.
+    """
+    names, types = rows.collect_schema().names(), kinds(rows)
+    if isinstance(items[0], str) != (types[1] == "String"):
+        raise ColumnError(mismatch(names[1], items[0]))  # [check-kind]
+    held, kind = rows.held(), exact_kind(types[1])
+    return Rows.of(guarded(lambda: _listed(held, names, kind, items)))
+
+
+def _listed(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: Sequence[Any]) -> nw.LazyFrame[Any]:
+    import narwhals as nw
+
+    if rows.implementation.is_pyspark():
+        placed = with_places(exact(rows.to_native(), *names[:2]), names[1], kind, items)  # [spark-listed]
+        found: nw.LazyFrame[Any] = nw.from_native(placed.select(*names))
+        return found
+    fitting = [one for one in items if kind == "String" or one in RANGES[kind]]
+    dtype = getattr(nw, kind)()
+    those = nw.from_dict({names[1]: fitting}, schema={names[1]: dtype}, backend=rows.implementation).lazy()
+    typed = rows if kind == "String" else rows.with_columns(nw.col(names[1]).cast(dtype))
+    return typed.join(those, on=names[1], how="semi")  # [semijoin]
+
+
+def _never(starts: Starts) -> Starts:
+    raise AssertionError("an order draws no ranks")
+
+
 def _kept(
     rows: nw.LazyFrame[Any], types: list[str], most: int, by: str, step: float, farthest: int, random_ranks: Ranks
 ) -> nw.LazyFrame[Any]:
@@ -66,20 +105,29 @@ def _kept(
         pairs = totals_by_pair(rows, types, step, farthest).select(
             "user", "item", nw.col("value").alias("weight")
         )  # [value]
+    every = _collect(pairs)
+    heavy = every.group_by("user").agg(nw.len().alias("items")).filter(nw.col("items") > most).select("user")
+    light, rest = (every.join(heavy, on="user", how=how) for how in ("anti", "semi"))  # [light-and-heavy]
     weighed = by in ("rows", "value")
     order, falling = (
         (["user", "weight", "item"], [False, True, False]) if weighed else (["user", "item"], [False, False])
     )
-    ordered = _collect(pairs).sort(order, descending=falling).with_row_index("row")  # [in-order]
-    first = ordered.group_by("user").agg(nw.col("row").min().alias("first"))
-    placed = ordered.join(first, on="user").sort("row")  # [first-of-user]
-    starts = placed["first"].to_numpy().astype(np.int64)
+    ordered = rest.sort(order, descending=falling)  # [in-order]
+    starts = _starts(ordered["user"])
     ranks = random_ranks(starts) if by == "random" else np.arange(len(starts)) - starts  # [ranks]
-    ranked = placed.with_columns(nw.Series.from_numpy("rank", ranks, backend=placed.implementation))
-    chosen = ranked.filter(nw.col("rank") < most).select("user", "item")  # [most]
+    kept = nw.Series.from_numpy("kept", ranks < most, backend=ordered.implementation)  # [most]
+    chosen = nw.concat(
+        [part.select("user", "item") for part in (light, ordered.with_columns(kept).filter(nw.col("kept")))]
+    )
     if len(names) == 3:
         chosen = _collect(known).join(chosen, on=["user", "item"], how="semi")  # [their-rows]
     return chosen.select(nw.col(role).alias(name) for name, role in zip(names, roles, strict=True)).lazy()
+
+
+def _starts(users: nw.Series[Any]) -> Starts:
+    """For each entry the place of the first one of its user, whose entries lie side by side."""
+    new = (users != users.shift(1)).fill_null(True).to_numpy()
+    return np.maximum.accumulate(np.where(new, np.arange(len(users)), 0))  # [first-of-user]
 
 
 def _kept_in_spark(rows: Rows, most: int, by: str, step: float, farthest: int) -> nw.LazyFrame[Any]:

@@ -15,7 +15,7 @@ from ..core.transformation import Transformation
 from ..errors import CandidatesError, ParameterError, checks
 from ..spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
-from ..spaces.metrics import LInfDistance, UserDistance
+from ..spaces.metrics import L01InfDistance, LInfDistance, UserDistance
 
 
 @proven("transformations/count_by_item")
@@ -47,13 +47,17 @@ def make_count_by_item(
             default the one under which all that follows is cheapest: True under "add_remove", where False doubles the
             cost of a selection; False under "replace", where True doubles the cost of noisy counts, and a selection
             costs the same with both.
-        max_items: Without candidates, how many items of one user count at most: the first in the order of the numbers,
-            or of the strings' code points, which is public. By default all count.
+        max_items: How many items of one user count at most, of the candidates if these are given: the first in the
+            order of the numbers, or of the strings' code points, which is public. By default all count. To keep others,
+            let ``make_keep_items`` choose before: what keeps no more than so many leaves nothing to drop. Noise on all
+            counts, as that of ``make_laplace``, then grows with ``max_items`` and not with the number of candidates.
 
     Returns:
-        A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``; without
-        candidates to counts by item, a mapping in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``. It
-        leaves keys in columns, or in Spark, and makes Python objects of those that are asked for.
+        A :class:`Transformation` to int64 vectors, one count a candidate, in the order of ``candidates``; with
+        ``max_items`` under ``L01InfDistance(changes=max_items, monotonic=...)``, or twice as many changes under
+        "replace" with ``monotonic=False``, where the items of both users move. Without candidates to counts by item, a
+        mapping in ``KeyedCountsDomain()`` under ``KeyedCountDistance(max_items)``. It leaves keys in columns, or in
+        Spark, and makes Python objects of those that are asked for.
         Its map, for d_in users added, removed or replaced, adds and removes mixed:
 
         * ``d_in`` in the default metric under both: no count moves by more;
@@ -68,7 +72,7 @@ def make_count_by_item(
         CandidatesError: The candidates are empty, repeated, or neither all integers nor all strings.
         SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
         ParameterTypeError: ``monotonic`` is neither a bool nor None, or ``max_items`` neither an integer nor None.
-        ParameterError: ``max_items`` is below 1, or given with candidates.
+        ParameterError: ``max_items`` is below 1.
 
         On a call, before anything is counted: DataTypeError for what is no data frame; ColumnError for a column
         that is missing, cannot hold identifiers, or holds strings where the candidates are integers (or the
@@ -98,12 +102,20 @@ def make_count_by_item(
     if monotonic is None:
         monotonic = input_metric.neighbors == "add_remove"  # [cheapest]
     checks.flag("monotonic", monotonic)
-    output_domain, output_metric = space_of(items, max_items, monotonic)  # [output-space]
+    changes = changed(max_items, input_metric, monotonic)  # [changes]
+    output_domain, output_metric = space_of(items, max_items, changes, monotonic)  # [output-space]
 
     def count_keys(rows: Any) -> Any:
         from ..tables.keyed import count_users_by_key
 
-        return count_users_by_key(rows, output_metric.max_items)  # [count-keys]
+        return count_users_by_key(rows, max_items)  # [count-keys]
+
+    def count_few(rows: Any) -> Any:
+        from ..tables.capping import first_items, listed
+
+        assert items is not None
+        assert max_items is not None
+        return DistinctUsers(items)(first_items(listed(rows, items), max_items))  # [count-few]
 
     def stability_map(d_in: int) -> int:
         if input_metric.neighbors == "replace" and monotonic:
@@ -115,7 +127,7 @@ def make_count_by_item(
         input_metric=input_metric,
         output_domain=output_domain,
         output_metric=output_metric,
-        function=count_keys if items is None else DistinctUsers(items),
+        function=count_keys if items is None else DistinctUsers(items) if max_items is None else count_few,
         stability_map=stability_map,
         parameters={
             "transformation": "count_by_item",
@@ -128,13 +140,24 @@ def make_count_by_item(
     )
 
 
-def space_of(items: Sequence[Any] | None, max_items: Any, monotonic: bool) -> tuple[Domain, Any]:
+def changed(max_items: int | None, metric: UserDistance, monotonic: bool) -> int | None:
+    """How many scores move where a distance of 1 is between them, for users of at most ``max_items`` items."""
+    if max_items is None:
+        return None
+    most = checks.count("max_items", max_items)  # [check-max-items]
+    return 2 * most if metric.neighbors == "replace" and not monotonic else most  # [both-users]
+
+
+def space_of(
+    items: Sequence[Any] | None, max_items: int | None, changes: int | None, monotonic: bool
+) -> tuple[Domain, Any]:
     """Where counts or sums of items lie: vectors with an entry for each that is listed, or mappings from all."""
     if items is None:
         return KeyedCountsDomain(), KeyedCountDistance(max_items, monotonic)  # [keyed-space]
-    if max_items is not None:
-        raise ParameterError("max_items must be left out with candidates: of those, all that a user has count")
-    return VectorDomain(AtomDomain(int), size=len(items)), LInfDistance(monotonic=monotonic)  # [listed-space]
+    domain = VectorDomain(AtomDomain(int), size=len(items))
+    if changes is not None:
+        return domain, L01InfDistance(changes=changes, monotonic=monotonic)  # [few-space]
+    return domain, LInfDistance(monotonic=monotonic)  # [listed-space]
 
 
 @dataclass(frozen=True, eq=False)

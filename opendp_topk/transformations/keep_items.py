@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..samplers.entropy import SYSTEM, Entropy
 from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
+from .count_by_item import integers_or_strings
 from .sum_by_item import FARTHEST, STEPS
 
 RULES = ("random", "order", "rows", "value")
@@ -30,6 +32,7 @@ def make_keep_items(
     *,
     most: int,
     by: str = "random",
+    candidates: Iterable[Hashable] | None = None,
     granularity: Number = 1,
 ) -> Transformation:
     """Keep the rows of at most ``most`` items of each user, and drop the others.
@@ -45,6 +48,9 @@ def make_keep_items(
             or of the code points. ``"rows"``: those with the most rows of this user. ``"value"``: those with the
             largest totals of this user, for a ``ValuedFrameDomain``. Equal ones come in the order of the numbers or
             code points.
+        candidates: The items to keep some of, as in ``make_count_by_item``; the rows of all others are dropped. Give
+            them where those that follow are listed: otherwise a user may keep items that nobody counts. By default all
+            items of the table.
         granularity: The grid of the totals of ``"value"``, as in ``make_sum_by_item``.
 
     Returns:
@@ -59,6 +65,7 @@ def make_keep_items(
         ParameterError: ``most`` is below 1, ``by`` is another word or does not fit the domain, or the granularity is
             out of range.
         ParameterTypeError: An argument has another type.
+        CandidatesError: The candidates are no such list as ``make_count_by_item`` takes.
         SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
 
         On a call: as ``make_count_by_item``, and EntropyError if the operating system's source of randomness fails.
@@ -83,6 +90,7 @@ def make_keep_items(
     hint = "a FrameDomain(user, item) or a ValuedFrameDomain(user, item, value)"
     checks.instance("input_domain", input_domain, FrameDomain | ValuedFrameDomain, hint)  # type: ignore[arg-type]
     most = checks.count("most", most)  # [check-most]
+    items = None if candidates is None else integers_or_strings(candidates, "candidates")
     checks.choice("by", by, RULES)
     if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
         raise ParameterError('by="value" needs a ValuedFrameDomain(user, item, value)')
@@ -91,9 +99,10 @@ def make_keep_items(
         raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
 
     def function(rows: Any) -> Any:
-        from ..tables.capping import keep_items
+        from ..tables.capping import keep_items, listed
 
-        return keep_items(rows, most, by, float(step), FARTHEST, random_ranks)  # [keep]
+        chosen = rows if items is None else listed(rows, items)  # [listed]
+        return keep_items(chosen, most, by, float(step), FARTHEST, random_ranks)  # [keep]
 
     return Transformation(
         input_domain=input_domain,
@@ -103,6 +112,7 @@ def make_keep_items(
         function=function,
         stability_map=lambda d_in: d_in,  # [stability]
         parameters={"transformation": "keep_items", "most": most, "by": by}
+        | ({} if items is None else {"candidates": len(items)})
         | ({"granularity": granularity} if by == "value" else {}),
         randomized=by == "random",  # [randomized]
     )

@@ -20,7 +20,7 @@ from ..numerics.arithmetic import exact
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
-from .count_by_item import integers_or_strings, space_of
+from .count_by_item import changed, integers_or_strings, space_of
 
 FARTHEST = 2**31  # steps: fewer than 2^32 numbers as large as this have a sum within 64 bits
 STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53: up to there all integers are floats
@@ -59,7 +59,7 @@ def make_sum_by_item(
             them.
         monotonic: The output metric, as in ``make_count_by_item``; by default True under "add_remove" and False under
             "replace".
-        max_items: Without candidates, how many items of one user count at most, as in ``make_count_by_item``.
+        max_items: How many items of one user count at most, as in ``make_count_by_item``.
 
     Returns:
         A :class:`Transformation` to int64 vectors, one sum a candidate, in steps of the granularity; without candidates
@@ -71,15 +71,15 @@ def make_sum_by_item(
         * ``2 d_in (u - l)`` under "replace" with ``monotonic=True``.
 
         All are attained. Where no number can be negative, lower = 0 makes them those of ``make_count_by_item`` times U.
-        Without candidates one user is charged as U users, of whom each may have ``max_items`` items.
+        With ``max_items`` the output metric is ``L01InfDistance`` as in ``make_count_by_item``. Without candidates one
+        user is charged as U users, of whom each may have ``max_items`` items.
 
     Raises:
         CandidatesError: As in ``make_count_by_item``.
         SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
         ParameterTypeError: An argument has another type, or a bound is NaN.
         ParameterError: The bounds are reversed, infinite, too far apart for the granularity, hold no multiple of it but
-            0, or lie below 0 without candidates; the granularity is not > 0; ``max_items`` is below 1, or given with
-            candidates.
+            0, or lie below 0 without candidates; the granularity is not > 0; ``max_items`` is below 1.
 
         On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``, and ColumnError for a value
         column that holds no numbers. No number in the table raises an error, whatever its size.
@@ -109,15 +109,18 @@ def make_sum_by_item(
     if items is None and lower < 0:
         raise ParameterError("bounds must not be negative without candidates: give a lower bound >= 0")  # [counts]
     monotonic = checks.flag("monotonic", input_metric.neighbors == "add_remove" if monotonic is None else monotonic)
-    output_domain, output_metric = space_of(items, max_items, monotonic)  # [output-space]
+    changes = changed(max_items, input_metric, monotonic)  # [changes]
+    output_domain, output_metric = space_of(items, max_items, changes, monotonic)  # [output-space]
 
     def function(rows: Any) -> Any:
+        from ..tables.capping import listed
         from ..tables.totals import totals_by_item
 
         if items is not None:
             require_kind(rows, items[0], input_domain.item)  # [check-kind]
-        most = output_metric.max_items if items is None else None
-        found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), most)  # [totals]
+        if items is not None and max_items is not None:
+            rows = listed(rows, items)  # [listed-items]
+        found = totals_by_item(rows, float(step), FARTHEST, (lower, upper), max_items)  # [totals]
         if items is None:
             return found  # [positive]
         return np.array([found.get(item, 0) for item in items], dtype=np.int64)  # [candidate-order]

@@ -139,6 +139,9 @@ def _shifted(name: str, score: int) -> Law:
         return discrete.pooled({z + score: p for z, p in discrete.masses(name, HALF).items()}, -3, 3)
 
 
+FEW = tk.L01InfDistance(changes=1)
+
+
 def _noisy_scores(make: Callable[..., Any], metric: tk.Metric, measure: tk.Measure, name: str) -> list[Specimen]:
     """One score, moved by one; many independent releases of it are one release of many scores."""
     link = make(INTEGERS, metric, measure, scale=HALF)
@@ -166,6 +169,10 @@ MECHANISMS: dict[str, Callable[[], list[Specimen]]] = {
     "make_joint_top_k": _joint,
     "make_laplace": lambda: _noisy_scores(tk.make_laplace, tk.L1Distance(), MAX, "laplace"),
     "make_lipschitz_top_k": _lipschitz,
+    "make_noisy_histogram": lambda: [
+        *_noisy_scores(tk.make_noisy_histogram, FEW, MAX, "laplace"),
+        *_noisy_scores(tk.make_noisy_histogram, FEW, tk.ZeroConcentratedDivergence(), "gaussian"),
+    ],
     "make_noisy_top_k_with_gaps": _with_gaps,
     "make_peeled_top_k": _peeled,
     "make_permute_and_flip": lambda: _single(tk.make_permute_and_flip, floats.flip),

@@ -8,6 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import pytest
 
 import opendp_topk as tk
@@ -90,6 +91,58 @@ def test_no_pair_of_tables_exceeds_the_map(epsilon: float, delta: float, most: i
             assert unlisted.excess(laws[h], laws[other], claimed[0] / 2) <= curve.delta(claimed[0] / 2) + 1e-12
     assert met <= claimed[1] + 1e-12
     assert kind == "replace" or met == pytest.approx(claimed[1])
+
+
+def composed(n: int, each: float, lost: float, epsilon: float) -> float:
+    """The delta of n keys at (each, lost), by multiplying the laws of their losses one after the other."""
+    odds = mpmath.exp(each) / (1 + mpmath.exp(each))
+    law, gone = {0: mpmath.mpf(1)}, mpmath.mpf(0)
+    for _ in range(n):
+        gone = gone + (1 - gone) * lost
+        moved: dict[int, Any] = {}
+        for place, mass in law.items():
+            for step, share in ((1, odds), (-1, 1 - odds)):
+                moved[place + step] = moved.get(place + step, 0) + mass * share
+        law = moved
+    above = (mass * -mpmath.expm1(epsilon - place * each) for place, mass in law.items() if place * each > epsilon)
+    return float(gone + (1 - gone) * mpmath.fsum(above))
+
+
+def test_keys_of_one_user_lose_together_what_is_claimed() -> None:
+    """And they use it up, but for a thousandth; with many keys each loses more than its even share."""
+    for most, epsilon, delta in ((5, 1.0, 0.125), (30, 1.0, 1e-8), (100, 3.0, 1e-5)):
+        measurement = build(most=most, epsilon=epsilon, delta=delta)
+        (each, lost), claimed = measurement.parameters["each"], measurement.map(1)
+        assert claimed[0] == epsilon
+        assert each > 1.1 * epsilon / most
+        with mpmath.workdps(40):
+            met = composed(most, each, lost, epsilon)
+        assert 0.999 * delta < met <= claimed[1] * (1 + 1e-12) <= delta * (1 + 1e-12)
+
+
+def test_many_keys_of_a_user_take_a_third_of_the_users_of_an_even_split() -> None:
+    """Users with whom a key is as likely as not to come out, for 200 keys a user at (1, 1e-8): 1450 and not 3546."""
+    p = chances(1 / 200, 1 - (1 - 1e-8) ** (1 / 200), 4000)
+    even = next(n for n, chance in enumerate(p) if chance >= 0.5)
+    measurement = build(most=200, epsilon=1, delta=1e-8)
+
+    def likely(n: int) -> bool:
+        return bool(measurement.distribution({"a": n}).get(("a",), 0) >= Fraction(1, 2))
+
+    assert 3500 < even < 3600
+    assert likely(1500)
+    assert not likely(1300)
+
+
+@pytest.mark.slow
+def test_a_curve_is_that_of_the_keys_of_one_user() -> None:
+    measurement = build(PROFILE, 30, epsilon=1.0, delta=1e-8)
+    each, lost = measurement.parameters["each"]
+    curve = measurement.map(1)
+    for epsilon in (0.1, 0.5, 0.9):
+        with mpmath.workdps(40):
+            met = composed(30, each, lost, epsilon)
+        assert met * (1 - 1e-9) <= curve.delta(epsilon) <= 1.01 * met
 
 
 def test_groups_add_up_as_group_privacy_says() -> None:

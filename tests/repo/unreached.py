@@ -3,6 +3,7 @@
 ELSEWHERE = {
     "audit": "its documents pin what they prove, the rest shows and searches",
     "cli": "it calls the public names and shows what they return",
+    "core/counted.py": "a function of what was released: that it costs nothing is proved of every such function",
     "errors/ordinary.py": "it says which files are opened, and what is in them is checked by who reads them",
     **dict.fromkeys(
         ("tables/files.py", "tables/listing.py", "tables/csvs.py", "tables/hadoop.py"),

@@ -12,12 +12,21 @@ import pytest
 
 from opendp_topk.errors import DistanceError, ParameterError, ParameterTypeError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, FrameDomain, GroupedFrameDomain, VectorDomain
-from opendp_topk.spaces.metrics import L1Distance, L2Distance, LInfDistance, RangeDistance, UserDistance
+from opendp_topk.spaces.metrics import (
+    L01InfDistance,
+    L1Distance,
+    L2Distance,
+    LInfDistance,
+    RangeDistance,
+    UserDistance,
+)
 
 from ..concepts.sentinels import raises_exactly
 from ..concepts.values import check_plain_value, check_value
 
-KINDS = {kind.__name__: kind for kind in (L1Distance, L2Distance, LInfDistance, RangeDistance, UserDistance)}
+KINDS = {
+    kind.__name__: kind for kind in (L01InfDistance, L1Distance, L2Distance, LInfDistance, RangeDistance, UserDistance)
+}
 VECTOR, FRAME = VectorDomain(AtomDomain(int)), FrameDomain("user", "item")
 MAKERS = [
     LInfDistance,
@@ -25,6 +34,9 @@ MAKERS = [
     RangeDistance,
     L1Distance,
     L2Distance,
+    lambda: L01InfDistance(changes=2),
+    lambda: L01InfDistance(changes=2, monotonic=True),
+    lambda: L01InfDistance(changes=3),
     UserDistance,
     lambda: UserDistance("replace"),
 ]
@@ -54,6 +66,9 @@ def test_each_metric_fits_its_own_domains(make: Any) -> None:
     [
         (lambda: LInfDistance(monotonic=1), ParameterTypeError, "monotonic must be True or False"),
         (lambda: LInfDistance(monotonic="yes"), ParameterTypeError, "monotonic must be True or False"),
+        (lambda: L01InfDistance(changes=0), ParameterError, "changes must be an integer >= 1"),
+        (lambda: L01InfDistance(changes=1.5), ParameterTypeError, "changes must be an integer >= 1"),
+        (lambda: L01InfDistance(changes=1, monotonic=2), ParameterTypeError, "monotonic must be True or False"),
         (lambda: UserDistance("bounded"), ParameterError, "'add_remove', 'replace'"),
         (lambda: UserDistance(True), ParameterTypeError, "neighbors must be one of"),
     ],

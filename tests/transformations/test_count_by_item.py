@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from opendp_topk.combinators._selecting import selecting
 from opendp_topk.core.binary_search import binary_search_chain
 from opendp_topk.core.candidates import index_candidates
 from opendp_topk.core.measurement import Measurement
@@ -30,7 +31,7 @@ from opendp_topk.measurements.select_then_count import then_select_then_count
 from opendp_topk.spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from opendp_topk.spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence
-from opendp_topk.spaces.metrics import L1Distance, LInfDistance, Metric, UserDistance
+from opendp_topk.spaces.metrics import L01InfDistance, L1Distance, LInfDistance, Metric, UserDistance
 from opendp_topk.transformations.count_by_item import make_count_by_item, then_count_by_item
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.measurements.test_select_then_count import joint_loss
@@ -258,12 +259,47 @@ def test_counts_by_key_are_those_of_all_candidates() -> None:
     assert make_count_by_item(SPACE[0], UserDistance("replace"), candidates=None, monotonic=True).map(3) == 6
 
 
-def test_max_items_is_for_counts_by_key_alone() -> None:
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+def test_counts_of_few_items_move_no_further_than_their_metric_says(kind: str) -> None:
+    """On all pairs of tables of two users: the first one or two candidates of each count, and no more."""
+    for most, monotonic in itertools.product((1, 2), (True, False)):
+        count = make_count_by_item(
+            SPACE[0], UserDistance(kind), candidates=("c", "a"), max_items=most, monotonic=monotonic
+        )
+        changes = 2 * most if kind == "replace" and not monotonic else most
+        assert count.output_metric == L01InfDistance(changes=changes, monotonic=monotonic)
+        found = []
+        for table in tables(2):
+            kept = [(user, item) for user, basket in table.items() for item in sorted({*basket} & {"a", "c"})[:most]]
+            counted = count(frame(rows_of_users(table))).tolist()
+            assert counted == distinct_users(kept, ("c", "a"))
+            found.append((table, counted))
+        met = 0
+        for (left, before), (right, after) in itertools.product(found, repeat=2):
+            d = add_remove_distance(left, right) if kind == "add_remove" else replace_distance(left, right)
+            if d is None:
+                continue
+            bound = count.map(d)
+            whole = path_distance(before, after) if monotonic else largest_change(before, after)
+            assert whole <= bound
+            moved = sum(abs(a - b) for a, b in zip(before, after, strict=True))
+            assert moved <= changes * bound
+            met = max(met, moved if d == 1 else 0)
+        assert met == (most if kind == "add_remove" else 2)
+
+
+def test_capped_counts_are_not_counted_together_without_their_cap() -> None:
+    """Selections of groups count items at once, of users with any number of items: capped ones go one by one."""
+    capped = SPACE >> then_count_by_item(candidates=ITEMS, max_items=1)
+    assert selecting(capped >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=1.0)) is None
+
+
+def test_max_items_must_be_at_least_one() -> None:
     for max_items, error, words in ((0, ParameterError, ">= 1"), (1.5, ParameterTypeError, "integer")):
         call = lambda value=max_items: make_count_by_item(*SPACE, candidates=None, max_items=value)  # noqa: E731
         raises_exactly(error, call, "max_items", words)
-    call = lambda: make_count_by_item(*SPACE, candidates=ITEMS, max_items=2)  # noqa: E731
-    raises_exactly(ParameterError, call, "max_items must be left out")
+        call = lambda value=max_items: make_count_by_item(*SPACE, candidates=ITEMS, max_items=value)  # noqa: E731
+        raises_exactly(error, call, "max_items", words)
 
 
 BAD_CANDIDATES: list[tuple[Any, str]] = [

@@ -156,6 +156,19 @@ def test_max_items_drops_nothing_afterwards() -> None:
     assert histogram.map(1)[0] == 1.0
 
 
+def test_candidates_alone_are_kept_where_they_are_listed() -> None:
+    rows = [(user, item) for user in range(40) for item in range(30)] + [(50, 3), (51, 29), (None, 2)]
+    for listed in ([3, 7], [7, 2**64 - 1, 3]):
+        for by in ("random", "order", "rows"):
+            keep = tk.make_keep_items(*SPACE, most=1, by=by, candidates=listed)
+            kept = keep(frame(rows, pl.Int64)).collect()
+            assert sorted(kept["member"].to_list()) == [*range(40), 50]
+            assert set(kept["work"].to_list()) <= {3, 7}
+            assert keep.parameters["candidates"] == len(listed)
+    raises_exactly(tk.ColumnError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64)))
+    raises_exactly(tk.CandidatesError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=[]), "at least one")
+
+
 def test_two_calls_draw_anew() -> None:
     table = frame([(1, item) for item in range(200)], pl.Int64)
     keep = tk.make_keep_items(*SPACE, most=100)

@@ -221,7 +221,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"granularity": math.nan}, tk.ParameterError, "granularity"),
     ({"granularity": "1"}, tk.ParameterTypeError, "granularity"),
     ({"monotonic": 1}, tk.ParameterTypeError, "monotonic"),
-    ({"max_items": 2}, tk.ParameterError, "max_items must be left out"),
+    ({"max_items": 0}, tk.ParameterError, "max_items"),
     ({"candidates": None, "bounds": (-1, 5)}, tk.ParameterError, "lower bound >= 0"),
     ({"candidates": None, "max_items": 0}, tk.ParameterError, "max_items"),
     ({"candidates": []}, tk.CandidatesError, "at least one"),
@@ -233,6 +233,29 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
     good: dict[str, Any] = {"candidates": ITEMS, "bounds": (0, 5)}
     raises_exactly(error, lambda: tk.make_sum_by_item(*SPACE, **(good | options)), words)
+
+
+def test_sums_of_few_items_move_no_further_than_their_metric_says() -> None:
+    """Users with totals of up to three items, of which the first two of the candidates count."""
+    for kind, monotonic in itertools.product(("add_remove", "replace"), (True, False)):
+        few = tk.make_sum_by_item(
+            SPACE[0],
+            tk.UserDistance(kind),
+            candidates=["a", "c", "d"],
+            bounds=(-2, 5),
+            max_items=1,
+            monotonic=monotonic,
+        )
+        changes = 2 if (kind, monotonic) == ("replace", False) else 1
+        assert few.output_metric == tk.L01InfDistance(changes=changes, monotonic=monotonic)
+        users = [[("b", 9), ("c", 3), ("d", 4)], [("d", -7)], [("a", 5), ("d", 5)], []]
+        found = [few(frame([(1, *row) for row in user])) for user in users]
+        assert [sums.tolist() for sums in found] == [[0, 3, 0], [0, 0, -2], [5, 0, 0], [0, 0, 0]]
+        for one, other in itertools.product(found, repeat=2):
+            moved = one - other if kind == "replace" else one
+            most = few.map(1)
+            assert max(abs(moved)) <= most
+            assert sum(abs(moved)) <= changes * most
 
 
 def test_the_largest_bounds_are_allowed() -> None:

@@ -139,6 +139,20 @@ FAULTS = (
         "kinds = (self,)",
     ),
     Fault(
+        "keys-without-responses",
+        "keys of one user lose together what each loses but for its delta",
+        "measurements/_key_shares.py",
+        "return lost + (1 - lost) * responses(m, each, loss)  # [together]",
+        "return lost  # [together]",
+    ),
+    Fault(
+        "one-response-less",
+        "one key of a user is left out of what they lose together",
+        "measurements/_key_shares.py",
+        "first = math.floor((m + loss / each) / 2) + 1  # [first]",
+        "first = math.floor((m + loss / each) / 2) + 2  # [first]",
+    ),
+    Fault(
         "losers-of-rankings",
         "a ranking with logistic noise is charged the losers of a set",
         "measurements/_selection.py",

@@ -82,8 +82,8 @@ FAULTS = (
         "one-item-too-many",
         "one item more of each user is kept",
         "tables/capping.py",
-        'nw.col("rank") < most',
-        'nw.col("rank") <= most',
+        '"kept", ranks < most',
+        '"kept", ranks <= most',
     ),
     Fault(
         "lightest-first",

@@ -140,9 +140,9 @@ FAULTS = (
     Fault(
         "delta-for-each-key",
         "every key of a user gets the whole delta",
-        "measurements/partition_selection.py",
-        'share_of(exact(checks.probability(delta, "delta")), most)',
-        'exact(checks.probability(delta, "delta"))',
+        "measurements/_key_shares.py",
+        "even = loss / m, share_of(delta, m)  # [even]",
+        "even = loss / m, delta",
     ),
     Fault(
         "chances-grow-on",

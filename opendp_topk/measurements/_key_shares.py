@@ -1,0 +1,89 @@
+"""What one of several keys of a user may lose, where all of them together may lose epsilon and delta.
+
+Proof: proofs/measurements/partition_selection.tex
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from ..numerics.arithmetic import Intervals, as_mpq, exact, round_up
+from ._any_of import any_of, share_of
+
+_PRECISION = 128  # binary digits beyond those that cancel
+_MOST = 1024  # keys of a user: of more the sums take seconds, and epsilon and delta are split evenly
+_PARTS = (
+    0.5,
+    0.75,
+    0.9,
+    0.97,
+)  # of delta, for the keys themselves: the best is near one of them
+_NARROWED = 60  # halvings: more than a float64 has digits
+_WITHIN = 1 - 2.0**-30  # far above the errors of a float64, so that what is found passes the exact bound
+
+
+# proof-region: key_shares
+@functools.lru_cache(maxsize=64)
+def shares(loss: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
+    """The epsilon and the delta of each of m keys, which together lose at most ``loss`` but for ``delta``.
+
+    Of several such pairs that with which the fewest users make a key as likely as not to come out.
+    """
+    even = loss / m, share_of(delta, m)  # [even]
+    if m == 1 or m > _MOST or loss == 0 or even[1] < Fraction(1, 2**120):
+        return even
+    found = [even]
+    for part in _PARTS:
+        share = share_of(delta * exact(part), m)
+        each = exact(_largest(m, float(loss), float((delta - any_of(share, m)) / (1 - any_of(share, m)))))
+        if each > 0 and share > 0 and exact(round_up(together(m, each, share, loss))) <= delta:
+            found.append((each, share))  # [kept]
+    return min(found, key=lambda pair: _users(*map(float, pair)))
+
+
+def together(m: int, each: Fraction, share: Fraction, loss: Fraction) -> Fraction:
+    """A delta at ``loss`` of m keys that lose ``each`` > 0 but for ``share``."""
+    lost = any_of(share, m)  # [lost]
+    return lost + (1 - lost) * responses(m, each, loss)  # [together]
+
+
+def responses(m: int, each: Fraction, loss: Fraction) -> Fraction:
+    """A rational that is not below the delta at ``loss`` of m randomised responses of the loss ``each`` > 0."""
+    first = math.floor((m + loss / each) / 2) + 1  # [first]
+    at = Intervals(_PRECISION + m.bit_length())
+    total, ways = at.rational(0), math.comb(m, min(first, m))
+    for up in range(first, m + 1):
+        after, before = (at.exp(at.rational(as_mpq(x))) for x in (-(m - up) * each, loss - up * each))
+        total = at.add(total, at.multiply(at.rational(ways), at.add(after, at.negative(before))))  # [terms]
+        ways = ways * (m - up) // (up + 1)  # [ways]
+    mass = at.exp(at.multiply(at.rational(m), at.log1p(at.exp(at.rational(as_mpq(-each))))))  # [mass]
+    numerator, denominator = at.divide(total, mass)[1].as_integer_ratio()  # [upper-end]
+    return min(Fraction(1), Fraction(int(numerator), int(denominator)))
+
+
+# end-proof-region: key_shares
+
+
+def _largest(m: int, loss: float, delta: float) -> float:
+    """About the largest epsilon of each of m keys that lose at most ``loss`` but for ``delta`` together, from below."""
+    ups = np.arange(m + 1)
+    ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(m, 0, -1) / np.arange(1, m + 1)))])
+
+    def found(each: float) -> float:
+        above = np.expm1(np.minimum(loss - (2 * ups - m) * each, 0.0))
+        return float(-(np.exp(ways + ups * each - m * np.logaddexp(0.0, each)) * above).sum())
+
+    low, high = loss / m, loss
+    for _ in range(_NARROWED):
+        middle = (low + high) / 2
+        low, high = (middle, high) if found(middle) <= delta * _WITHIN else (low, middle)
+    return low * _WITHIN
+
+
+def _users(epsilon: float, delta: float) -> float:
+    """About how many users a key has that comes out with probability one half."""
+    return math.log1p(math.expm1(min(epsilon, 700.0)) / (2 * delta)) / epsilon

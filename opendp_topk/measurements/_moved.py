@@ -1,0 +1,158 @@
+"""What discrete noise on integers costs that move together: how far each, how far all, and how many of them.
+
+Proof: proofs/measurements/moved.tex
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, round_up
+from ..spaces.concentrated import rho_of_discrete_laplace
+from ..spaces.costs import Cost
+from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
+from ..spaces.curves.composed import Composed
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
+from ..spaces.curves.largest import Largest
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance
+from ._grid import Grid
+
+# A composition takes about a twentieth of a second. Where moves may be of more shapes, the rho alone is told; and moves
+# of more than 24 together have more than 12, unless they have one.
+_MOST_SHAPES, _LARGEST = 12, 24
+
+Shape = tuple[int, ...]
+Step = Callable[[int, Fraction], PrivacyCurve]
+
+
+# proof-region: moved
+@dataclass(frozen=True)
+class Moved:
+    """Moves of at most ``size`` integers (None: of any number), at least one of which may move.
+
+    Each moves by at most ``each`` >= 1, all together by at most ``total``, and the squares of their moves add up to at
+    most ``squares``.
+    """
+
+    each: int
+    total: int
+    squares: int
+    size: int | None
+
+    @staticmethod
+    def few(each: int, total: int, size: int | None) -> Moved:
+        """Moves of at most ``each``, and of ``total`` together."""
+        most = total if size is None else min(total, size * each)  # [size]
+        return Moved(each, most, each * most, size)  # [few-squares]
+
+    @staticmethod
+    def in_sum(total: int, size: int | None) -> Moved:
+        """Moves of at most ``total`` together."""
+        return Moved(total, total, total * total, size)  # [in-sum]
+
+    @staticmethod
+    def in_squares(squares: int, size: int | None) -> Moved:
+        """Moves whose squares add up to at most ``squares``."""
+        return Moved(math.isqrt(squares), squares, squares, size)  # [in-squares]
+
+    def shapes(self) -> tuple[Counter[int], ...]:
+        """How often each size occurs in moves that no other ones exceed; none where these are many."""
+        if self.each == 1:
+            return (Counter({1: self.total if self.size is None else min(self.total, self.size)}),)  # [all-by-one]
+        if self.size is not None and self.size * self.each <= self.total and self.size * self.each**2 <= self.squares:
+            return (Counter({self.each: self.size}),)  # [all-by-most]
+        if self.total > _LARGEST:
+            return ()
+        found = list(self._all((), self.each, self.total, self.squares))
+        largest = [one for one in found if not any(one != other and _below(one, other) for other in found)]  # [largest]
+        return tuple(map(Counter, largest)) if len(largest) <= _MOST_SHAPES else ()
+
+    def _all(self, begun: Shape, each: int, total: int, squares: int) -> Iterator[Shape]:
+        """The shapes that begin so, whose other moves are at most ``each``, and that no further move fits."""
+        full = self.size is not None and len(begun) == self.size
+        most = 0 if full else min(each, total, math.isqrt(squares))
+        if most == 0:
+            yield begun  # [complete]
+        for move in range(most, 0, -1):
+            yield from self._all((*begun, move), move, total - move, squares - move * move)  # [next-move]
+
+
+def _below(one: Shape, other: Shape) -> bool:
+    """Whether every move of ``one`` has a partner in ``other`` that is not smaller."""
+    return len(one) <= len(other) and all(a <= b for a, b in zip(one, other, strict=False))  # [below]
+
+
+def moves(
+    grid: Grid, domain: VectorDomain, metric: L1Distance | L2Distance | L01InfDistance, d_in: Number
+) -> Moved | None:
+    """How far scores within a finite distance ``d_in`` > 0 move on the grid, in its steps; None where none can move."""
+    size = domain.size
+    if isinstance(metric, L01InfDistance):
+        each, total = metric.moves(d_in)  # [few]
+        return Moved.few(each, total, size) if each else None
+    if isinstance(metric, L1Distance):
+        most = int(grid.sum(exact(d_in), size) / grid.step)  # [sum]
+        return Moved.in_sum(most, size) if most else None
+    squares = int(grid.squares(exact(d_in), size) / grid.step**2)  # [squares]
+    return Moved.in_squares(squares, size) if squares else None
+
+
+def laplace_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
+    """What discrete Laplace noise of this ``scale`` > 0 costs, as a distance of ``measure``."""
+    loss, one = moved.total / scale, moved.each / scale
+    rho = Fraction(moved.total, moved.each) * rho_of_discrete_laplace(one, 1 / scale)  # [sum-of-rhos]
+    read = Cost(loss, 2 * loss, rho).under(measure)  # [laplace-cost]
+    if measure != PrivacyProfile():
+        return read
+    together = DiscreteLaplace(moved.total, scale)  # [all-in-one]
+    own = _of_shapes(moved, _laplace_step, scale) if moved.each < moved.total else ()
+    return PrivacyCurve(*read.bounds, together, *own)
+
+
+def gaussian_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
+    """What discrete Gaussian noise of this ``scale`` > 0 costs, as a distance of ``measure``."""
+    read = Cost(rho=moved.squares / (2 * scale * scale)).under(measure)  # [gaussian-cost]
+    if measure != PrivacyProfile():
+        return read
+    return PrivacyCurve(*read.bounds, *_of_shapes(moved, _gaussian_step, scale))
+
+
+def _of_shapes(moved: Moved, step: Step, scale: Fraction) -> Iterator[Any]:
+    """The bound of all shapes, if they are few."""
+    curves = tuple(_composed(shape, step, scale) for shape in moved.shapes())
+    if len(curves) == 1:
+        yield from curves[0].bounds  # [one-shape]
+    elif curves:
+        yield Largest(curves)  # [any-shape]
+
+
+def _composed(shape: Counter[int], step: Step, scale: Fraction) -> PrivacyCurve:
+    """The curve of moves of these sizes, of different integers with independent noise."""
+    parts = [(step(move, scale), times) for move, times in shape.items()]
+    if shape.total() == 1:
+        return parts[0][0]  # [one-move]
+    return PrivacyCurve(Composed(tuple(parts)))  # [moves]
+
+
+def _laplace_step(move: int, scale: Fraction) -> PrivacyCurve:
+    rho = rho_of_discrete_laplace(move / scale, 1 / scale)
+    return PrivacyCurve(
+        ApproximateDP(move / scale), Concentrated(round_up(rho)), DiscreteLaplace(move, scale)
+    )  # [laplace]
+
+
+def _gaussian_step(move: int, scale: Fraction) -> PrivacyCurve:
+    rho = Concentrated(round_up(Fraction(move * move) / (2 * scale * scale)))
+    return PrivacyCurve(DiscreteGaussian(move, scale), rho)  # [gaussian]
+
+
+# end-proof-region: moved

@@ -1,0 +1,30 @@
+"""The largest of several privacy curves: of neighbours of which it is not known which one of them holds.
+
+Proof: proofs/spaces/curves/largest.tex
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors.checks import Number
+from .curve import PrivacyCurve
+
+
+# proof-region: largest
+@dataclass(frozen=True)
+class Largest:
+    """What holds between two laws that obey one of ``curves``, whichever it is."""
+
+    curves: tuple[PrivacyCurve, ...]
+
+    def __call__(self, epsilon: Number) -> float:
+        return max(curve.delta(epsilon) for curve in self.curves)  # [largest]
+
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too: whether ``other`` has all of these curves."""
+        return isinstance(other, Largest) and set(self.curves) <= set(other.curves)  # [fewer]
+
+
+# end-proof-region: largest

@@ -1,0 +1,28 @@
+"""The largest of several curves: its values, and what it implies."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP
+from opendp_topk.spaces.curves.curve import PrivacyCurve
+from opendp_topk.spaces.curves.discrete import DiscreteLaplace
+from opendp_topk.spaces.curves.largest import Largest
+
+CURVES = [PrivacyCurve(ApproximateDP(Fraction(1, 2))), PrivacyCurve(DiscreteLaplace(2, Fraction(3)), ApproximateDP(1))]
+
+
+def test_it_is_nowhere_below_any_of_them() -> None:
+    both = PrivacyCurve(Largest(tuple(CURVES)))
+    for step in range(12):
+        epsilon = Fraction(step, 8)
+        assert both.delta(epsilon) == max(curve.delta(epsilon) for curve in CURVES)
+    assert both.epsilon(0) == max(curve.epsilon(0) for curve in CURVES)
+
+
+def test_fewer_curves_imply_more() -> None:
+    one, both = Largest((CURVES[0],)), Largest((CURVES[1], CURVES[0]))
+    assert one.implies(both)
+    assert both.implies(Largest(tuple(CURVES)))
+    assert not both.implies(one)
+    assert not one.implies(ApproximateDP(Fraction(1, 2)))
