@@ -169,8 +169,9 @@ HEADER = """# How tight the privacy maps are
 The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
 with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms; counts by key where nobody lists the
-keys, and the delta at the claimed epsilon). A ratio of 1 says that the map is attained. A smaller one says that no pair
-that was tried does, not that none does; the proofs say which maps are exact suprema. Written by
+keys, and the delta at the claimed epsilon). The loosest come first. A ratio of 1 says that the map is attained. A
+smaller one says that no pair that was tried does, not that none does; the proofs say which maps are exact suprema.
+Written by
 `python -m tests.pages`.
 """
 
@@ -189,15 +190,16 @@ def row(example: Example) -> tuple[str, ...] | None:
 
 
 def table(found: list[tuple[Example, Report | None]]) -> str:
-    """The results of :func:`verify_all` as a page in Markdown."""
+    """The results of :func:`verify_all` as a page in Markdown, the loosest maps first."""
     lines = [
         HEADER,
         "| constructor | arguments | measure | claimed | largest loss | ratio |",
         "|---|---|---|---|---|---|",
     ]
+    rows = []
     for example, report in found:
         columns = row(example)
         if columns is not None and report is not None:
             ratio = "-" if report.tightness is None else f"{report.tightness:.4f}"
-            lines.append(f"| {' | '.join(columns)} | {report.loss:.6g} | {ratio} |")
-    return "\n".join(lines) + "\n"
+            rows.append((ratio, f"| {' | '.join(columns)} | {report.loss:.6g} | {ratio} |"))
+    return "\n".join([*lines, *(line for _, line in sorted(rows, key=lambda one: one[0]))]) + "\n"

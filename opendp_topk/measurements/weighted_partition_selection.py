@@ -21,7 +21,7 @@ from ..spaces.curves.closed_forms import Concentrated, Mixture
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.normal import NormalPair
 from ..spaces.domains import FrameDomain
-from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
+from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from ..spaces.metrics import UserDistance
 from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._grid import Grid
@@ -161,7 +161,7 @@ def make_weighted_partition_selection(
         squares = both_ways * d_in * d_in  # [squares]
         own = noises[-1].lost(d_in, d_in * most, level)  # [own]
         rho = sum((squares / (2 * noise.scale**2) for noise in noises), Fraction(0))  # [rho]
-        if isinstance(output_measure, Approximate) and output_measure.measure != MaxDivergence():
+        if without_delta(output_measure) == ZeroConcentratedDivergence():
             return with_delta(output_measure, Cost(rho=rho), own, strict=True)  # [map]
         pair = PrivacyCurve(NormalPair(_apart(sigma, parts, squares)), Concentrated(round_up(rho)))  # [curve]
         curve = curve_with_delta(pair, own, strict=True)  # [mixture]

@@ -34,8 +34,8 @@ from ..concepts.losses import realised
 from ..concepts.own_noises import NOISES, Interval, asymmetric_laplace, asymmetric_laplace_survival, lomax
 from ..concepts.own_noises import lomax_survival as lomax_tail
 from ..concepts.sentinels import raises_exactly
+from ..oracles import maps, quadrature, rhos
 from ..oracles import noise as oracle
-from ..oracles import quadrature, rhos
 from ..oracles.chi_square import assert_follows
 from ..oracles.one_shot import sets
 from ..oracles.race import best
@@ -398,9 +398,8 @@ def test_the_lipschitz_condition_is_not_enough_for_rankings() -> None:
 def test_the_map_is_the_table_rounded_up(k: int, d: int | None, release: str) -> None:
     r = Fraction(2, 7)
     steps, width = (k, 2 * k) if d is None else (min(k, d - 1), min(2 * k, d))
-    for measure, cost in zip(
-        MEASURES, (steps * r, width * r, min(rhos.of_laplace(steps * r), rhos.of_range(width * r))), strict=True
-    ):
+    rho = min(rhos.of_laplace(steps * r), rhos.of_range(maps.widest(r) if steps == 1 else width * r))
+    for measure, cost in zip(MEASURES, (steps * r, width * r, rho), strict=True):
         found = build("AsymmetricLaplace", measure, d, k=k, scale=7, release=release).map(2)
         assert cost <= Fraction(found)
         assert Fraction(math.nextafter(found, 0)) < cost

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 
+import numpy as np
 import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.core import public_names
 from tests.pages import __main__ as command
-from tests.pages import page, proof_map, reference
+from tests.pages import copies, page, proof_map, reference
 from tests.pages.page import PAGES, ROOT
 
 HOWTO = "".join(
@@ -37,6 +39,23 @@ def test_a_claim_that_changed_is_noticed(old: str, new: str) -> None:
     text = PAGES["docs/tightness.md"].read()
     assert old in text
     assert not page.has_the_rows(text.replace(old, new, 1))
+
+
+def test_many_copies_exceed_no_claim() -> None:
+    """The section's numbers, and its laws by blocks against weights in closed form."""
+    rows = PAGES["docs/tightness.md"].read().partition(copies.HEADER)[2].splitlines()
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert len(cells) >= 20
+    assert [one[4] for one in cells] == sorted(one[4] for one in cells)
+    for *_, claimed, met, ratio in cells:
+        assert 0 < float(met) <= float(claimed) * (1 + 1e-5)
+        assert float(ratio) == pytest.approx(float(met) / float(claimed), abs=1e-4)
+    scores, sizes = np.array([0.0, -2.0]), np.array([3.0, 50.0])
+    weights = sizes * np.exp(scores)
+    assert copies.best("Gumbel", 1, True)(scores, sizes) == pytest.approx(weights / weights.sum(), abs=1e-6)
+    assert copies.best("Logistic", 2, True)(scores, np.array([2.0, 1.0])).sum() == pytest.approx(1, abs=1e-6)
+    flips = copies.best("Exponential", 1, True)(scores, np.array([1.0, 1.0]))
+    assert flips[1] == pytest.approx(math.exp(-2) / 2, abs=1e-4)
 
 
 def test_one_line_exports_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ def _built(role: str, options: dict[str, Any], space: Any = SPACE, measure: Any 
 
 
 KEYED = tk.KeyedCountsDomain(), tk.KeyedCountDistance(3)
+ROWS = tk.FrameDomain("reader", "page"), tk.UserDistance()
 APPROX = tk.Approximate(MEASURES["max"])
 FITTING: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "make_report_noisy_top_k": (SPACE, MEASURES["max"], {"k": 2, "scale": 2}),
@@ -54,12 +55,14 @@ FITTING: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "make_unknown_domain_counts": (KEYED, APPROX, {"k": 2, "scale": 2, "limit": 4, "delta": 1e-6, "count_scale": 2}),
     "make_stable_histogram": (KEYED, APPROX, {"scale": 2, "delta": 1e-6}),
     "make_partition_selection": (KEYED, APPROX, {"epsilon": 1, "delta": 1e-6}),
+    "make_weighted_partition_selection": (ROWS, APPROX, {"max_items": 3, "epsilon": 1, "delta": 1e-6}),
 }
 """For each mechanism a space, a measure and options with which it can be built."""
 
 WRONG: dict[str, tuple[Any, ...]] = {
     "k": WHOLE,
     "limit": WHOLE,
+    "max_items": WHOLE,
     "scale": NUMBERS,
     "count_scale": NUMBERS,
     "delta": (*NUMBERS, 0, 1, 2),

@@ -118,7 +118,7 @@ FAULTS = (
         "return any((rho, *others))",
     ),
     Fault(
-        "wider-steps",
+        "larger-loss-one-step",
         "a step of a larger loss is counted as one step",
         "spaces/stated.py",
         "return sum(count for _, count in way) if each else math.inf",
