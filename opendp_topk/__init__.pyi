@@ -125,6 +125,7 @@ from .planning.comparison import Comparison as Comparison
 from .planning.comparison import compare as compare
 from .planning.recommendation import Recommendation as Recommendation
 from .planning.recommendation import recommend as recommend
+from .planning.recorded_release import release_with_record as release_with_record
 from .proof import Proof as Proof
 from .spaces.curves.curve import PrivacyCurve as PrivacyCurve
 from .spaces.domains import AtomDomain as AtomDomain
@@ -298,6 +299,7 @@ __all__ = [
     "recommend",
     "release_in_parts",
     "release_spark",
+    "release_with_record",
     "then_above_threshold",
     "then_adaptive_composition",
     "then_canonical_top_k",

@@ -87,9 +87,9 @@ def _at(measurement: Measurement, d_in: Any) -> Any:
 
 
 def _loss(dp: Any, loss: Any) -> Any:
-    """``loss`` as OpenDP takes it: numbers, alone or in a pair, as plain floats, and a curve as a privacy profile."""
+    """``loss`` as OpenDP takes it: floats as they are, and a curve as a privacy profile."""
     if not isinstance(loss, PrivacyCurve):
-        return tuple(map(float, loss)) if isinstance(loss, tuple) else float(loss)  # [plain-floats]
+        return loss
     return dp.new_privacy_profile(_without_data(loss.delta)).curve  # [profile]
 
 

@@ -15,7 +15,7 @@ from ..ledger.report import title_of
 from ..numerics.arithmetic import round_up
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
-from . import ledger_files, show
+from . import ledger_files, planned_files, show
 from .asking import NEIGHBORS, NeighborsOption
 from .exit_codes import DATA, guarded
 from .ledger_files import Json, KeyOption, PeriodOption, PurposeOption, answer, print_json
@@ -191,12 +191,29 @@ def accept(
 
 def reserve(
     file: File,
-    amount: Annotated[str, typer.Option(metavar="X", help="How much, exactly; a pair as X,DELTA.")],
-    label: Annotated[str, typer.Option(metavar="TEXT", help="What for.")],
+    amount: Annotated[
+        str | None, typer.Option(metavar="X", help="How much, exactly; a pair as X,DELTA.", show_default=False)
+    ] = None,
+    label: Annotated[str, typer.Option(metavar="TEXT", help="What for.")] = "",
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Releases that `plan --releases N --out FILE` has planned, paid for at once instead of an amount.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Pay for something that is done elsewhere, before it is done. It counts as spent."""
-    parts = tuple(amount.split(","))
+    """Pay for something before it is done: an amount for what is done elsewhere, or planned releases. It is spent."""
+    if (amount is None) == (plan is None):
+        raise ParameterError("give one of --amount X and --plan FILE")
+    if plan is not None:
+        number, several = planned_files.reserved(file, plan, label)
+        said = f"Entry {number} has paid for {several} releases. Each: opendp-topk release ... --plan {plan} "
+        answer({"entry": number, "releases": several}, f"{said}--planned {number} --ledger {file}", as_json=as_json)
+        return
+    parts = tuple(str(amount).split(","))
     with Ledger(file) as account:
         made = account.reserve(cost=parts if len(parts) > 1 else parts[0], label=label)
     said = f"Entry {made.number} is reserved. When it is done: opendp-topk ledger settle {file} {made.number}"

@@ -91,9 +91,14 @@ def require(to: str, endings: tuple[str, ...]) -> None:
         raise ParameterError(f"--to must be a name that ends in {' or '.join(endings)}")
 
 
-def write(to: str, text: str, *, as_json: bool = False) -> None:
+def new_file(to: str, option: str, text: str) -> None:
     """A new file, which those may read whom the umask lets."""
-    write_report(path_of(to, "--to"), text.encode("utf-8"))
+    write_report(path_of(to, option), text.encode("utf-8"))
+
+
+def write(to: str, text: str, *, as_json: bool = False) -> None:
+    """A new file, and a word about it."""
+    new_file(to, "--to", text)
     say({"written": to}, f"Written to {to}.", as_json=as_json)
 
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.measurement import Measurement
 from ..errors import ParameterError
 from ..ledger import Ledger
 from ..ledger.charges import text_of
+from ..ledger.reservation import Reservation
 from ..ledger.stated import Stated, in_words
 from ..planning.plan import Plan, Query
 from ..planning.release_record import ReleaseRecord
@@ -78,18 +80,24 @@ def drawn(
     account: Ledger | None,
     words: Words,
     recorded: Callable[[Any, Mapping[str, Any] | None, Mapping[str, Any]], ReleaseRecord],
+    planned: int | None = None,
 ) -> ReleaseRecord:
     """The record, by ``recorded``, of a release, of what has paid for it before the table was counted, and of words.
 
-    The entry of the ledger gets the digest of the record.
+    The entry of the ledger gets the digest of the record. ``planned`` is the number of the entry that has paid for it
+    with others.
     """
     measurement, query, made = plan.measurement, plan.query, []
     if account is None:
         return recorded(measurement(rows), None, words.told(None))
-    before = account.spent()
+    before = account.count()
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
-        reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, **vars(words))
+        reserved = (
+            account.reserve(measurement, d_in=query.unit.d_in, delta=delta, **vars(words))
+            if planned is None
+            else _next(account, planned, words.label, measurement)
+        )
 
         def digest(released: Any) -> str:
             made.append(recorded(released, reserved.paid, reserved.told))
@@ -98,6 +106,15 @@ def drawn(
         reserved.release(rows, recorded=digest)
         return made[0]
     except KeyboardInterrupt:
-        if account.spent() == before:
+        if account.count() == before:
             raise
     raise Interrupted("interrupted: nothing was released, and the ledger keeps the debit")
+
+
+def _next(account: Ledger, planned: int, label: str, measurement: Measurement) -> Reservation:
+    """The place of this label among planned releases; without one, the first that was not drawn."""
+    paid = account.planned(planned)
+    left = paid.left()
+    if not left:
+        raise ParameterError("all releases of this plan were drawn")
+    return paid.reserve(label or left[0], measurement)

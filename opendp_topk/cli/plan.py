@@ -42,9 +42,17 @@ def plan(
         int | None,
         typer.Option(
             min=1,
-            help="How many equal releases share the target, 52 weekly ones, say: what each may cost under pure, "
-            "zero-concentrated and (epsilon, delta) privacy, side by side. Without --delta it takes 1e-6.",
+            help="How many equal releases share the target, 52 weekly ones, say: what each may cost in several ways, "
+            "side by side, and the commands that make a ledger and release from it. Without --delta it takes 1e-6.",
             metavar="N",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --releases: keep the plan whose privacy curves are composed, for `ledger reserve --plan FILE`.",
             show_default=False,
         ),
     ] = None,
@@ -89,13 +97,18 @@ def plan(
     if options.summed is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
     require_plot(plot, compare)
+    if out is not None and releases is None:
+        raise ParameterError("--out keeps a plan of several releases: give --releases")
     if candidates is None:
-        if compare or proxy is not None or releases is not None:
-            raise ParameterError("--compare, --proxy and --releases need a list of candidates: give --candidates")
+        if compare or proxy is not None:
+            raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
+        if releases is not None:
+            show_several(replace(options.unlisted(), releases=releases), options, None, out)
+            return
         show_plan(met(options.unlisted()), more)
         return
-    if options.other and (compare or releases is not None):
-        raise ParameterError("--compare and --releases show selections alone: leave --other out")
+    if options.other and compare:
+        raise ParameterError("--compare shows selections alone: leave --other out")
     options.require_listed()
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
     query = options.listed(number)
@@ -105,7 +118,7 @@ def plan(
     if releases is not None:
         if compare or proxy is not None:
             raise ParameterError("--releases plans one mechanism: leave --compare and --proxy out")
-        show_several(replace(query, releases=releases))
+        show_several(replace(query, releases=releases), options, candidates, out)
     elif compare:
         show_comparison(query, scores, plot)
     else:

@@ -35,6 +35,7 @@ from .kept_files import FilesOption, kept
 from .ledger_files import PeriodOption, PurposeOption
 from .output import STDOUT, Destination, flush, unprinted
 from .payment import Words, budget, drawn
+from .planned_files import one_of
 from .record_file import read_fields
 from .shown import show_release
 
@@ -110,6 +111,22 @@ def release(
     encoding: EncodingOption = "utf-8",
     where: WhereOption = None,
     files: FilesOption = None,
+    planned_by: Annotated[
+        str | None,
+        typer.Option(
+            "--plan",
+            metavar="FILE",
+            help="Make one of the releases of this plan, which the entry --planned of the --ledger has paid for: what "
+            "is asked, and the noise, are those of the plan. --label names which one; the next, if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    planned: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ENTRY", help="With --plan: the entry that `ledger reserve --plan` has made.", show_default=False
+        ),
+    ] = None,
     from_record: Annotated[
         str | None,
         typer.Option(
@@ -140,18 +157,24 @@ def release(
     options = replace(options, user=user, item=item, at_most=at_most, shared=shared)
     columns = options.columns
     reading = Reading.of(separator, encoding, where)
-    domain, others = columns.domain, options.others
-    query: Query[Any, Users]
+    domain, others = columns.domain, None if planned_by is not None else options.others
+    query: Query[Any, Users] | None
+    if planned_by is not None:
+        _require_planned(options, planned, ledger, words, from_record)
+    if candidates is None and planned_by is not None:
+        raise ParameterError("--plan is of a list of candidates: give --candidates")
     if candidates is None:
         listed, query = None, options.unlisted()
     else:
         options.require_listed()
         listed = read_candidates(candidates)
-        query = options.listed(len(listed))
+        query = options.listed(len(listed)) if planned_by is None else None
+    plan: Plan[Any, Users]
     with show.working("planning"):
-        plan: Plan[Any, Users] = met(query)
+        plan = met(query) if query is not None else one_of(str(planned_by), len(listed or ()), columns, options.failing)
+    query = plan.query
     _LOG.info("planned: scale %s", plan.measurement.parameters["scale"])
-    read = tuple(file for file in (table, candidates, ledger, from_record) if file is not None)
+    read = tuple(file for file in (table, candidates, ledger, from_record, planned_by) if file is not None)
     listing = None if listed is None else list_digest(listed)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:
         if from_record is not None:
@@ -177,7 +200,7 @@ def release(
                         winners = Released.of(released) if others is None else others.released(released)
                         return ReleaseRecord.of(winners, plan, promises, entry, read_as, stated)
 
-                    record = drawn(plan, rows, account, words, recorded)
+                    record = drawn(plan, rows, account, words, recorded, planned)
                 _LOG.info("%d items were released", len(record.released.items))
         failure: Exception | None = None
         try:
@@ -197,6 +220,23 @@ def release(
             raise failure
         last = AGAIN if from_record is not None else MORE if listed is None else PUBLIC
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
+
+
+def _require_planned(
+    options: Options, planned: int | None, ledger: str | None, words: Words, from_record: str | None
+) -> None:
+    """Raise where something is asked anew that the plan says."""
+    if planned is None or ledger is None:
+        raise ParameterError("--plan goes with --ledger and --planned ENTRY, the entry that has paid for the plan")
+    asked = (options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed)
+    others = (options.kind, options.users, options.neighbors, options.counts, options.other)
+    free = Options()
+    if any(one is not None for one in asked) or others != (
+        free.kind, free.users, free.neighbors, free.counts, free.other,
+    ):  # fmt: skip
+        raise ParameterError("--plan says what is released and at what cost: leave --k, the target and the like out")
+    if from_record is not None or replace(words, label="") != Words():
+        raise ParameterError("--plan goes with no words but --label, and not with --from-record")
 
 
 def _again(path: str, account: Ledger | None, question: Mapping[str, Any], files: str | None) -> ReleaseRecord:

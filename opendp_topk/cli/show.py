@@ -146,8 +146,8 @@ def working(what: str) -> Iterator[Working]:
 
 
 def rounded_up(loss: float) -> str:
-    """Twelve digits, rounded up: a tenth that a scale misses by an ulp is a tenth. Records have all digits."""
-    return repr(float(_TWELVE_UP.create_decimal(Decimal(loss))))
+    """Twelve digits of the decimal that ``loss`` is written as, rounded up. Records have all digits."""
+    return repr(float(_TWELVE_UP.create_decimal(Decimal(repr(float(loss))))))
 
 
 def cost(claim: Claim) -> str:

@@ -54,7 +54,7 @@ def remeasured(measurement: Measurement, target: Measure, loss: Callable[[Any], 
     return replace(
         measurement,
         output_measure=target,
-        privacy_map=lambda d_in: loss(measurement.map(d_in)),  # [convert-map]
+        privacy_map=lambda d_in: loss(measurement.exact_map(d_in)),  # [convert-map]
     )
 
 

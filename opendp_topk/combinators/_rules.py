@@ -13,7 +13,7 @@ from typing import Any
 from ..core.measurement import Measurement
 from ..errors import CapacityError, SpaceError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import before_rounding, shortened_up
+from ..numerics.arithmetic import exact, shortened_up
 from ..spaces.costs import SCALAR, require_measure
 from ..spaces.curves.totals import compose, times
 from ..spaces.domains import Domain
@@ -71,16 +71,15 @@ def times_over(measure: Measure, loss: Any, count: int) -> Any:
     if measure == PrivacyProfile():
         return times(measure.distance(loss, "loss"), count)  # [same-curves]
     inner, delta = apart(measure, loss)
-    several = [part if part == float("inf") else before_rounding(part) * count for part in (inner, delta)]  # [multiple]
-    return together(measure, *several)
+    return together(measure, *(part * count for part in (inner, delta)))  # [multiple]
 
 
 def add(values: Iterable[Number]) -> Number:
-    """The sum of what was rounded up to ``values``, exactly or shortened upward; infinity where one is infinite."""
+    """The sum of ``values``, exactly or shortened upward; infinity where one is infinite."""
     listed = list(values)
     if float("inf") in listed:
         return float("inf")
-    return shortened_up(sum(map(before_rounding, listed), Fraction(0)))  # [exact-sum]
+    return shortened_up(sum(map(exact, listed), Fraction(0)))  # [exact-sum]
 
 
 def product_law(members: Sequence[Measurement]) -> Callable[[Any], dict[Hashable, Any]] | None:

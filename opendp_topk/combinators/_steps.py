@@ -28,7 +28,7 @@ def loss_of_steps(measure: Measure, count: int, width: Fraction | float, delta: 
 
 def loss_after(query: Measurement, drawn: int | None, d_in: Any) -> Any:
     """The loss of ``query`` at ``d_in`` once it was seen to take ``drawn`` steps; None where that is not known."""
-    whole, measure, steps = query.map(d_in), query.output_measure, query.declared.steps
+    whole, measure, steps = query.exact_map(d_in), query.output_measure, query.declared.steps
     if drawn is None or steps is None or measure not in _CHOSEN_ON_THE_WAY:
         return whole  # [whole]
     width, delta = steps.width(d_in), steps.delta(d_in)

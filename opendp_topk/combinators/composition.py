@@ -84,7 +84,7 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
         return tuple(sealed(member.function, value) for member in members)  # [release-each]
 
     def privacy_map(d_in: Any) -> Any:
-        return total(measure, [member.map(d_in) for member in members], adaptive=False)  # [map]
+        return total(measure, [member.exact_map(d_in) for member in members], adaptive=False)  # [map]
 
     built = Measurement(
         input_domain=first.input_domain,

@@ -67,8 +67,8 @@ def make_followed_by(first: Measurement, *, follow: Callable[[Any], Measurement]
         raise ParameterError("first must not be interactive, and its measure must not bound a range: convert it first")
     checks.function("follow", follow)
     limit = first.input_metric.distance(d_in, "d_in")
-    agreed = measure.distance(d_out, "d_out")  # [check-agreed]
-    loss = total(measure, [first.map(limit), agreed], adaptive=True)  # [total]
+    agreed = measure.exact(d_out, "d_out")  # [check-agreed]
+    loss = total(measure, [first.exact_map(limit), agreed], adaptive=True)  # [total]
 
     def admitted(released: Any) -> Measurement:
         second = require_space_of("follow(release)", follow(released), first.input_domain, first.input_metric, measure)

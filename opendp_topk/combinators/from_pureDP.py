@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..numerics.arithmetic import RoundedUp, before_rounding
 from ..spaces.concentrated import rho_of_pure
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from ._convert import convert, converts
@@ -47,7 +46,7 @@ def make_pureDP_to_range(measurement: Measurement) -> Measurement:
 
 
 def _twice(epsilon: Any) -> Any:
-    return epsilon if epsilon == float("inf") else 2 * before_rounding(epsilon)  # [twice]
+    return 2 * epsilon  # [twice]
 
 
 # end-proof-region: pureDP_to_range
@@ -89,7 +88,7 @@ def make_pureDP_to_zCDP(measurement: Measurement) -> Measurement:
 
 
 def _rho(epsilon: Any) -> Any:
-    return epsilon if epsilon == float("inf") else RoundedUp(rho_of_pure(before_rounding(epsilon)))  # [tanh]
+    return epsilon if epsilon == float("inf") else rho_of_pure(epsilon)  # [tanh]
 
 
 # end-proof-region: pureDP_to_zCDP

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.measurement import Measurement
-from ..numerics.arithmetic import RoundedUp, before_rounding
 from ..spaces.concentrated import rho_of_range
 from ..spaces.curves.range_steps import RangeSteps
 from ..spaces.measures import MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
@@ -85,7 +84,7 @@ def make_range_to_zCDP(measurement: Measurement) -> Measurement:
 
 
 def _rho(a: Any) -> Any:
-    return a if a == float("inf") else RoundedUp(rho_of_range(before_rounding(a)))  # [rho]
+    return a if a == float("inf") else rho_of_range(a)  # [rho]
 
 
 # end-proof-region: range_to_zCDP

@@ -20,6 +20,9 @@ from ..spaces.metrics import Metric
 from ._rules import require_rule, require_space_of, total
 from ._steps import drawn_in, loss_after
 
+Admit = Callable[[Any], Callable[[], Any]]
+Loss = Callable[[Any, Any], Any]
+
 
 # proof-region: odometer
 @dataclass
@@ -68,6 +71,13 @@ class Odometer(Claimed):
 
     def function(self, value: Any) -> Queryable:
         """A queryable about a member in the form that functions on the domain receive."""
+        admit, loss = self.conversation(value)
+        return Queryable(
+            admit, lambda d_in, query: self.output_measure.distance(loss(d_in, query), "loss")
+        )  # [loss-up]
+
+    def conversation(self, value: Any) -> tuple[Admit, Loss]:
+        """What a queryable about ``value`` admits, and what it has lost before this is rounded up."""
         data = held(value)
         asked: list[_Asked] = []
         space = self.input_domain, self.input_metric, self.output_measure
@@ -77,13 +87,13 @@ class Odometer(Claimed):
             asked.append(booked := _Asked(query))  # [debit]
             return lambda: booked.answer(data)
 
-        def privacy_loss(d_in: Any, query: Any) -> Any:
+        def loss(d_in: Any, query: Any) -> Any:
             extra = [] if query is None else [_Asked(require_space_of("query", query, *space))]
             d_in = self.input_metric.distance(d_in, "d_in")
             losses = [loss_after(one.query, one.drawn, d_in) for one in asked + extra]
-            return self.output_measure.distance(total(self.output_measure, losses, adaptive=True), "loss")  # [account]
+            return total(self.output_measure, losses, adaptive=True)  # [account]
 
-        return Queryable(admit, privacy_loss)
+        return admit, loss
 
     def __repr__(self) -> str:
         return describe(self, {"output_measure": self.output_measure})

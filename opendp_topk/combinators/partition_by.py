@@ -138,7 +138,7 @@ def _dearest(measure: Measure, members: Sequence[Measurement], users: int) -> An
     listed = len(members) * (users + 1) ** 2 <= _STEPS
     distances = range(users + 1) if listed else (0, users)
     times = Counter(members)  # [equal-members]
-    curves = [[apart(measure, one.map(d)) for d in distances] for one in times]  # [curves]
+    curves = [[apart(measure, one.exact_map(d)) for d in distances] for one in times]  # [curves]
     charge = _spread if listed else _ends
     worst = [charge([[at[part] for at in curve] for curve in curves], list(times.values()), users) for part in (0, 1)]
     return together(measure, *(add([one]) for one in worst))  # [parts]

@@ -20,7 +20,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
     Args:
         odometer: What ``make_fully_adaptive_composition`` returned.
         d_in: The distance of inputs for which the budget holds, in units of the odometer's input metric.
-        d_out: The budget, in the measure's own distance; rounded up to float64.
+        d_out: The budget, in the measure's own distance.
 
     Returns:
         An interactive :class:`Measurement`, whose releases are :class:`Queryable` objects. A query that would bring
@@ -72,18 +72,18 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
     checks.instance("odometer", odometer, Odometer, "an odometer that make_fully_adaptive_composition returned")
     measure = odometer.output_measure
     d_in = odometer.input_metric.distance(d_in, "d_in")
-    d_out = measure.distance(d_out, "d_out")  # [budget]
+    d_out = measure.exact(d_out, "d_out")  # [budget]
 
     def function(value: Any) -> Queryable:
-        account = odometer.function(value)  # [odometer]
+        book, loss = odometer.conversation(value)  # [odometer]
 
         def admit(query: Any) -> Callable[[], Any]:
             require_space_of("query", query, odometer.input_domain, odometer.input_metric, measure)  # [check-query]
-            if not measure.at_most(account.privacy_loss(d_in, query), d_out):  # [fits]
+            if not measure.at_most(loss(d_in, query), d_out):  # [fits]
                 raise BudgetError("this query would bring the loss above d_out: ask one that loses less")
-            return lambda: account(query)  # [ask]
+            return book(query)  # [ask]
 
-        return Queryable(admit, account.privacy_loss)
+        return Queryable(admit, lambda distance, query: measure.distance(loss(distance, query), "loss"))  # [loss-up]
 
     def privacy_map(distance: Any) -> Any:
         return d_out if distance <= d_in else measure.infinite  # [map]
@@ -94,7 +94,7 @@ def make_privacy_filter(odometer: Odometer, *, d_in: Any, d_out: Any) -> Measure
         output_measure=measure,
         function=function,
         privacy_map=privacy_map,
-        parameters={"mechanism": "privacy_filter", "d_in": d_in, "d_out": d_out},
+        parameters={"mechanism": "privacy_filter", "d_in": d_in, "d_out": measure.distance(d_out, "d_out")},
         interactive=True,
     )
     # end-proof-region: privacy_filter

@@ -75,7 +75,7 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
         return joint and joint([value] * times)  # [joint-law]
 
     def privacy_map(d_in: Any) -> Any:
-        return times_over(measure, measurement.map(d_in), times)  # [map]
+        return times_over(measure, measurement.exact_map(d_in), times)  # [map]
 
     built = Measurement(
         input_domain=measurement.input_domain,

@@ -41,6 +41,7 @@ PUBLIC = {
     "ledger": "Ledger",
     "planning.comparison": "Comparison compare",
     "measurements._in_parts": "release_in_parts",
+    "planning.recorded_release": "release_with_record",
     "planning.recommendation": "Recommendation recommend",
     "measurements._spark_scores": "release_spark",
     "measurements.above_threshold": "make_above_threshold then_above_threshold",

@@ -7,7 +7,6 @@ from typing import Any, Protocol, TypeVar
 
 from ..errors import DistanceError, MapError, SpaceError, checks
 from ..spaces.domains import Domain
-from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 
 Space = tuple[Domain, Metric]
@@ -57,11 +56,11 @@ def require_space(input_domain: Any, input_metric: Any, metric: type[Any], hint:
 
 
 # proof-region: mapped
-def mapped(function: Callable[[Any], Any], d_in: Any, side: Metric | Measure) -> Any:
-    """What a map returns at ``d_in``, as a distance of its output side."""
+def mapped(function: Callable[[Any], Any], d_in: Any, distance: Callable[[Any, str], Any]) -> Any:
+    """What a map returns at ``d_in``, as ``distance`` of its output side reads it."""
     result = function(d_in)
     try:
-        return side.distance(result, "the map's result")  # [rounded-up]
+        return distance(result, "the map's result")  # [a-distance]
     except DistanceError as error:
         reason = str(error)
     raise MapError(f"{reason}: correct the map that was supplied")

@@ -49,7 +49,7 @@ class Transformation(Claimed):
     # proof-region: transformation
     def map(self, d_in: Any) -> Any:
         """The largest distance between outputs of inputs at distance ``d_in``."""
-        return mapped(self.stability_map, self.input_metric.distance(d_in, "d_in"), self.output_metric)
+        return mapped(self.stability_map, self.input_metric.distance(d_in, "d_in"), self.output_metric.distance)
 
     def check(self, d_in: Any, d_out: Any) -> bool:
         """Whether inputs at distance ``d_in`` have outputs at distance at most ``d_out``."""
@@ -129,7 +129,7 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         input_domain=first.input_domain,
         input_metric=first.input_metric,
         function=Composed(first.function, second),  # [compose-function]
-        privacy_map=lambda d_in: second.map(first.map(d_in)),  # [compose-map]
+        privacy_map=lambda d_in: second.exact_map(first.map(d_in)),  # [compose-map]
         declared=declared,
         parameters=_joined(first.parameters, second.parameters),
     )

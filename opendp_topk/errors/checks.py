@@ -14,6 +14,7 @@ from . import DistanceError, ParameterError, ParameterTypeError
 T = TypeVar("T")
 Number = int | float | Fraction
 _NO_NUMBERS = ("bool", "bool_", "timedelta64", "ndarray")
+_COMMON = float, int, Fraction  # these need no conversion
 _BITS = 14_000  # what has more cannot be written in the 4300 digits that Python writes at most
 
 
@@ -62,15 +63,18 @@ def scale(value: Any, name: str = "scale") -> Number:
 
 def distance(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
-    common = type(value) is float or (type(value) is int and value.bit_length() <= _BITS)
+    common = type(value) in _COMMON
     if not common and not is_real(value):
         raise DistanceError(f"{name} must be a number >= 0 (int, float or Fraction), not {type(value).__name__}")
     number: Number = value if common else plain(value)  # [plain-first]
-    if number != number:  # [not-a-number]
-        raise DistanceError(f"{name} must be a number >= 0, not NaN")
+    if isinstance(number, float):
+        if number != number:  # [not-a-number]
+            raise DistanceError(f"{name} must be a number >= 0, not NaN")
+    elif _is_long(number):
+        raise DistanceError(f"{name} must be a number of at most {_BITS} bits")
     if number < 0:  # [not-negative]
         raise DistanceError(f"{name} must be >= 0")
-    return number if common else _short(number, DistanceError(f"{name} must be a number of at most {_BITS} bits"))
+    return number
 
 
 def probability(value: Any, name: str) -> Number:
@@ -151,9 +155,13 @@ def plain_text(value: str) -> str:
 
 def _short(value: Number, error: Exception) -> Number:
     """``value``, if it can be written in decimals: Python refuses longer ones."""
-    if not isinstance(value, float) and max(map(int.bit_length, value.as_integer_ratio())) > _BITS:
+    if not isinstance(value, float) and _is_long(value):
         raise error
     return value
+
+
+def _is_long(value: int | Fraction) -> bool:
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) > _BITS
 
 
 # end-proof-region: checks

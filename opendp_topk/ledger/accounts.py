@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import ParameterError, SpaceError, checks
-from ..numerics.arithmetic import before_rounding, exact
+from ..numerics.arithmetic import exact
 from ..spaces.curves.closed_forms import Concentrated, Mixture
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import (
@@ -91,7 +91,7 @@ class Account:
         if whole is None:
             raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
         ways = [whole] if at == 0 else up_to(whole, at)  # [no-delta]
-        cost = min(charged(one, on_grid(before_rounding(own)), self.step) for one in ways)  # [least-rho]
+        cost = min(charged(one, on_grid(exact(own)), self.step) for one in ways)  # [least-rho]
         return None if all(one == UNBOUNDED for one in (*cost[:1], *cost[2:])) else cost[: len(self.limit)]
 
     def filters(self, spent: Amount) -> list[Filter]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import ParameterError, ParameterTypeError, checks
-from ..numerics.arithmetic import RoundedUp, before_rounding, exact, round_down, round_up
+from ..numerics.arithmetic import exact, round_down, round_up
 from ..spaces.measures import Approximate, Measure
 
 Amount = tuple[Fraction, ...]
@@ -70,10 +70,7 @@ def amount(measure: Measure, distance: Any) -> Amount | None:
     parts = [checks.distance(part, "the loss") for part in given]  # [not-negative]
     if any(part == float("inf") for part in parts):
         return None  # [infinite]
-    return tuple(
-        on_grid(before_rounding(one) if type(one) is RoundedUp else exact(part))  # [exact]
-        for one, part in zip(given, parts, strict=True)
-    )
+    return tuple(on_grid(exact(part)) for part in parts)  # [exact]
 
 
 def on_grid(value: Fraction) -> Fraction:

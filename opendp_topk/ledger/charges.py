@@ -41,7 +41,7 @@ def step_of(unit: Unit, measurement: Any) -> PrivacyCurve:
     checks.instance("step", measurement, Measurement, "a measurement")
     unit.require(measurement.input_metric)
     unit.by_column(measurement.input_domain, None, False)
-    whole = curve_of(measurement.output_measure, measurement.map(unit.distance(None)))  # [step]
+    whole = curve_of(measurement.output_measure, measurement.exact_map(unit.distance(None)))  # [step]
     found = None if whole is None else written(whole)
     if found is None:
         raise ParameterError("step must be under a measure without delta, or have a curve of the library's own bounds")
@@ -75,9 +75,9 @@ def charge(
         )
     counted = unit.by_column(measurement.input_domain, at_most, shared)  # [by-column]
     distance = counted.distance(d_in)  # [distance]
-    loss = measurement.map(distance)  # [map]
-    cost = account.charge(measurement.output_measure, loss, delta)  # [charge]
-    shown = loss if cost is None else distance_up(account.counted, cost[:2])
+    measure, loss = measurement.output_measure, measurement.exact_map(distance)  # [map]
+    cost = account.charge(measure, loss, delta)  # [charge]
+    shown = measure.distance(loss, "loss") if cost is None else distance_up(account.counted, cost[:2])
     bound = {} if counted is unit else {"at_most": int(at_most), "shared": shared}
     return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance), **bound})
 

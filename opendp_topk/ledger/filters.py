@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ..errors import ParameterError
-from ..numerics.arithmetic import before_rounding, exact
+from ..numerics.arithmetic import exact
 from ..spaces.concentrated import rho_of_pure
 from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
 from ..spaces.curves.curve import PrivacyCurve
@@ -58,7 +58,7 @@ def mixed_curve(measure: Measure, loss: Any) -> PrivacyCurve | None:
     curve = curve_of(without_delta(measure), inner)
     if curve is None or own == 0:
         return curve
-    return PrivacyCurve(*(Mixture(bound, before_rounding(own)) for bound in curve.bounds))  # [mixtures]
+    return PrivacyCurve(*(Mixture(bound, exact(own)) for bound in curve.bounds))  # [mixtures]
 
 
 def charged(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None) -> Amount:

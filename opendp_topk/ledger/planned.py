@@ -68,7 +68,7 @@ def _composed(journal: Journal, cost: Amount, curves: list[PrivacyCurve], delta:
 
 def _curve(measurement: Measurement, distance: Any) -> PrivacyCurve:
     """All that the library's bounds say of a release, as an entry keeps it."""
-    whole = mixed_curve(measurement.output_measure, measurement.map(distance))
+    whole = mixed_curve(measurement.output_measure, measurement.exact_map(distance))
     found = None if whole is None else written(whole)
     if found is None:
         raise ParameterError("a planned release must have a curve of the library's own bounds")

@@ -33,7 +33,7 @@ def exact(value: Number) -> Fraction:
 def round_up(value: Fraction | int) -> float:
     """The smallest float64 that is not below ``value`` (infinity above the largest finite float)."""
     nearest = _nearest(value)
-    return nearest if nearest >= value else math.nextafter(nearest, math.inf)  # [round-up]
+    return nearest if _at_least(nearest, value) else math.nextafter(nearest, math.inf)  # [round-up]
 
 
 def round_down(value: Fraction | int) -> float:
@@ -56,6 +56,14 @@ def _nearest(value: Fraction | int) -> float:
         return math.inf if value > 0 else -math.inf  # [overflow]
 
 
+def _at_least(number: float, value: Fraction | int) -> bool:
+    """Whether ``number >= value``, by integers: Python's own comparison takes several times as long."""
+    if math.isinf(number):
+        return number > 0  # [infinite]
+    above, below = number.as_integer_ratio()
+    return above * value.denominator >= value.numerator * below  # [at-least]
+
+
 def _log(value: Fraction | int) -> mpfr:
     with gmpy2.context(precision=_WIDE, round=_UP):
         return gmpy2.log(mpfr(as_mpq(Fraction(value))))  # [log]
@@ -75,7 +83,7 @@ def as_mpq(value: Fraction | mpq | int) -> mpq:
 
 
 # Losses of common scales are kept exactly; of others, and of logarithms, as many digits as leave sums short.
-# proof-region: rounded
+# proof-region: shortened
 _KEPT_BITS = 256
 
 
@@ -88,37 +96,7 @@ def shortened_up(value: Fraction) -> Fraction:
     return math.ceil(value * unit) / unit  # [shortened]
 
 
-class RoundedUp(float):
-    """The least float64 that is not below a rational, which it remembers as ``exact``, or an upper bound of it.
-
-    Arithmetic and comparisons take it for the float that it is. :func:`before_rounding` asks for the rational, of which
-    :func:`shortened_up` keeps what fits: it is never above the float.
-    """
-
-    __slots__ = ("_exact",)
-    _exact: Fraction
-
-    def __new__(cls, value: Number) -> RoundedUp:
-        made = super().__new__(cls, round_up(exact(value)))  # [least-above]
-        kept = shortened_up(exact(value))
-        made._exact = kept if made == math.inf else min(kept, exact(float(made)))  # [remembered]
-        return made
-
-    @property
-    def exact(self) -> Fraction:
-        """The rational that was rounded up."""
-        return self._exact
-
-    def __reduce__(self) -> tuple[type[RoundedUp], tuple[Fraction]]:
-        return RoundedUp, (self._exact,)
-
-
-def before_rounding(value: Number) -> Fraction:
-    """The rational that ``value`` was rounded up from, where it remembers it; otherwise the one that it is."""
-    return value.exact if type(value) is RoundedUp else exact(value)  # [before-rounding]
-
-
-# end-proof-region: rounded
+# end-proof-region: shortened
 
 
 Interval = tuple[mpfr, mpfr]

@@ -39,7 +39,9 @@ def together(one: Measurement, releases: int) -> Measurement:
     """``one`` with the map of ``releases`` of it, for a search alone."""
     if releases == 1:
         return one
-    return replace(one, privacy_map=lambda d_in: several(one.output_measure, one.map(d_in), releases))  # [together]
+    return replace(
+        one, privacy_map=lambda d_in: several(one.output_measure, one.exact_map(d_in), releases)
+    )  # [together]
 
 
 def least_scale(

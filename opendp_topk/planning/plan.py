@@ -115,7 +115,7 @@ class Plan(Generic[T_co, U_co]):
     def _decided(self) -> tuple[Any, str]:
         """The loss, and of a curve the word for the bound that decided it."""
         measure = self.query.budget.measure
-        total = several(measure, self.measurement.map(self.query.unit.d_in), self.query.releases)  # [total]
+        total = several(measure, self.measurement.exact_map(self.query.unit.d_in), self.query.releases)  # [total]
         loss = measure.distance(total, "loss")  # [loss-up]
         if not isinstance(loss, PrivacyCurve):
             return loss, ""

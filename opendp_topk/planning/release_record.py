@@ -145,7 +145,7 @@ class ReleaseRecord:
             mechanism={name: value for name, value in parameters.items() if name != "scale"},
             scale=plain(parameters["scale"]),
             promises=promises,
-            ledger=None if entry is None else {**entry, "salt": uuid.uuid4().hex + uuid.uuid4().hex},
+            ledger=None if entry is None else salted(entry),
             proof=proof_of(measurement),
             read=read,
             library={"name": "opendp_topk", "version": version()},
@@ -257,6 +257,11 @@ def _number(text: str) -> int | float:
 def digest_of(record: Mapping[str, Any]) -> str:
     """The digest of a record as JSON holds it, with its salt: the same whatever program has written the numbers."""
     return "sha256:" + hashlib.sha256(canonical(record).encode("ascii")).hexdigest()
+
+
+def salted(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What has paid, with the random digits that keep everybody from guessing the record by its digest."""
+    return {**entry, "salt": uuid.uuid4().hex + uuid.uuid4().hex}
 
 
 def list_digest(items: Iterable[Any]) -> str:

@@ -1,44 +1,173 @@
-"""Several equal releases within one budget, accounted for under three measures."""
+"""Several equal releases within one budget (epsilon, delta), in the ways in which a ledger can pay for them."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
+from ..errors import ParameterError, TopKError, checks
+from ..ledger.amounts import stated
+from ..ledger.filters import most_rho
 from ..numerics.arithmetic import exact
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
-from .units import Budget
+from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from .catalogue import TABLE
+from .columns import Columns
+from .comparison import six_up
+from .plan import Plan, Query, planned
+from .top_k import TopK
+from .units import Budget, Users
 
 DELTA = Fraction(1, 10**6)  # where none is given: one in common use, and it is shown
+PURE, RHOS, CURVES = "pure", "zCDP", "(epsilon, delta)"
+FORMAT = "opendp_topk plan v1"
+_SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)  # as many digits as a table has room for
+
+
+@dataclass(frozen=True)
+class Way:
+    """What all releases may cost in words, the plan of one, and the options of a ledger that pays for all."""
+
+    name: str
+    total: str
+    plan: Plan[Any, Users]
+    ledger: tuple[str, ...]
+
+
+def down(number: Fraction) -> str:
+    """Six digits, rounded down: so much may be spent each time, as it is written."""
+    return f"{float(_SIX_DOWN.divide(Decimal(number.numerator), Decimal(number.denominator))):.6g}"
+
+
+def text(number: Fraction) -> str:
+    """A number as people write it: the decimal that it was stated as."""
+    written = repr(float(number))
+    return written.removesuffix(".0") if Fraction(written) == number else down(number)
 
 
 def whole(budget: Budget, delta: Fraction) -> tuple[Fraction, Fraction]:
     """The pair (epsilon, delta) that all releases may reach together; that of a rho is what it implies."""
     if isinstance(budget.measure, ZeroConcentratedDivergence):
-        return exact(PrivacyCurve(Concentrated(budget.d_out)).epsilon(delta)), delta
+        return Fraction(down(exact(PrivacyCurve(Concentrated(budget.d_out)).epsilon(delta)))), delta
     return exact(budget.main), delta
 
 
-def budgets(total: tuple[Fraction, Fraction]) -> dict[str, Budget]:
-    """The budget of all releases in each measure, none of which promises less than the pair."""
+def ways(query: Query[Any, Users], total: tuple[Fraction, Fraction]) -> Iterator[Way]:
+    """What each release of ``query`` may cost so that a ledger with the budget ``total`` pays for all, way by way.
+
+    Raises:
+        SearchError: No noise meets so small a cost.
+    """
+    listed = not isinstance(query.budget.measure, Approximate)
+    yield from _listed(query, total) if listed else _unlisted(query, total)
+
+
+def _listed(query: Query[Any, Users], total: tuple[Fraction, Fraction]) -> Iterator[Way]:
     epsilon, delta = total
-    return {
-        "pure": Budget(MaxDivergence(), epsilon),
-        "zCDP": Budget(ZeroConcentratedDivergence(), rho_within(epsilon, delta)),
-        "(epsilon, delta)": Budget(PrivacyProfile(), (epsilon, delta)),
-    }
+    pure, pair = ("--epsilon", text(epsilon)), ("--epsilon", text(epsilon), "--delta", text(delta))
+    asked = query.budget
+    stated_rho = exact(asked.d_out) if isinstance(asked.measure, ZeroConcentratedDivergence) else None
+    rho = most_rho(epsilon, delta) if stated_rho is None else stated_rho
+    yield Way(PURE, f"epsilon {down(epsilon)}", _each(query, MaxDivergence(), epsilon), pure)
+    of_rho = pair if stated_rho is None else ("--rho", text(rho))
+    yield Way(RHOS, f"rho {down(rho)}", _each(query, ZeroConcentratedDivergence(), rho), of_rho)
+    if not query.task.counted:
+        together = planned(replace(query, budget=Budget(PrivacyProfile(), total)))
+        said = f"epsilon {down(epsilon)}, delta {float(delta):g}"
+        yield Way(CURVES, said, together, (*pair, "--own-delta", text(delta)))
 
 
-def rho_within(epsilon: Fraction, delta: Fraction) -> float:
-    """A rho that implies (epsilon, delta), the largest up to a float64's last digits."""
-    low, high = 0.0, 1.0
-    while _implied(high, epsilon, delta) and high < 2.0**60:
-        low, high = high, 2 * high
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if _implied(middle, epsilon, delta) else (low, middle)
-    return low
+def _unlisted(query: Query[Any, Users], total: tuple[Fraction, Fraction]) -> Iterator[Way]:
+    """Deltas of the releases themselves add up, too: all of delta where epsilons do, or half beside rhos."""
+    epsilon, delta = total
+    pair = "--epsilon", text(epsilon), "--delta", text(delta), "--own-delta"
+    said = f"epsilon {down(epsilon)}, delta {float(delta):g}"
+    yield Way(PURE, said, _each(query, Approximate(MaxDivergence()), epsilon, delta), (*pair, text(delta)))
+    own = Fraction(down(delta / 2))
+    rho = most_rho(epsilon, delta - own)
+    half = f"rho {down(rho)}, delta {float(own):g}"
+    yield Way(RHOS, half, _each(query, Approximate(ZeroConcentratedDivergence()), rho, own), (*pair, text(own)))
 
 
-def _implied(rho: float, epsilon: Fraction, delta: Fraction) -> bool:
-    return PrivacyCurve(Concentrated(rho)).delta(epsilon) <= delta
+def _each(query: Query[Any, Users], measure: Any, *total: Fraction) -> Plan[Any, Users]:
+    """The plan of one of the releases, at a cost that is written in six digits."""
+    parts = tuple(Fraction(down(part / query.releases)) for part in total)
+    return planned(replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1))
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """Equal releases of listed candidates that are fixed in advance, as a file keeps them."""
+
+    task: TopK
+    unit: Users
+    releases: int
+    scale: float
+    epsilon: Fraction
+    delta: Fraction
+
+    @classmethod
+    def of(cls, plan: Plan[TopK, Users]) -> Scheduled:
+        """What is kept of a plan under ``PrivacyProfile()``."""
+        query = plan.query
+        return cls(query.task, query.unit, query.releases, plan.scale, *query.budget.d_out)
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each release."""
+        return [f"release {place} of {self.releases}" for place in range(1, self.releases + 1)]
+
+    def plan(self, unit: Users | None = None, alpha: Any = Fraction(1, 20)) -> Plan[TopK, Users]:
+        """The plan of one of the releases; ``unit`` says which columns count.
+
+        Its budget has the epsilon of one release at the delta of all, in six digits.
+        """
+        whom = unit or self.unit
+        measurement = self.task.built(whom.nameless(self.task.n_candidates), PrivacyProfile(), self.scale)
+        one = Fraction(six_up(measurement.map(whom.d_in).epsilon(self.delta)))
+        query = Query(self.task, whom, Budget(PrivacyProfile(), (one, self.delta)), alpha=alpha)
+        return Plan(query, measurement)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a file."""
+        task = self.task
+        return {
+            "format": FORMAT,
+            "releases": self.releases,
+            "k": task.k,
+            "candidates": task.n_candidates,
+            "release": task.release,
+            "mechanism": task.name,
+            "scale": self.scale,
+            "neighbors": self.unit.neighbors,
+            "d_in": self.unit.d_in,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Scheduled:
+        """What :meth:`as_dict` made, and JSON kept.
+
+        Raises:
+            ParameterError: It is none.
+        """
+        try:
+            if found["format"] != FORMAT:
+                raise KeyError
+            row = {one.name: one for one in TABLE}[found["mechanism"]]
+            task = TopK(found["k"], found["candidates"], found["release"], row)
+            unit = Users(found["neighbors"], checks.count("d_in", found["d_in"]), Columns())
+            scale, releases = float(found["scale"]), checks.count("releases", found["releases"])
+            made = cls(task, unit, releases, scale, *(stated(found[name], name) for name in ("epsilon", "delta")))
+            if not 0 < scale < math.inf or made.as_dict() != dict(found):
+                raise ValueError
+            return made
+        except (KeyError, TypeError, ValueError, TopKError):
+            pass
+        raise ParameterError("the file of --plan is no plan that `opendp-topk plan --releases N --out FILE` wrote")

@@ -184,7 +184,7 @@ def _described(found: Rebuilt | None, entry: Entry) -> Iterator[Finding]:
     if found is None:
         return
     measurement = found.plan.measurement
-    if _lines(entry.measurement) != _lines(repr(measurement)):
+    if lines(entry.measurement) != lines(repr(measurement)):
         yield Finding("debit", DISAGREES, "the entry was debited for another measurement")
     elif entry.claim != claimed(measurement):
         yield Finding("debit", AGREES, _OTHER_SOURCES)
@@ -192,7 +192,8 @@ def _described(found: Rebuilt | None, entry: Entry) -> Iterator[Finding]:
         yield Finding("debit", AGREES, "the entry was debited for this measurement, by the very sources that are here")
 
 
-def _lines(shown: str) -> list[str]:
+def lines(shown: str) -> list[str]:
+    """What the repr of a measurement says, but for its proofs."""
     return [" ".join(line.split()) for line in shown.splitlines() if not line.strip().startswith("proof ")]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ParameterTypeError
 from ..errors.checks import Number
-from ..numerics.arithmetic import RoundedUp
+from ..numerics.arithmetic import shortened_up
 from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
 from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
 from .curves.composed import Composed
@@ -51,7 +51,7 @@ class Cost:
         return Cost(pure, width, min(rho_of_laplace(pure), rho_of_range(width)), joined=(1, pure))  # [linear]
 
     def under(self, measure: Measure) -> Any:
-        """The cost as a distance of ``measure``, rounded up once; infinite where nothing is bounded."""
+        """The cost as a distance of ``measure``; infinite where nothing is bounded."""
         for kind, read in _READINGS:
             if isinstance(measure, kind):
                 return read(self)  # [read]
@@ -62,9 +62,9 @@ FREE = Cost.bounded(Fraction(0), Fraction(0))
 
 
 def _curve(cost: Cost) -> PrivacyCurve:
-    """All that is known, as one privacy curve; but for the rho, exactly: it is rounded where the curve is read."""
+    """All that is known, as one privacy curve; but for a long rho, exactly."""
     count, each = cost.steps or (1, _exact(cost.width))
-    known = ApproximateDP(_exact(cost.pure)), Concentrated(_up(cost.rho)), RangeSteps(count, each)
+    known = ApproximateDP(_exact(cost.pure)), Concentrated(_short(cost.rho)), RangeSteps(count, each)
     if cost.joined is None:
         return PrivacyCurve(*known)  # [all-bounds]
     count, loss = cost.joined
@@ -72,13 +72,13 @@ def _curve(cost: Cost) -> PrivacyCurve:
     if count < 2 or cost.rho is None:
         return PrivacyCurve(*known, laplace)  # [laplace-bound]
     once = PrivacyCurve(
-        ApproximateDP(loss), Concentrated(_up(cost.rho / count)), RangeSteps(1, each), LaplacePair(loss)
+        ApproximateDP(loss), Concentrated(_short(cost.rho / count)), RangeSteps(1, each), LaplacePair(loss)
     )
     return PrivacyCurve(*known, laplace, Composed(((once, count),)))  # [composed-steps]
 
 
-def _up(value: Fraction | None) -> float:
-    return float("inf") if value is None else RoundedUp(value)  # [up]
+def _short(value: Fraction | None) -> Number:
+    return math.inf if value is None else shortened_up(value)  # [up]
 
 
 def _exact(value: Fraction | None) -> Number:
@@ -86,9 +86,9 @@ def _exact(value: Fraction | None) -> Number:
 
 
 _READINGS: tuple[tuple[type[Measure], Callable[[Cost], Any]], ...] = (
-    (MaxDivergence, lambda cost: _up(cost.pure)),  # [pure]
-    (RangeDivergence, lambda cost: _up(cost.width)),  # [width]
-    (ZeroConcentratedDivergence, lambda cost: _up(cost.rho)),  # [rho]
+    (MaxDivergence, lambda cost: _short(cost.pure)),  # [pure]
+    (RangeDivergence, lambda cost: _short(cost.width)),  # [width]
+    (ZeroConcentratedDivergence, lambda cost: _short(cost.rho)),  # [rho]
     (PrivacyProfile, _curve),
 )
 SCALAR = (MaxDivergence, RangeDivergence, ZeroConcentratedDivergence)

@@ -6,12 +6,15 @@ are what a privacy map returns.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..errors import DistanceError, checks
-from ..numerics.arithmetic import RoundedUp
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact, round_up
 from .curves.closed_forms import ApproximateDP
 from .curves.curve import PrivacyCurve
 
@@ -26,11 +29,15 @@ class Measure(ABC):
 
     @abstractmethod
     def distance(self, value: Any, name: str) -> Any:
-        """``value`` as a distance of this measure; a map's result is rounded up to float64.
+        """``value`` as a distance of this measure, each number rounded up to float64.
 
         Raises:
             DistanceError: ``value`` is negative, NaN, or of another type.
         """
+
+    @abstractmethod
+    def exact(self, value: Any, name: str) -> Any:
+        """As :meth:`distance`, but nothing is rounded: each number is a ``Fraction``, or infinity."""
 
     @abstractmethod
     def at_most(self, loss: Any, budget: Any) -> bool:
@@ -70,6 +77,9 @@ class PrivacyProfile(Measure):
             raise DistanceError(f"delta of {name} must be at most 1")
         return PrivacyCurve(ApproximateDP(checks.distance(value[0], name), delta))  # [pair]
 
+    def exact(self, value: Any, name: str) -> PrivacyCurve:
+        return self.distance(value, name)
+
     def at_most(self, loss: Any, budget: Any) -> bool:
         """Whether ``loss`` is within ``budget``; True is certain.
 
@@ -101,22 +111,25 @@ def _within(given: PrivacyCurve, bound: Any) -> bool:
 
 
 # proof-region: distances
-def _up(value: Any, name: str) -> float:
-    """A number >= 0 as a float64; one that is rounded up for this, or was before, is remembered by it."""
-    checked = checks.distance(value, name)
-    if type(value) is RoundedUp:
-        return value  # [remembers]
-    if isinstance(checked, float):
-        return checked
-    found = RoundedUp(checked)  # [loss-up]
-    return found if found.exact != found else float(found)  # [nothing-lost]
+def _rational(value: Any, name: str) -> Number:
+    """A number >= 0 as the rational that it is, or infinity."""
+    number = checks.distance(value, name)
+    return number if type(number) is Fraction or number == math.inf else exact(number)  # [rational]
+
+
+def _up(number: Number) -> float:
+    """The least float64 that is not below a rational or infinity."""
+    return number if isinstance(number, float) else round_up(number)  # [loss-up]
 
 
 class _ScalarMeasure(Measure):
     """A measure whose distances are single numbers."""
 
     def distance(self, value: Any, name: str) -> float:
-        return _up(value, name)
+        return _up(self.exact(value, name))
+
+    def exact(self, value: Any, name: str) -> Number:
+        return _rational(value, name)
 
     def at_most(self, loss: Any, budget: Any) -> bool:
         return bool(checks.distance(loss, "loss") <= checks.distance(budget, "d_out"))  # [exact-comparison]
@@ -171,12 +184,16 @@ class Approximate(Measure):
         return f"({self.measure.symbol}, delta)"
 
     def distance(self, value: Any, name: str) -> tuple[Any, float]:
+        inner, delta = self.exact(value, name)
+        return self.measure.distance(inner, name), _up(delta)
+
+    def exact(self, value: Any, name: str) -> tuple[Any, Number]:
         if not isinstance(value, tuple) or len(value) != 2:
             raise DistanceError(f"{name} must be a pair ({self.measure.symbol}, delta), not {type(value).__name__}")
-        delta = _up(value[1], f"delta of {name}")
+        delta = _rational(value[1], f"delta of {name}")
         if delta > 1:
             raise DistanceError(f"delta of {name} must be at most 1")
-        return self.measure.distance(value[0], name), delta
+        return self.measure.exact(value[0], name), delta
 
     def at_most(self, loss: Any, budget: Any) -> bool:
         self.distance(budget, "d_out")

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors.checks import Number
-from ..numerics.arithmetic import before_rounding
+from ..numerics.arithmetic import exact
 from .concentrated import rho_of_laplace, rho_of_pure, rho_of_range
 from .curves.added import Added
 from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixture
@@ -35,7 +35,7 @@ _KINDS: dict[str, Any] = {
 
 # proof-region: stated
 def exactly(curve: PrivacyCurve) -> PrivacyCurve:
-    """``curve`` with the parameters of its bounds as they were before they were rounded."""
+    """``curve`` with the parameters of its bounds as rationals, or infinite."""
     return PrivacyCurve(*map(_exact, curve.bounds))
 
 
@@ -54,7 +54,7 @@ def _exact(value: Any) -> Any:
         return type(value)(*(_exact(getattr(value, one.name)) for one in fields(value)))
     if not isinstance(value, float) or value == math.inf:
         return value
-    return before_rounding(value)  # [before-rounding]
+    return exact(value)  # [exact]
 
 
 def pure_of(curve: PrivacyCurve) -> Least:
@@ -125,8 +125,10 @@ def _ways(curve: PrivacyCurve) -> list[list[tuple[PrivacyCurve, int]]]:
 
 def _range(a: Number) -> PrivacyCurve:
     """All that is known of one step of range ``a``."""
-    exact = before_rounding(a)
-    return PrivacyCurve(ApproximateDP(exact), Concentrated(rho_of_range(exact)), RangeSteps(1, exact))  # [one-range]
+    rational = exact(a)
+    return PrivacyCurve(
+        ApproximateDP(rational), Concentrated(rho_of_range(rational)), RangeSteps(1, rational)
+    )  # [one-range]
 
 
 def _steps(way: list[tuple[PrivacyCurve, int]], step: PrivacyCurve) -> Least:
@@ -136,7 +138,7 @@ def _steps(way: list[tuple[PrivacyCurve, int]], step: PrivacyCurve) -> Least:
 
 
 def _of(value: Number, function: Callable[[Fraction], Fraction] = Fraction) -> Least:
-    return math.inf if value == math.inf else function(before_rounding(value))
+    return math.inf if value == math.inf else function(exact(value))
 
 
 def _times(count: int, value: Least) -> Least:

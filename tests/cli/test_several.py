@@ -8,8 +8,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli.several import six_down
-from opendp_topk.planning.several import rho_within
+from opendp_topk.ledger.filters import most_rho
+from opendp_topk.planning.several import down, text
 
 from ..oracles import rhos
 from .command import Result
@@ -65,19 +65,23 @@ def test_a_rho_is_what_it_implies_at_one_in_a_million(command: Command) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("0.1", "1e-9"), ("8", "0.01")])
 def test_the_rho_is_the_largest_that_implies_the_pair(epsilon: str, delta: str) -> None:
-    found = rho_within(Fraction(epsilon), Fraction(delta))
+    found = float(most_rho(Fraction(epsilon), Fraction(delta)))
     assert implied(found, delta) <= mpmath.mpf(epsilon) * (1 + mpmath.mpf("1e-3"))
     assert implied(found * 1.01, delta) > mpmath.mpf(epsilon)
 
 
 def test_what_may_be_spent_is_rounded_down() -> None:
-    assert six_down(Fraction(3, 52)) == "0.0576923"
-    assert six_down(Fraction(3, 30)) == "0.1"
-    assert six_down(Fraction(2, 3000)) == "0.000666666"
+    assert down(Fraction(3, 52)) == "0.0576923"
+    assert down(Fraction(3, 30)) == "0.1"
+    assert down(Fraction(2, 3000)) == "0.000666666"
+    assert (text(Fraction(1)), text(Fraction(1, 10)), text(Fraction(1, 3))) == ("1", "0.1", "0.333333")
 
 
 def test_options_that_do_not_fit_are_one_line(command: Command) -> None:
     asked = (*ASKED, "--epsilon", 1, "--releases", 3)
     command(*asked, "--compare").complains(2, "leave --compare and --proxy out")
-    command(*asked, "--counts").complains(2, "leave --counts out")
+    command(*asked, "--other").complains(2, "leave --other out")
+    command(*asked, "--counts", "--out", "plan.json").complains(2, "--counts and releases without a list have none")
+    command(*ASKED, "--epsilon", 1, "--out", "plan.json").complains(2, "give --releases")
+    command("plan", "--k", 2, "--rho", 1, "--delta", 1e-6, "--releases", 3).complains(2, "leave --rho out")
     assert command(*ASKED, "--epsilon", 1, "--releases", 0).code == 2

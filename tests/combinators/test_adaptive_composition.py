@@ -165,7 +165,9 @@ def test_each_query_has_its_own_limit_in_order() -> None:
 
 def test_limits_are_compared_exactly_and_at_d_in() -> None:
     tenth = geometric_choice(privacy_map=lambda d_in: Fraction(d_in) / 10)
-    raises_exactly(tk.BudgetError, lambda: talk(d_mids=[Fraction(1, 10)])([1, 2])(tenth), "d_mids[0]")
+    below = Fraction(1, 10) - Fraction(1, 10**400)
+    raises_exactly(tk.BudgetError, lambda: talk(d_mids=[below])([1, 2])(tenth), "d_mids[0]")
+    assert talk(d_mids=[Fraction(1, 10)])([1, 2])(tenth) == 1
     assert talk(d_mids=[0.1])([1, 2])(tenth) == 1
     raises_exactly(tk.BudgetError, lambda: talk(d_in=2, d_mids=[0.1])([1, 2])(tenth), "d_mids[0]")
     assert talk(d_in=2, d_mids=[0.2])([1, 2])(tenth) == 1

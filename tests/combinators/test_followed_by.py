@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,17 @@ def law_of(x: Any) -> Law:
         for other, share in enumerate(second):
             law[answer, other] = chance * share
     return law
+
+
+def test_what_is_agreed_is_kept_exactly() -> None:
+    agreed = Fraction(3, 10)
+    for scale, fits in ((1 / agreed, True), (1 / Fraction(math.nextafter(0.3, 1)), False)):
+        both = tk.make_followed_by(choice(1.0), follow=lambda _, scale=scale: choice(scale), d_in=1, d_out=agreed)
+        assert both.exact_map(1) == 1 + agreed
+        if fits:
+            assert len(both(PAIR[0])) == 2
+        else:
+            raises_exactly(tk.BudgetError, lambda both=both: both(PAIR[0]), "loses more than d_out")
 
 
 @pytest.mark.slow

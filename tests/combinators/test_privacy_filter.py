@@ -96,6 +96,16 @@ def test_refusals_are_free_and_the_budget_can_be_spent_to_the_end() -> None:
     assert queryable(costing(0.0)) == 1
 
 
+def test_a_budget_that_is_no_float_is_kept_exactly() -> None:
+    budget = Fraction(3, 10)
+    measurement = budgeted(budget)
+    assert measurement.exact_map(1) == budget < measurement.map(1) == math.nextafter(0.3, 1)
+    queryable = measurement([1, 2])
+    raises_exactly(tk.BudgetError, lambda: queryable(costing(measurement.map(1))), "above d_out")
+    assert [queryable(costing(budget / 3)) for _ in range(3)] == [1, 1, 1]
+    assert queryable.privacy_loss(1) == measurement.map(1)
+
+
 def test_the_second_range_is_charged_twice() -> None:
     queryable = budgeted(3.0, RANGE)([1, 2])
     assert queryable(costing(1.0, RANGE)) == 1

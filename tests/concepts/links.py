@@ -128,7 +128,10 @@ def _check_map(link: Any, distances: list[Any], is_distance: Callable[[Any], boo
             assert smaller > distance or _at_most(link, earlier, bound)
         if isinstance(bound, float) and 0 < bound < math.inf:
             assert not link.check(distance, math.nextafter(bound, 0))
-            assert not link.check(distance, Fraction(bound) - Fraction(1, 10**400))
+            exact = link.exact_map(distance) if isinstance(link, Measurement) else Fraction(bound)
+            assert math.nextafter(bound, 0) < exact <= bound, "rounded up once"
+            assert link.check(distance, exact)
+            assert not link.check(distance, exact - Fraction(1, 10**400))
         assert link.map(Fraction(distance) if not isinstance(distance, int) else distance) == bound
     for wrong in NO_DISTANCE:
         raises_exactly(DistanceError, lambda wrong=wrong: link.map(wrong), "d_in")

@@ -53,8 +53,8 @@ def resting_on(names: set[str]) -> set[str]:
     [
         (
             "spaces/measures.py",
-            "found = RoundedUp(checked)",
-            "found = float(checked)",
+            "else round_up(number)",
+            "else float(number)",
             "core/chaining",
             "errors/checks",
         ),

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from opendp_topk.errors import DistanceError, ParameterTypeError
-from opendp_topk.numerics.arithmetic import RoundedUp, before_rounding, exact
 from opendp_topk.spaces.measures import (
     Approximate,
     MaxDivergence,
@@ -38,12 +37,10 @@ def test_measures_are_values(index: int) -> None:
 def test_scalar_distances_are_rounded_up(make: Any) -> None:
     measure = make()
     for value in (0, 1, 0.1, THIRD, Fraction(1, 10**400), 2**53 + 1, 10**400, np.int8(3), math.inf):
-        found = measure.distance(value, "d_out")
-        assert isinstance(found, float)
+        found, exact = measure.distance(value, "d_out"), measure.exact(value, "d_out")
+        assert type(found) is float
+        assert (type(exact), exact) == (float if value == math.inf else Fraction, value)
         assert found >= value
-        plain = exact(int(value) if type(value) is np.int8 else value) if value < math.inf else None
-        assert plain is None or 0 <= before_rounding(found) - plain <= plain / 2**127
-        assert (type(found) is RoundedUp) == (found != value)
         assert found == value or Fraction(math.nextafter(found, 0)) < value
     assert measure.infinite == math.inf
     assert measure.symbol
@@ -71,8 +68,9 @@ def test_bad_scalar_distances(make: Any, bad: Any) -> None:
 def test_approximate_distances_are_pairs() -> None:
     measure = Approximate(MaxDivergence())
     epsilon, delta = measure.distance((THIRD, THIRD), "d_out")
-    assert (before_rounding(epsilon), before_rounding(delta)) == (THIRD, THIRD)
-    assert epsilon == delta > THIRD
+    assert measure.exact((THIRD, THIRD), "d_out") == (THIRD, THIRD)
+    assert epsilon == delta == math.nextafter(1 / 3, 1) > THIRD
+    assert (type(epsilon), type(delta)) == (float, float)
     assert measure.distance((1, 0), "d_out") == (1.0, 0.0)
     assert measure.infinite == (math.inf, 1.0)
     assert measure.symbol == "(epsilon, delta)"

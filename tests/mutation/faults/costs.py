@@ -9,8 +9,8 @@ FAULTS = (
         "repetition-for-free",
         "a repetition costs what one release costs",
         "combinators/_rules.py",
-        "else before_rounding(part) * count for part",
-        "else before_rounding(part) for part",
+        "part * count for part",
+        "part for part",
     ),
     Fault(
         "map-double-scale",
@@ -66,7 +66,7 @@ FAULTS = (
         "one-ulp",
         "maps are rounded to the nearest number, up to half a digit down",
         "numerics/arithmetic.py",
-        "return nearest if nearest >= value else math.nextafter(nearest, math.inf)",
+        "return nearest if _at_least(nearest, value) else math.nextafter(nearest, math.inf)",
         "return nearest",
     ),
     Fault(
@@ -129,8 +129,8 @@ FAULTS = (
         "chain-forgets",
         "the map of a chain ignores the stability of its first link",
         "core/transformation.py",
-        "privacy_map=lambda d_in: second.map(first.map(d_in)),",
-        "privacy_map=lambda d_in: second.map(d_in),",
+        "privacy_map=lambda d_in: second.exact_map(first.map(d_in)),",
+        "privacy_map=lambda d_in: second.exact_map(d_in),",
     ),
     Fault(
         "replaced-users",
@@ -157,8 +157,8 @@ FAULTS = (
         "conversion-eighth",
         "pure privacy is converted to zCDP as a range of the same size is",
         "combinators/from_pureDP.py",
-        "rho_of_pure(before_rounding(epsilon))",
-        "before_rounding(epsilon) ** 2 / 8",
+        "rho_of_pure(epsilon)",
+        "epsilon**2 / 8",
     ),
     Fault(
         "search-edge",

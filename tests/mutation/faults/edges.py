@@ -95,7 +95,7 @@ FAULTS = (
         "filter-admits",
         "a filter looks at what was spent before a query instead of after it",
         "combinators/privacy_filter.py",
-        "measure.at_most(account.privacy_loss(d_in, query), d_out)",
-        "measure.at_most(account.privacy_loss(d_in), d_out)",
+        "measure.at_most(loss(d_in, query), d_out)",
+        "measure.at_most(loss(d_in, None), d_out)",
     ),
 )

@@ -131,8 +131,8 @@ FAULTS = (
         "free-second",
         "what a first release chooses costs nothing",
         "combinators/followed_by.py",
-        "[first.map(limit), agreed]",
-        "[first.map(limit)]",
+        "[first.exact_map(limit), agreed]",
+        "[first.exact_map(limit)]",
     ),
     Fault(
         "unchecked-second",

@@ -20,10 +20,10 @@ FAULTS = (
         "0 * (1 - math.tanh(epsilon / 2))",
     ),
     Fault(
-        "rho-beyond-the-pair",
-        "the rho of several releases implies twice the delta",
+        "each-of-a-plan-rounded-up",
+        "what each of several releases may cost is written rounded up",
         "planning/several.py",
-        "delta(epsilon) <= delta",
-        "delta(epsilon) <= 2 * delta",
+        "_SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)",
+        '_SIX_DOWN = Context(prec=6, rounding="ROUND_CEILING")',
     ),
 )

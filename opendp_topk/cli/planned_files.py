@@ -1,0 +1,53 @@
+"""Plans of several releases that are kept in files: paying for them, and the query of one of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..errors import ParameterError, TableError
+from ..errors.ordinary import quoted, read_ordinary
+from ..ledger import Ledger
+from ..planning.columns import Columns
+from ..planning.plan import Plan
+from ..planning.several import Scheduled
+from ..planning.units import Users
+
+_MOST = 2**20  # bytes: a plan has some hundred
+
+
+def read_plan(path: str) -> Scheduled:
+    """The plan in a file.
+
+    Raises:
+        TableError: It cannot be read.
+        ParameterError: It is none.
+    """
+    content = read_ordinary(path, "the file of --plan", TableError, at_most=_MOST)
+    try:
+        found = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise TableError(f"the plan {quoted(path)} cannot be read: it is no JSON")
+    return Scheduled.from_dict(found)
+
+
+def reserved(ledger: str, path: str, label: str) -> tuple[int, int]:
+    """Pay from a ledger for all releases of the plan in a file: the number of the entry, and how many they are."""
+    kept = read_plan(path)
+    with Ledger(ledger) as account:
+        column = Columns().user if account.user is None else account.user
+        one = kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, Columns(user=column)))
+        made = account.reserve_all(
+            [(one.measurement, name) for name in kept.labels], d_in=kept.unit.d_in, delta=kept.delta, label=label
+        )
+        return made.number, kept.releases
+
+
+def one_of(path: str, n_candidates: int, columns: Columns, alpha: Any) -> Plan[Any, Users]:
+    """The plan of one of the releases of the plan in a file, by these columns."""
+    kept = read_plan(path)
+    if kept.task.n_candidates != n_candidates:
+        raise ParameterError(f"the plan is for {kept.task.n_candidates} candidates: give the list that it was made for")
+    return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, columns), alpha)

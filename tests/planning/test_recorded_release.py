@@ -1,0 +1,84 @@
+"""A release from Python has the record that the command's has: it agrees, line by line, with library and ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import opendp_topk as tk
+from opendp_topk.planning.release_record import digest_of
+from opendp_topk.planning.verification import AGREES, verified
+from tests.concepts.sentinels import raises_exactly
+
+PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+PAGES = ["/", "/docs", "/blog"]
+VISITS = pl.DataFrame(
+    {"visitor": [v for v in range(60) for _ in range(2)], "page": [PAGES[v % 3] for v in range(60) for _ in range(2)]}
+).with_columns(session=pl.int_range(pl.len()))
+
+
+def counts(column: str = "visitor", candidates: Any = PAGES, **more: Any) -> tk.Transformation:
+    return tk.make_count_by_item(tk.FrameDomain(column, "page"), tk.UserDistance(), candidates=candidates, **more)
+
+
+KINDS: dict[str, Callable[[], tk.Measurement]] = {
+    "ranking": lambda: counts() >> tk.then_report_noisy_top_k(PURE, k=2, scale=0.5) >> tk.index_candidates(PAGES),
+    "counts": lambda: (
+        counts()
+        >> tk.then_select_then_count(PURE, k=2, scale=0.7, count_scale=Fraction(0.7))
+        >> tk.index_candidates(PAGES)
+    ),
+    "rho": lambda: counts() >> tk.then_report_noisy_top_k(ZCDP, k=2, scale=9.0) >> tk.index_candidates(PAGES),
+    "unlisted": lambda: (
+        counts(candidates=None, max_items=2)
+        >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=10, threshold=40)
+    ),
+}
+
+
+def paid(folder: Path) -> tk.Ledger:
+    given = {"dataset": "visits", "metric": tk.UserDistance(), "user": "visitor", "purpose": "a plan"}
+    return tk.Ledger.create(
+        folder / "budget.ledger", budget=("90", "1e-2"), own_delta="9e-3", measure=tk.PrivacyProfile(), **given
+    )
+
+
+def test_a_record_of_each_kind_agrees_with_library_and_ledger(tmp_path: Path) -> None:
+    with paid(tmp_path) as ledger:
+        for number, (kind, make) in enumerate(KINDS.items(), start=1):
+            released, record = tk.release_with_record(ledger, make(), VISITS, label=kind)
+            kept = json.loads(json.dumps(record))
+            items = getattr(released, "items", released)
+            assert kept["items"] == list(items), kind
+            assert ledger.history()[number - 1].record == digest_of(kept)
+            wrong = {one.what: one.why for one in verified(kept, ledger) if one.verdict != AGREES}
+            assert wrong.keys() == {"table"}, (kind, wrong)
+            assert kept["stated"] == {"purpose": "a plan", "person": "visitor", "column": "visitor", "label": kind}
+
+
+def test_a_bound_is_charged_and_recorded(tmp_path: Path) -> None:
+    top = counts("session") >> tk.then_report_noisy_top_k(PURE, k=1, scale=5.0) >> tk.index_candidates(PAGES)
+    with paid(tmp_path) as ledger:
+        raises_exactly(tk.SpaceError, lambda: tk.release_with_record(ledger, top, VISITS), "at_most")
+        _, record = tk.release_with_record(ledger, top, VISITS, at_most=2, shared=True)
+        assert (record["d_in"], record["d_out"], ledger.history()[0].d_in) == (4, 0.8, "4")
+        assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
+
+
+def test_what_has_no_record_is_refused_before_it_is_paid(tmp_path: Path) -> None:
+    scores = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+    ranking = KINDS["ranking"]()
+    with paid(tmp_path) as ledger:
+        bare = tk.make_report_noisy_top_k(*scores, PURE, k=1, scale=1.0)
+        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, bare, [1, 2]), "a table of users")
+        halved = ranking >> (lambda items: items[:1])
+        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, halved, VISITS), "index_candidates")
+        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, ranking, VISITS, alpha=2), "alpha")
+        odd = counts() >> tk.then_select_then_count(PURE, k=2, scale=0.7, count_scale=0.3) >> tk.index_candidates(PAGES)
+        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, odd, VISITS), "without one")
+        assert ledger.count() == 0
