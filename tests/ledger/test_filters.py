@@ -306,6 +306,7 @@ def test_planned_releases_are_one_debit_and_drawn_once_from_any_process(path: Pa
         plan = ledger.reserve_all(weeks, label="three weeks")
         assert plan.labels == ("week 1", "week 2", "week 3")
         assert ledger.filters()[1].spent < Fraction(1, 10), "the composed curve costs less than the sum of epsilons"
+        assert (ledger.spent()[1], ledger.remaining()[1]) == (0.01, 0.0), "the delta of the plan is spent"
         before = ledger.filters()
         plan.release("week 2", SCORES)
         raises_exactly(tk.QueryError, lambda: plan.release("week 2", SCORES), "drawn already")
