@@ -13,7 +13,7 @@ ELSEWHERE = {
     "ledger/chart.py": "it draws what the records say",
     "ledger/export.py": "it hands on what the records say",
     "ledger/report.py": "it shows what the records say",
-    "ledger/officer.py": "it words what the sums of the ledger say, which are proved, and its roundings say their direction",
+    "ledger/officer.py": "it words what the sums of the ledger say, which are proved, and names each direction",
     "ledger/repair.py": "what it writes is verified as every ledger is, and held against all totals that were found",
     "ledger/copies.py": "it copies records, and what it wrote is verified as every ledger is",
     "planning/catalogue.py": "it lists constructors for people, each of which makes its own claim",
