@@ -253,7 +253,7 @@ def _show(account: Ledger, *, history: bool) -> None:
     entries = account.count()
     mixes = account.counted != account.measure
     room = account.room()
-    limit = [("may be charged", words_of(account.limit))] if mixes else []
+    limit = [("may be charged", f"{words_of(account.limit)} (rho, deltas of releases)")] if mixes else []
     show.rows(
         [
             ("data set", account.dataset),

@@ -11,14 +11,15 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from ..core.measurement import Measurement
-from ..errors import ParameterError, PickleError
+from ..errors import BudgetError, ParameterError, PickleError
 from ..errors.checks import Number
 from ..numerics.arithmetic import round_up
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
 from . import checking, copies, notebooks, signing
 from .accounts import opened
-from .amounts import written
+from .advice import least_scale
+from .amounts import total, written
 from .charges import charge_in, stated_amount, stated_charge, step_of
 from .conversation import PREPAID, WHAT, Conversation
 from .entries import Entry
@@ -304,8 +305,13 @@ class Ledger:
             charge = charge_in(self._journal, measurement, d_in, delta, label, at_most, shared)
         else:
             charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
-        made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **words})  # [debit]
-        return Reservation(self._journal, made, measurement)
+        try:
+            made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **words})  # [debit]
+        except BudgetError as refused:
+            message = str(refused)
+        else:
+            return Reservation(self._journal, made, measurement)
+        raise BudgetError(message + self._advice(measurement, d_in, delta, at_most, shared))
 
     def reserve_all(
         self, planned: Iterable[tuple[Measurement, str]], *, d_in: Any = None, delta: Any = None, label: str = ""
@@ -329,6 +335,19 @@ class Ledger:
         return PlannedReleases(self._journal, int(made.fields["entries"]), [one for one, _ in pairs], made)
 
     # end-proof-region: release
+
+    def _advice(self, measurement: Measurement | None, d_in: Any, delta: Any, at_most: Any, shared: Any) -> str:
+        """The least scale with which a release that was refused would fit, for people."""
+        if measurement is None or delta is not None:
+            return ""
+        spent, account = self._journal.spent(), self._journal.account
+
+        def fits(one: Measurement) -> bool:
+            cost = charge_in(self._journal, one, d_in, None, "", at_most, shared).cost
+            return cost is not None and account.admits(total(spent, cost))
+
+        scale = least_scale(measurement, fits)
+        return "" if scale is None else f"; with scale={scale:g} or more it would fit"
 
     def planned(self, number: int) -> PlannedReleases:
         """What :meth:`reserve_all` has paid for in another process, by the number of its entry."""

@@ -22,6 +22,7 @@ from .ledger import Ledger
 from .records import Record
 
 NOT_STATED = "not stated"
+# Digits that a person reads: enough to tell a thousandth, few enough for a line.
 _FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
 
 

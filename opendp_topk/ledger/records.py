@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-FORMAT, VERSION = "opendp_topk ledger", 3
+FORMAT, VERSION = "opendp_topk ledger", 3  # what changed from format to format says docs/versions.md
 READ = VERSION, 2  # version 1 was a SQLite file, and the second says nothing of people, periods and purposes
 _KEPT: tuple[str, ...] = "entries", "spent", "accepted"  # what each record has of the one before it
 _HEX = 64  # hexadecimal digits of SHA-256

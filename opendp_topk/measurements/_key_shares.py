@@ -16,12 +16,8 @@ from ._any_of import any_of, share_of
 
 _PRECISION = 128  # binary digits beyond those that cancel
 _MOST = 1024  # keys of a user: of more the sums take seconds, and epsilon and delta are split evenly
-_PARTS = (
-    0.5,
-    0.75,
-    0.9,
-    0.97,
-)  # of delta, for the keys themselves: the best is near one of them
+_PARTS = (0.5, 0.75, 0.9, 0.97)  # of delta, for the keys themselves: the best is near one of them
+_GREAT = 2**20  # an epsilon that promises nothing: how it is split is no matter, and a float64 holds it
 _NARROWED = 60  # halvings: more than a float64 has digits
 _WITHIN = 1 - 2.0**-30  # far above the errors of a float64, so that what is found passes the exact bound
 
@@ -34,7 +30,7 @@ def shares(loss: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]
     Of several such pairs that with which the fewest users make a key as likely as not to come out.
     """
     even = loss / m, share_of(delta, m)  # [even]
-    if m == 1 or m > _MOST or loss == 0 or even[1] < Fraction(1, 2**120):
+    if m == 1 or m > _MOST or loss == 0 or loss > _GREAT or even[1] < Fraction(1, 2**120):
         return even
     found = [even]
     for part in _PARTS:

@@ -19,6 +19,7 @@ from .curves.closed_forms import ApproximateDP, Concentrated, LaplacePair, Mixtu
 from .curves.composed import Composed
 from .curves.curve import PrivacyCurve
 from .curves.discrete import DiscreteGaussian, DiscreteLaplace
+from .curves.normal import NormalPair
 from .curves.range_steps import RangeSteps
 
 Least = Fraction | float  # a number, or infinity where nothing is stated
@@ -27,7 +28,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(ApproximateDP, Concentrated, LaplacePair, RangeSteps, DiscreteLaplace, DiscreteGaussian),
-        *(Composed, Mixture, Added),
+        *(NormalPair, Composed, Mixture, Added),
     )
 }
 
@@ -67,7 +68,7 @@ def _pure(bound: Any) -> Least:
     for kind, loss in _PURE:
         if isinstance(bound, kind):
             return loss(bound)
-    if isinstance(bound, Concentrated | DiscreteGaussian):
+    if isinstance(bound, Concentrated | DiscreteGaussian | NormalPair):
         return math.inf
     return PrivacyCurve(bound).epsilon(0)  # [read]
 

@@ -122,14 +122,14 @@ def test_files_that_change_while_they_are_counted(
     counted = releasing.drawn
 
     def growing(*arguments: Any) -> Any:
-        *others, recorded = arguments
+        *others, recorded, planned = arguments
 
         def later(*drawn: Any) -> Any:
             with library.table.open("ab") as stream:
                 stream.write(b"x")
             return recorded(*drawn)
 
-        return counted(*others, later)
+        return counted(*others, later, planned)
 
     monkeypatch.setattr(releasing, "drawn", growing)
     out, kept = library.folder / "top.json", library.folder / "files.jsonl"

@@ -108,6 +108,11 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
     "make_cap_scores": lambda: ROWS >> tk.then_cap_scores(caps=[1, 2], share=Fraction(1, 2)),
     "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
+    "make_minimum_users": lambda: KEYED >> tk.then_minimum_users(minimum_users=3),
+    "make_noisy_histogram": lambda: (
+        (tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=2, monotonic=True))
+        >> tk.then_noisy_histogram(MAX, scale=1)
+    ),
     "make_followed_by": lambda: tk.make_followed_by(top(), follow=first_again, d_in=1, d_out=0.5),
     "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
     "make_sum_by_item": lambda: (

@@ -22,12 +22,14 @@ from opendp_topk.ledger.amounts import total
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
+from opendp_topk.spaces.curves.normal import NormalPair
 from opendp_topk.spaces.curves.range_steps import RangeSteps
 from opendp_topk.spaces.stated import from_json, pure_of, rho_of, steps_of, to_json, written
 from tests.concepts.sentinels import raises_exactly
 
 from ..oracles import rhos
 from .conftest import Make, new
+from .test_processes import run
 from .workers import PURE, SPACE, ZCDP, costing
 
 PROFILE, RANGE = tk.PrivacyProfile(), tk.RangeDivergence()
@@ -196,6 +198,23 @@ def test_a_dead_filter_admits_nothing_more(make: Make) -> None:
     assert ledger.room()["rho"] < ledger.limit[0] / 100
 
 
+def test_a_refusal_says_with_which_scale_it_would_fit(make: Make) -> None:
+    space = tk.FrameDomain(user="user", item="item"), tk.UserDistance()
+    count = space >> tk.then_count_by_item(candidates=["a", "b", "c"])
+
+    def chained(scale: float) -> tk.Measurement:
+        noisy = count >> tk.then_report_noisy_top_k(PURE, k=2, scale=scale)
+        return noisy >> tk.index_candidates(["a", "b", "c"])
+
+    ledger = make(1, metric=space[1])
+    ledger.reserve(cost="0.95")
+    raises_exactly(tk.BudgetError, lambda: ledger.reserve(chained(4)), "with scale=40 or more it would fit")
+    assert (ledger.fits(chained(40)), ledger.fits(chained(39.9))) == (True, False)
+    raises_exactly(tk.BudgetError, lambda: ledger.reserve(cost="0.06"), "0.05 is left")
+    ledger.reserve(cost=str(ledger.remaining()))
+    assert "scale" not in str(raises_exactly(tk.BudgetError, lambda: ledger.reserve(chained(4))))
+
+
 def test_the_split_of_delta_is_shown_and_is_all_of_it(make: Make) -> None:
     step = costing(Fraction(1, 20))
     ledger = make((1, "1e-6"), PROFILE, own_delta="2e-7", step=step)
@@ -249,6 +268,7 @@ def test_what_a_curve_states_is_read() -> None:
     assert steps_of(PrivacyCurve(RangeSteps(1, Fraction(51, 100))), step) == math.inf
     assert steps_of(twice, PrivacyCurve(LaplacePair(half))) == 2
     assert steps_of(PrivacyCurve(ApproximateDP(0)), step) == 0
+    assert pure_of(PrivacyCurve(NormalPair(half))) == math.inf
     assert rho_of(PrivacyCurve(lambda epsilon: 0.5)) == math.inf
     for curve in (
         step,
@@ -286,6 +306,7 @@ def test_planned_releases_are_one_debit_and_drawn_once_from_any_process(path: Pa
         plan = ledger.reserve_all(weeks, label="three weeks")
         assert plan.labels == ("week 1", "week 2", "week 3")
         assert ledger.filters()[1].spent < Fraction(1, 10), "the composed curve costs less than the sum of epsilons"
+        assert (ledger.spent()[1], ledger.remaining()[1]) == (0.01, 0.0), "the delta of the plan is spent"
         before = ledger.filters()
         plan.release("week 2", SCORES)
         raises_exactly(tk.QueryError, lambda: plan.release("week 2", SCORES), "drawn already")
@@ -318,6 +339,20 @@ def test_planned_releases_are_summed_under_measures_whose_losses_add(make: Make)
         tk.ParameterError, lambda: plan.release("3", SCORES, SPACE >> tk.then_permute_and_flip(PURE, scale=9))
     )
     assert ledger.verify() == []
+
+
+@pytest.mark.slow
+def test_a_place_is_drawn_once_whichever_processes_are_killed(connect: str) -> None:
+    """40 kills of processes that all want the same places: what was seen is drawn, and no place was seen twice."""
+    rounds = run("draws", connect, 40, 6)
+    assert len(rounds) == 10
+    for seen, left, problems, spent in rounds:
+        assert len(seen) == len(set(seen)), "a place was released twice"
+        assert not set(seen) & set(left), "a place that was released can be drawn again"
+        assert (problems, spent) == ([], 60.0)
+    seen, left, *_ = rounds[-1]
+    assert len(seen) >= 10
+    assert len(seen) + len(left) >= 240 - 40, "each death loses one place at most"
 
 
 def test_what_is_no_plan_is_refused(make: Make) -> None:

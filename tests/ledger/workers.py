@@ -158,6 +158,41 @@ def crashes(connect: str, random_kills: str, planned_kills: str) -> None:
         print(json.dumps(["end", 0, len(ledger.history()), ledger.verify()]))
 
 
+def draws(connect: str, kills: str, each: str) -> None:
+    """Four processes at once draw from one plan, all the same places, and are killed; again, until so many died.
+
+    Prints after each round the places whose release was seen so far, those that are left, and what the records lack.
+    """
+    one, labels = costing(0.25), [f"place {n}" for n in range(int(kills) * int(each))]
+    ledger = tk.Ledger.create(connect, budget=10**6, **FOR_VOTES)
+    ledger.reserve_all([(one, label) for label in labels])
+    seen: list[int] = []
+    for turn in range(int(kills) // 4):
+        reader, writer = os.pipe()
+
+        def work(writer: int = writer) -> None:
+            plan = tk.Ledger(connect).planned(1)
+            for label in plan.left():
+                with contextlib.suppress(tk.QueryError):
+                    plan.release(label, [1, 2], one)
+                    os.write(writer, labels.index(label).to_bytes(2, "big"))
+
+        processes = [child(work) for _ in range(4)]
+        os.close(writer)
+        for _ in range(1 + turn % 4):
+            seen.append(int.from_bytes(os.read(reader, 2), "big"))
+        time.sleep(0.002 * (int.from_bytes(os.urandom(1), "big") % 20))
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+        while block := os.read(reader, 2):
+            seen.append(int.from_bytes(block, "big"))
+        os.close(reader)
+        for process in processes:
+            ended(process)
+        left = [labels.index(label) for label in ledger.planned(1).left()]
+        print(json.dumps([sorted(seen), left, ledger.verify(), ledger.spent()]))
+
+
 def crowds(connect: str, rounds: str, writers: str) -> None:
     """So many children release at once until all of them are killed at a random moment, again and again.
 
@@ -364,6 +399,7 @@ WORK = (
     spend_all,
     attempts,
     crashes,
+    draws,
     crowds,
     full_disk,
     read_only,

@@ -43,7 +43,7 @@ def test_there_are_at_most_two_screens_before_what_to_read_on() -> None:
 
 
 FOLDERS = ("explanation", "howto", "tutorials", "gallery")
-APART = {"howto/analyst"}  # tests/docs/test_howto.py does it from its first line to its last
+APART = {"howto/analyst", "howto/officer"}  # tests/docs/test_howto.py does them from their first lines to their last
 SLOW = {
     *("testing", "gallery/privacy", "gallery/release", "explanation/composition", "explanation/measures"),
     *(f"howto/{stem}" for stem in ("audit", "choose", "counts", "ledger", "opendp", "own_parts", "parts_and_spark")),

@@ -1,4 +1,7 @@
-"""How often somebody is right who guesses between two neighbouring inputs, both equally likely, after a release."""
+"""How often somebody is right who guesses between two neighbouring inputs, both equally likely, after a release.
+
+Proof: proofs/spaces/curves/guesses.tex
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 from .closed_forms import Concentrated
 from .curve import PrivacyCurve
 
+# proof-region: guesses
 _POINTS = [step / 16 for step in range(129)]  # epsilons at which a curve is asked for the best guess
 _MARGIN = 1 + 1e-9  # far more than the float64 operations of a share err
 
@@ -14,17 +18,20 @@ _MARGIN = 1 + 1e-9  # far more than the float64 operations of a share err
 def total_variation(main: float, delta: float = 0.0, *, concentrated: bool = False) -> float:
     """A bound on the total variation of two laws that are ``main`` apart, in epsilon or in rho, up to ``delta``."""
     if not concentrated:
-        return min(1.0, _apart(main, delta))
+        return min(1.0, _apart(main, delta))  # [pair]
     curve = PrivacyCurve(Concentrated(main))
-    pinsker = math.sqrt(main / 2)  # the divergence of order 1 is at most rho
-    return min(1.0, delta + min(pinsker, *(_apart(epsilon, curve.delta(epsilon)) for epsilon in _POINTS)))
+    pinsker = math.sqrt(main / 2)  # [pinsker]
+    return min(1.0, delta + min(pinsker, *(_apart(epsilon, curve.delta(epsilon)) for epsilon in _POINTS)))  # [least]
 
 
 def percent_right(total: float) -> float:
     """The share of right guesses at this total variation, in percent with one place, rounded up."""
-    return min(math.ceil(1000 * (1 + total) / 2 * _MARGIN) / 10, 100.0) if total else 50.0
+    return min(math.ceil(1000 * (1 + total) / 2 * _MARGIN) / 10, 100.0) if total else 50.0  # [percent]
 
 
 def _apart(epsilon: float, delta: float) -> float:
     """The largest total variation of two laws that are (epsilon, delta)-close both ways."""
-    return math.tanh(epsilon / 2) + delta * (1 - math.tanh(epsilon / 2))
+    return math.tanh(epsilon / 2) + delta * (1 - math.tanh(epsilon / 2))  # [apart]
+
+
+# end-proof-region: guesses
