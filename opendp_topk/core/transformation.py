@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from ..errors import SpaceError
 from ..spaces.domains import Domain
-from ..spaces.measures import MaxDivergence, Measure, ZeroConcentratedDivergence, has_delta, without_delta
 from ..spaces.metrics import Metric
 from .claims import Claimed, claimed
 from .measurement import Measurement, chained
@@ -108,11 +107,11 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     """``first``, then ``second``."""
     _meet(first, second)  # [check-space]
-    if first.randomized and not _mixes(second.output_measure):  # [check-mixtures]
+    if first.randomized and not second.output_measure.survives_mixing:  # [check-mixtures]
         raise SpaceError(
-            f"a randomised transformation cannot be followed by a measurement under {second.output_measure!r}: a "
-            "random choice may widen the range of a loss. Under MaxDivergence(), ZeroConcentratedDivergence(), Approximate of "
-            "them and PrivacyProfile() a random choice hides no loss"
+            f"a randomised transformation cannot be followed by a measurement under {second.output_measure!r}, for a "
+            "random choice may widen the range of a loss. Choose by a rule, as by='order', or take MaxDivergence(), "
+            "ZeroConcentratedDivergence(), Approximate of them or PrivacyProfile(), under which none costs more"
         )
     law, success, steps = second.declared.law, second.declared.success, second.declared.steps
     if first.randomized:  # [no-law]
@@ -135,13 +134,6 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
         parameters=_joined(first.parameters, second.parameters),
     )
     return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_measurement, (first, second), {}))
-
-
-def _mixes(measure: Measure) -> bool:
-    """Whether mixtures of pairs of distributions are no further apart than the pairs."""
-    inner = without_delta(measure)
-    curves = has_delta(measure) and inner is measure
-    return curves or isinstance(inner, MaxDivergence | ZeroConcentratedDivergence)  # [mixtures]
 
 
 def _meet(first: Transformation, second: Transformation | Measurement) -> None:

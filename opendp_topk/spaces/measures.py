@@ -22,10 +22,12 @@ from .curves.curve import PrivacyCurve
 class Measure(ABC):
     """A divergence between output distributions.
 
-    ``symbol`` is the letter that the literature gives to its distances.
+    ``symbol`` is the letter that the literature gives to its distances. ``survives_mixing`` says whether mixtures of
+    pairs of distributions, with weights that are the same on both sides, are no further apart than the pairs.
     """
 
     symbol: str
+    survives_mixing: bool = False
 
     @abstractmethod
     def distance(self, value: Any, name: str) -> Any:
@@ -64,6 +66,7 @@ class PrivacyProfile(Measure):
     """
 
     symbol = "delta(epsilon)"
+    survives_mixing = True  # [curves-mix]
 
     def distance(self, value: Any, name: str) -> PrivacyCurve:
         if isinstance(value, PrivacyCurve):
@@ -144,6 +147,7 @@ class MaxDivergence(_ScalarMeasure):
     """Pure differential privacy: distance epsilon means |L(y)| <= epsilon for every outcome y."""
 
     symbol = "epsilon"
+    survives_mixing = True  # [pure-mixes]
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,7 @@ class ZeroConcentratedDivergence(_ScalarMeasure):
     """
 
     symbol = "rho"
+    survives_mixing = True  # [concentrated-mixes]
 
 
 @dataclass(frozen=True)
@@ -182,6 +187,10 @@ class Approximate(Measure):
     @property
     def symbol(self) -> str:  # type: ignore[override]
         return f"({self.measure.symbol}, delta)"
+
+    @property
+    def survives_mixing(self) -> bool:  # type: ignore[override]
+        return self.measure.survives_mixing  # [mixes-with-delta]
 
     def distance(self, value: Any, name: str) -> tuple[Any, float]:
         inner, delta = self.exact(value, name)
