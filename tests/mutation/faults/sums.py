@@ -110,8 +110,8 @@ FAULTS = (
         "mixed-ranges",
         "a measurement that bounds a range may follow a random choice",
         "core/transformation.py",
-        "if first.randomized and not _mixes(second.output_measure):",
-        "if first.randomized and not _mixes(second.output_measure) and False:",
+        "if first.randomized and not second.output_measure.survives_mixing:",
+        "if first.randomized and not second.output_measure.survives_mixing and False:",
     ),
     Fault(
         "law-of-one-draw",
