@@ -88,8 +88,8 @@ def _price(ends: list[float], heights: list[float], chords: list[float], length:
         parts = zip(ends, heights, chords, places, strict=False)
         return keys * max(low + c * (at - a) - price * at * at for a, low, c, at in parts) + price * length * length
 
-    tried = [c / (a + b) for a, b, c in zip(ends, ends[1:], chords, strict=False) if c > 0]
-    return min(tried, key=total, default=1.0)
+    tried = [c / (a + b) for a, b, c in zip(ends, ends[1:], chords, strict=False)]
+    return min((price for price in tried if price > 0), key=total, default=2.0**-1000)
 
 
 def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> float:

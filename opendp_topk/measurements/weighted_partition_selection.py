@@ -200,7 +200,7 @@ def _noisy(sums: NDArray[np.int64], noise: Noise) -> NDArray[Any]:
 
 def _shares(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
     """For each key, from 1 to 1024, the part of its weight that leaves ``enough`` where it seems to have more."""
-    beyond = np.maximum(noisy, enough).astype(np.float64)
+    beyond = np.maximum(noisy.astype(np.float64), float(enough))
     found: NDArray[np.int64] = np.clip(np.ceil(_FINE * (enough / beyond)), 1, _FINE).astype(np.int64)
     return found  # [fine]
     # end-proof-region: weighted_partition_selection
