@@ -112,8 +112,10 @@ def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> flo
 def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[float], bool]) -> float:
     """About the least scale that is ``kept``, near the one at which normal noise on what moves by ``apart`` is."""
     scale, more = apart / _distance(epsilon, delta), 2.0**-40
-    while not kept(scale):
+    while scale < math.inf and not kept(scale):
         scale, more = scale * (1 + more), 2 * more
+    if scale == math.inf:
+        raise ParameterError("epsilon and delta are too small for any noise: raise one of them")
     return scale
 
 

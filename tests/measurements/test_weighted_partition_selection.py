@@ -200,6 +200,8 @@ def test_obligations(measure: tk.Measure) -> None:
         ({"scale": 1, "delta": 1}, tk.ParameterError, "delta"),
         ({"scale": Fraction(1, 2**20)}, tk.ParameterError, "2^-16"),
         ({"epsilon": 1e300}, tk.ParameterError, "2^-16"),
+        ({"epsilon": 10**400}, tk.ParameterError, "2^-16"),
+        ({"epsilon": 0, "delta": 1e-100}, tk.ParameterError, "too small for any noise"),
         ({"epsilon": math.inf}, tk.ParameterError, "epsilon"),
         ({"scale": -1}, tk.ParameterError, "scale"),
         ({"scale": 1, "max_items": 0}, tk.ParameterError, "max_items"),
