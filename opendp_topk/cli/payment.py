@@ -50,16 +50,19 @@ def budget(ledger: str | None, query: Query[Any, Users], words: Words) -> Iterat
         yield None
         return
     with Ledger(ledger) as account:
-        if account.metric != repr(UserDistance(query.unit.neighbors)):
-            raise ParameterError(
-                f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly"
-            )
+        require_neighbors(account, query.unit.neighbors)
         if account.measure not in (query.budget.measure, PrivacyProfile()):
             symbol = account.measure.symbol
             advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
             raise ParameterError(f"the ledger counts {symbol}: {advice}")
         _require_column(account, query.unit.columns.user, words.at_most)
         yield account
+
+
+def require_neighbors(account: Ledger, neighbors: str) -> None:
+    """Raise unless the ledger protects such neighbours."""
+    if account.metric != repr(UserDistance(neighbors)):
+        raise ParameterError(f"the ledger protects neighbours under {account.metric}: choose --neighbors accordingly")
 
 
 def _require_column(account: Ledger, column: str, at_most: int | None) -> None:

@@ -19,7 +19,7 @@ from .asking import Options, met, stating
 from .candidates import read_candidates
 from .compare import require_plot, show_comparison, success_words
 from .public_counts import read_proxy
-from .several import show_several
+from .several import Opened, show_several
 
 
 @stating
@@ -48,11 +48,21 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEDGER",
+            help="Plan within what is left of this ledger, in the place of --epsilon, --rho and --delta: one release, "
+            "or as many as --releases says.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="With --releases: keep the plan whose privacy curves are composed, for `ledger reserve --plan FILE`.",
+            help="With --releases or --ledger: keep the plan whose privacy curves are composed, for "
+            "`ledger reserve --plan FILE`.",
             show_default=False,
         ),
     ] = None,
@@ -81,29 +91,33 @@ def plan(
 ) -> None:
     """Say what a release would cost, without private data.
 
-    No table is read. The scale of the noise is the smallest that meets the privacy target.
+    No table is read, and no ledger is charged. The scale of the noise is the smallest that meets the privacy target.
 
     \b
     Example:
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
       opendp-topk plan --k 10 --candidates 5000 --epsilon 3 --delta 1e-6 --releases 52
+      opendp-topk plan --k 10 --candidates 5000 --releases 4 --ledger budget.ledger
       opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
       opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
     """
-    options = replace(options, alpha=alpha)
+    options, paid = replace(options, alpha=alpha), None
+    if ledger is not None:
+        paid, options = Opened.at(ledger, options, listed=candidates is not None)
+        releases = 1 if releases is None else releases
     more = _other(options)
     if options.summed is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
     require_plot(plot, compare)
     if out is not None and releases is None:
-        raise ParameterError("--out keeps a plan of several releases: give --releases")
+        raise ParameterError("--out keeps a plan of several releases: give --releases or --ledger")
     if candidates is None:
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
         if releases is not None:
-            show_several(replace(options.unlisted(), releases=releases), options, None, out)
+            show_several(replace(options.unlisted(), releases=releases), options, None, out, paid)
             return
         show_plan(met(options.unlisted()), more)
         return
@@ -117,8 +131,8 @@ def plan(
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
     if releases is not None:
         if compare or proxy is not None:
-            raise ParameterError("--releases plans one mechanism: leave --compare and --proxy out")
-        show_several(replace(query, releases=releases), options, candidates, out)
+            raise ParameterError("--releases and --ledger plan one mechanism: leave --compare and --proxy out")
+        show_several(replace(query, releases=releases), options, candidates, out, paid)
     elif compare:
         show_comparison(query, scores, plot)
     else:

@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import typer
 
 from ..errors import ParameterError, SearchError
+from ..ledger import Ledger
 from ..ledger.amounts import stated
 from ..markup.foreign import json_text
 from ..numerics.arithmetic import exact
 from ..planning.comparison import six_up
 from ..planning.plan import Plan, Query
 from ..planning.promises import largest, sure
-from ..planning.several import CURVES, DELTA, PURE, RHOS, Scheduled, Way, text, ways, whole
+from ..planning.several import CURVES, DELTA, PURE, RHOS, Left, Scheduled, Way, text, ways, ways_left, whole
 from ..planning.units import Users
 from ..spaces.measures import Approximate
 from . import show
 from .asking import Options, require_noise, too_small
 from .ledger_files import new_file
+from .payment import require_neighbors
 
 _NOT_ASKED = "epsilon", "rho", "delta", "alpha", "user", "item", "at_most", "shared"
 _PLAN, _BOOK = "plan.json", "budget.ledger"
@@ -33,33 +35,67 @@ _WHY = {
 }
 
 
-def show_several(query: Query[Any, Users], options: Options, candidates: str | None, out: str | None) -> None:
-    """Print what each of its releases may cost, way by way, and the commands; write the last way's plan to ``out``."""
+@dataclass(frozen=True)
+class Opened:
+    """A ledger by its address, and what is left of it."""
+
+    address: str
+    left: Left
+
+    @classmethod
+    def at(cls, address: str, options: Options, *, listed: bool) -> tuple[Opened, Options]:
+        """It, and the options with a target that it pays; what each release may have of it is searched for later.
+
+        Raises:
+            ParameterError: A target is given, too; the ledger has another unit; or nothing is left for such releases.
+        """
+        if (options.epsilon, options.rho, options.delta) != (None, None, None):
+            raise ParameterError("--ledger plans within what is left there: leave --epsilon, --rho and --delta out")
+        with Ledger(address) as account:
+            require_neighbors(account, options.unit.neighbors)
+            if account.d_in != options.unit.d_in:
+                raise ParameterError(f"the ledger protects neighbours at distance {account.d_in}: choose --users so")
+            left = Left.of(account)
+        if not (left.epsilon or left.rho):
+            raise ParameterError("nothing is left in the ledger: plan within another one, or give --epsilon or --rho")
+        if not (listed or left.delta):
+            raise ParameterError(
+                "nothing is left in the ledger of a delta for releases without --candidates, which `ledger create` "
+                "gives by --own-delta: give --candidates, or plan within another ledger"
+            )
+        if listed and left.pairs:
+            raise ParameterError("the ledger pays for releases without --candidates alone: leave --candidates out")
+        main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
+        delta = None if listed else float(left.delta)
+        return cls(address, left), replace(options, **main, delta=delta)  # type: ignore[arg-type]
+
+
+def show_several(
+    query: Query[Any, Users], options: Options, candidates: str | None, out: str | None, paid: Opened | None = None
+) -> None:
+    """Print what each of its releases may cost, way by way, and the commands; write the last way's plan to ``out``.
+
+    They share what is left of the ledger ``paid``, or else the target.
+    """
     if options.others is not None:
         raise ParameterError("--releases plans releases of items: leave --other out")
     require_noise(query)
     with show.working("planning"):
-        unlisted = isinstance(query.budget.measure, Approximate)
-        if unlisted and options.epsilon is None:
-            raise ParameterError("--releases without --candidates plans within --epsilon and --delta: leave --rho out")
-        total = whole(query.budget, DELTA if options.delta is None else stated(options.delta, "--delta"))
-        try:
-            found = list(ways(query, total))
-        except SearchError:
-            raise too_small(query) from None
+        if paid is not None:
+            found, within = _left(query, paid.left), f"what is left of {paid.address}"
+        else:
+            found, within = _within(query, options)
     scheduled = [Scheduled.of(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
-        raise ParameterError("--out keeps a plan of composed curves: --counts and releases without a list have none")
+        raise ParameterError(
+            "--out keeps a plan of composed curves: --counts and releases without a list have none, nor has a "
+            "--ledger of which no delta is left for it"
+        )
     if out is not None:
         new_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
-    epsilon, allowed = total
     task, release = query.task, "" if query.task.k is None else f" ({query.task.release})"
     what = task.question(query.unit.columns).removesuffix("?")
-    show.say(
-        f"{query.releases} times: {what}{release}, fixed in advance, together within epsilon = "
-        f"{six_up(float(epsilon))} at delta = {float(allowed):g}",
-        "",
-    )
+    show.say(f"{_times(query.releases)}: {what}{release}, fixed in advance, together within {within}", "")
     show.table(
         ["way", "budget of all", "each may cost", "scale", "within"],
         ([way.name, way.total, _each(way), six_up(way.plan.scale), _near(way.plan)] for way in found),
@@ -67,32 +103,66 @@ def show_several(query: Query[Any, Users], options: Options, candidates: str | N
     )
     show.say("")
     show.rows(_legend(query, found))
-    _commands(found, options, query, candidates, out)
+    _commands(found, options, query, candidates, out, paid)
+
+
+def _left(query: Query[Any, Users], left: Left) -> list[Way]:
+    """The ways in which a ledger pays."""
+    try:
+        return list(ways_left(query, left))
+    except SearchError:
+        pass
+    raise ParameterError("no noise meets a share so small of what is left of the ledger: lower --releases")
+
+
+def _within(query: Query[Any, Users], options: Options) -> tuple[list[Way], str]:
+    """The ways in which a new ledger with the target as its budget pays, and the budget in words."""
+    if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
+        raise ParameterError("--releases without --candidates plans within --epsilon and --delta: leave --rho out")
+    total = whole(query.budget, DELTA if options.delta is None else stated(options.delta, "--delta"))
+    try:
+        return list(ways(query, total)), f"epsilon = {six_up(float(total[0]))} at delta = {float(total[1]):g}"
+    except SearchError:
+        pass
+    raise too_small(query)
 
 
 def _commands(
-    found: Iterable[Way], options: Options, query: Query[Any, Users], candidates: str | None, out: str | None
+    found: Iterable[Way],
+    options: Options,
+    query: Query[Any, Users],
+    candidates: str | None,
+    out: str | None,
+    paid: Opened | None,
 ) -> None:
     """Print what makes a ledger, and the releases that it pays for, way by way."""
     listed = [] if candidates is None else ["--candidates", candidates]
     named = ["--candidates", "FILE"] if candidates is not None and candidates.isdecimal() else listed
-    table = ["opendp-topk", "release", "TABLE", "--user", options.user.upper(), "--item", options.item.upper()]
+    book, user, entry = _BOOK, options.user.upper(), 1
+    if paid is not None:
+        book, user, entry = paid.address, paid.left.user or user, paid.left.entries + 1
+    table = ["opendp-topk", "release", "TABLE", "--user", user, "--item", options.item.upper()]
     asked = _options(options)
     unit = [one for name in ("--users", "--neighbors") if name in asked for one in (name, str(asked[name]))]
-    paid = ["--ledger", _BOOK]
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
-        _line("opendp-topk", "ledger", "create", _BOOK, "--dataset", "NAME", *way.ledger, *unit)
+        if paid is None:
+            _line("opendp-topk", "ledger", "create", book, "--dataset", "NAME", *way.ledger, *unit)
         if way.name == CURVES:
             plan = _PLAN if out is None else out
             if out is None:
-                words = [*listed, *_flat(asked), *_target(options)]
+                within = _target(options) if paid is None else ["--ledger", book]
+                words = [*listed, *_flat(asked), *within]
                 _line("opendp-topk", "plan", *words, "--releases", str(query.releases), "--out", plan)
-            _line("opendp-topk", "ledger", "reserve", _BOOK, "--plan", plan)
-            each = ["--plan", plan, "--planned", "1"]
+            _line("opendp-topk", "ledger", "reserve", book, "--plan", plan)
+            each = ["--plan", plan, "--planned", str(entry)]
         else:
             each = [*_flat(asked), *_cost(way.plan)]
-        _line(*table, *named, *each, *paid, after=f"  # {query.releases} times")
+        _line(*table, *named, *each, "--ledger", book, after=f"  # {_times(query.releases)}")
+
+
+def _times(releases: int) -> str:
+    return "1 time" if releases == 1 else f"{releases} times"
 
 
 def _options(options: Options) -> dict[str, str | None]:

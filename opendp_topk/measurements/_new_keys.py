@@ -88,8 +88,8 @@ def _price(ends: list[float], heights: list[float], chords: list[float], length:
         parts = zip(ends, heights, chords, places, strict=False)
         return keys * max(low + c * (at - a) - price * at * at for a, low, c, at in parts) + price * length * length
 
-    tried = [c / (a + b) for a, b, c in zip(ends, ends[1:], chords, strict=False) if c > 0]
-    return min(tried, key=total, default=1.0)
+    tried = [c / (a + b) for a, b, c in zip(ends, ends[1:], chords, strict=False)]
+    return min((price for price in tried if price > 0), key=total, default=2.0**-1000)
 
 
 def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> float:
@@ -112,8 +112,10 @@ def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> flo
 def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[float], bool]) -> float:
     """About the least scale that is ``kept``, near the one at which normal noise on what moves by ``apart`` is."""
     scale, more = apart / _distance(epsilon, delta), 2.0**-40
-    while not kept(scale):
+    while scale < math.inf and not kept(scale):
         scale, more = scale * (1 + more), 2 * more
+    if scale == math.inf:
+        raise ParameterError("epsilon and delta are too small for any noise: raise one of them")
     return scale
 
 

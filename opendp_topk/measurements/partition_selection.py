@@ -14,7 +14,7 @@ from ..core.partials import partial
 from ..core.spaces import require_space
 from ..errors import CapacityError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, one_minus_exp_up
+from ..numerics.arithmetic import exact, one_minus_exp_up, round_up
 from ..samplers.bernoulli import DIGITS, events
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.closed_forms import ApproximateDP
@@ -142,7 +142,7 @@ def make_partition_selection(
             "mechanism": "partition_selection",
             "epsilon": epsilon,
             "delta": delta,
-            "each": (float(each), float(share)),
+            "each": (round_up(each), round_up(share)),
         },
         declared=Declared(law=law),  # [law]
     )

@@ -31,6 +31,7 @@ UNIT = 2**28  # steps of a weight of 1: those of 2^30 users fit into 64 bits wit
 _LEAST = Fraction(1, 2**16)  # scale: below it a loss is nearly infinite, and noise has no room for what rounds it
 _MOST = 2**40  # keys of all users who come or go, for what the proof leaves out
 _SMOOTH = 16  # steps squared: what rounds normal noise to discrete noise
+_GREAT = Fraction(2**34)  # an epsilon whose noise is below the least: of greater ones none needs to be looked for
 _FINE = 2**10  # shares of a weight that are told apart
 _BEYOND = 1  # scales of the last noise by which sums are let exceed the threshold before weight is taken from them
 # Scales of the noise of each round, in units of the scale of all: the sum of their inverse squares is at most 1. A
@@ -127,13 +128,14 @@ def make_weighted_partition_selection(
         sigma = exact(checks.scale(scale))
     else:
         loss, whole, root = exact(checks.scale(epsilon, "epsilon")), lost, float(both_ways) ** 0.5
-        lost *= exact(share_of_delta(float(loss), float(whole), most, root))  # [share]
+        near = float(min(loss, _GREAT))
+        lost *= exact(share_of_delta(near, float(whole), most, root))  # [share]
 
         def kept(scale: float) -> bool:
             pair = NormalPair(_apart(exact(scale), parts, both_ways))
             return Mixture(pair, round_up(lost))(loss) <= whole  # [kept]
 
-        sigma = exact(least_scale(float(loss), float(whole - lost), root, kept))
+        sigma = exact(least_scale(near, float(whole - lost), root, kept))
     if sigma and sigma < _LEAST:
         raise ParameterError("scale, or that which epsilon leads to, must be 0 or at least 2^-16: add noise")  # [least]
     noises = [Noise(sigma * part, Fraction(1, UNIT)) for part in parts]  # [noises]
@@ -200,7 +202,7 @@ def _noisy(sums: NDArray[np.int64], noise: Noise) -> NDArray[Any]:
 
 def _shares(noisy: NDArray[Any], enough: int) -> NDArray[np.int64]:
     """For each key, from 1 to 1024, the part of its weight that leaves ``enough`` where it seems to have more."""
-    beyond = np.maximum(noisy, enough).astype(np.float64)
+    beyond = np.maximum(noisy.astype(np.float64), float(enough))
     found: NDArray[np.int64] = np.clip(np.ceil(_FINE * (enough / beyond)), 1, _FINE).astype(np.int64)
     return found  # [fine]
     # end-proof-region: weighted_partition_selection

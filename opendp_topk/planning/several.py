@@ -10,12 +10,19 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import ParameterError, TopKError, checks
-from ..ledger.amounts import stated
+from ..ledger import Ledger
+from ..ledger.amounts import rest_below, stated
 from ..ledger.filters import most_rho
 from ..numerics.arithmetic import exact
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from ..spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    PrivacyProfile,
+    ZeroConcentratedDivergence,
+    without_delta,
+)
 from .catalogue import TABLE
 from .columns import Columns
 from .comparison import six_up
@@ -31,7 +38,7 @@ _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)  # as many digits as a table h
 
 @dataclass(frozen=True)
 class Way:
-    """What all releases may cost in words, the plan of one, and the options of a ledger that pays for all."""
+    """What all releases may cost in words, the plan of one, and the options of a new ledger that pays for all."""
 
     name: str
     total: str
@@ -92,6 +99,60 @@ def _unlisted(query: Query[Any, Users], total: tuple[Fraction, Fraction]) -> Ite
     rho = most_rho(epsilon, delta - own)
     half = f"rho {down(rho)}, delta {float(own):g}"
     yield Way(RHOS, half, _each(query, Approximate(ZeroConcentratedDivergence()), rho, own), (*pair, text(own)))
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of a ledger for each way, rounded down: 0 where it does not count so.
+
+    ``delta`` is what is left for releases that have their own. ``pairs`` says whether each must have one, ``composes``
+    whether a privacy curve is paid from it. ``user`` is the column that tells people apart, and ``entries`` says how
+    many there are.
+    """
+
+    epsilon: Fraction
+    rho: Fraction
+    delta: Fraction
+    pairs: bool
+    composes: bool
+    user: str | None
+    entries: int
+
+    @classmethod
+    def of(cls, account: Ledger) -> Left:
+        """What is left of ``account`` now."""
+        measure, rest = account.measure, account.remaining()
+        parts = rest if isinstance(rest, tuple) else (rest, 0.0)
+        main, delta = (stated(part, "the ledger") for part in parts)
+        seen = account.user, account.count()
+        if measure == PrivacyProfile():
+            pure = [one for one in account.filters() if one.adds == "epsilon"]
+            epsilon = sum(stated(rest_below(one.limit, min(one.limit, one.spent)), "the ledger") for one in pure)
+            return cls(Fraction(epsilon), main, delta, False, bool(pure), *seen)
+        adds = without_delta(measure) == MaxDivergence()
+        epsilon, rho = (main, Fraction(0)) if adds else (Fraction(0), main)
+        return cls(epsilon, rho, delta, isinstance(measure, Approximate), False, *seen)
+
+
+def ways_left(query: Query[Any, Users], left: Left) -> Iterator[Way]:
+    """What each release of ``query`` may cost so that what is left of a ledger pays for all, way by way.
+
+    Raises:
+        SearchError: No noise meets so small a cost.
+    """
+    listed = not isinstance(query.budget.measure, Approximate)
+    own, also = ((), "") if listed else ((left.delta,), f", delta {float(left.delta):g}")
+    for name, symbol, measure, main in (
+        (PURE, "epsilon", MaxDivergence(), left.epsilon),
+        (RHOS, "rho", ZeroConcentratedDivergence(), left.rho),
+    ):
+        if main:
+            plan = _each(query, measure if listed else Approximate(measure), main, *own)
+            yield Way(name, f"{symbol} {down(main)}{also}", plan, ())
+    if listed and left.composes and left.epsilon and left.delta and not query.task.counted:
+        total = Fraction(down(left.epsilon)), Fraction(down(left.delta))
+        plan = planned(replace(query, budget=Budget(PrivacyProfile(), total)))
+        yield Way(CURVES, f"epsilon {down(total[0])}, delta {float(total[1]):g}", plan, ())
 
 
 def _each(query: Query[Any, Users], measure: Any, *total: Fraction) -> Plan[Any, Users]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +17,7 @@ from .command import Result
 from .conftest import Command
 
 NAMED = {"TABLE": "visits.parquet", "USER": "visitor", "ITEM": "page", "FILE": "pages.txt"}
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 LISTED = "--candidates", "pages.txt"
 
 
@@ -43,21 +46,29 @@ def ways(result: Result) -> dict[str, list[list[str]]]:
     return found
 
 
-def pay(command: Command, place: Path, asked: tuple[object, ...]) -> list[str]:
-    """Run all commands of all ways, each in a ledger of its own: the names of the ways."""
+def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterable[list[str]] = ()) -> list[str]:
+    """Run all commands of all ways, each in a ledger of its own, on which ``before`` was run: the names of the ways."""
+    book = str(asked[asked.index("--ledger") + 1]) if "--ledger" in asked else "budget.ledger"
+
+    def prepare() -> None:
+        for made in (book, "plan.json", "top.json"):
+            (place / made).unlink(missing_ok=True)
+        for words in before:
+            assert command(*words).code == 0, words
+
+    prepare()
     found = ways(command("plan", *asked))
     for name, commands in found.items():
+        prepare()
         for words in commands:
             result = command(*words)
             assert result.code == 0, (name, words, result)
-        with tk.Ledger(place / "budget.ledger") as ledger:
-            times = sum(words[0] == "release" for words in commands)
+        with tk.Ledger(place / book) as ledger:
+            times = sum(words[0] == "release" for words in [*before, *commands])
             assert [one.state for one in ledger.history()].count("released") == times
             assert not ledger.verify()
         again = command(*commands[-1])
         assert again.code in (1, 2), (name, again)  # one more does not fit, or was not planned
-        for made in ("budget.ledger", "plan.json"):
-            (place / made).unlink(missing_ok=True)
     return list(found)
 
 
@@ -84,6 +95,75 @@ def test_other_questions_are_paid_to_their_last_week(
     asked: tuple[object, ...], names: int, command: Command, here: Path
 ) -> None:
     assert len(pay(command, here, asked)) == names
+
+
+SPENT = ["release", "visits.parquet", "--user", "visitor", "--item", "page", *LISTED, "--k", "2", "--ledger", "b"]
+
+
+@pytest.mark.slow
+def test_what_is_left_of_a_ledger_pays_for_the_plan_within_it(command: Command, here: Path) -> None:
+    mixed = "--epsilon", "1", "--delta", "1e-6", "--own-delta", "5e-7"
+    listed, unlisted = ("--k", "2", *LISTED), ("--k", "2", "--max-items", "3")
+    for budget, spent, asked, names in (
+        (mixed, ("--epsilon", "0.37"), (*listed, "--releases", 3), ["pure", "(epsilon, delta)"]),
+        (mixed, ("--rho", "0.003"), (*listed, "--releases", 3), ["zCDP"]),
+        (mixed, ("--epsilon", "0.1"), (*listed, "--releases", 2), ["pure", "zCDP", "(epsilon, delta)"]),
+        (mixed, ("--epsilon", "0.1"), (*unlisted, "--releases", 2), ["pure", "zCDP"]),
+        (("--epsilon", "2"), ("--epsilon", "0.7"), listed, ["pure"]),
+        (("--rho", "0.1"), ("--rho", "0.03"), (*listed, "--counts", "--releases", 7), ["zCDP"]),
+    ):
+        before = [["ledger", "create", "b", "--dataset", "v", "--user", "visitor", *budget], [*SPENT, *spent]]
+        assert pay(command, here, (*asked, "--ledger", "b"), before) == names, (budget, spent, asked)
+
+
+def test_a_plan_within_a_ledger_is_refused_where_the_ledger_could_not_pay(command: Command, here: Path) -> None:
+    command("ledger", "create", "b", "--dataset", "v", "--epsilon", 1, "--users", 2)
+    plan = "plan", "--k", 2, "--ledger", "b"
+    for more, said in (
+        ((*LISTED, "--epsilon", 1), "leave --epsilon, --rho and --delta out"),
+        ((*LISTED, "--delta", 1e-6), "leave --epsilon, --rho and --delta out"),
+        (LISTED, "at distance 2: choose --users so"),
+        ((*LISTED, "--users", 2, "--neighbors", "replace"), "choose --neighbors accordingly"),
+        (("--users", 2), "--own-delta: give --candidates"),
+        ((*LISTED, "--users", 2, "--compare"), "leave --compare and --proxy out"),
+        ((*LISTED, "--users", 2, "--out", "x.json"), "of which no delta is left"),
+    ):
+        command(*plan, *more).complains(2, said)
+    assert not (here / "x.json").exists()
+    assert command("ledger", "reserve", "b", "--amount", 1).code == 0
+    command(*plan, *LISTED, "--users", 2).complains(2, "nothing is left in the ledger")
+
+
+def documented() -> list[tuple[str, list[str], list[list[str]]]]:
+    """The documented plans of several releases: page, words, and what was done with the same ledger before."""
+    found = []
+    for page in sorted(DOCS.rglob("*.md")):
+        lines = page.read_text("utf-8").replace("\\\n", " ").splitlines()
+        commands = [shlex.split(line)[1:] for line in lines if re.match(r" *opendp-topk (plan|ledger|release) ", line)]
+        for place, words in enumerate(commands):
+            if words[0] == "plan" and "--releases" in words:
+                book = words[words.index("--ledger") + 1] if "--ledger" in words else None
+                before = [
+                    one for one in commands[:place] if one[0] != "plan" and book in one and "--from-record" not in one
+                ]
+                before = [one for one in before if one[1] in ("create", "visits.parquet")]
+                if book is not None and not before:  # an example on its own
+                    before = [["ledger", "create", book, "--dataset", "v", "--epsilon", "1"]]
+                found.append((page.name, words[1:], before))
+    return found
+
+
+@pytest.mark.slow
+def test_every_plan_of_the_documentation_is_paid_to_its_last_week(command: Command, here: Path) -> None:
+    found = documented()
+    assert len(found) >= 2
+    for page, words, before in found:
+        candidates = words[words.index("--candidates") + 1]
+        number = int(candidates) if candidates.isdecimal() else 40
+        (here / "pages.txt").write_text("".join(f"/page/{p}\n" for p in range(number)))
+        assert pay(command, here, tuple(words), before), (page, words)
+        for made in here.glob("*.json"):
+            made.unlink()
 
 
 @pytest.mark.slow

@@ -133,6 +133,11 @@ def test_shares_leave_what_is_enough_and_are_never_too_small() -> None:
     found = _shares(noisy, 10**9)
     assert found.tolist() == [1024, 1024, 1024, 1024, 256, 1]
     assert all(share * y >= 1024 * 10**9 for share, y in zip(found.tolist()[2:], noisy.tolist()[2:], strict=True))
+    assert _shares(noisy, 2**70).tolist() == [1024] * 6
+
+
+def test_the_least_scale_has_a_threshold_at_once() -> None:
+    assert 1 < build(scale=Fraction(1, 2**16)).parameters["threshold"] < 1.001
 
 
 def test_epsilon_and_delta_are_met_and_noise_is_not_too_much() -> None:
@@ -195,6 +200,8 @@ def test_obligations(measure: tk.Measure) -> None:
         ({"scale": 1, "delta": 1}, tk.ParameterError, "delta"),
         ({"scale": Fraction(1, 2**20)}, tk.ParameterError, "2^-16"),
         ({"epsilon": 1e300}, tk.ParameterError, "2^-16"),
+        ({"epsilon": 10**400}, tk.ParameterError, "2^-16"),
+        ({"epsilon": 0, "delta": 1e-100}, tk.ParameterError, "too small for any noise"),
         ({"epsilon": math.inf}, tk.ParameterError, "epsilon"),
         ({"scale": -1}, tk.ParameterError, "scale"),
         ({"scale": 1, "max_items": 0}, tk.ParameterError, "max_items"),

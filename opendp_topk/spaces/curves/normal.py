@@ -49,7 +49,7 @@ class NormalPair:
 def tail(x: Fraction) -> Fraction:
     """A rational, not below the probability that a standard normal variable is at least ``x`` >= 0."""
     down, up = _CONTEXTS
-    low = down.div(as_mpq(x), up.sqrt(mpfr(2)))
+    low = down.div(as_mpq(min(x, Fraction(_FAR))), up.sqrt(mpfr(2)))  # [no-farther]
     top, bottom = up.erfc(low).as_integer_ratio()  # [normal-tail]
     return Fraction(int(top), 2 * int(bottom))
 
