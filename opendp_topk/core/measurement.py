@@ -76,8 +76,6 @@ class Measurement(Claimed):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     declared: Declared = NOTHING_DECLARED
     interactive: bool = False
-    _exact_map: Callable[[Any], Any] = field(init=False)
-    _rounded_map: Callable[[Any], Any] = field(init=False)
 
     def __post_init__(self) -> None:
         require_fitting(self.input_domain, self.input_metric)
@@ -86,21 +84,22 @@ class Measurement(Claimed):
         checks.function("privacy_map", self.privacy_map)
         checks.instance("declared", self.declared, Declared, "a Declared, which says what is known of the releases")
         object.__setattr__(self, "parameters", read_only(self.parameters))
-        exact, rounded = _maps(self.privacy_map, self.output_measure)
-        object.__setattr__(self, "_exact_map", exact)
-        object.__setattr__(self, "_rounded_map", rounded)
 
     # proof-region: measurement
     def map(self, d_in: Any) -> Any:
         """The privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
-        return self._rounded_map(self.input_metric.distance(d_in, "d_in"))  # [map]
+        return self._maps[1](self.input_metric.distance(d_in, "d_in"))  # [map]
 
     def exact_map(self, d_in: Any) -> Any:
         """The privacy loss before :meth:`map` rounds it: a ``Fraction`` or infinity, a pair of such, or a curve.
 
         Sums of these are exact, which is why compositions and ledgers add them: ten losses of 1/10 are 1.
         """
-        return self._exact_map(self.input_metric.distance(d_in, "d_in"))  # [exact-map]
+        return self._maps[0](self.input_metric.distance(d_in, "d_in"))  # [exact-map]
+
+    @functools.cached_property
+    def _maps(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        return kept_maps(self.privacy_map, self.output_measure)  # [own-maps]
 
     def check(self, d_in: Any, d_out: Any) -> bool:
         """Whether the privacy loss for inputs at distance ``d_in`` is at most ``d_out``."""
@@ -194,7 +193,7 @@ class Measurement(Claimed):
 
 
 # proof-region: kept_maps
-def _maps(privacy_map: Callable[[Any], Any], measure: Measure) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def kept_maps(privacy_map: Callable[[Any], Any], measure: Measure) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """What ``privacy_map`` returns, exact and rounded up; each keeps what it returned for equal distances of a type."""
 
     @functools.lru_cache(maxsize=_ASKED, typed=True)
