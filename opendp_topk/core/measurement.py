@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,7 @@ from .steps import Steps
 
 CHAINING = "core/chaining"
 _DIGITS = 50  # twenty more than the thirty that a law promises, for what its sums and products lose
+_ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
 
 
 def _identity(value: Any) -> Any:
@@ -86,17 +88,18 @@ class Measurement(Claimed):
     # proof-region: measurement
     def map(self, d_in: Any) -> Any:
         """The privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
-        return self._mapped(d_in, self.output_measure.distance)
+        return self._maps[1](self.input_metric.distance(d_in, "d_in"))  # [map]
 
     def exact_map(self, d_in: Any) -> Any:
         """The privacy loss before :meth:`map` rounds it: a ``Fraction`` or infinity, a pair of such, or a curve.
 
         Sums of these are exact, which is why compositions and ledgers add them: ten losses of 1/10 are 1.
         """
-        return self._mapped(d_in, self.output_measure.exact)
+        return self._maps[0](self.input_metric.distance(d_in, "d_in"))  # [exact-map]
 
-    def _mapped(self, d_in: Any, distance: Callable[[Any, str], Any]) -> Any:
-        return mapped(self.privacy_map, self.input_metric.distance(d_in, "d_in"), distance)
+    @functools.cached_property
+    def _maps(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        return kept_maps(self.privacy_map, self.output_measure)  # [own-maps]
 
     def check(self, d_in: Any, d_out: Any) -> bool:
         """Whether the privacy loss for inputs at distance ``d_in`` is at most ``d_out``."""
@@ -187,6 +190,24 @@ class Measurement(Claimed):
 
     def _repr_html_(self) -> str:
         return describe_html(self, {"output_measure": self.output_measure})
+
+
+# proof-region: kept_maps
+def kept_maps(privacy_map: Callable[[Any], Any], measure: Measure) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """What ``privacy_map`` returns, exact and rounded up; each keeps what it returned for equal distances of a type."""
+
+    @functools.lru_cache(maxsize=_ASKED, typed=True)
+    def exact(d_in: Any) -> Any:
+        return mapped(privacy_map, d_in, measure.exact)  # [exact-loss]
+
+    @functools.lru_cache(maxsize=_ASKED, typed=True)
+    def rounded(d_in: Any) -> Any:
+        return measure.distance(exact(d_in), "the loss")  # [rounded-loss]
+
+    return exact, rounded
+
+
+# end-proof-region: kept_maps
 
 
 # proof-region: post_process

@@ -8,7 +8,6 @@ Proof: proofs/measurements/selection.tex
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,7 +38,6 @@ ScoreArray = NDArray[Any]
 Indices = NDArray[np.int64]
 
 _PRECISION = 128  # bits: what the proof allows for rounding is 2^-120 of the result
-_ASKED = 16  # distances that a caller asks for again and again: one user, two, a group
 
 
 # proof-region: choice
@@ -203,10 +201,7 @@ def map_of(
     """The privacy map of releases that cost ``cost(choice, r)`` at range distance r > 0 in units of the scale."""
 
     def privacy_map(d_in: Number) -> Any:
-        return loss(input_metric.range_distance(attainable(input_domain, d_in)))  # [range-distance]
-
-    @functools.lru_cache(maxsize=_ASKED)
-    def loss(range_distance: Number) -> Any:
+        range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
         if range_distance == 0 or choice.everybody:
             return 0.0  # [free]
         if choice.tau == 0 or range_distance == float("inf"):

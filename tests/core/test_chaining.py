@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +25,7 @@ from opendp_topk.errors import (
 from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
 from opendp_topk.proof import Proof
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
-from opendp_topk.spaces.measures import MaxDivergence
+from opendp_topk.spaces.measures import Approximate, MaxDivergence
 from opendp_topk.spaces.metrics import L1Distance, LInfDistance, RangeDistance
 from opendp_topk.transformations.user import then_user_transformation
 
@@ -34,6 +35,7 @@ from ..concepts.sentinels import SENTINEL_INT, raises_exactly
 from ..concepts.values import check_value
 
 FLOATS = VectorDomain(AtomDomain(float)), LInfDistance()
+ONE = Fraction(1)
 
 
 def test_transformation_then_transformation() -> None:
@@ -253,6 +255,36 @@ def test_maps_are_never_rounded_down_along_a_chain() -> None:
     assert chain.exact_map(1) == Fraction(1, 9)
     assert chain.check(1, Fraction(1, 9))
     assert not chain.check(1, Fraction(1, 9) - Fraction(1, 10**400))
+
+
+def test_a_map_is_evaluated_once_for_a_distance_of_a_type() -> None:
+    asked: list[Any] = []
+
+    def third(d_in: Any) -> Any:
+        asked.append(d_in)
+        if d_in == 7:
+            raise ValueError("seven")
+        return 0.25 if isinstance(d_in, float) else Fraction(1, 3)
+
+    link = make_user_measurement(*FLOATS, MaxDivergence(), function=lambda x: 0, privacy_map=third)
+    above = math.nextafter(1 / 3, 1)
+    for _ in range(3):
+        assert (link.map(ONE), link.exact_map(ONE), link.map(1.0), link.exact_map(1.0)) == (
+            above,
+            Fraction(1, 3),
+            0.25,
+            Fraction(1, 4),
+        )
+    assert [(type(d_in), d_in) for d_in in asked] == [(Fraction, 1), (float, 1.0)]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="seven"):
+            link.map(7)
+    assert asked.count(7) == 2, "an error is not kept"
+    assert replace(link, privacy_map=lambda d_in: 2 * d_in).map(1) == 2.0
+    assert replace(link, output_measure=Approximate(MaxDivergence()), privacy_map=lambda d_in: (d_in, 0)).map(1) == (
+        1.0,
+        0.0,
+    )
 
 
 def test_distributions_of_proved_and_user_links_agree_with_the_law_by_hand() -> None:

@@ -162,6 +162,22 @@ FAULTS = (
         "first  # [only-items]",
     ),
     Fault(
+        "map-not-rounded",
+        "the map returns the loss as it was before it is rounded",
+        "core/measurement.py",
+        'measure.distance(exact(d_in), "the loss")  # [rounded-loss]',
+        "exact(d_in)  # [rounded-loss]",
+    ),
+    Fault(
+        "map-of-another-type",
+        "a map that was kept for a fraction answers for a float",
+        "core/measurement.py",
+        """typed=True)
+    def exact(""",
+        """typed=False)
+    def exact(""",
+    ),
+    Fault(
         "unknown-length",
         "items fit a number of scores that is not known",
         "core/measurement.py",
