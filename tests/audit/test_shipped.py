@@ -13,7 +13,8 @@ from opendp_topk.audit import shipped
 
 ROOT = Path(tk.__file__).parent
 EXAMPLES = list(shipped.examples())
-LAWLESS = {"make_above_threshold"}  # it states no law: tests/measurements/test_above_threshold.py attacks its map
+# These state no law: tests/measurements/test_above_threshold.py and test_weighted_partition_selection.py attack their maps.
+LAWLESS = {"make_above_threshold", "make_weighted_partition_selection"}
 LAWFUL = sorted(set(shipped.constructors()) - LAWLESS)
 
 

@@ -58,12 +58,12 @@ def law(table: Table, scale: float, threshold: float) -> dict[tuple[str, ...], f
 
 def specimens() -> list[Specimen]:
     link = build(PROFILE, max_items=1, scale=1.0, delta=0.02, rounds=1)
-    left: Table = {1: ("a",)}
+    left: Table = {1: ("a",), 2: ("a",)}
 
     def of(table: Any) -> Any:
         return law({user: (item,) for user, item in table.rows()}, 1.0, link.parameters["threshold"])
 
-    return [Specimen(link, (frame(left), frame({})), of, share=0.02)]
+    return [Specimen(link, (frame(left), frame({1: ("a",)})), of, share=0.02)]
 
 
 def excess(before: Any, after: Any, epsilon: float) -> float:

@@ -128,7 +128,7 @@ def resting_on(names: set[str]) -> set[str]:
             "noises/standard",
             "errors/checks",
         ),
-        ("ledger/locks.py", "PATIENCE = ", "PATIENCE = 1 + ", "ledger/ledger", "core/chaining"),
+        ("ledger/locks.py", "PATIENCE = ", "PATIENCE = 1 + ", "ledger/storage", "core/chaining"),
     ],
 )
 def test_an_edit_makes_stale_what_speaks_of_it(
