@@ -155,7 +155,8 @@ def test_a_record_tells_its_theorem_its_time_and_who_paid(command: Command, libr
 @pytest.mark.slow
 def test_a_pair_is_charged_and_recorded(command: Command, library: Library) -> None:
     ledger = library.folder / "budget.ledger"
-    command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3, "--delta", 1e-6)
+    budget = "--epsilon", 3, "--delta", 1e-6, "--own-delta", 5e-7
+    command("ledger", "create", ledger, "--dataset", "loans", *budget)
     record = released(command, library, "--epsilon", 0.3, "--delta", "1e-8", "--ledger", ledger)
     assert (record["measure"], record["symbol"]) == ("PrivacyProfile", "(epsilon, delta)")
     assert record["d_out"][0] == 0.3

@@ -63,7 +63,8 @@ def released(command: Command, library: Library, kind: str) -> Paid:
     ledger, file = library.folder / "budget.ledger", library.folder / "top.json"
     options = KINDS[kind]
     unit = [word for word in options if word in ("replace",)] and ["--neighbors", "replace", "--users", 2]
-    made = command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 9, "--delta", 1e-4, *unit)
+    budget = "--epsilon", 9, "--delta", 1e-4, "--own-delta", 5e-5
+    made = command("ledger", "create", ledger, "--dataset", "loans", *budget, *unit)
     assert made.code == 0, made
     if "--sum" in options:
         frame = pl.read_parquet(library.table)

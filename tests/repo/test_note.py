@@ -241,10 +241,13 @@ def speaks(case: str, k: int, d: int | None, chosen: dict[str, Any]) -> bool:
     kappa, is_set = k if d is None else min(k, d - 1), chosen.get("release") == "set"
     if kappa == 0 or (is_set and k == d):
         return False
-    several = case in ("Exponential, more", "Logistic, other rankings")
+    several = case.endswith((", more", ", others", ", other rankings"))
     if case.startswith("Logistic"):
         return (kappa > 1 and not is_set) == several
-    return (kappa > 1) == several if case.startswith("Exponential") else True
+    if case.startswith("Laplace"):
+        one = kappa == 1 or (is_set and d is not None and d - k == 1)
+        return one != several
+    return (kappa > 1) == several if "," in case else True
 
 
 SIZES = [(k, d) for k in (1, 2, 3, 5) for d in (1, 2, 3, 4, 6, 9, None) if d is None or k <= d]
@@ -303,7 +306,7 @@ def test_the_maps_are_the_formulas(maker: str, case: str) -> None:
     ("key", "wrong"),
     [
         (("make_report_noisy_top_k", "", "RangeDivergence"), r"\kappa r"),
-        (("make_lipschitz_top_k", "Laplace", "RangeDivergence"), "nr"),
+        (("make_lipschitz_top_k", "Laplace, others", "RangeDivergence"), "nr"),
         (("make_lipschitz_top_k", "Exponential, one", "ZeroConcentratedDivergence"), "L(r)"),
         (("make_peeled_top_k", "permute_and_flip", "RangeDivergence"), r"\min(nr,a(r)+(\kappa-1)r)"),
     ],
