@@ -80,7 +80,7 @@ _RECORD = _with(
     neighbors=_among("add_remove", "replace"),
     d_in=_at_least(1, _whole),
     d_out=lambda value: _NOT_NEGATIVE(value) or (_each(_NOT_NEGATIVE)(value) and len(value) == 2),
-    mechanism=_with(mechanism=_text, candidates=_none_or(_at_least(0, _whole))),
+    mechanism=_with(mechanism=_text, user=_text, candidates=_none_or(_at_least(0, _whole))),
     scale=_NOT_NEGATIVE,
     accuracy=_PROMISE,
     ledger=_none_or(_with(dataset=_text, entry=_whole, time=_text)),
