@@ -153,9 +153,12 @@ def _holds(record: dict[str, Any]) -> bool:
 
 
 def _measured(record: dict[str, Any]) -> bool:
-    """Whether sums, which a record has in steps, have steps, and are numbers that a page can show."""
-    if record["mechanism"].get("value") is None:
+    """Whether sums, which a record has in steps, have steps and bounds, and are numbers that a page can show."""
+    known = record["mechanism"]
+    if known.get("value") is None:
         return True
-    step = record["mechanism"].get("granularity")
-    numbers = [record["scale"], *record.get("counts", ())]
-    return _NOT_NEGATIVE(step) and all(abs(exact(one) * exact(step)) <= _LARGEST for one in numbers)
+    step, bounds = known.get("granularity"), [known.get(name) for name in ("lower", "upper")]
+    if not (_NOT_NEGATIVE(step) and all(map(_number, bounds))):
+        return False
+    sums = [exact(one) * exact(step) for one in (record["scale"], *record.get("counts", ()))]
+    return all(abs(one) <= _LARGEST for one in sums)

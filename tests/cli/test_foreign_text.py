@@ -42,7 +42,7 @@ FULL: dict[str, Any] = SHOWN | {
 }
 SUMMED: dict[str, Any] = RECORD | {
     "counts": [12],
-    "mechanism": RECORD["mechanism"] | {"value": "spent", "granularity": 0.5},
+    "mechanism": RECORD["mechanism"] | {"value": "spent", "granularity": 0.5, "lower": 0, "upper": 9},
 }
 GAPS: dict[str, Any] = RECORD | {"gaps": [1.5]}
 PAIR: dict[str, Any] = RECORD | {"symbol": "(rho, delta)", "d_out": [0.5, 1e-6], "k": 3}
