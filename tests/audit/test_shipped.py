@@ -13,7 +13,7 @@ from opendp_topk.audit import shipped
 
 ROOT = Path(tk.__file__).parent
 EXAMPLES = list(shipped.examples())
-# These state no law: tests/measurements/test_above_threshold.py and test_weighted_partition_selection.py attack their maps.
+# These state no law, and their own files in tests/measurements attack their maps.
 LAWLESS = {"make_above_threshold", "make_weighted_partition_selection"}
 LAWFUL = sorted(set(shipped.constructors()) - LAWLESS)
 
