@@ -131,7 +131,7 @@ def opened(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve 
     parts = tuple(stated(one, "budget") for one in (budget if pair else (budget,)))
     if pair and parts[1] > 1:
         raise ParameterError("delta of budget must be at most 1")
-    if (own_delta, step) != (None, None) and measure != PrivacyProfile():
+    if not (own_delta is None and step is None) and measure != PrivacyProfile():
         raise ParameterError("own_delta and step are parts of a budget under PrivacyProfile() only")
     if measure == PrivacyProfile():
         return _with_filters(parts[0], parts[1], own_delta, step)

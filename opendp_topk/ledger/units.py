@@ -42,7 +42,7 @@ class Unit:
         if distance == 0:
             raise ParameterError("d_in must be > 0: at distance 0 nobody is protected")
         _require_distance(metric, distance)
-        if (user, person) != (None, None) and not isinstance(metric, UserDistance):
+        if not (user is None and person is None) and not isinstance(metric, UserDistance):
             raise ParameterError("user and person are for tables: leave them out, or give metric=UserDistance()")
         if user is None and person is not None:
             raise ParameterError("person is the word for a value of a column: give user, the column, too")
