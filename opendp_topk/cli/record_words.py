@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..ledger import Ledger
-from ..ledger.officer import NOT_STATED, protected, spent_and_left
+from ..ledger.officer import protected, spent_and_left
+from ..ledger.stated import NOT_STATED, TITLES, lines
 from ..numerics.arithmetic import exact
 from ..planning.release_record import Claim, ReleaseRecord
 from ..spaces.curves.guesses import percent_right, total_variation
@@ -102,7 +103,7 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
         ("protects", protects(record)),
         ("a person is", one),
         ("table", NOT_STATED if ledger is None else str(ledger["dataset"])),
-        *((name, str(stated.get(name, NOT_STATED))) for name in ("period", "publisher", "purpose")),
+        *lines(stated),
     ]
 
 
@@ -148,6 +149,7 @@ def silent(record: ReleaseRecord) -> list[str]:
 def checklist(record: ReleaseRecord) -> list[str]:
     """What somebody asks who signs it."""
     one, column = person(record), record.mechanism["user"]
+    *titles, last = TITLES.values()
     public = (
         "Was the list of candidates made without a look at the table?"
         if record.listed
@@ -158,7 +160,7 @@ def checklist(record: ReleaseRecord) -> list[str]:
     return [
         bound if "at_most" in record.stated else alone,
         public,
-        "Are table, period, publisher and purpose those that were agreed?",
+        f"Are {', '.join(['table', *titles])} and {last} those that were agreed?",
         "Does `opendp-topk verify` agree line by line, with the ledger?",
         "Is so good a guess acceptable, and what is left enough for what is planned?",
     ]

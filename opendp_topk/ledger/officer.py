@@ -20,8 +20,8 @@ from .filters import Filter
 from .journal import Journal
 from .ledger import Ledger
 from .records import Record
+from .stated import NOT_STATED, lines
 
-NOT_STATED = "not stated"
 # Digits that a person reads: enough to tell a thousandth, few enough for a line.
 _FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
 
@@ -46,13 +46,12 @@ def protects(ledger: Ledger) -> str:
 
 def facts(ledger: Ledger) -> list[tuple[str, str]]:
     """Which data, of whom, by whom and what for."""
-    stated = ledger.stated
     person = NOT_STATED if ledger.user is None else f"a {ledger.person}, told apart by the column {ledger.user}"
     return [
         ("protects", protects(ledger)),
         ("a person is", person),
         ("table", ledger.dataset),
-        *((name, stated.get(name, NOT_STATED)) for name in ("period", "publisher", "purpose")),
+        *lines(ledger.stated),
     ]
 
 
