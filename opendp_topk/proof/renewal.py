@@ -1,8 +1,8 @@
 """Pins are renewed by a reader who quotes what was checked, and the difference that is accepted is shown.
 
 The difference is taken against the commit that logged the reading whose pins the document has, on whichever side of a
-merge; of pins of which the log has none, against the commit that last wrote them. In a copy without its history all that
-is pinned is shown.
+merge; of pins of which the log has none, against the commit that last wrote them. In a copy without its history all
+that is pinned is shown.
 """
 
 from __future__ import annotations
