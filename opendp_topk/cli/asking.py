@@ -20,8 +20,9 @@ from ..measurements._key_selection import MOST_KEYS
 from ..planning.above_threshold import AboveThreshold
 from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
+from ..planning.nearest import nearest, open_to
 from ..planning.others import Other
-from ..planning.plan import Plan, Query, T_co, Task, U_co, planned
+from ..planning.plan import Plan, Query, T_co, Task, U_co
 from ..planning.top_k import Counts, TopK
 from ..planning.units import Budget, Unit, Users
 from ..planning.unknown_domain import TopKUnknownDomain
@@ -85,8 +86,9 @@ class Options:
     max_items: Annotated[
         int | None,
         typer.Option(
-            help="Where no candidates are given: how many items of a user count, the first in alphabetical order. A "
-            "small number lowers the threshold. If not given: all.",
+            help="How many items of a user count, drawn at random unless --keep says otherwise. A small number lowers "
+            "the threshold where no candidates are given, and elsewhere the noise, with --counts most of all; what is "
+            "promised is of the counts of what was kept. If not given: all.",
             metavar="N",
             show_default=False,
         ),
@@ -116,14 +118,17 @@ class Options:
         typer.Option(
             metavar="NAME",
             help=f"How the items are chosen: {', '.join(NAMES)}. If not given: report_noisy_top_k for a ranking or "
-            "with --counts, canonical for a set. plan --compare shows them side by side.",
+            "with --counts, canonical for a set; with --max-items noise on all counts where it comes nearer. plan "
+            "--compare shows them side by side.",
             show_default=False,
         ),
     ] = None
     counts: Annotated[
         bool,
         typer.Option(
-            "--counts", help="Release a noisy count of users with each item, at half of the cost; it may be below zero."
+            "--counts",
+            help="Release a noisy count of users with each item; it may be below zero. A choice gets half of the cost "
+            "then, and noise on all counts needs none beside.",
         ),
     ] = False
     summed: Annotated[
@@ -163,14 +168,16 @@ class Options:
         ),
     ] = False
     keep: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--keep",
             metavar="|".join(RULES),
-            help="With --max-items, which items of a user count. random: drawn uniformly. order: the first in "
-            "alphabetical order. rows: those with the most rows. value: with --sum, those with the largest totals.",
+            help="With --max-items, which items of a user count. random: drawn uniformly, which is what counts if not "
+            "given. order: the first in alphabetical order. rows: those with the most rows. value: with --sum, those "
+            "with the largest totals.",
+            show_default=False,
         ),
-    ] = "order"
+    ] = None
     other: Annotated[
         bool,
         typer.Option(
@@ -201,7 +208,8 @@ class Options:
         Raises:
             ParameterError: --sum, --bounds and --step do not go together, or are no numbers that do.
         """
-        given = Columns(self.user, self.item, self.summed, max_items=self.max_items, keep=self.keep)
+        given = Columns(self.user, self.item, self.summed, max_items=self.max_items)
+        given = given if self.keep is None else replace(given, keep=self.keep)
         return scoring(replace(given, minimum_users=self.minimum_users), self.bounds, self.step)
 
     @cached_property
@@ -239,10 +247,8 @@ class Options:
 
     def require_listed(self) -> None:
         """Raise where an option is given that is of no use beside a list of candidates."""
-        if self.above or self.keep != "order":
-            raise ParameterError("--above-threshold and --keep are for releases without --candidates: leave them out")
-        if (self.limit, self.max_items) != (None, None):
-            raise ParameterError("--limit and --max-items are for releases without --candidates: leave them out")
+        if self.above or self.limit is not None:
+            raise ParameterError("--above-threshold and --limit are for releases without --candidates: leave them out")
         if self.minimum_users is not None:
             raise ParameterError(
                 "--minimum-users is for releases without --candidates, which have a --delta: that an item of too few "
@@ -256,9 +262,12 @@ class Options:
             ParameterError: An option is missing, out of range, or does not go with the others.
         """
         budget, k, kind = self._relaxed(), self._given(), checks.choice("--release", self.kind, RELEASES)
+        self._require_caps()
         task = (Counts if self.counts else TopK)(k, n_candidates, kind, default(kind, self.counts))
-        if self.mechanism is not None:
-            task = by_mechanism(self.mechanism, task)
+        few = self.max_items is not None
+        task = open_to(task, few=few) if self.mechanism is None else by_mechanism(self.mechanism, task, few=few)
+        if task.mechanism.options.get("gaussian") and budget.measure == MaxDivergence():
+            raise ParameterError(f"--mechanism {task.name} has no epsilon without a delta: give --delta, too, or --rho")
         return Query(task, self.unit, budget, alpha=self.failing)
 
     def unlisted(self) -> Query[Task, Users]:
@@ -313,8 +322,9 @@ class Options:
             checks.count("--minimum-users", self.minimum_users)
             if self.columns.value is not None:
                 raise ParameterError("--minimum-users counts users: leave --sum out")
-        checks.choice("--keep", self.keep, RULES)
-        if self.keep != "order" and self.max_items is None:
+        if self.keep is not None:
+            checks.choice("--keep", self.keep, RULES)
+        if self.keep is not None and self.max_items is None:
             raise ParameterError("--keep goes with --max-items")
         if self.keep == "value" and self.columns.value is None:
             raise ParameterError("--keep value goes with --sum")
@@ -411,7 +421,7 @@ def met(query: Query[T_co, U_co]) -> Plan[T_co, U_co]:
     """
     require_noise(query)
     try:
-        return planned(query)
+        return nearest(query)
     except SearchError:
         pass
     raise too_small(query)
@@ -449,7 +459,7 @@ def target(epsilon: float | None, rho: float | None) -> Budget:
     return Budget(measure, plain(stated(value, f"--{name}")))
 
 
-def by_mechanism(name: str, task: TopK) -> TopK:
+def by_mechanism(name: str, task: TopK, *, few: bool = False) -> TopK:
     """The task by the mechanism of this name.
 
     Raises:
@@ -458,7 +468,7 @@ def by_mechanism(name: str, task: TopK) -> TopK:
     if name not in NAMES:
         raise ParameterError(f"--mechanism must be one of {', '.join(NAMES)}")
     row = TABLE[NAMES.index(name)]
-    asked = task.k, task.n_candidates, task.release, task.counted
+    asked = task.k, task.n_candidates, task.release, task.counted, few
     obstacle = row.obstacle(*asked)
     if obstacle is not None:
         others = [other.name for other in able(*asked)]
@@ -466,6 +476,7 @@ def by_mechanism(name: str, task: TopK) -> TopK:
         change = {
             "k": f"use --k {row.most}",
             "candidates": "use a --k below the number of candidates",
+            "few": "give --max-items, how many items of a user count",
             "release": f"use --release {row.releases[0]}",
             "counts": "leave --counts out",
         }[obstacle]

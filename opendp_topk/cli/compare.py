@@ -11,7 +11,6 @@ from pathlib import Path
 from ..distributions.events import Enclosure
 from ..errors import MissingExtraError, ParameterError, TableError
 from ..errors.writing import write_whole
-from ..planning.catalogue import default
 from ..planning.comparison import Comparison, answers, six_up
 from ..planning.deciding import WORDS
 from ..planning.plan import Query
@@ -63,7 +62,8 @@ def show_comparison(query: Query[TopK, Users], proxy: Counts | None, plot: str |
     with show.working("comparing") as far:
         rows = compared(query, proxy, far)
     task = query.task
-    usual = default(task.release).name
+    open_rows = [one for one in rows if one.row.query.task.mechanism in (task.mechanism, *task.alternatives)]
+    usual = min(open_rows, key=lambda one: one.row.query.task.near(one.row), default=rows[0]).name
     exact = [] if proxy is None else ["P(exact)"]
     show.say(f"Which {task.k} of {task.n_candidates} candidates do most users have? ({task.release})", "")
     show.table(

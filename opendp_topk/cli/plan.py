@@ -97,6 +97,7 @@ def plan(
     Example:
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1
       opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --release set --compare
+      opendp-topk plan --k 10 --candidates 5000 --epsilon 1 --max-items 2 --counts
       opendp-topk plan --k 10 --candidates 5000 --epsilon 3 --delta 1e-6 --releases 52
       opendp-topk plan --k 10 --candidates 5000 --releases 4 --ledger budget.ledger
       opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
@@ -156,11 +157,12 @@ def _other(options: Options) -> list[tuple[str, str]]:
 
 def show_plan(plan: Plan[Task, Users], more: Iterable[tuple[str, Any]] = ()) -> None:
     """Print a plan."""
-    task = plan.query.task
+    task: Task = plan.query.task
     show.rows(
         [
             ("question", task.question(plan.query.unit.columns)),
             ("mechanism", task.words(plan)),
+            *([("why", plan.why)] if plan.why else []),
             *show.noise(plan),
             ("cost", show.cost(Claim.of(plan))),
             *show.promised(task.promises(plan)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ParameterError, TableError
@@ -37,8 +38,8 @@ def reserved(ledger: str, path: str, label: str) -> tuple[int, int]:
     """Pay from a ledger for all releases of the plan in a file: the number of the entry, and how many they are."""
     kept = read_plan(path)
     with Ledger(ledger) as account:
-        column = Columns().user if account.user is None else account.user
-        one = kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, Columns(user=column)))
+        column = kept.unit.columns.user if account.user is None else account.user
+        one = kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, replace(kept.unit.columns, user=column)))
         made = account.reserve_all(
             [(one.measurement, name) for name in kept.labels], d_in=kept.unit.d_in, delta=kept.delta, label=label
         )
@@ -50,4 +51,6 @@ def one_of(path: str, n_candidates: int, columns: Columns, alpha: Any) -> Plan[A
     kept = read_plan(path)
     if kept.task.n_candidates != n_candidates:
         raise ParameterError(f"the plan is for {kept.task.n_candidates} candidates: give the list that it was made for")
-    return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, columns), alpha)
+    own = kept.unit.columns
+    found = replace(columns, max_items=own.max_items, keep=own.keep)
+    return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, found), alpha)

@@ -46,6 +46,13 @@ def how(record: ReleaseRecord) -> str:
         more = " Each comes with a noisy " + (f"count of its {several(record)}." if record.value is None else "sum.")
     if record.released.gaps is not None:
         more = " Each comes with its noisy lead over the next."
+    if record.mechanism["mechanism"] == "noisy_histogram":
+        kind = "Gaussian" if record.mechanism["gaussian"] else "Laplace"
+        return (
+            f"Released {order}. Independent {kind} noise of scale {scale} was added to the {record.noun} of every "
+            f"candidate, and the largest of these were taken, so that the list depends little on any one user; how "
+            f"little is said below.{more} No exact {record.noun} was released."
+        )
     return (
         f"Released {order}. Random noise of scale {scale} took part in the choice, so that the list depends little on "
         f"any one {person(record)}; how little is said below.{more} No exact {record.noun} was released."
@@ -152,7 +159,7 @@ def silent(record: ReleaseRecord) -> list[str]:
         words.append(f"Places are drawn: items whose {noun}s are close could as well stand the other way round.")
     else:
         words.append("It has no order.")
-    if record.released.counts is not None:
+    if record.released.counts is not None and record.mechanism["mechanism"] != "noisy_histogram":
         words.append(
             f"Ranks may contradict {noun}s: places were drawn first, and each {noun} afterwards with noise of its own, "
             f"so that a lower place can have the larger number. To sort by the {noun}s costs nothing."

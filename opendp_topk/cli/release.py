@@ -209,7 +209,8 @@ def release(
             failure = error
         try:
             if out != STDOUT:
-                show_release(record, _other(record.released, others))
+                why = [("why", plan.why)] if plan.why and from_record is None else []
+                show_release(record, [*why, *_other(record.released, others)])
             flush()
         except KeyboardInterrupt:
             failure = Interrupted("interrupted while the release was printed: it was drawn and has its cost")
@@ -228,10 +229,10 @@ def _require_planned(
     if planned is None or ledger is None:
         raise ParameterError("--plan goes with --ledger and --planned ENTRY, the entry that has paid for the plan")
     asked = (options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed)
-    others = (options.kind, options.users, options.neighbors, options.counts, options.other)
+    others = (options.kind, options.users, options.neighbors, options.counts, options.other, options.max_items)
     free = Options()
     if any(one is not None for one in asked) or others != (
-        free.kind, free.users, free.neighbors, free.counts, free.other,
+        free.kind, free.users, free.neighbors, free.counts, free.other, free.max_items,
     ):  # fmt: skip
         raise ParameterError("--plan says what is released and at what cost: leave --k, the target and the like out")
     if from_record is not None or any(word for name, word in words.items() if name != "label"):

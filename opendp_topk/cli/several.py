@@ -90,7 +90,7 @@ def show_several(
     if out is not None and not scheduled:
         raise ParameterError(
             "--out keeps a plan of composed curves: --counts and releases without a list have none, nor has a "
-            "--ledger of which no delta is left for it"
+            "--ledger of which no delta is left for it; --counts with --max-items have one"
         )
     if out is not None:
         new_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")

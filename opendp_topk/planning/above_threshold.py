@@ -73,7 +73,7 @@ class AboveThreshold(Unlisted):
         """Which items surely get in."""
         columns, least = plan.query.unit.columns, plan.accuracy
         assert least is not None
-        gets_in = f"an item gets in if its {columns.noun} is at least {columns.amount(least)}"
+        gets_in = f"an item gets in if its {columns.noun} is at least {columns.amount(least)}{columns.counted}"
         words = f"with probability at least {sure(plan.query.alpha)}, {gets_in}"
         within = finite(least) if columns.value is None else None
         return {"accuracy": Promise(words, within, float(plan.query.alpha))}

@@ -50,6 +50,7 @@ def asked(
     known, task = plan.measurement.parameters, plan.query.task
     return {
         "k": task.k,
+        "counts": task.k is None or getattr(task, "counted", False),
         "kind of release": task.release,
         "cost": asdict(Claim.of(plan)),
         "mechanism": {name: plain(value) for name, value in known.items() if name != "scale"},
@@ -66,6 +67,7 @@ def _answered(record: ReleaseRecord) -> dict[str, Any]:
     stated = record.stated
     return {
         "k": record.k,
+        "counts": record.released.counts is not None,
         "kind of release": record.release,
         "cost": asdict(record.claim),
         "mechanism": {name: plain(value) for name, value in record.mechanism.items()},

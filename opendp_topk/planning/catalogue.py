@@ -10,12 +10,15 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..core.partials import Partial, partial
+from ..distributions.discrete import largest_noise
 from ..errors import NotDeclaredError, ParameterError, SpaceError
+from ..errors.checks import Number
 from ..measurements._listed import constructors
 from ..measurements.canonical_top_k import then_canonical_top_k
 from ..measurements.exponential_mechanism import then_exponential_mechanism
 from ..measurements.joint_top_k import then_joint_top_k
 from ..measurements.lipschitz_top_k import then_lipschitz_top_k
+from ..measurements.noisy_histogram import then_noisy_histogram
 from ..measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
 from ..measurements.peeled_top_k import then_peeled_top_k
 from ..measurements.permute_and_flip import then_permute_and_flip
@@ -24,6 +27,7 @@ from ..measurements.select_then_count import then_select_then_count
 from ..noises.exponential import Exponential
 from ..noises.noise import Noise
 from ..noises.standard import STANDARD
+from ..numerics.arithmetic import exact
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, is_pure
 from ..spaces.metrics import LInfDistance
@@ -35,6 +39,15 @@ Then = Callable[..., Chosen]
 _MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
 
 
+# proof-region: apart
+def apart(scale: Number, n_candidates: int, alpha: Any, *, gaussian: bool) -> float:
+    """How far the t-th largest of all noisy counts may be from the t-th largest count, for every t."""
+    return 2 * largest_noise(exact(scale), n_candidates, alpha, gaussian=gaussian)  # [apart]
+
+
+# end-proof-region: apart
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """A way to choose k of the scores.
@@ -43,8 +56,9 @@ class Mechanism:
     given ``options`` besides k, the scale and the release. ``most`` is the largest k, and ``counted`` the constructor
     that adds noisy counts of the winners, where there is one. ``ranked`` says whether the accuracy theorem speaks of
     every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases;
-    ``led`` whether each winner's lead over the next is released with it. ``pure`` is what ``then`` makes under
-    ``MaxDivergence()``, as a constructor for all measures, where it takes another noise there.
+    ``led`` whether each winner's lead over the next is released with it. ``few`` is for what puts noise on all counts,
+    whose largest are taken, and needs a bound on how many of them one person moves. ``pure`` is what ``then`` makes
+    under ``MaxDivergence()``, as a constructor for all measures, where it takes another noise there.
     """
 
     name: str
@@ -57,14 +71,17 @@ class Mechanism:
     ranked: bool = True
     numbered: bool = False
     led: bool = False
+    few: bool = False
     pure: Then | None = None
 
-    def obstacle(self, k: int, n_candidates: int, release: str, counts: bool = False) -> str | None:
-        """What keeps it from this release: "k", "candidates", "release" or "counts"; None if nothing does."""
+    def obstacle(self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> str | None:
+        """What keeps it from this release: "k", "candidates", "few", "release" or "counts"; None if nothing does."""
         if self.most is not None and k > self.most:
             return "k"
         if self.led and k >= n_candidates:
             return "candidates"
+        if self.few and not few:
+            return "few"
         if release not in self.releases:
             return "release"
         return "counts" if counts and self.counted is None else None
@@ -86,6 +103,9 @@ class Mechanism:
 
     def accuracy(self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any) -> float | None:
         """The bound of its accuracy theorem; None where counting the possible releases takes too long."""
+        if self.few:
+            known = measurement.parameters
+            return apart(known["scale"], n_candidates, alpha, gaussian=known["gaussian"])
         factors = k if release == "ranking" else min(k, n_candidates - k)
         if self.numbered and factors > _MOST_FACTORS:
             return None
@@ -99,6 +119,7 @@ _PEELS = "k choices of one item, each among those left, by {choice}"
 _ODDS = "one choice, with odds proportional to exp(count / scale)"
 _FLIP = "one choice, the largest of the counts with independent exponential noise"
 _JOINT = "one choice among all releases, by their largest shortfall at any rank"
+_ALL = "independent discrete {noise} noise on the count of every candidate; the k largest are taken"
 _SET = RELEASES[1:]  # all kinds but rankings
 
 
@@ -111,6 +132,13 @@ def _perturbed(noise: Noise) -> Mechanism:
     """The row of one-shot selection with a noise, named after it."""
     name = f"lipschitz_{noise.words.lower().replace('-', '_')}"
     return Mechanism(name, RELEASES, _SUMS, then_lipschitz_top_k, _with(noise))
+
+
+def _noisy_counts(noise: str) -> Mechanism:
+    """The row of noise on all counts, named after it."""
+    option, words = {"gaussian": noise == "Gaussian"}, _ALL.format(noise=noise)
+    then = then_noisy_histogram
+    return Mechanism(f"histogram_{noise.lower()}", RELEASES, words, then, option, counted=then, few=True)
 
 
 DESCRIBED = (
@@ -132,6 +160,8 @@ DESCRIBED = (
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
     Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
     Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, then_noisy_top_k_with_gaps, led=True),
+    _noisy_counts("Laplace"),
+    _noisy_counts("Gaussian"),
     *map(_perturbed, STANDARD),
 )
 # A constructor that nobody has described is tried on few candidates: four make all of its kinds of releases.
@@ -182,9 +212,12 @@ def _others() -> Iterator[Mechanism]:
 TABLE = (*DESCRIBED, *_others())
 
 
-def able(k: int, n_candidates: int, release: str, counts: bool = False) -> list[Mechanism]:
-    """The mechanisms that can release this, in the order of the table."""
-    return [row for row in TABLE if row.obstacle(k, n_candidates, release, counts) is None]
+def able(k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> list[Mechanism]:
+    """The mechanisms that can release this, in the order of the table; ``few`` as in :class:`Mechanism`."""
+    return [row for row in TABLE if row.obstacle(k, n_candidates, release, counts, few) is None]
+
+
+HISTOGRAMS = tuple(row for row in TABLE if row.few)
 
 
 def default(release: str, counts: bool = False) -> Mechanism:

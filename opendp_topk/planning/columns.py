@@ -13,7 +13,7 @@ from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from ..transformations.count_by_item import make_count_by_item, nameless_count
-from ..transformations.keep_items import make_keep_items
+from ..transformations.keep_items import make_keep_items, nameless_keep
 from ..transformations.minimum_users import then_minimum_users
 from ..transformations.sum_by_item import make_sum_by_item, nameless_sum
 
@@ -34,7 +34,7 @@ class Columns:
     bounds: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
     step: Fraction = Fraction(1)
     max_items: int | None = None
-    keep: str = "order"
+    keep: str = "random"
     minimum_users: int | None = None
 
     @property
@@ -55,15 +55,26 @@ class Columns:
     @property
     def capped(self) -> str:
         """Which items of a user count, in words."""
-        most = self.max_items
-        which = {
-            "order": f"the first {most} in alphabetical order",
-            "random": f"{most} items drawn at random",
-            "rows": f"the {most} with the most rows",
-            "value": f"the {most} with the largest totals",
-        }
-        capped = "" if most is None else f", of each user {which[self.keep]}"
+        capped = "" if self.max_items is None else f", of each user {self._most}"
         return capped + (f", without items of fewer than {self.minimum_users} users" if self.left_out else "")
+
+    @property
+    def counted(self) -> str:
+        """What an accuracy theorem speaks of where some of a user's items are left out, as the end of a sentence."""
+        if self.max_items is None:
+            return ""
+        return f"; {self.noun}s are of the rows that were kept (of each user {self._most}), not of the whole table"
+
+    @property
+    def _most(self) -> str:
+        which = {
+            "order": "the first in alphabetical order",
+            "random": "drawn at random",
+            "rows": "those with the most rows",
+            "value": "those with the largest totals",
+        }[self.keep]
+        items = "1 item" if self.max_items == 1 else f"{self.max_items} items"
+        return f"at most {items}, {which}"
 
     def amount(self, steps: float) -> str:
         """A difference of scores in words."""
@@ -86,9 +97,12 @@ class Columns:
     def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """From a table to the scores of ``candidates``, or where these are None, of its own items."""
         domain, metric = self.domain, UserDistance(neighbors)
-        scored: Any = self._scores(domain, metric, candidates)
+        items = None if candidates is None else tuple(candidates)
+        scored: Any = self._scores(domain, metric, items)
         if self.keep != "order" and self.max_items is not None:
-            scored = make_keep_items(domain, metric, most=self.max_items, by=self.keep, granularity=self.step) >> scored
+            by, step = self.keep, self.step
+            kept = make_keep_items(domain, metric, most=self.max_items, by=by, candidates=items, granularity=step)
+            scored = kept >> scored
         if self.minimum_users is not None:
             scored = scored >> then_minimum_users(minimum_users=self.minimum_users)
         chained: Transformation = scored
@@ -108,11 +122,17 @@ class Columns:
 
     def nameless(self, neighbors: str, n_candidates: int) -> Transformation:
         """The scores of so many candidates, for their map alone."""
-        metric = UserDistance(neighbors)
-        if self.value is None:
-            return nameless_count(FrameDomain(self.user, self.item), metric, n_candidates=n_candidates)
-        domain = ValuedFrameDomain(self.user, self.item, self.value)
-        return nameless_sum(domain, metric, n_candidates=n_candidates, bounds=self.bounds, granularity=self.step)
+        metric, most, domain = UserDistance(neighbors), self.max_items, self.domain
+        if isinstance(domain, FrameDomain):
+            scored = nameless_count(domain, metric, n_candidates=n_candidates, max_items=most)
+        else:
+            options = {"bounds": self.bounds, "granularity": self.step, "max_items": most}
+            scored = nameless_sum(domain, metric, n_candidates=n_candidates, **options)
+        if self.keep == "order" or most is None:
+            return scored
+        kept = nameless_keep(domain, metric, most=most, by=self.keep, n_candidates=n_candidates, granularity=self.step)
+        chained: Transformation = kept >> scored
+        return chained
 
     def read(self, rows: Any) -> Any:
         """A table of strings, as a .csv file is read, with numbers in the column; what is no number becomes null."""

@@ -25,7 +25,7 @@ from .catalogue import RELEASES, able, default
 from .deciding import WORDS
 from .plan import Query, planned
 from .top_k import TopK, TopKPlan
-from .units import Budget, Scores, Unit
+from .units import Budget, Scores, Unit, few_change
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # as many digits as a table has room for
 
@@ -184,7 +184,8 @@ def compare(
 
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats.
-        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or
+            ``L01InfDistance(changes=m)`` where one person moves at most m scores, which noise on all of them uses, too.
         output_measure: That of the budget: ``MaxDivergence()``, ``RangeDivergence()``,
             ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``.
         k: How many to release.
@@ -248,11 +249,12 @@ def answers(query: Query[TopK, Unit], far: Callable[[str], None] = lambda _: Non
     """The plan of every mechanism that can give the release; ``far`` is told how far it is."""
     known: dict[Any, float] = {}
     task = query.task
-    asked = able(task.k, task.n_candidates, task.release)
+    few = few_change(query.unit.nameless(task.n_candidates))
+    asked = able(task.k, task.n_candidates, task.release, few=few)
     for place, mechanism in enumerate(asked, 1):
         far(f"{place} of {len(asked)}, {mechanism.name}")
         try:
-            found = planned(replace(query, task=replace(task, mechanism=mechanism)), known)
+            found = planned(replace(query, task=replace(task, mechanism=mechanism, alternatives=())), known)
             _ = found.curve  # a comparison shows what has one
         except (SearchError, ParameterTypeError):
             continue  # what takes another measure, or costs nothing at any scale, has no least one

@@ -89,11 +89,12 @@ class Plan(Generic[T_co, U_co]):
     ``loss`` is what all releases together lose under the measure of the budget, rounded up: a number, or a pair
     (epsilon, delta). ``accuracy`` is the bound of the accuracy theorem for one release, in units of the scores, None
     where it takes too long to compute. ``bound`` is the word for the bound that decided the loss. ``curve`` is the
-    privacy curve of one release.
+    privacy curve of one release. ``why`` is the reason for the mechanism in a sentence, where several were tried.
     """
 
     query: Query[T_co, U_co]
     measurement: Measurement
+    why: str = ""
 
     @property
     def name(self) -> str:

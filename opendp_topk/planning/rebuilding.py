@@ -89,14 +89,15 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
 
 def _listed(record: ReleaseRecord) -> Iterator[TopK]:
     k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None
-    for row in able(k, candidates, record.release, counted):
+    few = record.mechanism.get("max_items") is not None
+    for row in able(k, candidates, record.release, counted, few):
         yield (Counts if counted else TopK)(k, candidates, record.release, row)
 
 
 def _columns(known: Mapping[str, Any]) -> Columns:
     """The columns that counted."""
     columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
-    columns = replace(columns, keep=known.get("by", columns.keep), minimum_users=known.get("minimum_users"))
+    columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
     if columns.value is None:
         return columns
     lower, upper, step = (exactly(known[name]) for name in ("lower", "upper", "granularity"))

@@ -20,7 +20,7 @@ from ..numerics.arithmetic import exact, round_up
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile
-from ..spaces.metrics import LInfDistance
+from ..spaces.metrics import L01InfDistance, LInfDistance
 from .catalogue import TABLE
 from .comparison import compare, six_up
 from .plan import Plan, Query, likely
@@ -114,6 +114,7 @@ def recommend(
     release: str = "ranking",
     d_in: int = 1,
     alpha: Number = 0.05,
+    max_items: int | None = None,
 ) -> Recommendation:
     """The mechanism to take for the k best of counts, why, and what the next best would have cost.
 
@@ -130,6 +131,8 @@ def recommend(
         release: ``"ranking"``, best first, or ``"set"``.
         d_in: By how many users neighbouring tables differ, who are added or removed.
         alpha: The bounds of ``"near"`` may fail with this probability.
+        max_items: How many counts one user moves at most, where a rule keeps so many items of each: noise on all counts
+            is then among the mechanisms, and all that is promised is of the counts of what was kept.
 
     Returns:
         A :class:`Recommendation` with a measurement on vectors of counts. It prints as its reason.
@@ -154,7 +157,9 @@ def recommend(
     if chosen != NEAR and proxy is None:
         raise ParameterError(f"goal={chosen!r} needs a proxy: counts that are public or made up")
     asked = measure if measure is not None else PrivacyProfile() if isinstance(budget, tuple) else MaxDivergence()
-    space = VectorDomain(AtomDomain(int), size=checks.count("candidates", number)), LInfDistance(monotonic=True)
+    few = None if max_items is None else L01InfDistance(changes=checks.count("max_items", max_items), monotonic=True)
+    metric = LInfDistance(monotonic=True) if few is None else few
+    space = VectorDomain(AtomDomain(int), size=checks.count("candidates", number)), metric
     scores = None if proxy is None else space[0].validate(proxy)
     found = compare(*space, asked, k=k, d_in=d_in, d_out=budget, release=release, alpha=alpha)
     options = sorted((_option(row, scores, chosen) for row in found), key=_key(chosen))

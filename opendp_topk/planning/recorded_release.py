@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.candidates import IndexCandidates
+from ..core.counted import BestCounts
 from ..core.measurement import Measurement
 from ..core.version import version
 from ..errors import ParameterError, checks
@@ -33,7 +34,8 @@ def release_with_record(
     Args:
         ledger: Who pays. Its entry keeps the digest of the record.
         measurement: From a table to items, under epsilon or rho or one of them with a delta, as ``opendp-topk release``
-            makes it: counts or sums by item, a selection, and with listed candidates ``index_candidates`` at its end.
+            makes it: counts or sums by item, a selection, and with listed candidates ``index_candidates`` at its end;
+            or noise on all counts, and ``largest_counts`` with the candidates.
         data: A member of its input domain.
         alpha: With which probability the accuracy theorems in the record may fail.
         d_in: As for :meth:`Ledger.release`, a whole number of users.
@@ -89,10 +91,12 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
     if not isinstance(metric, UserDistance) or not {"user", "item", "candidates", "scale"} <= known.keys():
         raise ParameterError("measurement must start from a table of users and items, with a scale, for a record")
     last = getattr(measurement.function, "then", None)
-    items = last.items if isinstance(last, IndexCandidates) else None
+    items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
     if (known["candidates"] is None) != (items is None):
         raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
     k, counted = known.get("k"), "count_scale" in known
+    if isinstance(last, BestCounts):
+        k, counted = last.k, True
     kind = type(data).__module__.partition(".")[0]
     loss = measurement.map(d_in)
     claim = Claim(named(measure), measure.symbol, metric.neighbors, int(d_in), loss)

@@ -23,11 +23,13 @@ from ..spaces.measures import (
     ZeroConcentratedDivergence,
     without_delta,
 )
+from ..transformations.keep_items import RULES
 from .catalogue import TABLE
 from .columns import Columns
 from .comparison import six_up
-from .plan import Plan, Query, planned
-from .top_k import TopK
+from .nearest import nearest
+from .plan import Plan, Query
+from .top_k import Counts, TopK
 from .units import Budget, Users
 
 DELTA = Fraction(1, 10**6)  # where none is given: one in common use, and it is shown
@@ -83,8 +85,8 @@ def _listed(query: Query[Any, Users], total: tuple[Fraction, Fraction]) -> Itera
     yield Way(PURE, f"epsilon {down(epsilon)}", _each(query, MaxDivergence(), epsilon), pure)
     of_rho = pair if stated_rho is None else ("--rho", text(rho))
     yield Way(RHOS, f"rho {down(rho)}", _each(query, ZeroConcentratedDivergence(), rho), of_rho)
-    if not query.task.counted:
-        together = planned(replace(query, budget=Budget(PrivacyProfile(), total)))
+    if _composes(query.task):
+        together = nearest(replace(query, budget=Budget(PrivacyProfile(), total)))
         said = f"epsilon {down(epsilon)}, delta {float(delta):g}"
         yield Way(CURVES, said, together, (*pair, "--own-delta", text(delta)))
 
@@ -149,16 +151,21 @@ def ways_left(query: Query[Any, Users], left: Left) -> Iterator[Way]:
         if main:
             plan = _each(query, measure if listed else Approximate(measure), main, *own)
             yield Way(name, f"{symbol} {down(main)}{also}", plan, ())
-    if listed and left.composes and left.epsilon and left.delta and not query.task.counted:
+    if listed and left.composes and left.epsilon and left.delta and _composes(query.task):
         total = Fraction(down(left.epsilon)), Fraction(down(left.delta))
-        plan = planned(replace(query, budget=Budget(PrivacyProfile(), total)))
+        plan = nearest(replace(query, budget=Budget(PrivacyProfile(), total)))
         yield Way(CURVES, f"epsilon {down(total[0])}, delta {float(total[1]):g}", plan, ())
+
+
+def _composes(task: TopK) -> bool:
+    """Whether the curves of its releases can be composed: not where a selection comes before counts."""
+    return not task.counted or any(row.few for row in (task.mechanism, *task.alternatives))
 
 
 def _each(query: Query[Any, Users], measure: Any, *total: Fraction) -> Plan[Any, Users]:
     """The plan of one of the releases, at a cost that is written in six digits."""
     parts = tuple(Fraction(down(part / query.releases)) for part in total)
-    return planned(replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1))
+    return nearest(replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1))
 
 
 @dataclass(frozen=True)
@@ -196,7 +203,7 @@ class Scheduled:
 
     def as_dict(self) -> dict[str, Any]:
         """For a file."""
-        task = self.task
+        task, columns = self.task, self.unit.columns
         return {
             "format": FORMAT,
             "releases": self.releases,
@@ -209,6 +216,8 @@ class Scheduled:
             "d_in": self.unit.d_in,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            **({"counts": True} if task.counted else {}),
+            **({} if columns.max_items is None else {"max_items": columns.max_items, "keep": columns.keep}),
         }
 
     @classmethod
@@ -222,8 +231,13 @@ class Scheduled:
             if found["format"] != FORMAT:
                 raise KeyError
             row = {one.name: one for one in TABLE}[found["mechanism"]]
-            task = TopK(found["k"], found["candidates"], found["release"], row)
-            unit = Users(found["neighbors"], checks.count("d_in", found["d_in"]), Columns())
+            kind = Counts if found.get("counts") else TopK
+            task = kind(found["k"], found["candidates"], found["release"], row)
+            columns = Columns()
+            if "max_items" in found:
+                most, keep = checks.count("max_items", found["max_items"]), checks.choice("keep", found["keep"], RULES)
+                columns = replace(columns, max_items=most, keep=keep)
+            unit = Users(found["neighbors"], checks.count("d_in", found["d_in"]), columns)
             scale, releases = float(found["scale"]), checks.count("releases", found["releases"])
             made = cls(task, unit, releases, scale, *(stated(found[name], name) for name in ("epsilon", "delta")))
             if not 0 < scale < math.inf or made.as_dict() != dict(found):

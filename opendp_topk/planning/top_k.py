@@ -10,8 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..core.candidates import index_candidates
+from ..core.counted import largest_counts
 from ..core.measurement import Measurement
+from ..core.releases import SelectedCounts
 from ..distributions.discrete import largest_noise
 from ..distributions.events import Enclosure
 from ..errors import NotDeclaredError, checks
@@ -36,12 +40,16 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class TopK:
-    """The ``k`` best of ``n_candidates``, as a ranking or a set, by one mechanism of the catalogue."""
+    """The ``k`` best of ``n_candidates``, as a ranking or a set, by one mechanism of the catalogue.
+
+    ``alternatives`` are others, of which :func:`nearest` takes one where it comes nearer.
+    """
 
     k: int
     n_candidates: int
     release: str
     mechanism: Mechanism
+    alternatives: tuple[Mechanism, ...] = ()
 
     counted: ClassVar[bool] = False
     searched: ClassVar[tuple[str, ...]] = ("scale",)
@@ -56,12 +64,14 @@ class TopK:
         return self.mechanism.name
 
     # proof-region: planned_top_k
-    def built(self, space: Space, measure: Measure, scale: float) -> Measurement:
-        """The selection with this scale."""
+    def built(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
+        """The selection with this scale, of indices or of ``items``."""
         measurement: Measurement = space >> self.mechanism.build(
             measure, self.k, scale, self.release, counts=self.counted
         )
-        return measurement
+        if self.mechanism.few:
+            return measurement >> Largest(self.k, self.release == "ranking", self.counted, items)  # [largest]
+        return measurement if items is None else measurement >> index_candidates(items)
 
     def least(self, query: Query[TopK, Unit], known: dict[Any, float] | None = None) -> Measurement:
         """The measurement with the least scale; ``known`` as in :func:`least_scale`.
@@ -88,19 +98,23 @@ class TopK:
 
     def needs_no_noise(self, query: Query[TopK, Unit]) -> bool:
         """Whether the release is the same for all neighbours."""
+        if self.counted:
+            return False
         one = self.built(query.unit.nameless(self.n_candidates), query.budget.measure, 1.0)
         return one.check(query.unit.d_in, 0)
 
     def on(self, plan: Plan[TopK, Users], items: Any) -> Measurement:
         """From a table to the items that are released."""
         scale = plan.measurement.parameters["scale"]
-        return self.built(plan.query.unit.scores(items), plan.query.budget.measure, scale) >> index_candidates(items)
+        return self.built(plan.query.unit.scores(items), plan.query.budget.measure, scale, items)
 
     def success(self, plan: Plan[TopK, Unit], counts: Any) -> Enclosure | None:
         """Bounds on the probability that the exact top-k is released, in any order, if these were the counts.
 
         None where it is not known.
         """
+        if self.mechanism.few:
+            return None
         space = VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)
         scale = plan.measurement.parameters["scale"]
         selection: Measurement = space >> self.mechanism.build(
@@ -116,6 +130,11 @@ class TopK:
         """The same for counts: they are integers, so that the bound is rounded down to one."""
         bound = plan.accuracy
         return bound if bound is None or math.isinf(bound) else math.floor(bound)
+
+    def near(self, plan: Plan[TopK, Unit]) -> float:
+        """By how much anything that is released may be off, by theorems; what is not known is infinite."""
+        bound = self.shortfall(plan)
+        return math.inf if bound is None else bound
 
     def question(self, columns: Columns) -> str:
         """What is asked."""
@@ -133,6 +152,7 @@ class TopK:
         if users is not None and users != math.inf:
             below = f"more than {columns.amount(users)} below" if users else "below"
             words = f"{words}; so an item {below} the {largest(self.k)} {columns.noun} would not be released"
+            words += columns.counted
         within = finite(users) if columns.value is None else None
         return {"accuracy": Promise(words, within, float(plan.query.alpha))}
 
@@ -158,35 +178,68 @@ class TopK:
 TopKPlan = Plan[TopK, Unit]
 
 
+@dataclass(frozen=True)
+class Largest:
+    """Post-processing of noisy counts: the k largest, best first or in their order, with these counts or without."""
+
+    k: int
+    ranked: bool
+    counted: bool
+    items: Any = None
+
+    def __call__(self, noisy: Any) -> Any:
+        best: Any = largest_counts(self.k)(noisy)
+        indices = best.indices if self.ranked else np.sort(best.indices)
+        released = SelectedCounts(indices, noisy[indices]) if self.counted else indices
+        return released if self.items is None else index_candidates(self.items)(released)
+
+    def __repr__(self) -> str:
+        return f"largest({self.k})"
+
+
 class Counts(TopK):
     """The k best, each with a noisy count, or sum."""
 
     counted = True
 
+    def deviation(self, plan: Plan[TopK, Unit]) -> float:
+        """By how much a noisy count may be off; where all counts have noise, that of the worst of all."""
+        known, gaussian = plan.measurement.parameters, not is_pure(plan.query.budget.measure)
+        name, draws = "count_scale", self.k
+        if self.mechanism.few:
+            name, draws, gaussian = "scale", self.n_candidates, known["gaussian"]
+        return largest_noise(exact(known[name]), draws, plan.query.alpha, gaussian=gaussian)
+
+    def near(self, plan: Plan[TopK, Unit]) -> float:
+        """By how much anything that is released may be off."""
+        return max(super().near(plan), self.deviation(plan))
+
     def profiled(self, plan: Plan[TopK, Unit]) -> Measurement:
-        """Never: the curve of the selection is not that of a release with counts.
+        """The curve where all counts have noise; that of a selection is not that of a release with counts.
 
         Raises:
-            NotDeclaredError: Always.
+            NotDeclaredError: A selection comes first.
         """
+        if self.mechanism.few:
+            return super().profiled(plan)
         raise NotDeclaredError("a selection with counts declares no privacy curve: ask for one without counts")
 
     def words(self, plan: Plan[TopK, Users]) -> str:
         """The mechanism in words."""
+        if self.mechanism.few:
+            return f"{super().words(plan)}; their noisy counts are released with them, at no further cost"
         noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"
         return f"{super().words(plan)}; then discrete {noise} noise on each winner's count"
 
     def promises(self, plan: Plan[TopK, Users]) -> Mapping[str, Promise]:
         """The accuracy theorem, and how far the noise may drive the counts."""
-        query, columns = plan.query, plan.query.unit.columns
-        scale, gaussian = exact(plan.measurement.parameters["count_scale"]), not is_pure(query.budget.measure)
-        users = largest_noise(scale, self.k, query.alpha, gaussian=gaussian)
+        query, columns, users = plan.query, plan.query.unit.columns, self.deviation(plan)
         near = f"within {columns.amount(users)} of" if users else "exactly"
         words = (
             NO_BOUND
             if users == math.inf
             else f"with probability at least {sure(query.alpha)}, every noisy {columns.noun} is {near} the true "
-            f"{columns.noun}"
+            f"{columns.noun}{columns.counted}"
         )
         within = finite(users) if columns.value is None else None
         return {**super().promises(plan), "count_accuracy": Promise(words, within, float(query.alpha))}

@@ -8,10 +8,16 @@ from typing import Any, Protocol
 from ..core.transformation import Transformation
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile, without_delta
-from ..spaces.metrics import ScoreMetric
+from ..spaces.metrics import L01InfDistance, ScoreMetric
 from .columns import Columns
 
 Space = Transformation | tuple[VectorDomain, ScoreMetric]
+
+
+def few_change(space: Space) -> bool:
+    """Whether the scores carry a bound on how many of them one person moves."""
+    metric = space.output_metric if isinstance(space, Transformation) else space[1]
+    return isinstance(metric, L01InfDistance)
 
 
 @dataclass(frozen=True)

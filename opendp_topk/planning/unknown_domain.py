@@ -88,5 +88,5 @@ class TopKUnknownDomain(Unlisted):
             f"with probability at least {sure(plan.query.alpha)}, an item gets in if its {noun} is beyond the "
             f"{largest(self.taking_part + 1)} one{beyond} by more than {amount(lead)}, as far as there is room for "
             f"{self.k}; and for every t the t-th released item has a {noun} within {amount(math.floor(near))} of the "
-            f"t-th largest {noun}"
+            f"t-th largest {noun}{columns.counted}"
         )

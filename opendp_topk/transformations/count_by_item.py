@@ -173,12 +173,14 @@ class DistinctUsers:
 
 
 @proven("transformations/count_by_item")
-def nameless_count(input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int) -> Transformation:
+def nameless_count(
+    input_domain: FrameDomain, input_metric: UserDistance, *, n_candidates: int, max_items: int | None = None
+) -> Transformation:
     """The count of ``n_candidates`` items without their names, for its map alone: it counts no table.
 
     The map does not depend on the candidates, and ten million names need not exist to ask it.
     """
-    named = make_count_by_item(input_domain, input_metric, candidates=(0,))
+    named = make_count_by_item(input_domain, input_metric, candidates=(0,), max_items=max_items)
 
     def function(rows: Any) -> NoReturn:
         raise ParameterError("this count has no names of candidates: build it with make_count_by_item to count a table")

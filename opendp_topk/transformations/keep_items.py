@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +117,19 @@ def make_keep_items(
         | ({"granularity": granularity} if by == "value" else {}),
         randomized=by == "random",  # [randomized]
     )
+
+
+@proven("transformations/keep_items")
+def nameless_keep(
+    input_domain: FrameDomain | ValuedFrameDomain, input_metric: UserDistance, *, n_candidates: int, **options: Any
+) -> Transformation:
+    """Some of ``n_candidates`` items without their names, for the map alone: it keeps no rows."""
+    named = make_keep_items(input_domain, input_metric, candidates=(0,), **options)
+
+    def function(rows: Any) -> NoReturn:
+        raise ParameterError("these items have no names: build it with make_keep_items to read a table")
+
+    return replace(named, function=function, parameters={**named.parameters, "candidates": n_candidates})  # [nameless]
     # end-proof-region: keep_items
 
 

@@ -36,6 +36,10 @@ def test_every_mechanism_plans_and_releases(
 ) -> None:
     k = row.most or 3
     options = f"--{target}", EXACT, "--release", release, "--mechanism", row.name
+    options = (*options, "--max-items", 6) if row.few else options
+    if row.options.get("gaussian") and target == "epsilon":
+        command("plan", "--k", k, "--candidates", 6, *options).complains(2, "give --delta, too, or --rho")
+        return
     plan = command("plan", "--k", k, "--candidates", 6, *options)
     assert (plan.code, plan.err) == (0, "")
     assert plan.field("mechanism").startswith(f"{row.name} (")
@@ -96,6 +100,7 @@ def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> 
         (("--mechanism", "permute_and_flip", "--release", "set"), ("use --k 1, or",), ("canonical_exponential",)),
         (("--mechanism", "canonical", "--counts", "--release", "set"), ("leave --counts out, or",), ("report_noisy",)),
         (("--mechanism", "lipschitz_gumbel", "--counts"), ("leave --counts out, or",), ("report_noisy_top_k",)),
+        (("--mechanism", "histogram_laplace"), ("give --max-items",), ("report_noisy_top_k",)),
         (("--mechanism", "noisy_top_k_with_gaps", "--counts"), ("leave --counts out, or",), ("report_noisy_top_k",)),
         (("--mechanism", "noisy_top_k_with_gaps", "--release", "set"), ("use --release ranking, or",), ("canonical",)),
     ],

@@ -117,7 +117,7 @@ def test_others_after_a_release_from_the_table_itself(command: Command, searches
         (("--other",), "give --k"),
         (("--k", 3, "--other", "--sum", "v", "--bounds", "0,5"), "leave --sum out"),
         (("--k", 3, "--candidates", 9, "--above-threshold"), "without --candidates"),
-        (("--k", 3, "--candidates", 9, "--keep", "rows"), "without --candidates"),
+        (("--k", 3, "--candidates", 9, "--keep", "rows"), "--keep goes with --max-items"),
     ],
 )
 def test_options_that_do_not_fit(command: Command, options: tuple[object, ...], words: str) -> None:

@@ -86,6 +86,8 @@ def test_every_way_is_paid_to_its_last_week(command: Command, here: Path) -> Non
         (("--k", 1, *LISTED, "--epsilon", 0.5, "--delta", 1e-9, "--releases", 2, "--mechanism", "permute_and_flip"), 3),
         (("--k", 3, *LISTED, "--epsilon", 3, "--delta", 1e-7, "--releases", 7, "--release", "set", "--users", 2), 3),
         (("--k", 2, *LISTED, "--epsilon", 1, "--releases", 3, "--counts", "--neighbors", "replace"), 2),
+        (("--k", 2, *LISTED, "--epsilon", 1, "--releases", 2, "--counts", "--max-items", 1), 3),
+        (("--k", 2, *LISTED, "--rho", 0.1, "--releases", 2, "--max-items", 2, "--keep", "order"), 3),
         (("--k", 2, "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
         (("--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3, "--above-threshold"), 2),
         (("--k", 5, *LISTED, "--epsilon", 2, "--delta", 1e-6, "--releases", 52), 3),

@@ -49,7 +49,21 @@ def test_people_read_what_was_found_and_where_it_ended(command: Command, searche
 
 
 def test_programs_read_a_record(command: Command, searches: Path) -> None:
-    options = "--rho", 10**9, "--delta", 1e-6, "--neighbors", "replace", "--limit", 7, "--max-items", 1, "--out", "-"
+    options = (
+        "--rho",
+        10**9,
+        "--delta",
+        1e-6,
+        "--neighbors",
+        "replace",
+        "--limit",
+        7,
+        "--max-items",
+        1,
+        "--keep",
+        "order",
+    )
+    options = *options, "--out", "-"
     record = record_of(command(*release(searches, "--k", 2, *options)).out)
     assert record["items"] == ["rain", "=hail"], "of each user the first in the order of the code points counts"
     assert (record["measure"], record["symbol"]) == ("Approximate(ZeroConcentratedDivergence)", "(rho, delta)")

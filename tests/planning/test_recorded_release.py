@@ -34,6 +34,7 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
         >> tk.index_candidates(PAGES)
     ),
     "rho": lambda: counts() >> tk.then_report_noisy_top_k(ZCDP, k=2, scale=9.0) >> tk.index_candidates(PAGES),
+    "histogram": lambda: counts(max_items=2) >> tk.then_noisy_histogram(PURE, scale=2.0) >> tk.largest_counts(2, PAGES),
     "unlisted": lambda: (
         counts(candidates=None, max_items=2)
         >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=10, threshold=40)

@@ -1,0 +1,129 @@
+"""Noise on all counts where people have few items: when it is chosen, and whether sentences are true of kept rows."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from opendp_topk.planning.catalogue import HISTOGRAMS, default
+from opendp_topk.planning.columns import Columns
+from opendp_topk.planning.nearest import nearest, open_to
+from opendp_topk.planning.plan import Plan, Query, planned
+from opendp_topk.planning.top_k import Counts, TopK
+from opendp_topk.planning.units import Budget, Users
+from opendp_topk.spaces.domains import AtomDomain, VectorDomain
+from opendp_topk.spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from opendp_topk.spaces.metrics import L01InfDistance
+
+BUDGETS = Budget(MaxDivergence(), 0.5), Budget(ZeroConcentratedDivergence(), 0.02), Budget(PrivacyProfile(), (1, 1e-6))
+
+
+def query(k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any) -> Query[TopK, Users]:
+    task = (Counts if counted else TopK)(k, n, "ranking", default("ranking", counted))
+    return Query(
+        open_to(task, few=True), Users(columns=Columns(max_items=most, **columns)), budget, alpha=Fraction(1, 20)
+    )
+
+
+def test_one_item_each_costs_what_one_count_costs() -> None:
+    found = nearest(query(20, 50, 1, Budget(MaxDivergence(), Fraction(1, 10))))
+    assert (found.name, found.scale) == ("histogram_laplace", 10.0)
+    counts, ranks = (found.query.task.promises(found)[name] for name in ("count_accuracy", "accuracy"))
+    least = 10 * math.log(50 / 0.05) - 1  # of 50 geometric tails, up to a step
+    assert counts.within is not None
+    assert least <= counts.within <= 10 * math.log(2 * 50 / 0.05)
+    assert ranks.within == 2 * counts.within
+    assert "noise on all counts costs less than a choice" in found.why
+    assert "not of the whole table" in counts.words
+    assert "of each user at most 1 item, drawn at random" in ranks.words
+
+
+def test_the_nearest_is_taken() -> None:
+    taken = set()
+    for budget in BUDGETS[:2]:
+        for k, most, counted in ((1, 1, True), (3, 2, False), (2, 40, True), (20, 3, True)):
+            asked = query(k, 50, most, budget, counted=counted)
+            found = nearest(asked)
+            for row in (asked.task.mechanism, *HISTOGRAMS):
+                if row.options.get("gaussian") and budget.measure == MaxDivergence():
+                    continue
+                other = planned(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
+                assert found.query.task.near(found) <= other.query.task.near(other), (budget, k, most, row.name)
+            taken.add(found.name)
+    assert taken == {"report_noisy_top_k", "histogram_laplace", "histogram_gaussian"}
+
+
+@pytest.mark.slow
+def test_every_budget_has_counts_where_people_have_few_items() -> None:
+    for budget in BUDGETS:
+        found = nearest(query(5, 50, 2, budget))
+        assert found.query.task.mechanism.few
+        assert found.measurement.check(1, budget.d_out)
+
+
+ROWS = [(user, f"item {(user * 3 + step * step) % 8}") for user in range(40) for step in range(1 + user % 4)]
+TABLE = pl.DataFrame(ROWS, schema=["user", "item"], orient="row")
+ITEMS = [f"item {number}" for number in range(8)]
+OWN = [sorted({int(item[-1]) for user, item in ROWS if user == one}) for one in range(40)]
+
+
+def kept(most: int, keep: str, chance: np.random.Generator) -> list[int]:
+    """Counts of the items that are kept, by this test's own reading of the rule."""
+    left = [(one[:most] if keep == "order" else list(chance.permutation(one)[:most])) for one in OWN]
+    return np.bincount([item for items in left for item in items], minlength=8).tolist()
+
+
+def test_what_is_released_is_of_the_rows_that_were_kept() -> None:
+    found = nearest(query(8, 8, 1, Budget(MaxDivergence(), 10**6), keep="order")).on(ITEMS).measurement(TABLE)
+    truth = kept(1, "order", np.random.default_rng())
+    assert [int(count) for count in found.counts] == sorted(truth, reverse=True)
+    drawn = nearest(query(8, 8, 1, Budget(MaxDivergence(), 10**6))).on(ITEMS).measurement(TABLE)
+    assert sum(drawn.counts) == 40
+    assert sorted(truth) != sorted(np.bincount([item for items in OWN for item in items]).tolist())
+
+
+def broken(plan: Plan[Any, Users], keep: str, runs: int, part: float = 1.0) -> int:
+    """How many of so many releases break a sentence, if its width were this part of what it says."""
+    task, most = plan.query.task, plan.query.unit.columns.max_items or 0
+    told = task.promises(plan).items()
+    widths = {name: int(re.findall(r"within (\d+) user", one.words)[0]) * part for name, one in told}
+    space = VectorDomain(AtomDomain(int), size=8), L01InfDistance(changes=most, monotonic=True)
+    release, chance, wrong = task.built(space, plan.query.budget.measure, plan.scale), np.random.default_rng(), 0
+    for _ in range(runs):
+        truth = kept(most, keep, chance)
+        found, falling = release(np.array(truth)), sorted(truth, reverse=True)
+        far = max(abs(truth[at] - falling[rank]) for rank, at in enumerate(found.indices))
+        off = max(abs(int(count) - truth[at]) for at, count in zip(found.indices, found.counts, strict=True))
+        wrong += far > widths["accuracy"] or off > widths["count_accuracy"]
+    return wrong
+
+
+def tail(wrong: int, runs: int, alpha: Fraction) -> Fraction:
+    """The probability of at least so many failures if each has alpha."""
+    some = (math.comb(runs, one) * alpha**one * (1 - alpha) ** (runs - one) for one in range(wrong))
+    return 1 - sum(some, Fraction(0))
+
+
+@pytest.mark.slow
+def test_no_sentence_is_false_more_often_than_it_says() -> None:
+    """Refuted by chance with a probability of at most 4e-9; a width of half is refuted nearly always."""
+    runs, budget = 2500, Budget(MaxDivergence(), 2)
+    for histogram in (True, False):
+        for keep in ("order", "random"):
+            asked = query(3, 8, 2, budget, keep=keep)
+            row = HISTOGRAMS[0] if histogram else asked.task.mechanism
+            plan = planned(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
+            failed = broken(plan, keep, runs)
+            assert tail(failed, runs, asked.alpha * 2) > Fraction(1, 10**9), (
+                row.name,
+                keep,
+                failed,
+            )  # of two sentences
+            assert tail(broken(plan, keep, runs // 2, part=0.5), runs // 2, asked.alpha * 2) < Fraction(1, 10**3)
