@@ -92,12 +92,13 @@ def test_no_neighbour_of_few_changes_exceeds_a_claim_and_some_come_close() -> No
     for noise in (tk.Laplace(), tk.Logistic()):
         shares = attack(noise, 3, 2, 1, (0, 1, FAR), "ranking")
         assert max(shares.values()) <= 1 + 1e-6, (noise, shares)
-        assert shares[MAX] > 0.999 and shares[RANGE] > 0.9, (noise, shares)
+        assert shares[MAX] > 0.999, (noise, shares)
+        assert shares[RANGE] > 0.9, (noise, shares)
 
 
 def test_with_other_noises_one_changed_score_costs_what_all_winners_do() -> None:
     for name in ("Gumbel", "Exponential"):
-        before, after = (floats.one_shot(name, np.array([[top, 0, 0, 0]]), 3) for top in (5.0, 6.0))
+        before, after = (floats.one_shot(name, np.array([[top, 0, 0, 0]]), 3) for top in (4.0, 5.0))
         assert met(MAX, before, after) > 2.9
 
 
