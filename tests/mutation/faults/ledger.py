@@ -419,13 +419,6 @@ FAULTS = (
         '    return "users"\n',
     ),
     Fault(
-        "read-at-the-merge",
-        "what a merge made stale is taken for read",
-        "proof/renewal.py",
-        'searches = [line, "--", log], ["-m", line, "--", log], ["-m"',
-        'searches = *(), ["-m"',
-    ),
-    Fault(
         "any-line",
         "a line that no record knows is taken, and lost",
         "ledger/stated.py",
