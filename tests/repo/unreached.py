@@ -35,6 +35,7 @@ ELSEWHERE = {
     "markup/elements.py": "it writes pages, and no release depends on them",
     "markup/foreign.py": "it writes what is shown, and no release depends on it",
     "planning/recommendation.py": "it orders rows that are pinned where they are made, for people",
+    "planning/nearest.py": "it chooses among plans, each of which is pinned where it is made, and words why",
     "proof": "what says whether pins are current cannot pin itself: tests/proof holds it",
 }
 UNREACHED = {
@@ -54,6 +55,7 @@ UNREACHED = {
     "planning.units:Scores": "a space and a distance in it, which the constructor of a measurement checks",
     "planning.units:Users": "it names columns to transformations, each of which makes its own claim",
     "planning.units:whom": "it words a number of users",
+    "planning.units:few_change": "it reads the metric of a space, which the constructor of a measurement checks",
     "planning.top_k:Counts": "its measurement makes its own claim, and it declares no curve",
     "ledger:__all__": "the list of names that this folder hands on",
     "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",
