@@ -128,7 +128,7 @@ def _made(record: ReleaseRecord) -> list[tuple[str, Any]]:
     return [
         ("mechanism", words.mechanism(record)),
         *words.read(record),
-        ("scale of noise", f"{record.scale!r} users"),
+        *([] if words.keys_alone(record) else [("scale of noise", f"{record.scale!r} users")]),
         ("software", words.made_by(record)),
     ]
 

@@ -142,7 +142,9 @@ def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> D
     within = F.col("lower") * F.col("lower") * square <= length
     rates = lower.select("user", F.when(within, F.col("lower")).otherwise(F.lit(0)).alias("rate"))  # [spark-within]
     weighed = shared.join(rates, on="user").withColumn("weight", F.col("share") * F.col("rate"))
-    return weighed.groupBy("item").agg(F.sum("weight").alias("count"), F.count("weight").alias("users"))  # [spark-weights]
+    return weighed.groupBy("item").agg(
+        F.sum("weight").alias("count"), F.count("weight").alias("users")
+    )  # [spark-weights]
 
 
 # end-proof-region: spark_weights

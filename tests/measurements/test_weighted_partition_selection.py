@@ -180,7 +180,7 @@ def test_keys_of_fewer_users_than_the_minimum_never_come_out(rounds: int) -> Non
     little = build(scale=Fraction(1, 1000), rounds=rounds, minimum_users=10)
     assert little.parameters["threshold"] == build(scale=Fraction(1, 1000), rounds=rounds).parameters["threshold"] + 9
     assert little(frame(table)) == ("all",), "the weight of those who have two keys is below 1"
-    assert little(frame({at: ("ten",) for at in range(11)} | {at: ("nine",) for at in range(20, 29)})) == ("ten",)
+    assert little(frame(dict.fromkeys(range(11), ("ten",)) | dict.fromkeys(range(20, 29), ("nine",)))) == ("ten",)
     wide = build(scale=100.0, delta=0.5, rounds=rounds, minimum_users=10)
     nines = {9 * key + at: (f"nine {key}",) for key in range(150) for at in range(9)}
     tens = {10_000 + 10 * key + at: (f"ten {key}",) for key in range(150) for at in range(10)}
