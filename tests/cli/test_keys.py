@@ -22,7 +22,7 @@ LITTLE = "--epsilon", 30, "--delta", 1e-6
     ("more", "mechanism", "items"),
     [
         (("--max-items", 1), "partition_selection", ["=hail", "rain"]),
-        (("--max-items", 9, "--minimum-users", 35), "weighted_partition_selection", ["rain", "snow"]),
+        (("--max-items", 500, "--minimum-users", 35), "weighted_partition_selection", ["rain", "snow"]),
     ],
     ids=["one", "many"],
 )
