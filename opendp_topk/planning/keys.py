@@ -20,7 +20,6 @@ from ..measurements._selection_curve import chances
 from ..measurements.partition_selection import then_partition_selection
 from ..measurements.weighted_partition_selection import SCALES, UNIT, make_weighted_partition_selection
 from ..numerics.arithmetic import exact, round_down
-from ..samplers.bernoulli import DIGITS
 from ..spaces.curves.normal import tail
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import is_pure, without_delta
@@ -148,7 +147,7 @@ def likely_users(measurement: Measurement, chance: Fraction) -> float:
     least, most = known.get("minimum_users", 1), known["max_items"]
     if "rounds" not in known:
         table = chances(*shares(exact(known["epsilon"]), exact(known["delta"]), most))  # [table]
-        return float(least - 1 + min(n for n, p in enumerate(table) if p >= chance * 2**DIGITS))  # [first-enough]
+        return float(least - 1 + min(n for n, p in enumerate(table) if p >= chance * table[-1]))  # [first-enough]
     return _least_integer(least, lambda users: comes_out(known, users) >= chance)  # [users]
 
 

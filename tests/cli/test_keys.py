@@ -14,7 +14,7 @@ from .test_unlisted import release, searches
 
 __all__ = ["searches"]
 
-LITTLE = "--epsilon", 30, "--delta", 1e-6
+LITTLE = "--epsilon", 3, "--delta", 1e-6
 
 
 @pytest.mark.slow
@@ -22,7 +22,7 @@ LITTLE = "--epsilon", 30, "--delta", 1e-6
     ("more", "mechanism", "items"),
     [
         (("--max-items", 1), "partition_selection", ["=hail", "rain"]),
-        (("--max-items", 500, "--minimum-users", 35), "weighted_partition_selection", ["rain", "snow"]),
+        (("--max-items", 20, "--minimum-users", 2), "weighted_partition_selection", ["rain", "snow"]),
     ],
     ids=["one", "many"],
 )
@@ -36,7 +36,8 @@ def test_items_alone_are_recorded_shown_verified_and_paid(
     assert found.code == 0
     assert "items with enough users" in found.out
     record = record_of(out.read_text(encoding="utf-8"))
-    assert (record["items"], record["mechanism"]["mechanism"]) == (items, mechanism)
+    assert record["mechanism"]["mechanism"] == mechanism
+    assert set(items) <= set(record["items"]) <= {"rain", "snow", "=hail"}
     assert (record["k"], record["release"], "counts" in record) == (None, "set", False)
     assert command("verify", out, "--ledger", book).code == 0
     shown = command("show", out)

@@ -42,7 +42,7 @@ def frame(table: Table) -> Any:
 
 
 def chances(table: Table, scale: float, threshold: float, least: int = 1) -> dict[str, float]:
-    """By key of ``least`` users the chance of its release: normal noise is discrete noise but for 2^-28 of its scale."""
+    """By key of ``least`` users the chance of its release: normal noise is discrete noise but for a part of 2^-28."""
     sums: dict[str, float] = {}
     for items in table.values():
         for item in items:
