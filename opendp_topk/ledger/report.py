@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..markup.elements import unbroken
 from ..markup.foreign import on_page as escape
 from ..spaces.measures import Approximate
 from . import officer
@@ -50,7 +51,7 @@ def page(ledger: Ledger) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>Privacy budget of {escape(ledger.dataset)}</title><style>{style}</style></head>"
-        f"<body><main>{''.join(body)}</main></body></html>\n"
+        f"<body><main>{unbroken(''.join(body))}</main></body></html>\n"
     )
 
 
