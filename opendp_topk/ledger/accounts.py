@@ -130,7 +130,7 @@ class Account:
         return room(self.filters(self.told(spent))) if self.mixes else {}
 
     def said(self, cost: Amount) -> Amount:
-        """A stated amount, of rho and delta where releases are mixed, as a charge; epsilon and steps do not admit it."""
+        """A stated amount, of rho and delta where releases are mixed, as a charge: epsilon and steps admit none."""
         divergence = [] if self.order is None else [self.order * cost[0]]
         rest = (UNBOUNDED if cost[0] > 0 else Fraction(0) for _ in self.limit[len(cost) + len(divergence) :])
         return (*cost, *rest, *divergence)  # [stated]
