@@ -15,6 +15,7 @@ import typer
 from ..errors import ParameterError, SearchError, checks
 from ..errors.checks import plain
 from ..ledger.amounts import stated
+from ..ledger.stated import LINES, OWN, Stated
 from ..measurements._key_selection import MOST_KEYS
 from ..planning.above_threshold import AboveThreshold
 from ..planning.catalogue import RELEASES, TABLE, able, default
@@ -327,17 +328,33 @@ _OPTIONS = {
 }
 
 
+_LINES = {
+    name: (Annotated[str | None, typer.Option(metavar="TEXT", help=line.meaning, show_default=False)], None)
+    for name, line in LINES.items()
+}
+# An argument of a command, the options in its place, and what is made of them.
+_GROUPS: dict[str, tuple[dict[str, tuple[Any, Any]], Callable[..., Any]]] = {
+    "options": (_OPTIONS, Options),
+    "stated": (_LINES, Stated),
+    "own": ({name: _LINES[name] for name in OWN}, Stated),
+}
+
+
 def stating(command: Callable[..., None]) -> Callable[..., None]:
-    """``command``, whose argument ``options`` is given as the options of a query, in the place of that argument."""
+    """``command``, whose arguments ``options``, ``stated`` and ``own`` are given as several options each.
+
+    They are those of a query, and the lines that can be said of a ledger and of a release.
+    """
     own, kinds = inspect.signature(command).parameters, get_type_hints(command, include_extras=True)
+    groups = {name: _GROUPS[name] for name in own if name in _GROUPS}
     taken: dict[str, tuple[Any, Any]] = {}
     for name, parameter in own.items():
-        taken |= _OPTIONS if name == "options" else {name: (kinds[name], parameter.default)}
+        taken |= groups[name][0] if name in groups else {name: (kinds[name], parameter.default)}
 
     @wraps(command)
     def run(**given: Any) -> None:
-        options = Options(**{name: given.pop(name) for name in _OPTIONS})
-        command(options=options, **given)
+        made = {name: make(**{one: given.pop(one) for one in names}) for name, (names, make) in groups.items()}
+        command(**made, **given)
 
     run.__annotations__ = {name: kind for name, (kind, _) in taken.items()}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -12,13 +12,14 @@ from ..ledger import Ledger
 from ..ledger.export import csv_table, json_lines, summary, words_of
 from ..ledger.filters import Filter
 from ..ledger.report import title_of
+from ..ledger.stated import TITLES, Stated
 from ..numerics.arithmetic import round_up
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
 from . import ledger_files, planned_files, show
-from .asking import NEIGHBORS, NeighborsOption
+from .asking import NEIGHBORS, NeighborsOption, stating
 from .exit_codes import DATA, guarded
-from .ledger_files import Json, KeyOption, PeriodOption, PurposeOption, answer, print_json
+from .ledger_files import Json, KeyOption, answer, print_json
 from .output import STDOUT
 
 File = Annotated[
@@ -54,6 +55,7 @@ ledger = typer.Typer(
 )
 
 
+@stating
 def create(
     file: File,
     dataset: Dataset,
@@ -89,11 +91,8 @@ def create(
         str | None,
         typer.Option(metavar="WORD", show_default=False, help="What one of them is called; if not given, as --user."),
     ] = None,
-    publisher: Annotated[
-        str | None, typer.Option(metavar="TEXT", show_default=False, help="Who publishes what is released.")
-    ] = None,
-    period: PeriodOption = None,
-    purpose: PurposeOption = None,
+    *,
+    stated: Stated,
     accept_file_system: Annotated[
         str | None,
         typer.Option(metavar="KIND", show_default=False, help="Let it lie on a kind of file system that was refused."),
@@ -114,10 +113,19 @@ def create(
     budget: Any = epsilon if rho is None else rho
     if delta is not None:
         measure, budget = PrivacyProfile(), (epsilon, delta)
-    unit = {"dataset": dataset, "metric": UserDistance(neighbors), "d_in": users}
-    unit |= {"user": user, "person": person, "publisher": publisher, "period": period, "purpose": purpose}
-    unit |= {"accept_file_system": accept_file_system, "own_delta": own_delta}
-    with Ledger.create(file, budget=budget, measure=measure, **unit) as account:  # type: ignore[arg-type]
+    with Ledger.create(
+        file,
+        budget=budget,
+        measure=measure,
+        dataset=dataset,
+        metric=UserDistance(neighbors),
+        d_in=users,
+        user=user,
+        person=person,
+        own_delta=own_delta,
+        accept_file_system=accept_file_system,
+        **stated,
+    ) as account:
         if as_json:
             print_json(summary(account))
         else:
@@ -259,7 +267,7 @@ def _show(account: Ledger, *, history: bool) -> None:
             ("data set", account.dataset),
             ("protects", f"data sets at distance {account.d_in} under {account.metric}"),
             *([] if account.user is None else [("a person is", f"a {account.person}: the column {account.user}")]),
-            *account.stated.items(),
+            *((TITLES[name], word) for name, word in account.stated.items()),
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
             ("budget", account.promise),
             *limit,

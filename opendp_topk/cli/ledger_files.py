@@ -33,13 +33,6 @@ KeyOption = Annotated[
         show_default=False,
     ),
 ]
-PeriodOption = Annotated[
-    str | None,
-    typer.Option(metavar="TEXT", help="The time that the data are of, a line for people.", show_default=False),
-]
-PurposeOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What it is released for, a line for people.", show_default=False)
-]
 New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
 
 

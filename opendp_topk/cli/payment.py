@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.measurement import Measurement
@@ -12,7 +11,7 @@ from ..errors import ParameterError
 from ..ledger import Ledger
 from ..ledger.charges import text_of
 from ..ledger.reservation import Reservation
-from ..ledger.stated import Stated, in_words
+from ..ledger.stated import OWN, in_words, said
 from ..planning.plan import Plan, Query
 from ..planning.release_record import ReleaseRecord
 from ..planning.units import Users
@@ -21,32 +20,25 @@ from ..spaces.metrics import UserDistance
 from .exit_codes import Interrupted
 
 
-@dataclass(frozen=True)
-class Words:
-    """What is said of a release beside what is computed: lines for people, and whom another column tells apart."""
+def told(words: Mapping[str, Any], account: Ledger | None) -> dict[str, Any]:
+    """What the record of a release tells in words, beside what the ledger says that pays.
 
-    label: str = ""
-    period: str | None = None
-    purpose: str | None = None
-    at_most: int | None = None
-    shared: bool = False
-
-    def told(self, account: Ledger | None) -> dict[str, Any]:
-        """What the record of the release tells in words, beside what the ledger says that pays."""
-        text_of(self.label)
-        Stated.of(period=self.period, purpose=self.purpose)
-        if account is None:
-            return in_words(None, None, {}, vars(self))
-        return in_words(account.user, account.person, account.stated, vars(self))
+    ``words`` are those of :meth:`Ledger.release`: lines for people, and whom another column tells apart.
+    """
+    text_of(words["label"])
+    said({name: words[name] for name in OWN})
+    if account is None:
+        return in_words(None, None, {}, words)
+    return in_words(account.user, account.person, account.stated, words)
 
 
 @contextlib.contextmanager
-def budget(ledger: str | None, query: Query[Any, Users], words: Words) -> Iterator[Ledger | None]:
+def budget(ledger: str | None, query: Query[Any, Users], words: Mapping[str, Any]) -> Iterator[Ledger | None]:
     """The ledger from which the release is paid, if one is named."""
     if ledger is None:
-        if words.at_most is not None:
+        if words["at_most"] is not None:
             raise ParameterError("--at-most goes with --ledger, which says what a person is")
-        words.told(None)  # whether they are words, before the table is read
+        told(words, None)  # whether they are words, before the table is read
         yield None
         return
     with Ledger(ledger) as account:
@@ -55,7 +47,7 @@ def budget(ledger: str | None, query: Query[Any, Users], words: Words) -> Iterat
             symbol = account.measure.symbol
             advice = f"state the target as --{symbol}" if symbol in ("epsilon", "rho") else "release from it in Python"
             raise ParameterError(f"the ledger counts {symbol}: {advice}")
-        _require_column(account, query.unit.columns.user, words.at_most)
+        _require_column(account, query.unit.columns.user, words["at_most"])
         yield account
 
 
@@ -81,7 +73,7 @@ def drawn(
     plan: Plan[Any, Users],
     rows: Any,
     account: Ledger | None,
-    words: Words,
+    words: Mapping[str, Any],
     recorded: Callable[[Any, Mapping[str, Any] | None, Mapping[str, Any]], ReleaseRecord],
     planned: int | None = None,
 ) -> ReleaseRecord:
@@ -92,14 +84,14 @@ def drawn(
     """
     measurement, query, made = plan.measurement, plan.query, []
     if account is None:
-        return recorded(measurement(rows), None, words.told(None))
+        return recorded(measurement(rows), None, told(words, None))
     before = account.count()
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:
         reserved = (
-            account.reserve(measurement, d_in=query.unit.d_in, delta=delta, **vars(words))
+            account.reserve(measurement, d_in=query.unit.d_in, delta=delta, **words)
             if planned is None
-            else _next(account, planned, words.label, measurement)
+            else _next(account, planned, words["label"], measurement)
         )
 
         def digest(released: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import TableError
 from ..errors.ordinary import quoted, read_ordinary
+from ..ledger.stated import LINES
 from ..numerics.arithmetic import exact
 from ..planning.release_record import READ, UNSEALED, ReleaseRecord
 
@@ -101,7 +102,7 @@ _BESIDE: dict[str, Check] = {
     "files": _text,
     "candidate_list": _like("sha256:[0-9a-f]{64}"),
     "stated": _only(
-        **dict.fromkeys(("label", "publisher", "period", "purpose", "person", "column"), _text),
+        **dict.fromkeys(("label", *LINES, "person", "column"), _text),
         at_most=_at_least(1, _whole),
         shared=lambda value: value is True,
     ),

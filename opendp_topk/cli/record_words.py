@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from ..ledger import Ledger
-from ..ledger.officer import NOT_STATED, protected, spent_and_left
+from ..ledger.officer import plural, protected, spent_and_left
+from ..ledger.stated import NOT_STATED, TITLES, lines
 from ..numerics.arithmetic import exact
 from ..planning.release_record import Claim, ReleaseRecord
 from ..spaces.curves.guesses import percent_right, total_variation
@@ -13,9 +16,9 @@ def question(record: ReleaseRecord) -> str:
     """What was asked."""
     candidates, column = record.mechanism["candidates"], record.value
     many = "one" if record.k == 1 else str(record.k)
-    ranked = "that most users have" if column is None else f"with the largest sums of {column}"
+    ranked = f"that most {several(record)} have" if column is None else f"with the largest sums of {column}"
     if record.k is None:
-        enough = "enough users" if column is None else f"a large enough sum of {column}"
+        enough = f"enough {several(record)}" if column is None else f"a large enough sum of {column}"
         return f"All items in the table with {enough}"
     if not record.listed:
         return f"The {many} {'item' if record.k == 1 else 'items'} in the table {ranked}"
@@ -35,24 +38,24 @@ def counts(record: ReleaseRecord) -> list[float] | None:
 
 def how(record: ReleaseRecord) -> str:
     """What the list is, and what it is not."""
-    unit = "users" if record.value is None else f"in {record.value}"
+    unit = several(record) if record.value is None else f"in {record.value}"
     scale = f"{amount(record, record.scale):.6g} {unit}"
     order = "best first" if record.release == "ranking" else "in the order of the candidates, without ranks"
     more = ""
     if record.released.counts is not None:
-        more = " Each comes with a noisy " + ("count of its users." if record.value is None else "sum.")
+        more = " Each comes with a noisy " + (f"count of its {several(record)}." if record.value is None else "sum.")
     if record.released.gaps is not None:
         more = " Each comes with its noisy lead over the next."
     return (
         f"Released {order}. Random noise of scale {scale} took part in the choice, so that the list depends little on "
-        f"any one user; how little is said below.{more} No exact {record.noun} was released."
+        f"any one {person(record)}; how little is said below.{more} No exact {record.noun} was released."
     )
 
 
 def other(record: ReleaseRecord) -> list[tuple[str, str]]:
-    """How many users have an item that was not released, where that was asked for."""
+    """How many people have an item that was not released, where that was asked for."""
     number = record.released.other
-    return [] if number is None else [("other", f"{number} users, with noise, have another item")]
+    return [] if number is None else [("other", f"{number} {several(record)}, with noise, have another item")]
 
 
 def loss(claim: Claim) -> str:
@@ -75,6 +78,21 @@ def read(record: ReleaseRecord) -> list[tuple[str, str]]:
 def person(record: ReleaseRecord) -> str:
     """What one person is called."""
     return str(record.stated.get("person", "user"))
+
+
+def several(record: ReleaseRecord) -> str:
+    """What more of them are called."""
+    return plural(person(record))
+
+
+def promised(record: ReleaseRecord) -> dict[str, str]:
+    """What accuracy theorems promise, by name, in the word for a person that the ledger has."""
+    called = {"user": person(record), "users": several(record)}
+    sums = record.value is not None  # a column of numbers may have any name
+    return {
+        name: one.words if sums else re.sub(r"\busers?\b", lambda found: called[found[0]], one.words)
+        for name, one in record.promises.items()
+    }
 
 
 def people(record: ReleaseRecord) -> int:
@@ -102,7 +120,7 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
         ("protects", protects(record)),
         ("a person is", one),
         ("table", NOT_STATED if ledger is None else str(ledger["dataset"])),
-        *((name, str(stated.get(name, NOT_STATED))) for name in ("period", "publisher", "purpose")),
+        *lines(stated),
     ]
 
 
@@ -148,6 +166,7 @@ def silent(record: ReleaseRecord) -> list[str]:
 def checklist(record: ReleaseRecord) -> list[str]:
     """What somebody asks who signs it."""
     one, column = person(record), record.mechanism["user"]
+    *titles, last = TITLES.values()
     public = (
         "Was the list of candidates made without a look at the table?"
         if record.listed
@@ -158,7 +177,7 @@ def checklist(record: ReleaseRecord) -> list[str]:
     return [
         bound if "at_most" in record.stated else alone,
         public,
-        "Are table, period, publisher and purpose those that were agreed?",
+        f"Are {', '.join(['table', *titles])} and {last} those that were agreed?",
         "Does `opendp-topk verify` agree line by line, with the ledger?",
         "Is so good a guess acceptable, and what is left enough for what is planned?",
     ]

@@ -11,6 +11,7 @@ import typer
 
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
+from ..ledger.stated import Stated
 from ..planning.answers import answer, asked
 from ..planning.others import Other
 from ..planning.plan import Plan, Query
@@ -32,9 +33,8 @@ from .engines import (
 )
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
-from .ledger_files import PeriodOption, PurposeOption
 from .output import STDOUT, Destination, flush, unprinted
-from .payment import Words, budget, drawn
+from .payment import budget, drawn, told
 from .planned_files import one_of
 from .record_file import read_fields
 from .shown import show_release
@@ -88,8 +88,7 @@ def release(
         ),
     ] = None,
     label: Annotated[str, typer.Option(metavar="TEXT", help="A line about the release, for people.")] = "",
-    period: PeriodOption = None,
-    purpose: PurposeOption = None,
+    own: Stated,
     at_most: Annotated[
         int | None,
         typer.Option(
@@ -152,7 +151,7 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
-    words = Words(label, period, purpose, at_most, shared)
+    words = {"label": label, "at_most": at_most, "shared": shared, **own}
     chosen = Engine(engine, master)
     options = replace(options, user=user, item=item, at_most=at_most, shared=shared)
     columns = options.columns
@@ -179,10 +178,10 @@ def release(
     with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:
         if from_record is not None:
             whole = plan if others is None else others.after(plan)
-            record = _again(from_record, account, asked(whole, where, listing, words.told(account)), files)
+            record = _again(from_record, account, asked(whole, where, listing, told(words, account)), files)
         else:
-            with show.working("reading and counting") as told, chosen.table(table, reading, columns.names) as source:
-                parts.watcher.set(told.parts)
+            with show.working("reading and counting") as seen, chosen.table(table, reading, columns.names) as source:
+                parts.watcher.set(seen.parts)
                 rows = domain.validate(columns.read(source.frame))
                 kinds = rows.collect_schema()
                 _LOG.info("the table has the columns")
@@ -223,7 +222,7 @@ def release(
 
 
 def _require_planned(
-    options: Options, planned: int | None, ledger: str | None, words: Words, from_record: str | None
+    options: Options, planned: int | None, ledger: str | None, words: Mapping[str, Any], from_record: str | None
 ) -> None:
     """Raise where something is asked anew that the plan says."""
     if planned is None or ledger is None:
@@ -235,7 +234,7 @@ def _require_planned(
         free.kind, free.users, free.neighbors, free.counts, free.other,
     ):  # fmt: skip
         raise ParameterError("--plan says what is released and at what cost: leave --k, the target and the like out")
-    if from_record is not None or replace(words, label="") != Words():
+    if from_record is not None or any(word for name, word in words.items() if name != "label"):
         raise ParameterError("--plan goes with no words but --label, and not with --from-record")
 
 

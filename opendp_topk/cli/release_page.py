@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ledger import Ledger
-from ..markup.elements import Markup, el, join
+from ..markup.elements import Markup, el, join, unbroken
 from ..planning.release_record import ReleaseRecord
 from . import record_words as words
 
@@ -22,7 +22,7 @@ def page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
         el("h1", title),
         el("p", f"Released {words.moment(record.time)}", class_="soft"),
         el("section", _facts(words.facts(record)), el("p", words.how(record)), *_listed(record)),
-        _section("How sure is it?", *(el("p", _sentence(promise.words)) for promise in record.promises.values())),
+        _section("How sure is it?", *(el("p", _sentence(said)) for said in words.promised(record).values())),
         _section("What does it not say?", *(el("p", one) for one in words.silent(record))),
         _section("What was cut?", el("p", words.caps(record))),
         _section("What could one person lose?", el("p", words.at_stake(record), class_="stake")),
@@ -46,7 +46,7 @@ def page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
     )
     style = Path(__file__).with_name("release_page.css").read_text(encoding="utf-8")
     tops = join((Markup(head), el("title", title), el("style", Markup(style))))
-    return f'<!doctype html>\n<html lang="en">{el("head", tops)}{el("body", body)}</html>\n'
+    return f'<!doctype html>\n<html lang="en">{el("head", tops)}{unbroken(str(el("body", body)))}</html>\n'
 
 
 def _section(title: str, *parts: Markup) -> Markup:
@@ -68,7 +68,7 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     """The items, with bars and their uncertainty where counts were released, or leads."""
     ranked, items, gaps = record.release == "ranking", record.released.items, record.released.gaps
     if not items:
-        return [el("p", "Nothing was released: no item surely had enough users.", class_="stake")]
+        return [el("p", f"Nothing was released: no item surely had enough {words.several(record)}.", class_="stake")]
     counts, promise = words.counts(record), record.promises.get("count_accuracy")
     near = None if promise is None else promise.within
     top = max([*(counts or ()), 0]) + (near or 0) or 1
@@ -82,14 +82,15 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
             parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
         rows.append(el("li", *parts))
     short = 0 if record.k is None else record.k - len(items)
-    end = [el("p", f"It ends {short} short of {record.k}: no further item surely had enough users.")] if short else []
-    return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near)]
+    enough = f"no further item surely had enough {words.several(record)}"
+    end = [el("p", f"It ends {short} short of {record.k}: {enough}.")] if short else []
+    return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.several(record))]
 
 
-def _key(counts: Sequence[float] | None, near: int | None) -> list[Markup]:
+def _key(counts: Sequence[float] | None, near: int | None, people: str) -> list[Markup]:
     if counts is None or near is None:
         return []
-    return [el("p", f"Bars are noisy counts; the lines on them reach {near} users to both sides.", class_="soft")]
+    return [el("p", f"Bars are noisy counts; the lines on them reach {near} {people} to both sides.", class_="soft")]
 
 
 def _count(count: float, near: int | None) -> Markup:
@@ -128,7 +129,7 @@ def _made(record: ReleaseRecord) -> list[tuple[str, Any]]:
     return [
         ("mechanism", words.mechanism(record)),
         *words.read(record),
-        ("scale of noise", f"{record.scale!r} users"),
+        ("scale of noise", f"{record.scale!r} {words.several(record)}"),
         ("software", words.made_by(record)),
     ]
 

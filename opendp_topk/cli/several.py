@@ -13,6 +13,7 @@ import typer
 from ..errors import ParameterError, SearchError
 from ..ledger import Ledger
 from ..ledger.amounts import stated
+from ..ledger.officer import protects
 from ..markup.foreign import json_text
 from ..numerics.arithmetic import exact
 from ..planning.comparison import six_up
@@ -54,7 +55,7 @@ class Opened:
         with Ledger(address) as account:
             require_neighbors(account, options.unit.neighbors)
             if account.d_in != options.unit.d_in:
-                raise ParameterError(f"the ledger protects neighbours at distance {account.d_in}: choose --users so")
+                raise ParameterError(f"the ledger protects {protects(account)}: give --users {account.d_in}")
             left = Left.of(account)
         if not (left.epsilon or left.rho):
             raise ParameterError("nothing is left in the ledger: plan within another one, or give --epsilon or --rho")

@@ -90,7 +90,7 @@ def _print(record: ReleaseRecord, ledger: Ledger | None) -> None:
     terminal.rows(
         [
             ("released", words.moment(record.time)),
-            *((name.replace("_", " "), promise.words) for name, promise in record.promises.items()),
+            *((name.replace("_", " "), said) for name, said in words.promised(record).items()),
             *words.other(record),
             *((name, terminal.item(said)) for name, said in words.read(record)),
             *words.facts(record),

@@ -22,6 +22,7 @@ _WRITTEN = re.compile(r"\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?|\d{1,300}/\d{
 # Sums of float64 losses need at most 1024 + 1074 bits; twice that is room for any sum, and shorter than what Python
 # refuses to write in decimals.
 _BITS = 4300
+_WRITTEN_BITS = 3 * _BITS  # of a denominator; Python reads and writes 4300 decimal digits
 _SPELT = 10**9  # whole numbers below it are spelt out
 # Charges have a common denominator, so that sums stay short however many there are: decimals of 24 places, fractions of
 # numbers up to 100 and products of such are exact, and what is finer is charged less than 10^-95 more.
@@ -143,6 +144,16 @@ def _decimal(value: Fraction) -> str:
 
 
 def to_texts(value: Amount) -> list[str]:
+    """As a record has it.
+
+    Raises:
+        ParameterError: It is the sum of stated amounts with so many digits that Python would not read it again.
+    """
+    if any(part != UNBOUNDED and part.denominator.bit_length() > _WRITTEN_BITS for part in value):
+        raise ParameterError(
+            "cost must have fewer digits, as the sum of all is written out: give decimals of at most 24 places, or "
+            "fractions of numbers up to 100"
+        )
     return list(map(str, value))
 
 

@@ -5,14 +5,12 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from ..errors import ParameterError, PickleError, QueryError
 from .amounts import Amount, fits, from_texts, left, to_texts, total
 from .charges import charge_in
-from .entries import RELEASED
-from .failures import damaged
+from .following import Following
 from .journal import Journal
 from .records import Record
 from .reservation import Reservation
@@ -21,22 +19,18 @@ WHAT = "conversation"
 PREPAID = "prepaid"  # says of a conversation whether it has a budget of its own, which may be 0
 
 
-class Conversation:
+class Conversation(Following):
     """Queries about the same data, each chosen after the answers before it: ``conversation(query)``.
 
     Made by :meth:`Ledger.conversation` and, in another process or later, :meth:`Ledger.resume`. Every query is an
     entry of the ledger, on the disk before it is answered. ``number`` is that of the entry which began it.
     """
 
-    def __init__(self, journal: Journal, number: int, data: Any, seen: Record) -> None:
-        self.number = number
-        self._journal = journal
+    def __init__(self, journal: Journal, begun: Record, data: Any) -> None:
         self._data = data
         self._paid: Amount | None = None  # at the start; None where it is paid query by query
         self._used: Amount = journal.account.nothing
-        self._closed = False
-        self._seen = seen
-        self._learn((seen,))
+        super().__init__(journal, begun)
 
     # proof-region: conversation
     def __call__(
@@ -58,7 +52,7 @@ class Conversation:
         charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
 
         def step() -> dict[str, Any]:
-            self._learn(self._journal.log.records(self._seen))  # [all-steps]
+            self._learn()  # [all-steps]
             if self._closed:
                 raise QueryError("this conversation was closed")
             paid = self._paid
@@ -72,31 +66,18 @@ class Conversation:
         made = self._journal.debit(charge.cost, charge.shown, charge.said, step)  # [step-first]
         return Reservation(self._journal, made, query).release(self._data)
 
-    def _learn(self, records: Iterable[Record]) -> None:
-        """Take up what records say of this conversation, whoever wrote them."""
-        try:
-            for record in records:
-                self._take(record.fields)
-                self._seen = record
-            return
-        except (KeyError, ValueError, ZeroDivisionError):
-            pass
-        raise damaged(self._journal.log.place)
-
     def _take(self, fields: dict[str, Any]) -> None:
         if fields["kind"] == "debit" and fields["entries"] == self.number and fields["measurement"] == WHAT:
             cost = from_texts(fields["cost"])
             self._paid = cost if fields.get(PREPAID, any(cost)) else None  # [prepaid]
         if fields["kind"] == "debit" and fields.get("within") == self.number and "used" in fields:
-            self._used = from_texts(fields["used"])  # [last-used]
-        if fields["kind"] == "state" and fields["of"] == self.number:
-            self._closed = True
+            self._used = tuple(map(max, self._used, from_texts(fields["used"])))  # [last-used]
 
     # end-proof-region: conversation
 
     def spent(self) -> Any:
         """What its queries were charged so far; of one that is paid step by step the ledger's history tells."""
-        self._learn(self._journal.log.records(self._seen))
+        self._learn()
         return self._journal.shown(self._used)
 
     def remaining(self) -> Any:
@@ -104,15 +85,8 @@ class Conversation:
         paid = self._paid
         if paid is None:
             raise ParameterError("this conversation is paid query by query: ask the ledger what remains")
-        self._learn(self._journal.log.records(self._seen))
+        self._learn()
         return left(self._journal.account.counted, paid[:2], self._used[:2])
-
-    def close(self) -> None:
-        """End it, in all processes. What was not used is not given back."""
-        self._learn(self._journal.log.records(self._seen))
-        if not self._closed:
-            self._journal.settle(self.number, RELEASED)
-            self._closed = True
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PickleError("a conversation cannot be copied or pickled: resume it by its number, with Ledger.resume")

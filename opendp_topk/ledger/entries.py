@@ -11,9 +11,10 @@ from typing import Any
 from .amounts import from_texts
 from .failures import damaged
 from .records import Record
+from .stated import OWN
 
 RESERVED, RELEASED, FAILED = STATES = ("reserved", "released", "failed")
-_SAID: dict[str, Callable[[Any], Any]] = {"period": str, "purpose": str, "at_most": int, "shared": bool}
+_SAID: dict[str, Callable[[Any], Any]] = {**dict.fromkeys(OWN, str), "at_most": int, "shared": bool}
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from .amounts import UNBOUNDED, Amount, on_grid, reads_below, rest_below
 
 # Steps are convolved up to that many; of more, sums alone are looked at, which then say nearly as much.
 _CONVOLVED = 2048
+_GUESSES = 6  # a few lead to the number of steps; halving leads there where they do not
 _HALVINGS = 60  # leave nothing that a float64 shows
 
 
@@ -98,14 +99,16 @@ def most_steps(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[
     pure, rho = pure_of(step), rho_of(step)
     if rho in (0, math.inf):
         raise ParameterError("step must lose something, and be a loss of which a rho is known")
-    low = int(max(0 if pure == math.inf else epsilon // Fraction(pure), most_rho(epsilon, delta) // Fraction(rho)))
-    beyond = low + 1
-    while beyond <= _CONVOLVED and delta_of(step, beyond, epsilon) <= delta:
-        low, beyond = beyond, beyond + max(1, beyond // 8)
-    while beyond - low > 1 and beyond <= _CONVOLVED:
-        middle = (low + beyond) // 2
-        low, beyond = (middle, beyond) if delta_of(step, middle, epsilon) <= delta else (low, middle)  # [keep-steps]
-    return low, delta_of(step, low, epsilon)
+    limit = most_rho(epsilon, delta)
+    low = int(max(0 if pure == math.inf else epsilon // Fraction(pure), limit // Fraction(rho)))
+    beyond, tried, share, guesses = max(low, _CONVOLVED) + 1, low + 1, None, _GUESSES
+    while beyond - low > 1:
+        need = delta_of(step, tried, epsilon)
+        low, share, beyond = (tried, need, beyond) if need <= delta else (low, share, tried)  # [keep-steps]
+        alike, guesses = most_rho(epsilon, need), guesses - 1  # the rho whose curve is about that of so many steps
+        guess = tried * limit // alike if guesses > 0 and alike > 0 else (low + beyond) // 2
+        tried = min(max(int(guess), low + 1), beyond - 1)
+    return low, delta_of(step, low, epsilon) if share is None else share
 
 
 def delta_of(step: PrivacyCurve, count: int, epsilon: Fraction) -> Fraction:

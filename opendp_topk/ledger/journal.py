@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -22,13 +22,13 @@ from .entries import FAILED, RELEASED, RESERVED, Entry, read
 from .failures import damaged, failure
 from .logs import Log
 from .records import FORMAT, READ, VERSION, Record, accepted_in, follow, seal
-from .stated import Stated
+from .stated import read as stated_in
 from .units import Unit, name_of
 
 _LOG = logging.getLogger(__name__)  # what was debited, refused and settled: numbers of entries and costs, never data
 
 
-def header(unit: Unit, account: Account, accepts: str | None = None, words: Stated | None = None) -> str:
+def header(unit: Unit, account: Account, accepts: str | None = None, words: Mapping[str, str] | None = None) -> str:
     """The first record of a new ledger."""
     form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
@@ -38,7 +38,7 @@ def header(unit: Unit, account: Account, accepts: str | None = None, words: Stat
     promise |= {} if account.shares is None else {"shares": to_texts(account.shares)}
     promise |= {} if account.step is None else {"step": to_json(account.step)}
     stated = {} if accepts is None else {"accepted": [accepts]}
-    said = {**people, **({} if words is None else words.as_dict()), **stated}
+    said = {**people, **(words or {}), **stated}
     return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **said})
 
 
@@ -51,7 +51,7 @@ class Journal:
         self.operator = named(operator)
         self.header = log.first()
         self.unit, self.account = described(log.place, self.header)
-        self.words = Stated.read(self.header.fields)
+        self.words = stated_in(self.header.fields)
         self.spent()
 
     # proof-region: journal

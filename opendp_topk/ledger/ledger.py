@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 from ..core.measurement import Measurement
 from ..errors import BudgetError, ParameterError, PickleError
@@ -31,7 +31,7 @@ from .planned import PLANNED, PlannedReleases, charge_all, pairs_of
 from .records import head
 from .repair import repair
 from .reservation import Reservation
-from .stated import Stated
+from .stated import LINES, OWN, Stated, naming, said
 from .units import Unit
 
 
@@ -81,6 +81,7 @@ class Ledger:
             self._journal.accept(accept_file_system)
 
     @classmethod
+    @naming(*LINES, before="own_delta")
     def create(
         cls,
         address: str | os.PathLike[str],
@@ -92,13 +93,11 @@ class Ledger:
         d_in: Any = None,
         user: str | None = None,
         person: str | None = None,
-        publisher: str | None = None,
-        period: str | None = None,
-        purpose: str | None = None,
         own_delta: Any = None,
         step: Measurement | None = None,
         operator: str | None = None,
         accept_file_system: str | None = None,
+        **words: Unpack[Stated],
     ) -> Ledger:
         """Make a ledger where there is none, and open it. Of several processes that try, one succeeds.
 
@@ -133,10 +132,10 @@ class Ledger:
         """
         unit = Unit.of(dataset, metric, d_in, user, person)
         account = opened(measure, budget, own_delta, None if step is None else step_of(unit, step))
-        words = Stated.of(publisher=publisher, period=period, purpose=purpose)
+        lines = said(words, LINES)
         who, made = named(operator), cls.__new__(cls)
         accepted(accept_file_system)  # before it is written into a header
-        log = log_at(address, header(unit, account, accept_file_system, words), accept_file_system)
+        log = log_at(address, header(unit, account, accept_file_system, lines), accept_file_system)
         made._journal = Journal(log, who)
         return made
 
@@ -178,7 +177,7 @@ class Ledger:
     @property
     def stated(self) -> dict[str, str]:
         """What was said of it in words: ``publisher``, ``period`` and ``purpose``, those of them that were."""
-        return self._journal.words.as_dict()
+        return dict(self._journal.words)
 
     @property
     def budget(self) -> Any:
@@ -235,6 +234,7 @@ class Ledger:
         return cost is not None and self._journal.has_room(cost)
 
     # proof-region: release
+    @naming(*OWN)
     def release(
         self,
         measurement: Measurement,
@@ -245,8 +245,7 @@ class Ledger:
         label: str = "",
         at_most: int | None = None,
         shared: bool = False,
-        period: str | None = None,
-        purpose: str | None = None,
+        **words: Unpack[Stated],
     ) -> Any:
         """One release of ``measurement`` on ``data``, debited before either is used.
 
@@ -272,15 +271,12 @@ class Ledger:
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """
-        told: dict[str, Any] = {
-            "label": label,
-            "at_most": at_most,
-            "shared": shared,
-            "period": period,
-            "purpose": purpose,
-        }
-        return self.reserve(measurement, d_in=d_in, delta=delta, **told).release(data)  # [debit-first]
+        reserved = self.reserve(
+            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, **words
+        )
+        return reserved.release(data)  # [debit-first]
 
+    @naming(*OWN)
     def reserve(
         self,
         measurement: Measurement | None = None,
@@ -291,8 +287,7 @@ class Ledger:
         label: str = "",
         at_most: int | None = None,
         shared: bool = False,
-        period: str | None = None,
-        purpose: str | None = None,
+        **words: Unpack[Stated],
     ) -> Reservation:
         """Pay for a release before a long job: of ``measurement``, or else for a stated ``cost``. It counts as spent.
 
@@ -300,13 +295,13 @@ class Ledger:
         """
         if (measurement is None) == (cost is None):
             raise ParameterError("give either a measurement or a cost")
-        words = Stated.of(period=period, purpose=purpose).as_dict()
+        lines = said(words)
         if measurement is not None:
             charge = charge_in(self._journal, measurement, d_in, delta, label, at_most, shared)
         else:
             charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
         try:
-            made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **words})  # [debit]
+            made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **lines})  # [debit]
         except BudgetError as refused:
             message = str(refused)
         else:
@@ -332,7 +327,7 @@ class Ledger:
         pairs = pairs_of(planned)
         charge = charge_all(self._journal, pairs, d_in, delta, label)
         made = self._journal.debit(charge.cost, charge.shown, charge.said)  # [debit-all]
-        return PlannedReleases(self._journal, int(made.fields["entries"]), [one for one, _ in pairs], made)
+        return PlannedReleases(self._journal, made, [one for one, _ in pairs])
 
     # end-proof-region: release
 
@@ -354,7 +349,7 @@ class Ledger:
         found = self._journal.debited(number)
         if found.fields["measurement"] != PLANNED:
             raise ParameterError(f"entry {number} has paid for no planned releases")
-        return PlannedReleases(self._journal, int(found.fields["entries"]), [], found)
+        return PlannedReleases(self._journal, found)
 
     def settle(self, number: int, state: str) -> None:
         """Say what became of an entry that is ``reserved``: ``released`` or ``failed``. Nothing is given back."""
@@ -365,14 +360,14 @@ class Ledger:
         amount = self._journal.account.nothing if budget is None else stated_amount(self._journal, budget, "budget")
         charge = stated_charge(self._journal, amount, label, WHAT)
         made = self._journal.debit(charge.cost, charge.shown, {**charge.said, PREPAID: budget is not None})
-        return Conversation(self._journal, int(made.fields["entries"]), data, made)
+        return Conversation(self._journal, made, data)
 
     def resume(self, number: int, data: Any) -> Conversation:
         """Go on with a conversation that was begun in another process, about the same data."""
         found = self._journal.debited(number)
         if found.fields.get("measurement") != WHAT:
             raise ParameterError(f"entry {found.fields['entries']} is no conversation")
-        return Conversation(self._journal, int(found.fields["entries"]), data, found)
+        return Conversation(self._journal, found, data)
 
     def count(self) -> int:
         """How many entries there are."""

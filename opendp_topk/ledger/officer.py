@@ -5,6 +5,7 @@ Everything that was spent is told in one currency, epsilon at the delta of the b
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
@@ -20,10 +21,20 @@ from .filters import Filter
 from .journal import Journal
 from .ledger import Ledger
 from .records import Record
+from .stated import NOT_STATED, lines
 
-NOT_STATED = "not stated"
+_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 # Digits that a person reads: enough to tell a thousandth, few enough for a line.
 _FOUR_UP, _FOUR_DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
+
+
+def plural(person: str) -> str:
+    """More than one of what a person is called."""
+    if person in _PLURALS:
+        return _PLURALS[person]
+    if re.search("[^aeiou]y$", person):
+        return f"{person[:-1]}ies"
+    return f"{person}es" if re.search("(s|x|z|ch|sh)$", person) else f"{person}s"
 
 
 def protected(neighbors: str, people: Any, person: str | None) -> str:
@@ -46,13 +57,12 @@ def protects(ledger: Ledger) -> str:
 
 def facts(ledger: Ledger) -> list[tuple[str, str]]:
     """Which data, of whom, by whom and what for."""
-    stated = ledger.stated
     person = NOT_STATED if ledger.user is None else f"a {ledger.person}, told apart by the column {ledger.user}"
     return [
         ("protects", protects(ledger)),
         ("a person is", person),
         ("table", ledger.dataset),
-        *((name, stated.get(name, NOT_STATED)) for name in ("period", "publisher", "purpose")),
+        *lines(ledger.stated),
     ]
 
 

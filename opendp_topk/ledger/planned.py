@@ -5,7 +5,7 @@ Proof: proofs/ledger/filters.tex
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -18,9 +18,8 @@ from ..spaces.curves.totals import compose
 from ..spaces.stated import from_json, to_json, written
 from .amounts import Amount, fits, from_texts, on_grid, stated, to_texts, total
 from .charges import Charge, charge_in, text_of
-from .entries import RELEASED
-from .failures import damaged
 from .filters import charged, mixed_curve
+from .following import Following
 from .journal import Journal
 from .records import Record
 from .reservation import Reservation
@@ -75,7 +74,7 @@ def _curve(measurement: Measurement, distance: Any) -> PrivacyCurve:
     return found
 
 
-class PlannedReleases:
+class PlannedReleases(Following):
     """Releases that were fixed in advance and paid for together by :meth:`Ledger.reserve_all`.
 
     Each is drawn once, in any order and from any process: :meth:`Ledger.planned` finds them again by ``number``, that
@@ -83,16 +82,12 @@ class PlannedReleases:
     spent. ``labels`` are those of all places, in the order given.
     """
 
-    def __init__(self, journal: Journal, number: int, planned: list[Measurement], seen: Record) -> None:
-        self.number = number
+    def __init__(self, journal: Journal, begun: Record, planned: Sequence[Measurement] = ()) -> None:
         self.labels: tuple[str, ...] = ()
-        self._journal = journal
         self._places: list[dict[str, Any]] = []
         self._drawn: set[int] = set()
-        self._closed = False
         self._d_in: Fraction | int = 1
-        self._seen = seen
-        self._learn((seen,))
+        super().__init__(journal, begun)
         self._measurements: dict[str, Measurement] = dict(zip(self.labels, planned, strict=False))
 
     def reserve(self, label: str, measurement: Measurement | None = None) -> Reservation:
@@ -118,7 +113,7 @@ class PlannedReleases:
             raise ParameterError(f"measurement may lose more than what was planned as {label!r}")
 
         def step() -> dict[str, Any]:
-            self._learn(self._journal.log.records(self._seen))  # [all-draws]
+            self._learn()  # [all-draws]
             if self._closed or place in self._drawn:  # [once]
                 raise QueryError("this planned release was drawn already, or its plan was closed")
             return {"within": self.number, "place": place}  # [drawn]
@@ -138,17 +133,6 @@ class PlannedReleases:
         curve, planned = _curve(measurement, self._d_in), from_json(listed["curve"])
         return Composed(((curve, 1),)).implies(Composed(((planned, 1),)))  # [curve-obeys]
 
-    def _learn(self, records: Iterable[Record]) -> None:
-        """Take up what records say of these releases, whoever wrote them."""
-        try:
-            for record in records:
-                self._take(record.fields)
-                self._seen = record
-            return
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            pass
-        raise damaged(self._journal.log.place)
-
     def _take(self, fields: dict[str, Any]) -> None:
         if fields["kind"] == "debit" and fields["entries"] == self.number:
             self._places = list(fields["places"])
@@ -157,22 +141,13 @@ class PlannedReleases:
             self._d_in = distance if distance.denominator > 1 else int(distance)
         if fields["kind"] == "debit" and fields.get("within") == self.number:
             self._drawn.add(fields["place"])  # [those-drawn]
-        if fields["kind"] == "state" and fields["of"] == self.number:
-            self._closed = True
 
     # end-proof-region: planned_releases
 
     def left(self) -> tuple[str, ...]:
         """The labels of what was not drawn yet."""
-        self._learn(self._journal.log.records(self._seen))
+        self._learn()
         return () if self._closed else tuple(one for n, one in enumerate(self.labels) if n not in self._drawn)
-
-    def close(self) -> None:
-        """End it, in all processes. What was not drawn is not given back."""
-        self._learn(self._journal.log.records(self._seen))
-        if not self._closed:
-            self._journal.settle(self.number, RELEASED)
-            self._closed = True
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PickleError("planned releases cannot be copied or pickled: find them again with Ledger.planned(number)")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..markup.elements import unbroken
 from ..markup.foreign import on_page as escape
 from ..spaces.measures import Approximate
 from . import officer
@@ -14,6 +15,7 @@ from .chart import chart
 from .entries import Entry
 from .journal import now
 from .ledger import Ledger
+from .stated import OWN, TITLES
 
 _KEY = (
     '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>all that may be spent</span></p>'
@@ -49,7 +51,7 @@ def page(ledger: Ledger) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f"<title>Privacy budget of {escape(ledger.dataset)}</title><style>{style}</style></head>"
-        f"<body><main>{''.join(body)}</main></body></html>\n"
+        f"<body><main>{unbroken(''.join(body))}</main></body></html>\n"
     )
 
 
@@ -127,7 +129,7 @@ def _small(ledger: Ledger, names: Sequence[str]) -> str:
 
 
 def _table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, float]]) -> str:
-    names = ("no.", "time", "release", "period, purpose", "state", "share", "spent", "by")
+    names = ("no.", "time", "release", ", ".join(TITLES[name] for name in OWN), "state", "share", "spent", "by")
     head = "".join(f"<th>{name}</th>" for name in names)
     rows = "".join(_row(one, names, *parts[one.number]) for one in entries)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -138,7 +140,7 @@ def _row(one: Entry, names: Sequence[str], cost: float, spent: float) -> str:
         str(one.number),
         escape(_moment(one.time)),
         _release(one),
-        escape(", ".join(filter(None, (one.period, one.purpose)))),
+        escape(", ".join(filter(None, (getattr(one, name) for name in OWN)))),
         f'<span class="{escape(one.state)}">{escape(one.state)}</span>',
         _share(cost) + (f" of entry {one.within}" if one.used is not None else ""),
         _share(spent),

@@ -83,7 +83,7 @@ class Reservation:
     def told(self) -> dict[str, Any]:
         """What a record of the release tells of it in words."""
         unit = self._journal.unit
-        return in_words(unit.user, unit.person, self._journal.words.as_dict(), self._made.fields)
+        return in_words(unit.user, unit.person, self._journal.words, self._made.fields)
 
     def settle(self, state: str = RELEASED) -> None:
         """Say that what was reserved was ``released`` elsewhere, or has ``failed``. Nothing is given back.

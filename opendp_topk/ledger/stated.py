@@ -1,38 +1,77 @@
-"""What people say of a ledger and of a release in words: who publishes it, of which period, and what for."""
+"""What people say of a ledger and of a release in words. :class:`Stated` is the one place that knows which lines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from inspect import Parameter, signature
+from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
 
 from .units import name_of
 
-OWN = "label", "period", "purpose", "at_most", "shared"  # what the entry of a release says of it
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Stated:
-    """Words that nothing computes; None where nobody said so."""
+class Line:
+    """What a line means, and whether a release may have its own, which counts in the place of its ledger's."""
 
-    publisher: str | None = None
-    period: str | None = None
-    purpose: str | None = None
+    meaning: str
+    own: bool = True
 
-    @staticmethod
-    def of(**words: Any) -> Stated:
-        """Each a line of printable characters, or None."""
-        return Stated(**{name: None if word is None else name_of(name, word) for name, word in words.items()})
 
-    @staticmethod
-    def read(fields: Mapping[str, Any]) -> Stated:
-        """What a record of a ledger says."""
-        found = {name: fields.get(name) for name in Stated.__dataclass_fields__}
-        return Stated(**{name: None if word is None else str(word) for name, word in found.items()})
+class Stated(TypedDict, total=False):
+    """Lines for people, of printable characters, which nothing computes; each is an option of the command, too."""
 
-    def as_dict(self) -> dict[str, str]:
-        """What was said."""
-        return {name: word for name, word in vars(self).items() if word is not None}
+    publisher: Annotated[str | None, Line("Who publishes what is released.", own=False)]
+    period: Annotated[str | None, Line("The time that the data are of, a line for people.")]
+    purpose: Annotated[str | None, Line("What it is released for, a line for people.")]
+
+
+LINES: dict[str, Line] = {
+    name: kind.__metadata__[0] for name, kind in get_type_hints(Stated, include_extras=True).items()
+}
+OWN = tuple(name for name, line in LINES.items() if line.own)
+TOLD = "label", *OWN, "at_most", "shared"  # what the entry of a release says of it
+NOT_STATED = "not stated"
+TITLES = {name: name.replace("_", " ") for name in sorted(LINES)}  # as pages have them, in that order
+
+
+def said(words: Mapping[str, Any], names: Iterable[str] = OWN) -> dict[str, str]:
+    """What was said in lines of these ``names``, each of them checked: None says nothing.
+
+    Raises:
+        TypeError: There is a line of another name.
+        ParameterError: One is no line.
+    """
+    listed = [name for name in LINES if name in names]
+    for name in words.keys() - set(listed):
+        raise TypeError(f"unexpected keyword argument {name!r}: what can be said here is {', '.join(listed)}")
+    return {name: name_of(name, words[name]) for name in listed if words.get(name) is not None}
+
+
+def read(fields: Mapping[str, Any]) -> dict[str, str]:
+    """What a record of a ledger says."""
+    return {name: str(fields[name]) for name in LINES if fields.get(name) is not None}
+
+
+def lines(stated: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every line, for people, also those of which nothing was said."""
+    return [(title, str(stated.get(name, NOT_STATED))) for name, title in TITLES.items()]
+
+
+def naming(*names: str, before: str | None = None) -> Callable[[F], F]:
+    """Show the lines of these names in the signature of a function, in the place of ``words``."""
+
+    def named(function: F) -> F:
+        shown = signature(function)
+        lines = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | None") for name in names]
+        taken = [one for name, one in shown.parameters.items() if name != "words"]
+        at = next((at for at, one in enumerate(taken) if one.name == before), len(taken))
+        function.__signature__ = shown.replace(parameters=[*taken[:at], *lines, *taken[at:]])  # type: ignore[attr-defined]
+        return function
+
+    return named
 
 
 def in_words(
@@ -40,4 +79,4 @@ def in_words(
 ) -> dict[str, Any]:
     """What the record of a release tells in words: what its entry says, and where that is silent, its ledger."""
     whom = {} if user is None else {"person": person, "column": user}
-    return {**words, **whom, **{name: entry[name] for name in OWN if entry.get(name)}}
+    return {**words, **whom, **{name: entry[name] for name in TOLD if entry.get(name)}}

@@ -33,6 +33,11 @@ def join(parts: Iterable[Any], between: str = "") -> Markup:
     return Markup(between.join(part if isinstance(part, Markup) else on_page(part) for part in parts))
 
 
+def unbroken(page: str) -> str:
+    """A page on which no line ends between a number and its percent sign."""
+    return page.replace(" %", "\u00a0%")
+
+
 def breakable(name: str) -> Markup:
     """A name that may be broken after underscores and slashes."""
     return join(re.split(r"(?<=[_/])", name), "<wbr>")

@@ -105,6 +105,11 @@ def written(name: str) -> str:
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
+def begun(name: str, digest: str) -> str:
+    """With what a line of the log begins that tells of a reading of this document at these pins."""
+    return json.dumps({"document": name, "digest": digest}, ensure_ascii=False).removesuffix("}")
+
+
 def last(name: str) -> Reading | None:
     """The last reading of a document, or None where the log has none."""
     return next((line for line in reversed(log()) if isinstance(line, Reading) and line.document == name), None)

@@ -1,7 +1,8 @@
 """Pins are renewed by a reader who quotes what was checked, and the difference that is accepted is shown.
 
-The difference is taken against the commit that last wrote the pins of the document. Where there is none, as in a copy
-without its history, all that is pinned is shown.
+The difference is taken against the commit that logged the reading whose pins the document has, on whichever side of a
+merge; of pins of which the log has none, against the commit that last wrote them. In a copy without its history all
+that is pinned is shown.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .machine import checks
 from .machine import stated as stated_by
 from .modules import Statement
 from .normal import undocumented
-from .readings import Reading, Rewording, append, recorded, written
+from .readings import Reading, Rewording, append, begun, file, recorded, written
 from .regions import region
 from .statements import relations, statement, statement_digest, uncommented
 from .status import forget
@@ -90,13 +91,16 @@ def _readable(one: Statement) -> str:
 
 
 def _commit(name: str) -> str | None:
-    """The newest commit that wrote a pin of the document, or None where there is none."""
+    """The commit in which the document was read as its pins have it, or None where there is none."""
     root = library.package().parent
     if library.folder() != root / "proofs" or not (root / ".git").exists():
         return None
-    search = ["log", "-m", "-1", "--format=%H", r"-G^\\pin\{", "--", f"proofs/{name}.tex"]
-    found = _git(root, *search).decode().split()  # a merge is named once for each parent from which it differs
-    return found[0] if found else None
+    line = f"-S{begun(name, written(name))}"
+    log, document = f"proofs/{file().name}", f"proofs/{name}.tex"
+    # What a merge brings together was read on one of its sides, unless its own commit has logged it.
+    searches = [line, "--", log], ["-m", line, "--", log], ["-m", r"-G^\\pin\{", "--", document]
+    commits = (_git(root, "log", "-1", "--format=%H", *search).decode().split() for search in searches)
+    return next((found[0] for found in commits if found), None)
 
 
 def _git(root: Path, *arguments: str) -> bytes:

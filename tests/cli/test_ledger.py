@@ -14,7 +14,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.cli.asking import target
 from opendp_topk.cli.exit_codes import Interrupted
-from opendp_topk.cli.payment import Words, drawn
+from opendp_topk.cli.payment import drawn
 from opendp_topk.planning.catalogue import default
 from opendp_topk.planning.plan import Plan, Query
 from opendp_topk.planning.top_k import TopK
@@ -176,6 +176,9 @@ def stopping(cost: float) -> tk.Measurement:
     return tk.make_user_measurement(*space, tk.MaxDivergence(), function=function, privacy_map=lambda d_in: cost)
 
 
+NO_WORDS = {"label": "", "at_most": None, "shared": False}
+
+
 def never(released: object, entry: object) -> NoReturn:
     raise AssertionError("nothing was released")
 
@@ -187,12 +190,12 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     query = Query(TopK(1, 9, "ranking", default("ranking")), Users(), target(0.5, None))
     plan = Plan(query, stopping(0.5))
     with tk.Ledger(file) as account, pytest.raises(Interrupted, match="the ledger keeps the debit"):
-        drawn(plan, rows, account, Words(), never)
+        drawn(plan, rows, account, NO_WORDS, never)
     with tk.Ledger(file) as account:
         monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
         monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
         with pytest.raises(KeyboardInterrupt):
-            drawn(plan, rows, account, Words(), never)
+            drawn(plan, rows, account, NO_WORDS, never)
         assert account.spent() == 0.5
 
 

@@ -122,7 +122,7 @@ def test_a_plan_within_a_ledger_is_refused_where_the_ledger_could_not_pay(comman
     for more, said in (
         ((*LISTED, "--epsilon", 1), "leave --epsilon, --rho and --delta out"),
         ((*LISTED, "--delta", 1e-6), "leave --epsilon, --rho and --delta out"),
-        (LISTED, "at distance 2: choose --users so"),
+        (LISTED, "people (each a user) more or less: give --users 2"),
         ((*LISTED, "--users", 2, "--neighbors", "replace"), "choose --neighbors accordingly"),
         (("--users", 2), "--own-delta: give --candidates"),
         ((*LISTED, "--users", 2, "--compare"), "leave --compare and --proxy out"),

@@ -122,6 +122,15 @@ def test_sums_of_many_unlike_losses_stay_short(path: Path) -> None:
         assert ledger.verify() == []
 
 
+def test_stated_amounts_that_add_up_to_endless_digits_are_refused(path: Path) -> None:
+    with tk.Ledger.create(path, budget=1, measure=PURE, dataset="votes", metric=SPACE[1]) as ledger:
+        some = (ledger.reserve(cost=f"1/{10**295 + n}") for n in range(60))
+        with pytest.raises(tk.ParameterError, match="cost must have fewer digits"):
+            list(some)
+        assert (5 < ledger.count() < 60, ledger.verify()) == (True, [])
+        ledger.release(top(PURE, 100), [1, 2])
+
+
 def test_old_entries_of_floats_are_charged_as_they_stand() -> None:
     assert amount(PURE, 0.1) == (Fraction(0.1),)
     assert amount(tk.Approximate(PURE), (0.1, 1e-9)) == (Fraction(0.1), Fraction(1e-9))

@@ -14,6 +14,8 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.ledger import export, report
+from opendp_topk.ledger.stated import LINES, OWN
 from opendp_topk.ledger.units import Unit
 from tests.concepts.sentinels import raises_exactly
 
@@ -85,6 +87,25 @@ def test_what_was_stated_is_kept_and_told(path: Path) -> None:
         whom = {"person": "guest", "column": "visitor"}
         assert first.told == {**words, **whom, "purpose": "sessions", "label": "twice", "at_most": 5}
         raises_exactly(tk.ParameterError, lambda: ledger.reserve(counted("visitor"), purpose="a\nb"), "purpose")
+        for name in ("publisher", "reason"):  # the first is said of a ledger alone
+            with pytest.raises(TypeError, match=f"'{name}': what can be said here is period, purpose"):
+                ledger.release(counted("visitor"), ROWS, **{name: "x"})
+        assert ledger.count() == 2
+
+
+def test_every_line_goes_through_ledger_entry_and_pages(path: Path) -> None:
+    lines = {name: f"said of the {name}" for name in LINES}
+    own = {name: f"of this {name}" for name in OWN}
+    assert set(OWN) < set(LINES)
+    with visits(path, **lines) as ledger:
+        assert ledger.stated == lines
+        made = ledger.reserve(counted("visitor"), **own)  # type: ignore[arg-type]
+        assert made.told == {**lines, **own, "person": "visitor", "column": "visitor"}
+        assert {name: getattr(ledger.history()[0], name) for name in OWN} == own
+        told = report.page(ledger), export.csv_table(ledger), export.json_lines(ledger)
+        missing = [(word, at) for word in own.values() for at, text in enumerate(told) if word not in text]
+        missing += [(word, at) for word in lines.values() for at in (0, 2) if word not in told[at]]
+        assert missing == []
 
 
 def test_a_ledger_that_names_nobody_looks_at_no_column(path: Path) -> None:

@@ -112,7 +112,16 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
         "a guest, told apart by the column card",
     ):
         assert word in text
-    for word in ("the city", "2026", "a plan of buses", "May, a poster", "epsilon 2", "epsilon 1", "50 %", "73.2 %"):
+    for word in (
+        "the city",
+        "2026",
+        "a plan of buses",
+        "May, a poster",
+        "epsilon 2",
+        "epsilon 1",
+        "50\u00a0%",
+        "73.2\u00a0%",
+    ):
         assert word in text, word
     for code in ("UserDistance", "Divergence", "d_in", "not stated"):
         assert code not in text, code

@@ -10,11 +10,11 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.proof import form, readings
-from opendp_topk.proof.renewal import difference, repin, reword
+from opendp_topk.proof.renewal import difference, renew, repin, reword
 
 from .conftest import write
 
-NAME = "inner/sums"
+NAME, CHECKED = "inner/sums", "Sums are added exactly"
 HELPED = '''\
 LIMIT = 7
 
@@ -33,10 +33,15 @@ def add(a, b):
 '''
 
 
-def commit(house: Path) -> None:
+def git(house: Path, *words: str) -> str:
     who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    for command in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "State"]):
-        subprocess.run(["git", "-C", str(house), *command], check=True, capture_output=True)
+    done = subprocess.run(["git", "-C", str(house), *who, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(house: Path) -> None:
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "State"]):
+        git(house, *command)
 
 
 @pytest.fixture
@@ -86,6 +91,38 @@ def test_the_difference_is_to_the_pins_and_not_to_the_last_commit(kept: Path) ->
     commit(kept)
     assert "+LIMIT = 8" in difference(NAME), "code that was committed without its pin is still to be accepted"
     repin(NAME)
+    commit(kept)
+    assert "nothing" in difference(NAME)
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["one side read", "both sides read"])
+@pytest.mark.parametrize("into", ["ours", "theirs"])
+def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> None:
+    """The pins of one side are kept: the change of the other side was not read with them."""
+    code, tex, log = kept / "opendp_topk/inner/sums.py", kept / "proofs/inner/sums.tex", kept / "proofs/readings.jsonl"
+    changes = {"ours": ("LIMIT = 7", "LIMIT = 8"), "theirs": ("return x + LIMIT", "return x - LIMIT")}
+    start = git(kept, "rev-parse", "HEAD")
+    pinned = lines = ""
+    for side, (old, new) in changes.items():
+        git(kept, "checkout", "-q", "-b", side, start)
+        write(code, HELPED.replace(old, new))
+        if side == "ours" or both:
+            renew([(NAME, CHECKED, new)], "A Reader")
+            lines += log.read_text()
+        pinned = pinned or tex.read_text()
+        commit(kept)
+    git(kept, "checkout", "-q", into)
+    git(kept, "merge", "-q", "--no-commit", "-s", "ours", "theirs" if into == "ours" else "ours")
+    write(code, HELPED.replace(*changes["ours"]).replace(*changes["theirs"]))
+    write(tex, pinned)
+    write(log, lines)
+    commit(kept)
+    proof.forget()
+    readings.forget_readings()
+    assert len(git(kept, "log", "-1", "--format=%P").split()) == 2
+    found = difference(NAME)
+    assert ("+    return x - LIMIT" in found, "LIMIT = 7" in found) == (True, False)
+    renew([(NAME, CHECKED, "return x - LIMIT")], "A Reader")
     commit(kept)
     assert "nothing" in difference(NAME)
 

@@ -79,9 +79,12 @@ FAULTS = (
         "ledger-late",
         "a ledger releases before it debits",
         "ledger/ledger.py",
-        "return self.reserve(measurement, d_in=d_in, delta=delta, **told).release(data)  # [debit-first]\n",
-        "released = measurement.invoke(data)\n"
-        "        self.reserve(measurement, d_in=d_in, delta=delta, **told)  # [debit-first]\n"
+        "        reserved = self.reserve(\n"
+        "            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, **words\n"
+        "        )\n"
+        "        return reserved.release(data)  # [debit-first]\n",
+        "        released = measurement.invoke(data)\n"
+        "        self.reserve(measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared)\n"
         "        return released\n",
     ),
     Fault(
