@@ -123,16 +123,11 @@ def audit_claim(
         ParameterError: No claim is given or two are, or an argument is out of range.
 
     Example:
-        >>> import numpy as np
         >>> import opendp_topk as tk
-        >>> draw = np.random.default_rng()
-        >>> halved = lambda x, n: (x + draw.gumbel(scale=0.5, size=(n, len(x)))).argmax(axis=1)
-        >>> tk.audit.audit_claim(halved, epsilon=2, batched=True).verdict
-        'refuted'
-        >>> tk.audit.audit_claim(halved, epsilon=4, batched=True).verdict
-        'not refuted'
-        >>> tk.audit.audit_claim(halved, epsilon=40, batched=True).verdict
-        'not tested'
+        >>> space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance()
+        >>> winner = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=0.5)
+        >>> [tk.audit.audit_claim(winner, epsilon=claim, samples=4000).verdict for claim in (2, 4, 40)]
+        ['refuted', 'not refuted', 'not tested']
 
     References:
         Ding et al., "Detecting Violations of Differential Privacy" (2018), who search for neighbours and events.

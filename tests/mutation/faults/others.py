@@ -132,11 +132,4 @@ FAULTS = (
         "frame.filter([other != person for other in persons])",
         "frame.filter([place != persons.index(person) for place in range(len(persons))])",
     ),
-    Fault(
-        "each-test-risks-all",
-        "the probability of a false alarm is not shared by the tests of a run",
-        "testing/plugin.py",
-        "session.config.stash[_SHARE] /= max(1, auditing)",
-        "session.config.stash[_SHARE] /= min(1, auditing)",
-    ),
 )
