@@ -28,6 +28,7 @@ class AboveThreshold(Unlisted):
 
     gaussian: bool = False
     k: ClassVar[None] = None
+    counted: ClassVar[bool] = True
     name: ClassVar[str] = "stable_histogram"
 
     def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:

@@ -50,7 +50,7 @@ def asked(
     known, task = plan.measurement.parameters, plan.query.task
     return {
         "k": task.k,
-        "counts": task.k is None or getattr(task, "counted", False),
+        "counts": getattr(task, "counted", False),
         "kind of release": task.release,
         "cost": asdict(Claim.of(plan)),
         "mechanism": {name: plain(value) for name, value in known.items() if name != "scale"},

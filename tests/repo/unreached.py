@@ -2,6 +2,7 @@
 
 ELSEWHERE = {
     "audit": "its documents pin what they prove, the rest shows and searches",
+    "testing": "it asks for audits, whose documents pin what they prove, and tells their verdicts",
     "cli": "it calls the public names and shows what they return",
     "core/counted.py": "a function of what was released: that it costs nothing is proved of every such function",
     "errors/ordinary.py": "it says which files are opened, and what is in them is checked by who reads them",
@@ -56,6 +57,9 @@ UNREACHED = {
     "planning.units:Users": "it names columns to transformations, each of which makes its own claim",
     "planning.units:whom": "it words a number of users",
     "planning.units:few_change": "it reads the metric of a space, which the constructor of a measurement checks",
+    "planning.keys:Keys": "its measurement makes its own claim, and how many users a key needs is proved of it",
+    "planning.keys:_NEARLY": "a part by which a scale is larger, so that the map meets the budget, which is checked",
+    "planning.keys:_STEPS": "how finely a delta is looked for; the map of what is found meets the budget",
     "planning.top_k:Counts": "its measurement makes its own claim, and it declares no curve",
     "ledger:__all__": "the list of names that this folder hands on",
     "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",
