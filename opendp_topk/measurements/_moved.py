@@ -1,4 +1,4 @@
-"""What discrete noise on integers costs that move together: how far each, how far all, and how many of them.
+"""What noise on integers costs that move together: how far each, how far all, and how many of them.
 
 Proof: proofs/measurements/moved.tex
 """
@@ -14,9 +14,9 @@ from typing import Any
 
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
-from ..spaces.concentrated import rho_of_discrete_laplace
+from ..spaces.concentrated import rho_of_discrete_laplace, rho_of_laplace
 from ..spaces.costs import Cost
-from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
+from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
@@ -126,6 +126,16 @@ def gaussian_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
     return PrivacyCurve(*read.bounds, *_of_shapes(moved, _gaussian_step, scale))
 
 
+def two_sided_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
+    """What real noise of this ``scale`` > 0 costs, if the logarithm of its density is 1-Lipschitz."""
+    loss, one = moved.total / scale, moved.each / scale
+    rho = Fraction(moved.total, moved.each) * rho_of_laplace(one)  # [sum-of-real-rhos]
+    read = Cost(loss, 2 * loss, rho, joined=(1, loss)).under(measure)  # [two-sided-cost]
+    if measure != PrivacyProfile() or moved.each == moved.total:
+        return read
+    return PrivacyCurve(*read.bounds, *_of_shapes(moved, _two_sided_step, scale))
+
+
 def _of_shapes(moved: Moved, step: Step, scale: Fraction) -> Iterator[Any]:
     """The bound of all shapes, if they are few."""
     curves = tuple(_composed(shape, step, scale) for shape in moved.shapes())
@@ -148,6 +158,13 @@ def _laplace_step(move: int, scale: Fraction) -> PrivacyCurve:
     return PrivacyCurve(
         ApproximateDP(move / scale), Concentrated(round_up(rho)), DiscreteLaplace(move, scale)
     )  # [laplace]
+
+
+def _two_sided_step(move: int, scale: Fraction) -> PrivacyCurve:
+    loss = move / scale
+    return PrivacyCurve(
+        ApproximateDP(loss), Concentrated(round_up(rho_of_laplace(loss))), LaplacePair(loss)
+    )  # [two-sided]
 
 
 def _gaussian_step(move: int, scale: Fraction) -> PrivacyCurve:

@@ -30,9 +30,10 @@ from ..samplers import noiseless, race, rows
 from ..samplers.merge import Race
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import FREE, SCALAR, Cost, require_measure
+from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile
-from ..spaces.metrics import ScoreMetric, attainable
+from ..spaces.metrics import L01InfDistance, ScoreMetric, attainable
 
 ScoreArray = NDArray[Any]
 Indices = NDArray[np.int64]
@@ -178,7 +179,7 @@ def selection(
             each,
             None if noise is None else Race(tau, noise, k, sign, ordered),  # [race]
         ),
-        privacy_map=map_of(mechanism.cost, choice, input_domain, input_metric, output_measure),  # [map]
+        privacy_map=map_of(mechanism.cost, choice, input_domain, input_metric, output_measure, noise),  # [map]
         parameters={**names, "k": k, "scale": scale, "optimize": optimize, "release": release},
         declared=Declared(
             law=law if mechanism.law else None,
@@ -197,8 +198,13 @@ def map_of(
     input_domain: VectorDomain,
     input_metric: ScoreMetric,
     output_measure: Measure,
+    noise: Noise | None,
 ) -> Callable[[Number], Any]:
-    """The privacy map of releases that cost ``cost(choice, r)`` at range distance r > 0 in units of the scale."""
+    """The privacy map of releases that cost ``cost(choice, r)`` at range distance r > 0 in units of the scale.
+
+    Where a ``noise`` is given they are functions of all scores with it, and cost no more than these.
+    """
+    two_sided = noise is not None and noise.is_two_sided
 
     def privacy_map(d_in: Number) -> Any:
         range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
@@ -206,7 +212,16 @@ def map_of(
             return 0.0  # [free]
         if choice.tau == 0 or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
-        return cost(choice, exact(range_distance) / choice.tau).under(output_measure)  # [cost]
+        known = cost(choice, exact(range_distance) / choice.tau).under(output_measure)  # [cost]
+        if not (two_sided and isinstance(input_metric, L01InfDistance)):
+            return known  # [of-the-range]
+        from ._moved import Moved, two_sided_loss
+
+        each, total = input_metric.moves(d_in)
+        whole = two_sided_loss(Moved.few(each, total, choice.size), choice.tau, output_measure)  # [whole]
+        if isinstance(known, PrivacyCurve):
+            return PrivacyCurve(*dict.fromkeys((*known.bounds, *whole.bounds)))  # [both-curves]
+        return min(known, whole)  # [least]
 
     return privacy_map
 

@@ -38,7 +38,8 @@ def make_lipschitz_top_k(
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats. Bounds in d are used in the
             privacy map where the domain declares its size.
-        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or for integers
+            ``L01InfDistance(changes=...)``, where a person changes few of them.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
@@ -82,6 +83,11 @@ def make_lipschitz_top_k(
         that of two Laplace laws of loss x. Under PrivacyProfile the curve is the least of those of the three; Gumbel
         and logistic noise count as min(k, d - 1) adaptive steps of range r (logistic sets: m), and with all but Gumbel
         noise delta = 1 - exp((epsilon - E) / 2) holds as well, E being the entry under MaxDivergence.
+
+        Under ``L01InfDistance(changes=c)`` Laplace and logistic noise cost no more than all noisy scores do, however
+        many winners there are: with D = floor(d_in), n = min(c, d) and h = D / scale, epsilon = n h, range 2 n h and
+        rho = n L(h), and for D = 1 the curve of n Laplace laws with a loss of h each. With the other noises no number
+        of changes bounds what k winners cost whatever k is.
 
     Accuracy:
         With probability at least 1 - alpha, for every t the t-th winner's score is within the bound of the t-th

@@ -48,7 +48,9 @@ def make_noisy_top_k_with_gaps(
     Args:
         input_domain: Vectors of d >= k + 1 scores, one a candidate, integers or floats. Bounds in d are used in the
             privacy map where the domain declares its size.
-        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores; or for integers
+            ``L01InfDistance(changes=...)``, under which Laplace and logistic noise cost no more than all noisy scores,
+            as in ``make_lipschitz_top_k``.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
             ``PrivacyProfile()``.
         k: The number of winners and of gaps, 1 <= k <= d - 1.
@@ -153,7 +155,7 @@ def make_noisy_top_k_with_gaps(
         ranking,
         function=function,
         privacy_map=map_of(
-            lambda choice, r: _cost(noise, choice, r), choice, input_domain, input_metric, output_measure
+            lambda choice, r: _cost(noise, choice, r), choice, input_domain, input_metric, output_measure, noise
         ),  # [map]
         parameters={
             "mechanism": "noisy_top_k_with_gaps",

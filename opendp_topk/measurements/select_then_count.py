@@ -23,7 +23,7 @@ from ..spaces.curves.discrete import DiscreteGaussian
 from ..spaces.curves.totals import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
-from ..spaces.metrics import LInfDistance, attainable
+from ..spaces.metrics import L01InfDistance, LInfDistance, attainable
 from ._grid import Array, grid_of
 from .report_noisy_top_k import make_report_noisy_top_k
 
@@ -48,7 +48,8 @@ def make_select_then_count(
 
     Args:
         input_domain: Vectors of d scores, one a candidate, integers or floats.
-        input_metric: ``LInfDistance(monotonic=...)``, in units of the scores. Counts need a bound on the scores
+        input_metric: ``LInfDistance(monotonic=...)``, in units of the scores, or for integers
+            ``L01InfDistance(changes=...)``: no more counts than that move. Counts need a bound on the scores
             themselves, which ``RangeDistance()`` does not give: under it they have no finite map.
         output_measure: ``MaxDivergence()``, ``ZeroConcentratedDivergence()`` or ``PrivacyProfile()``.
         k: The number of winners, 1 <= k <= d.
@@ -77,6 +78,9 @@ def make_select_then_count(
 
         - PrivacyProfile: the curve of the selection, as in ``make_report_noisy_top_k``, composed with the exact
           curves of k integers that move by D with discrete Gaussian noise, as in ``make_composition``.
+
+        Under ``L01InfDistance(changes=m)`` no more than min(k, m) D counts move, and all together by min(k, m) D:
+        min(k, m) stands for the k before D and D^2, and min(k, m D) for the k integers of the curve.
 
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). Where d is unknown the bound in d is dropped. The
         selection of a set with k = d costs 0. The first sum is exact, the second evaluated from above; each is rounded
@@ -129,6 +133,7 @@ def make_select_then_count(
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
     chosen = k == size and release == "set"
     steps = 0 if chosen else k if size is None else min(k, size - 1)  # [steps]
+    few = min(k, input_metric.changes) if isinstance(input_metric, L01InfDistance) else k  # [few]
 
     def function(scores: Array) -> SelectedCounts:
         indices = select.function(scores)  # [select]
@@ -142,10 +147,12 @@ def make_select_then_count(
             return output_measure.infinite  # [no-noise]
         if has_delta(output_measure):
             moved = int(grid.largest(exact(d_in)) / grid.step)  # [moved]
-            return compose([select.map(d_in), *[count_curve(moved, b / grid.step)] * k], adaptive=True)  # [curves]
+            return compose(
+                [select.map(d_in), *[count_curve(moved, b / grid.step)] * min(k, few * moved)], adaptive=True
+            )  # [curves]
         r = exact(range_distance) / (tau or 1)
         each = grid.largest(exact(d_in)) / b  # [each]
-        both = Cost(pure=steps * r + k * each, rho=steps * rho_of_range(r) + k * each * each / 2)  # [both]
+        both = Cost(pure=steps * r + few * each, rho=steps * rho_of_range(r) + few * each * each / 2)  # [both]
         return both.under(output_measure)  # [map]
 
     return Measurement(

@@ -77,7 +77,7 @@ def test_what_holds_for_the_largest_change_holds_here() -> None:
         few, all_of_them = tk.L01InfDistance(changes=2, monotonic=monotonic), tk.LInfDistance(monotonic=monotonic)
         for then in (
             tk.then_report_noisy_top_k(tk.MaxDivergence(), k=3, scale=2),
-            tk.then_select_then_count(tk.ZeroConcentratedDivergence(), k=3, scale=2),
+            tk.then_select_then_count(tk.ZeroConcentratedDivergence(), k=2, scale=2),
             tk.then_above_threshold(tk.MaxDivergence(), threshold=4, scale=3, ask=(0, 1)),
         ):
             one, other = (domain, few) >> then, (domain, all_of_them) >> then

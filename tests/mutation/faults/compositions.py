@@ -110,7 +110,7 @@ FAULTS = (
         "one-count-charged",
         "of k noisy counts one is charged",
         "measurements/select_then_count.py",
-        "*[count_curve(moved, b / grid.step)] * k]",
+        "*[count_curve(moved, b / grid.step)] * min(k, few * moved)]",
         "count_curve(moved, b / grid.step)]",
     ),
     Fault(

@@ -108,7 +108,7 @@ FAULTS = (
         "only-the-selection",
         "winners with noisy counts are charged for the selection alone",
         "measurements/select_then_count.py",
-        "Cost(pure=steps * r + k * each,",
+        "Cost(pure=steps * r + few * each,",
         "Cost(pure=steps * r,",
     ),
     Fault(
