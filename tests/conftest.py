@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 import threading
@@ -105,9 +106,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What outlives its module is mostly remembered for good, such as all sources of the package, parsed."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_unconfigure() -> None:
-    """At the end all is garbage: libraries that count what they made would else report it as lost."""
-    gc.unfreeze()
+    """At the end all is garbage, which libraries that count what they made would else report as lost."""
+    atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(hookwrapper=True)

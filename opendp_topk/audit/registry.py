@@ -14,6 +14,7 @@ from ..errors import ProofError
 from .signoffs import Signoff, read_signoffs
 
 USER = "core/user"
+_BY_CALLER = "make_user_"
 _TESTS = Path(__file__).resolve().parents[2] / "tests"
 
 
@@ -76,11 +77,17 @@ def claim_digest(name: str) -> str:
     return whole.hexdigest()[:16]
 
 
-def _claim(name: str, signed: list[Signoff]) -> Claim:
+def document_of(constructor: str) -> str | None:
+    """The name of the document that proves what a public ``make_*`` claims; None where there is none."""
     import opendp_topk
 
-    by_caller = name.startswith("make_user_")
-    document = USER if by_caller else getattr(getattr(opendp_topk, name), "proof_name", None)
+    return (
+        USER if constructor.startswith(_BY_CALLER) else getattr(getattr(opendp_topk, constructor), "proof_name", None)
+    )
+
+
+def _claim(name: str, signed: list[Signoff]) -> Claim:
+    document, by_caller = document_of(name), name.startswith(_BY_CALLER)
     if document is None or proof.document(document) is None:
         return Claim(name, document, "missing", "", tests=tests_of(name))
     return Claim(

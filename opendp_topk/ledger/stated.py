@@ -1,4 +1,8 @@
-"""What people say of a ledger and of a release in words. :class:`Stated` is the one place that knows which lines."""
+"""What people say of a ledger and of a release in words.
+
+:class:`Stated` alone tells which lines there are. Those that a release may have of its own are fields of an entry, too,
+and docs/release.schema.json describes all of them.
+"""
 
 from __future__ import annotations
 

@@ -96,11 +96,15 @@ def pinned(document: str, name: str) -> str:
     return _pinned(package, running(package), document, name)
 
 
-def all_pinned(document: str) -> list[str]:
+def all_pinned(document: str) -> tuple[str, ...]:
     """What belongs to each pin of a document; errors are those of :func:`pins` and :func:`region`."""
     package = library.package()
-    at_work = running(package)
-    return [_pinned(package, at_work, document, pin.region) for pin in pins(document)]
+    return _all_pinned(package, running(package), document)
+
+
+@functools.cache
+def _all_pinned(package: Path, at_work: frozenset[str], document: str) -> tuple[str, ...]:
+    return tuple(_pinned(package, at_work, document, pin.region) for pin in pins(document))
 
 
 @functools.cache
@@ -303,5 +307,6 @@ def forget_pins() -> None:
     library.forget_documents()
     forget_modules()
     forget_regions()
-    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, _closure, _pinned, hands, loaded):
+    pinning = (_closure, _pinned, _all_pinned)
+    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, *pinning, hands, loaded):
         remembered.cache_clear()

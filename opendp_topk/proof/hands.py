@@ -62,8 +62,12 @@ def running(package: Path) -> frozenset[str]:
     """Of the package that runs, the modules that this process has loaded, for whatever reason."""
     if package != Path(__file__).parents[1]:
         return frozenset()
-    found = [name for name in [*sys.modules] if name.startswith(NAME)]
-    return frozenset(name[len(NAME) + 1 :] for name in found if name == NAME or name[len(NAME)] == ".")
+    return _below(tuple(name for name in [*sys.modules] if name.startswith(NAME)))
+
+
+@functools.lru_cache(maxsize=8)
+def _below(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name[len(NAME) + 1 :] for name in names if name == NAME or name[len(NAME)] == ".")
 
 
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:

@@ -43,16 +43,18 @@ class Clock:
         self._waits.append(Uniform(self._entropy))  # [wait]
 
     def lag(self, log_weight: mpq, known: int) -> Interval:
-        """An interval that holds ln(w + (1 - w) e^y), where w = e^log_weight <= 1."""
+        """An interval that holds ln(w + (1 - w) e^y), where w = e^log_weight <= 1.
+
+        Digits are drawn where w = 1 as well, so that their number does not tell.
+        """
         at = Intervals(known + _WORD)
-        if log_weight == 0:
-            return at.rational(mpq(0))  # [no-lag]
         down = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundDown)
         up = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundUp)
         lower, upper = self._time(at, known, down, up)
         exponent = at.rational(log_weight)
         rest = at.negative((down.expm1(exponent[0]), up.expm1(exponent[1])))  # [rest]
-        return at.log1p((down.mul(rest[0], down.expm1(lower)), up.mul(rest[1], up.expm1(upper))))  # [lag]
+        lag = at.log1p((down.mul(rest[0], down.expm1(lower)), up.mul(rest[1], up.expm1(upper))))  # [lag]
+        return at.rational(mpq(0)) if log_weight == 0 else lag  # [no-lag]
 
     def _time(self, at: Intervals, known: int, down: gmpy2.context, up: gmpy2.context) -> tuple[mpfr, mpfr]:
         lower = upper = mpq(1)

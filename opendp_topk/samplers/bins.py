@@ -147,7 +147,7 @@ class Bins:
         chunk = int(np.searchsorted(self.counts[:, j], place, side="right"))
         place -= int(self.counts[chunk - 1, j]) if chunk else 0
         labels = self.labels[chunk * _CHUNK : (chunk + 1) * _CHUNK]
-        return chunk * _CHUNK + (place if _alike(labels) else int(np.flatnonzero(labels == j)[place]))  # [of-bin]
+        return chunk * _CHUNK + int(np.flatnonzero(labels == j)[place])  # [of-bin]
 
 
 def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) -> Bins | None:
@@ -164,13 +164,12 @@ def bins(scores: NDArray[Any], best: Indices, depth: Fraction, scale: Fraction) 
         return None
     labels, chunks = np.empty(len(scores), dtype=np.uint16), range(0, len(scores), _CHUNK)
     for start in chunks:
-        chunk = scores[start : start + _CHUNK]
-        labels[start : start + _CHUNK] = edges.labels(chunk[:1] if _alike(chunk) else chunk)  # [labels]
+        labels[start : start + _CHUNK] = edges.labels(scores[start : start + _CHUNK])  # [labels]
     labels[best] = 0  # [bin-of-best]
     counts = np.empty((len(chunks), edges.last + 2), dtype=np.int64)
     for i, start in enumerate(chunks):
-        counts[i] = _counts(labels[start : start + _CHUNK], edges.last + 2)
-        counts[i] += counts[i - 1] if i else 0  # [counts]
+        counts[i] = np.bincount(labels[start : start + _CHUNK], minlength=edges.last + 2)  # [count]
+    counts.cumsum(axis=0, out=counts)  # [counts]
     return Bins(scores, best, edges, labels, counts)
 
 
@@ -183,20 +182,6 @@ def _edges(origin: NDArray[Any], depth: Fraction, scale: Fraction) -> Edges | No
     longest = _LONGEST if origin.dtype == np.float64 else _SHIFTS
     last = floor(depth / Fraction(2) ** power) + 1
     return Edges(origin, power, last) if abs(power) <= longest and last < _MOST else None  # [edges]
-
-
-def _counts(labels: NDArray[np.uint16], number: int) -> Indices:
-    """How many have each label below ``number``."""
-    if not _alike(labels):
-        return np.bincount(labels, minlength=number)  # [count]
-    counts = np.zeros(number, dtype=np.int64)
-    counts[labels[0]] = len(labels)  # [all-alike]
-    return counts
-
-
-def _alike(numbers: NDArray[Any]) -> bool:
-    """Whether all are equal; two of them mostly tell where they are not."""
-    return bool(numbers[0] == numbers[len(numbers) // 2] and (numbers == numbers[0]).all())
 
 
 # end-proof-region: bins

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .bins import Bins, bins
 from .entropy import Indices
-from .ladder import Ladder, ascends, ladder, limited, lowered, lowest, mirrored
+from .ladder import Ladder, ascending, ladder, limited, lowered, lowest, mirrored
 
 _MANY = 2**15  # fewer candidates are sorted faster than they are looked through
 _EACH = 64  # best of so many candidates each: some of the best of all are among them, whatever their order
@@ -44,11 +44,9 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
     if depth is None or d < max(_MANY, _EACH * rank) or values.dtype == object:
         return ladder(values, sign)
     scores = mirrored(values, sign)
-    if ascends(scores):
-        return Ladder(scores, scores)  # [in-order]
     limit = limited(scores.dtype, depth) + (scores.dtype != np.float64)  # [one-more]
     columns = scores[: len(scores) // _EACH * _EACH].reshape(_EACH, -1).max(axis=0)
-    known = np.partition(columns, len(columns) - rank)[[len(columns) - rank]]  # [no-better]
+    known = ascending(columns)[[len(columns) - rank]]  # [no-better]
     cut = lowered(known, lowest(scores.dtype), limit)[0]  # [cut]
     sample = scores[:: max(d // _SAMPLE, 1)]
     if np.count_nonzero(sample >= cut) * _LARGEST > len(sample):
@@ -57,7 +55,7 @@ def head(values: NDArray[Any], sign: int, rank: int, depth: Fraction | None, sca
         return found or ladder(scores, 1)  # [everybody]
     who = np.flatnonzero(scores >= cut)  # [who]
     chosen = scores[who]
-    return Ladder(chosen, np.sort(chosen), who, d, cut)  # [sort-the-head]
+    return Ladder(chosen, ascending(chosen), who, d, cut)  # [sort-the-head]
 
 
 def _best(scores: NDArray[Any], columns: NDArray[Any], rank: int, known: Any) -> Indices:

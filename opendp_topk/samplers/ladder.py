@@ -100,8 +100,6 @@ class Ladder:
             return d - 1 - np.argsort(self.scores[::-1], kind="stable")[::-1][ranks]  # [sorted]
         values, which = np.unique(self.best[ranks], return_inverse=True)
         place = ranks - (d - np.searchsorted(self.ascending, values, side="right"))[which]  # [place-among-equals]
-        if self.ascending is self.scores:
-            return np.asarray(np.searchsorted(self.ascending, values)[which] + place)  # [in-order]
         if len(values) <= _SINGLY:
             return self._each(values, which, place)  # [one-by-one]
         found = self._holders(values, int(np.max(ranks)))
@@ -138,7 +136,7 @@ class Ladder:
 def ladder(values: NDArray[Any], sign: int) -> Ladder:
     """Canonical scores on a ladder: for ``sign`` = -1 they are mirrored, so that the smallest become the largest."""
     scores = mirrored(values, sign)
-    return Ladder(scores, scores if ascends(scores) else np.sort(scores))  # [sort]
+    return Ladder(scores, ascending(scores))  # [sort]
 
 
 def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
@@ -149,11 +147,16 @@ def mirrored(values: NDArray[Any], sign: int) -> NDArray[Any]:
     return scores
 
 
-def ascends(scores: NDArray[Any]) -> bool:
-    """Whether no score exceeds the next one: few steps tell where scores have no order."""
-    left, right = scores[:-1], scores[1:]
-    starts = range(0, len(left), _CHUNK)
-    return all(bool(np.all(left[i : i + _CHUNK] <= right[i : i + _CHUNK])) for i in starts)  # [ascends]
+def ascending(scores: NDArray[Any]) -> NDArray[Any]:
+    """The scores in ascending order.
+
+    A sort of equal numbers takes less time than one in which a single number is greater. So there always is one.
+    """
+    if scores.dtype == object:
+        return np.sort(scores)
+    kind = scores.dtype.type
+    longer = np.append(scores, kind(np.inf if scores.dtype == np.float64 else np.iinfo(kind).max))  # [one-greater]
+    return np.sort(longer)[:-1]
 
 
 def lowest(kind: np.dtype[Any]) -> Any:

@@ -9,12 +9,21 @@ from typing import Any
 import pytest
 
 
-def needed(name: str) -> Any:
-    """The module ``name``; without it the tests of the calling module are skipped, or fail where they are required."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        reason = f"{name} is not installed (extra foreign)"
-    if os.environ.get("OPENDP_TOPK_REQUIRE_FOREIGN") == "1":
-        pytest.fail(reason, pytrace=False)
-    return pytest.skip(reason, allow_module_level=True)
+class Needed:
+    """A module of others, imported when it is first used: other tests are collected without it.
+
+    Without it the test that uses it is skipped, or fails where such tests are required.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        try:
+            module = importlib.import_module(self._name)
+        except ImportError:
+            reason = f"{self._name} is not installed (extra foreign)"
+            if os.environ.get("OPENDP_TOPK_REQUIRE_FOREIGN") == "1":
+                pytest.fail(reason, pytrace=False)
+            return pytest.skip(reason)
+        return getattr(module, attribute)

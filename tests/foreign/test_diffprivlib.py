@@ -9,10 +9,10 @@ import pytest
 
 import opendp_topk as tk
 
-from .needed import needed
+from .needed import Needed
 from .selection import EPSILON, PAIRS, PURE, ZCDP, diffprivlib_selection, true_cost
 
-mechanisms = needed("diffprivlib.mechanisms")
+mechanisms = Needed("diffprivlib.mechanisms")
 pytestmark = pytest.mark.foreign
 SPACE = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
 INFINITE = float("inf")

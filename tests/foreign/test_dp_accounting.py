@@ -17,11 +17,11 @@ from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
 from opendp_topk.spaces.curves.totals import compose
 
-from .needed import needed
+from .needed import Needed
 
-accounting = needed("dp_accounting")
-pld = needed("dp_accounting.pld.privacy_loss_distribution")
-common = needed("dp_accounting.pld.common")
+accounting = Needed("dp_accounting")
+pld = Needed("dp_accounting.pld.privacy_loss_distribution")
+common = Needed("dp_accounting.pld.common")
 pytestmark = pytest.mark.foreign
 
 DELTA = 1e-6

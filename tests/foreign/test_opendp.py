@@ -11,10 +11,10 @@ import pytest
 
 import opendp_topk as tk
 
-from .needed import needed
+from .needed import Needed
 from .selection import EPSILON, PAIRS, PURE, RANGE, ZCDP, opendp_selection, true_cost
 
-dp = needed("opendp.prelude")
+dp = Needed("opendp.prelude")
 pytestmark = pytest.mark.foreign
 SURE = 1 - 1e-12
 

@@ -6,6 +6,7 @@ The distances are counted here, over all small tables, from the definition of ne
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.ledger import export, report
+from opendp_topk.ledger.entries import Entry
 from opendp_topk.ledger.stated import LINES, OWN
 from opendp_topk.ledger.units import Unit
 from tests.concepts.sentinels import raises_exactly
@@ -106,6 +108,13 @@ def test_every_line_goes_through_ledger_entry_and_pages(path: Path) -> None:
         missing = [(word, at) for word in own.values() for at, text in enumerate(told) if word not in text]
         missing += [(word, at) for word in lines.values() for at in (0, 2) if word not in told[at]]
         assert missing == []
+
+
+def test_the_fields_of_entries_and_of_records_have_the_lines() -> None:
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "release.schema.json").read_text(encoding="utf-8"))
+    told = schema["properties"]["stated"]["properties"].keys()
+    assert told == {"label", *LINES, "person", "column", "at_most", "shared"}
+    assert set(OWN) == set(LINES) & set(Entry.__dataclass_fields__)
 
 
 def test_a_ledger_that_names_nobody_looks_at_no_column(path: Path) -> None:

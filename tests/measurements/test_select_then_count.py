@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -38,6 +39,7 @@ def build(
 # Oracles: the probability of a ranking from first principles, and losses of the joint release.
 
 
+@functools.cache
 def ranking_law(measure: tk.Measure, x: tuple[int, ...], k: int, tau: Fraction) -> dict[tuple[int, ...], Any]:
     """The k best of x / tau plus exponential (MaxDivergence) or Gumbel noise, by inclusion and exclusion."""
     rankings = itertools.permutations(range(len(x)), k)

@@ -1,7 +1,7 @@
 """``python -m tests.mutation``: plant every fault, and say which test notices each.
 
 The exit code is 1 if a fault survives, or does not fit. ``python -m tests.mutation random`` plants others, drawn by
-chance.
+chance. ``python -m tests.mutation reach`` records anew which tests reach what.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from . import by_chance, killers, page
+from . import by_chance, killers, page, reached
 from .checkout import ROOT
 from .fault import misfits
 from .faults import FAULTS
@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["random"]:
         return by_chance.main(given[1:])
+    if given[:1] == ["reach"]:
+        return reached.record()
     options = _options(given)
     chosen = [one for one in FAULTS if not options.fault or one.name in options.fault]
     problems = misfits(chosen, ROOT) + [f"there is no fault {name}" for name in _unknown(options.fault)]

@@ -89,7 +89,7 @@ class Mutation:
 
     def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> tuple[str | None, bool]:
         """The quickest test of the nearest file of which one notices the fault; or whether its tests hang."""
-        for file in nearest.files(fault.file, copy.root)[:reach]:
+        for file in nearest.files(fault.file, copy.root, fault.new)[:reach]:
             ran = outcome_of(copy, [file], most=_AT_ONCE, quick=True)
             counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(file, test)}
             if not counted and ran.failed:

@@ -9,7 +9,7 @@ from typing import Any
 
 import opendp_topk as tk
 from docs.site import api
-from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.audit.registry import document_of
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 _ROLE = re.compile(r":\w+:(?=`)")
@@ -29,12 +29,11 @@ What `opendp-topk` and each of its commands say with `--help`. {_WRITTEN}
 
 def names() -> str:
     """docs/reference/names.md: each public name with the first sentence of its docstring, and where it is proved."""
-    proved = {one.constructor: one.document for one in claims()}
     groups: dict[str, list[str]] = {name: [] for name in api.titles()}
     for page, listed in api.pages().items():
         rows = groups[api.group(page)]
         if page.startswith("make_"):
-            rows.append(_named(", ".join(f"`{name.rpartition('.')[2]}`" for name in listed), page, proved.get(page)))
+            rows.append(_named(", ".join(f"`{name.rpartition('.')[2]}`" for name in listed), page, document_of(page)))
         else:
             rows += [_named(f"`{name.partition('.')[2]}`", name.partition(".")[2], None) for name in listed]
     head = "| name | what it is | proof |\n|---|---|---|\n"

@@ -35,10 +35,14 @@ def tree(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
+def names_in(node: ast.AST) -> set[str]:
+    return {getattr(one, "id", getattr(one, "attr", "")) for one in ast.walk(node)}
+
+
 def statements(node: ast.AST, types: bool) -> Iterator[ast.stmt]:
     """All statements; those that only a type checker runs where ``types`` are asked for."""
     for inner in ast.iter_child_nodes(node):
-        if not types and isinstance(inner, ast.If) and "TYPE_CHECKING" in ast.unparse(inner.test):
+        if not types and isinstance(inner, ast.If) and "TYPE_CHECKING" in names_in(inner.test):
             continue
         if isinstance(inner, ast.stmt):
             yield inner

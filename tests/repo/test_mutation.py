@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation import killers, nearest, page
+from tests.mutation import functions, killers, nearest, page
 from tests.mutation.checkout import ROOT
 from tests.mutation.control import harmless
 from tests.mutation.fault import Fault, MovedError, misfits
@@ -135,6 +135,14 @@ def test_the_nearest_tests_come_first() -> None:
     assert nearest.files("samplers/race.py", ROOT)[0] == "tests/samplers/test_race.py"
     assert nearest.files("measurements/_grid.py", ROOT)[0] == "tests/measurements/test_grid.py"
     assert not any(file.startswith(("tests/repo", "tests/proof")) for file in nearest.files("proof/status.py", ROOT))
+    reaching = nearest.files("noises/races/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
+    assert "tests/distributions/test_arrivals.py" in reaching[:3]
+    assert len(set(reaching)) == len(reaching)
+
+
+def test_a_line_belongs_to_the_innermost_function() -> None:
+    text = "x = 1\nclass A:\n    def f(self):\n        def g():\n            return 2\n        return g\n\ny = 3\n"
+    assert [functions.at(text, line) for line in (1, 3, 4, 5, 6, 8)] == [None, None, "A.f", "A.f.g", "A.f", None]
 
 
 def test_operators_make_up_the_same_faults_again_and_each_is_valid() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -101,14 +101,14 @@ def rows_of(baskets: Baskets) -> list[tuple[Any, Any]]:
     return [(user, item) for user, basket in enumerate(baskets) for item in basket]
 
 
-def path_distance(left: list[int], right: list[int]) -> int:
+def path_distance(left: Sequence[int], right: Sequence[int]) -> int:
     """The greatest rise plus the greatest fall of any count."""
     up = max(0, *(b - a for a, b in zip(left, right, strict=True)))
     down = max(0, *(a - b for a, b in zip(left, right, strict=True)))
     return up + down
 
 
-def largest_change(left: list[int], right: list[int]) -> int:
+def largest_change(left: Sequence[int], right: Sequence[int]) -> int:
     return max(abs(a - b) for a, b in zip(left, right, strict=True))
 
 
@@ -262,28 +262,28 @@ def test_counts_by_key_are_those_of_all_candidates() -> None:
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 def test_counts_of_few_items_move_no_further_than_their_metric_says(kind: str) -> None:
     """On all pairs of tables of two users: the first one or two candidates of each count, and no more."""
+    distance = add_remove_distance if kind == "add_remove" else replace_distance
+    pairs = itertools.product(enumerate(tables(2)), repeat=2)
+    far = {(distance(left, right), i, j) for (i, left), (j, right) in pairs}
     for most, monotonic in itertools.product((1, 2), (True, False)):
         count = make_count_by_item(
             SPACE[0], UserDistance(kind), candidates=("c", "a"), max_items=most, monotonic=monotonic
         )
         changes = 2 * most if kind == "replace" and not monotonic else most
         assert count.output_metric == L01InfDistance(changes=changes, monotonic=monotonic)
-        found = []
+        counts = []
         for table in tables(2):
             kept = [(user, item) for user, basket in table.items() for item in sorted({*basket} & {"a", "c"})[:most]]
-            counted = count(frame(rows_of_users(table))).tolist()
-            assert counted == distinct_users(kept, ("c", "a"))
-            found.append((table, counted))
+            counts.append(tuple(count(frame(rows_of_users(table))).tolist()))
+            assert list(counts[-1]) == distinct_users(kept, ("c", "a"))
+        found = {(d, counts[i], counts[j]) for d, i, j in far if d is not None}
+        bounds = {d: count.map(d) for d in {d for d, *_ in found}}
         met = 0
-        for (left, before), (right, after) in itertools.product(found, repeat=2):
-            d = add_remove_distance(left, right) if kind == "add_remove" else replace_distance(left, right)
-            if d is None:
-                continue
-            bound = count.map(d)
+        for d, before, after in found:
             whole = path_distance(before, after) if monotonic else largest_change(before, after)
-            assert whole <= bound
+            assert whole <= bounds[d]
             moved = sum(abs(a - b) for a, b in zip(before, after, strict=True))
-            assert moved <= changes * bound
+            assert moved <= changes * bounds[d]
             met = max(met, moved if d == 1 else 0)
         assert met == (most if kind == "add_remove" else 2)
 

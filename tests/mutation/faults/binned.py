@@ -48,13 +48,6 @@ FAULTS = (
         "",
     ),
     Fault(
-        "alike-are-first",
-        "where all candidates of a chunk are in one bin they are counted in the first",
-        "samplers/bins.py",
-        "counts[labels[0]] = len(labels)",
-        "counts[1] = len(labels)",
-    ),
-    Fault(
         "remainder-not-best",
         "candidates after the last whole row are never among the best",
         "samplers/head.py",

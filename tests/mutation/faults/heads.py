@@ -16,8 +16,8 @@ FAULTS = (
         "head-of-one",
         "those who matter are measured from the best candidate instead of the one with the rank",
         "samplers/head.py",
-        "np.partition(columns, len(columns) - rank)[[len(columns) - rank]]",
-        "np.partition(columns, len(columns) - rank)[[-1]]",
+        "ascending(columns)[[len(columns) - rank]]",
+        "ascending(columns)[[-1]]",
     ),
     Fault(
         "others-like-the-last",

@@ -405,6 +405,20 @@ FAULTS = (
         'from_texts(fields["used"])',
     ),
     Fault(
+        "unsaid-lines",
+        "a record is silent of what its release has of its own",
+        "ledger/stated.py",
+        'TOLD = "label", *OWN, "at_most", "shared"',
+        'TOLD = "label", "at_most", "shared"',
+    ),
+    Fault(
+        "users-alone",
+        "pages say users where the ledger has a word of its own",
+        "cli/record_words.py",
+        "    return plural(person(record))\n",
+        '    return "users"\n',
+    ),
+    Fault(
         "any-line",
         "a line that no record knows is taken, and lost",
         "ledger/stated.py",
