@@ -3,10 +3,12 @@
 It may import errors, numerics, proof, noises, spaces, spaces.curves, core and measurements.
 """
 
-from .blackbox import Estimate, estimate
+from .audited import Audited, audit_claim
+from .blackbox import Estimate, Seen, estimate
 from .blackbox_search import Found, search
 from .foreign import verify_probabilities
 from .lemmas import verify_lemmas
+from .made_pairs import record_pairs, table_pairs
 from .registry import Claim, proofs
 from .report import Report, Witness
 from .shipped import verify_all
@@ -14,15 +16,20 @@ from .smt import Verdict
 from .verify import verify
 
 __all__ = [
+    "Audited",
     "Claim",
     "Estimate",
     "Found",
     "Report",
+    "Seen",
     "Verdict",
     "Witness",
+    "audit_claim",
     "estimate",
     "proofs",
+    "record_pairs",
     "search",
+    "table_pairs",
     "verify",
     "verify_all",
     "verify_lemmas",

@@ -13,13 +13,25 @@ from typing import Any
 
 from ..errors import ParameterError, checks
 from ..spaces.measures import Approximate, MaxDivergence, Measure, RangeDivergence, ZeroConcentratedDivergence
-from .bounds import concentrated, log_ratio
-from .cells import Reading, readings
+from .bounds import ORDERS, concentrated, log_ratio
+from .cells import Reading, readings, words
 from .confidence import MOST_TRIALS, lower_bound, upper_bound
 from .draws import Draws
 from .events import Choice, choose
+from .verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 LEAST_SAMPLES = 100  # fewer prove no loss worth the name at any confidence
+_OUTCOMES = 12  # that are told: a picture of two laws needs no more
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An event in words, and how many of the ``of`` releases on each of the two inputs fell into it."""
+
+    event: str
+    first: int
+    second: int
+    of: int
 
 
 @dataclass(frozen=True)
@@ -27,7 +39,10 @@ class Estimate:
     """A lower bound on the loss of a function between two inputs.
 
     With probability at least ``confidence``, the loss is not less than ``lower``. A function that keeps a claim of
-    ``c`` gives a ``lower`` above ``c`` with probability at most 1 - ``confidence``.
+    ``c`` gives a ``lower`` above ``c`` with probability at most 1 - ``confidence``. No samples of this number could
+    have given more than ``reach``, whatever the function: of a claim that is not below it they say nothing. ``seen``
+    are the events by which the two inputs were told apart, with their counts among the samples that were tested, and
+    ``outcomes`` the likeliest of these, each as an event.
     """
 
     measure: Measure
@@ -36,6 +51,9 @@ class Estimate:
     confidence: float
     samples: int
     distinct_outcomes: int
+    reach: float = math.inf
+    seen: tuple[Seen, ...] = ()
+    outcomes: tuple[Seen, ...] = ()
 
     def contradicts(self, claimed: Any) -> bool:
         """Whether the bound exceeds ``claimed``, a distance of the measure (its first part under ``Approximate``)."""
@@ -45,6 +63,13 @@ class Estimate:
                 raise ParameterError("the delta of claimed must be at most that of the estimate")
             claim = claim[0]
         return bool(self.lower > claim)
+
+    def verdict(self, claimed: Any) -> str:
+        """``"refuted"``, ``"not refuted"``, or ``"not tested"`` where no samples of this number could refute it."""
+        if self.contradicts(claimed):
+            return REFUTED
+        claim = self.measure.distance(claimed, "claimed")
+        return NOT_REFUTED if (claim[0] if isinstance(claim, tuple) else claim) < self.reach else NOT_TESTED
 
 
 def estimate(
@@ -120,7 +145,21 @@ def estimate(
         confidence=1 - alpha,
         samples=2 * half,
         distinct_outcomes=len(set(seen[0]) | set(seen[1])),
+        reach=_reach(measure, shift, half, alpha),
+        seen=tuple(_seen(cells, event, tested, half) for event in _events(measure, choice)),
+        outcomes=tuple(
+            _seen(cells, frozenset([cell]), tested, half) for cell, _ in (tested[0] + tested[1]).most_common(_OUTCOMES)
+        ),
     )
+
+
+def _events(measure: Measure, choice: Choice) -> list[frozenset[Hashable]]:
+    return [choice.high, choice.low] if isinstance(measure, RangeDivergence) else [choice.high]
+
+
+def _seen(cells: Reading, event: frozenset[Hashable], tested: list[Counter[Hashable]], half: int) -> Seen:
+    met = [cell for cell, _ in (tested[0] + tested[1]).most_common() if cell in event]
+    return Seen(words(cells, met or list(event)), _hits(tested[0], event), _hits(tested[1], event), half)
 
 
 # proof-region: blackbox
@@ -147,6 +186,15 @@ def _bound(
 
 def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
     return sum(count for cell, count in counts.items() if cell in event)
+
+
+def _reach(measure: Measure, delta: float, half: int, alpha: float) -> float:
+    """The largest bound that any samples give: that of an event which all of one side show and none of the other."""
+    always, never = frozenset({True}), frozenset({False})
+    sides = [Counter[Hashable]({True: half}), Counter[Hashable]({False: half})]
+    orders = ORDERS if isinstance(measure, ZeroConcentratedDivergence) else (0.0,)
+    choices = (Choice(False, always, never, order) for order in orders)
+    return max(_bound(measure, delta, choice, sides, half, alpha) for choice in choices)  # [reach]
 
 
 def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alpha: float) -> Reading:

@@ -34,12 +34,16 @@ _STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events
 
 @dataclass(frozen=True)
 class Found:
-    """The worst pair of neighbours that a search met, and what fresh samples prove about it."""
+    """The worst pair of neighbours that a search met, and what fresh samples prove about it.
+
+    ``number`` is the place of the pair among those that the caller gave, None where it was made up.
+    """
 
     estimate: Estimate
-    x: tuple[Any, ...]
-    x_neighbor: tuple[Any, ...]
+    x: Any
+    x_neighbor: Any
     pairs: int
+    number: int | None = None
 
     def contradicts(self, claimed: Any) -> bool:
         """Whether ``claimed``, the loss that a map states for neighbours at ``d_in``, is refuted by this pair."""
@@ -58,6 +62,7 @@ def search(
     samples: int = 100_000,
     confidence: float = 0.99,
     delta: float = 0.0,
+    pairs: Sequence[tuple[Any, Any]] | None = None,
     batched: bool = False,
     workers: int = 1,
     progress: bool = False,
@@ -85,6 +90,8 @@ def search(
         samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
             side serve the search.
         confidence, delta, batched, workers, progress: As for :func:`estimate`.
+        pairs: Neighbours among which to look, in place of those made up: inputs of any kind, as :func:`record_pairs`
+            and :func:`table_pairs` give them. Only ``measure`` is then asked for, and ``d_in`` is what holds of them.
 
     Returns:
         The :class:`Estimate`, and the pair.
@@ -106,10 +113,15 @@ def search(
         True
     """
     checks.function("function", function)
-    if isinstance(function, Measurement):
+    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
+    if isinstance(function, Measurement) and pairs is not None:
+        measure = measure or function.output_measure
+    elif isinstance(function, Measurement):
         input_domain = input_domain or _vectors(function.input_domain)
         input_metric, measure = input_metric or function.input_metric, measure or function.output_measure
         scale = function.parameters.get("scale") if scale is None else scale
+    if pairs is not None:
+        return _among(function, pairs, measure, samples, confidence, delta, options)
     if input_domain is None or input_metric is None or measure is None:
         raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta)
@@ -121,18 +133,21 @@ def search(
     size = _vectors(input_domain).size
     sizes, edge_sizes = (_SIZES, _EDGE_SIZES) if size is None else ((size,), (size,))
     most = checks.count("candidates", candidates)
-    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
     edge = _edge(function, input_domain, input_metric, distance, edge_sizes, 2 * half, options)
     unit = told or max(distance, edge.unit if edge else distance)
-    pairs = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
-    if not pairs:
+    made = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
+    if not made:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
-    x, x_neighbor = _survivor(function, input_domain, measure, shift, pairs, 2 * half, _STANDARD_ERRORS, options)
+
+    def members(chosen: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        return [(input_domain.validate(first), input_domain.validate(second)) for first, second in chosen]
+
+    x, x_neighbor = made[_survivor(function, measure, shift, members(made), 2 * half, _STANDARD_ERRORS, options)]
     if edge:
         finalists = [(x, x_neighbor), edge.pair]
-        x, x_neighbor = _survivor(
-            function, input_domain, measure, shift, finalists, half // 2, 2 * _STANDARD_ERRORS, options
-        )
+        x, x_neighbor = finalists[
+            _survivor(function, measure, shift, members(finalists), half // 2, 2 * _STANDARD_ERRORS, options)
+        ]
     found = estimate(
         function,
         input_domain.validate(x),
@@ -143,10 +158,34 @@ def search(
         delta=delta,
         **options,
     )
-    return Found(found, x, x_neighbor, len(pairs))
+    return Found(found, x, x_neighbor, len(made))
 
 
 # proof-region: blackbox_search
+def _among(
+    function: Callable[..., Any],
+    pairs: Sequence[tuple[Any, Any]],
+    measure: Measure | None,
+    samples: int,
+    confidence: float,
+    delta: float,
+    options: dict[str, Any],
+) -> Found:
+    """The search among pairs that the caller gives."""
+    if measure is None:
+        raise ParameterError("measure must be given: function is no measurement")
+    _, shift, half = require_settings(samples, measure, confidence, delta)
+    given = [(first, second) for first, second in pairs]
+    if not given:
+        raise ParameterError("pairs must hold at least one pair of neighbours")
+    number = 0
+    if len(given) > 1:
+        number = _survivor(function, measure, shift, given, 2 * half, _STANDARD_ERRORS, options)  # [given]
+    x, x_neighbor = given[number]
+    settings: dict[str, Any] = {"samples": samples, "measure": measure, "confidence": confidence, "delta": delta}
+    return Found(estimate(function, x, x_neighbor, **settings, **options), x, x_neighbor, len(given), number)
+
+
 def _edge(
     function: Callable[..., Any],
     domain: VectorDomain,
@@ -170,28 +209,27 @@ def _edge(
 
 def _survivor(
     function: Callable[..., Any],
-    domain: VectorDomain,
     measure: Measure,
     delta: float,
-    pairs: list[Any],
+    pairs: Sequence[tuple[Any, Any]],
     samples: int,
     z: float,
     options: dict[str, Any],
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The pair that survives rounds of equal cost, in which the worse half is dropped."""
+) -> int:
+    """The number of the pair that survives rounds of equal cost, in which the worse half is dropped."""
     rounds = max(1, math.ceil(math.log2(len(pairs))))
     each = [max(_LEAST_DRAWS, samples // (rounds * -(-len(pairs) // 2**r))) for r in range(rounds)]
     total = sum(2 * n * -(-len(pairs) // 2**r) for r, n in enumerate(each))
     draws = Draws(function, total, **options)
-    drawn: dict[Any, tuple[list[Hashable], list[Hashable]]] = {pair: ([], []) for pair in pairs}
+    drawn: dict[int, tuple[list[Hashable], list[Hashable]]] = {number: ([], []) for number in range(len(pairs))}
     for n in each:
-        for pair, sides in drawn.items():
-            for vector, outcomes in zip(pair, sides, strict=True):
-                outcomes += draws(domain.validate(vector), n)
-        ranked = sorted(drawn, key=lambda pair: _shown(measure, delta, z, *drawn[pair]), reverse=True)
-        drawn = {pair: drawn[pair] for pair in ranked[: -(-len(ranked) // 2)]}  # [halve]
+        for number, sides in drawn.items():
+            for value, outcomes in zip(pairs[number], sides, strict=True):
+                outcomes += draws(value, n)
+        ranked = sorted(drawn, key=lambda number: _shown(measure, delta, z, *drawn[number]), reverse=True)
+        drawn = {number: drawn[number] for number in ranked[: -(-len(ranked) // 2)]}  # [halve]
     draws.close()
-    return next(iter(drawn))  # type: ignore[no-any-return]
+    return next(iter(drawn))
 
 
 # end-proof-region: blackbox_search

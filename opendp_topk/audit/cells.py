@@ -18,6 +18,7 @@ import numpy as np
 Reading = Callable[[Hashable], Hashable]
 # Finer cells than 64 tell no more of the laws at hand; with fewer than 8 samples a cell shows chance alone.
 _MOST_CELLS, _LEAST_CELLS, _A_CELL = 64, 4, 8
+_WORDS = 4  # cells of an event that are told; the likeliest come first
 
 
 def readings(outcomes: Sequence[Hashable]) -> list[Reading]:
@@ -51,6 +52,22 @@ class Cells:
                 cells[i] = (bisect_left(cuts, leaf) if leaf == leaf else None,)
         return tuple(cells)
 
+    def words(self, cell: Hashable) -> str:
+        """A cell as a release is written, with the interval in place of each float."""
+        if not self._cuts or not isinstance(cell, tuple):
+            return repr(cell)
+        told = [self._interval(i, leaf) for i, leaf in enumerate(cell)]
+        return told[0] if len(told) == 1 else f"({', '.join(told)})"
+
+    def _interval(self, place: int, leaf: Any) -> str:
+        cuts = self._cuts.get(place, [])
+        if not isinstance(leaf, tuple) or not cuts:
+            return repr(leaf)
+        if leaf[0] is None:
+            return "nan"
+        start = "-inf" if leaf[0] == 0 else repr(cuts[leaf[0] - 1])
+        return f"in ({start}, {cuts[leaf[0]]!r}]" if leaf[0] < len(cuts) else f"above {cuts[-1]!r}"
+
 
 class Bits:
     """An outcome that the samples repeat is a cell of its own, to the last bit; others are told by their finest bit.
@@ -68,6 +85,20 @@ class Bits:
         parts = leaves(outcome)
         kept = tuple(leaf for leaf in parts if not isinstance(leaf, float))
         return "bits", kept, min((finest_bit(leaf) for leaf in parts if isinstance(leaf, float)), default=math.inf)
+
+
+def words(reading: Reading, cells: Sequence[Hashable]) -> str:
+    """An event in words: its first cells, by how they are read."""
+    told = [reading.words(cell) if isinstance(reading, Cells) else _told(reading, cell) for cell in cells[:_WORDS]]
+    more = [f"one of {len(cells) - len(told)} others"] if len(cells) > len(told) else []
+    return "the release is " + " or ".join([*told, *more])
+
+
+def _told(reading: Reading, cell: Any) -> str:
+    if isinstance(reading, Bits) and isinstance(cell, tuple) and cell[:1] == ("bits",):
+        beside = f" with {cell[1]!r}" if cell[1] else ""
+        return f"one whose floats{beside} end at the bit of 2^{cell[2]:g}"
+    return repr(cell) if isinstance(reading, Bits) else f"one of the types {cell!r}"
 
 
 def kinds(outcome: Hashable) -> Hashable:

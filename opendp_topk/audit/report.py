@@ -9,11 +9,11 @@ from typing import Any
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
+from .verdicts import FAILS, HOLDS, NOT_TESTED
 
-HOLDS, REFUTED, NOT_TESTED = "holds", "refuted", "not tested"
 _WORDS = {
     HOLDS: "no pair refutes the claim",
-    REFUTED: "REFUTED",
+    FAILS: "FAILS: a pair refutes the claim, with certainty",
     NOT_TESTED: "NOT TESTED: a loss is claimed, and no pair that was tried has any",
 }
 
@@ -37,7 +37,7 @@ class Report:
     at an epsilon where that is largest, and 1 is claimed. ``pairs`` were compared, and ``skipped`` had laws too large
     to compute. ``verdict`` is
 
-    - ``"refuted"``: the loss of a pair exceeds the claim, with certainty;
+    - ``"fails"``: the loss of a pair exceeds the claim, with certainty;
     - ``"not tested"``: a loss is claimed and none was met, so the pairs say nothing of the claim;
     - ``"holds"``: losses were met, or none is claimed, and no pair refutes the claim; what was not tried may.
     """
@@ -88,7 +88,7 @@ class Report:
 def verdict(loss: Any, claimed: Any) -> str:
     """What the largest loss that was met, a lower bound, says of a claim."""
     if loss > limit(claimed):
-        return REFUTED
+        return FAILS
     return HOLDS if loss > 0 or limit(claimed) == 0 else NOT_TESTED
 
 

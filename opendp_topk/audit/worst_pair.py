@@ -22,7 +22,8 @@ from ..spaces.measures import (
 )
 from . import losses
 from .neighbours import variations
-from .report import REFUTED, Report, Witness, verdict
+from .report import Report, Witness, verdict
+from .verdicts import FAILS
 
 Comparison = Callable[[losses.LawPair, Any], losses.Loss]
 _POINTS = 12  # epsilons at which a curve is held against laws: milliseconds each
@@ -119,7 +120,7 @@ class LargestLoss:
             self.skipped,
             verdict(self.worst, claimed),
         )
-        if found.verdict == REFUTED:
+        if found.verdict == FAILS:
             raise PrivacyViolationError(f"a pair of neighbours refutes the privacy map\n{found!r}", found)
         return found
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from .. import audit as auditing
 from .. import proof
+from ..audit.html.audited import audited_page
 from ..audit.registry import claim_digest, tests_are_here
 from ..audit.signoffs import accept
-from ..errors import ProofError
+from ..errors import ParameterError, ProofError
+from ..ledger.creation import write_new
 from . import html_report, show
 from .exit_codes import DATA, guarded
 from .proofs import document_of
@@ -102,5 +108,86 @@ def _signed(claim: auditing.Claim) -> str:
     return "outdated" if claim.signoffs else "nobody"
 
 
+def run(
+    function: Annotated[
+        str, typer.Argument(metavar="MODULE:NAME", help="A function of one input that returns one release.")
+    ],
+    epsilon: Annotated[float | None, typer.Option(help="What is claimed.", show_default=False)] = None,
+    delta: Annotated[float, typer.Option(help="The delta of the claim.")] = 0.0,
+    rho: Annotated[float | None, typer.Option(help="What is claimed, instead of epsilon.", show_default=False)] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="vectors|MODULE:NAME",
+            help="Inputs: vectors of scores that are made up, or your own pairs of neighbours: a list or a function.",
+        ),
+    ] = "vectors",
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Vectors of so many scores; else 2 to 6.", show_default=False)
+    ] = None,
+    d_in: Annotated[float, typer.Option(help="How far each score moves between neighbours, at most.")] = 1.0,
+    samples: Annotated[int, typer.Option(help="Releases on each of the two inputs that are tested.")] = 20_000,
+    confidence: Annotated[float, typer.Option(help="So surely a claim that is kept is not refuted.")] = 0.999,
+    batched: Annotated[bool, typer.Option("--batched", help="The function takes (input, n) and returns n.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a page with a picture of the two laws.", show_default=False),
+    ] = None,
+) -> None:
+    """Try to refute a claim about a function by its releases alone.
+
+    refuted (exit code 1): a loss above the claim was shown, with the stated probability of error. not refuted (0): none
+    was shown, which proves nothing. not tested (3): no samples of this number could have refuted so large a claim.
+    """
+    pairs = None if on == "vectors" else _named(on, "--on")
+    found = auditing.audit_claim(
+        _named(function, "MODULE:NAME"),
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        pairs=pairs() if callable(pairs) else pairs,
+        size=size,
+        d_in=d_in,
+        samples=samples,
+        confidence=confidence,
+        batched=batched,
+    )
+    if html is not None:
+        write_new(Path(html), audited_page(function, found).encode())
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        word, _, why = found.lines[0].partition(": ")
+        show.rows([("verdict", show.status(word)), ("why", why), *(_halves(line) for line in found.lines[1:])])
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def _halves(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(": ")
+    return name, value
+
+
+def _named(name: str, option: str) -> Any:
+    """What MODULE:NAME names; modules of the folder in which the command is given are found, too."""
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise ParameterError(f"{option} must be MODULE:NAME, such as my_module:my_function")
+    sys.path.insert(0, "")
+    try:
+        found = importlib.import_module(module)
+    except ImportError:
+        found = None
+    finally:
+        sys.path.remove("")
+    if found is None:
+        raise ParameterError(f"{option}: module {module} cannot be imported")
+    if not hasattr(found, attribute):
+        raise ParameterError(f"{option}: module {module} has no such name")
+    return getattr(found, attribute)
+
+
 audit.callback(invoke_without_command=True)(guarded(claims))
+audit.command("run")(guarded(run))
 audit.command("accept")(guarded(sign))

@@ -40,7 +40,7 @@ def write(folder: str, *, signoffs: str | None, pdf: bool, force: bool, budget: 
 
 def _verified(made: Material) -> str:
     maps = sum(one.report is not None for one in made.findings)
-    return f"{maps} maps, of which {len(refuted(made))} refuted and {len(untested(made))} not tested"
+    return f"{maps} maps, of which {len(refuted(made))} fail and {len(untested(made))} not tested"
 
 
 class _Bars:

@@ -32,7 +32,14 @@ _MEASURES = {
     "PrivacyProfile": "(epsilon, delta)-differential privacy, from the whole privacy curve",
 }
 BAD = ("stale", "missing")  # states of a proof that is none of the code that runs
-_STYLES = {"current": "green", "stale": "bold red", "missing": "bold red", "unproven": "yellow"}
+_STYLES = {
+    "current": "green",
+    "stale": "bold red",
+    "missing": "bold red",
+    "unproven": "yellow",
+    "refuted": "bold red",
+    "not tested": "yellow",
+}
 _TWELVE_UP = Context(prec=12, rounding=ROUND_CEILING)
 
 

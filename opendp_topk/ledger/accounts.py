@@ -24,7 +24,18 @@ from ..spaces.measures import (
     without_delta,
 )
 from .amounts import UNBOUNDED, Amount, amount, fits, on_grid, stated
-from .filters import Filter, charged, curve_of, delta_of, keeps_rho, most_rho, most_steps, room, up_to
+from .filters import (
+    Filter,
+    charged,
+    curve_of,
+    delta_of,
+    keeps_renyi,
+    keeps_rho,
+    most_renyi,
+    most_steps,
+    room,
+    up_to,
+)
 
 _FOR_STEPS = Fraction(15, 16)  # of delta at most; what the whole number of steps leaves of it is for the rho
 
@@ -38,9 +49,10 @@ MEASURES = {repr(measure): measure for measure in (*_ADDITIVE, PrivacyProfile())
 class Account:
     """A budget under ``measure``, kept as a ``limit`` on the sums of charges.
 
-    Under ``PrivacyProfile()`` the sums are of rho, of deltas that releases have of their own, of epsilon, and of steps
-    where there is a ``step``: the first and the last two are filters, side by side, and ``shares`` are the deltas of
-    that of rho and of that of steps. Without ``shares`` the filter of rho is the only one.
+    Under ``PrivacyProfile()`` the sums are of rho, of deltas that releases have of their own, of epsilon, of steps
+    where there is a ``step``, and of Renyi divergences of one ``order``. All but that of deltas are filters, side by
+    side; ``shares`` are the deltas of those of rho and of Renyi divergences together, and of that of steps. Without
+    ``shares`` the filter of rho is the only one; ledgers that were made before there was an ``order`` have none.
     """
 
     measure: Measure
@@ -48,6 +60,7 @@ class Account:
     limit: Amount
     shares: Amount | None = None
     step: PrivacyCurve | None = None
+    order: Fraction | None = None
 
     @property
     def counted(self) -> Measure:
@@ -91,7 +104,7 @@ class Account:
         if whole is None:
             raise SpaceError(f"no amount of rho is known for {measure!r}: convert the measurement first")
         ways = [whole] if at == 0 else up_to(whole, at)  # [no-delta]
-        cost = min(charged(one, on_grid(exact(own)), self.step) for one in ways)  # [least-rho]
+        cost = min(charged(one, on_grid(exact(own)), self.step, self.order) for one in ways)  # [least-rho]
         return None if all(one == UNBOUNDED for one in (*cost[:1], *cost[2:])) else cost[: len(self.limit)]
 
     def filters(self, spent: Amount) -> list[Filter]:
@@ -99,18 +112,28 @@ class Account:
         if not self.mixes:
             return []
         shares = self.shares or (self.budget[1] - self.limit[1],)
-        deltas = *shares[:1], Fraction(0), *shares[1:]
-        sums = zip(("rho", "epsilon", "steps"), self.limit[:1] + self.limit[2:], spent[:1] + spent[2:], strict=False)
-        return [Filter(*one, delta) for one, delta in zip(sums, deltas, strict=False)]
+        kinds = [("rho", shares[0]), ("epsilon", Fraction(0))]
+        kinds += [] if self.step is None else [("steps", shares[1])]
+        kinds += [] if self.order is None else [("renyi", shares[0])]
+        sums = zip(kinds, self.limit[:1] + self.limit[2:], spent[:1] + spent[2:], strict=False)
+        return [
+            Filter(name, limit, so_far, delta, self.order if name == "renyi" else None)
+            for (name, delta), limit, so_far in sums
+        ]
+
+    def told(self, spent: Amount) -> Amount:
+        """``spent``, of rho as little as the filter of Renyi divergences says: up to the limit the rest still fits."""
+        return spent if self.order is None else (min(spent[0], spent[-1] / self.order), *spent[1:])
 
     def room(self, spent: Amount) -> dict[str, float | int]:
         """What one more release may cost at most, where releases under several measures are paid."""
-        return room(self.filters(spent)) if self.mixes else {}
+        return room(self.filters(self.told(spent))) if self.mixes else {}
 
     def said(self, cost: Amount) -> Amount:
-        """A stated amount, of rho and delta where releases are mixed, as a charge: no other filter admits it."""
-        rest = (UNBOUNDED if cost[0] > 0 else Fraction(0) for _ in self.limit[len(cost) :])
-        return (*cost, *rest)  # [stated]
+        """A stated amount, of rho and delta where releases are mixed, as a charge: epsilon and steps admit none."""
+        divergence = [] if self.order is None else [self.order * cost[0]]
+        rest = (UNBOUNDED if cost[0] > 0 else Fraction(0) for _ in self.limit[len(cost) + len(divergence) :])
+        return (*cost, *rest, *divergence)  # [stated]
 
 
 def opened(measure: Any, budget: Any, own_delta: Any = None, step: PrivacyCurve | None = None) -> Account:
@@ -145,8 +168,9 @@ def _with_filters(epsilon: Fraction, delta: Fraction, own_delta: Any, step: Priv
         raise ParameterError("a budget needs an epsilon > 0, and own_delta must be at most its delta")
     steps, share = (0, Fraction(0)) if step is None else most_steps(step, epsilon, (delta - own) * _FOR_STEPS)
     rest = delta - own - share  # [split]
-    limit = (most_rho(epsilon, rest), own, epsilon, *([] if step is None else [Fraction(steps)]))
-    return Account(PrivacyProfile(), (epsilon, delta), limit, (rest, share), step)
+    order, most = most_renyi(epsilon, rest)
+    limit = (most / order, own, epsilon, *([] if step is None else [Fraction(steps)]), most)
+    return Account(PrivacyProfile(), (epsilon, delta), limit, (rest, share), step, order)
 
 
 def within(account: Account) -> bool:
@@ -157,13 +181,21 @@ def within(account: Account) -> bool:
     if account.shares is None:
         rho, own = account.limit
         return exact(Mixture(Concentrated(rho), own)(epsilon)) <= delta  # [within-old]
-    (rho, own, pure, *steps), (for_rho, for_steps) = account.limit, account.shares
+    (_, own, pure, *steps), (for_rho, for_steps) = account.limit, account.shares
     return (
         own + for_rho + for_steps <= delta  # [shares]
         and pure <= epsilon  # [within-pure]
-        and (rho == 0 or keeps_rho(rho, epsilon, for_rho))
+        and _within_share(account, for_rho)
         and (account.step is None or delta_of(account.step, int(steps[0]), epsilon) <= for_steps)  # [within-steps]
     )
+
+
+def _within_share(account: Account, delta: Fraction) -> bool:
+    """Whether the filters of rho and of Renyi divergences keep their share of delta together."""
+    rho, most, epsilon, order = account.limit[0], account.limit[-1], account.budget[0], account.order
+    if order is None:
+        return rho == 0 or keeps_rho(rho, epsilon, delta)
+    return order * rho <= most and keeps_renyi(order, most, epsilon, delta)  # [one-share]
 
 
 # end-proof-region: accounts

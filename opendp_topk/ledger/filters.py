@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ..errors import ParameterError
-from ..numerics.arithmetic import exact
-from ..spaces.concentrated import rho_of_pure
+from ..numerics.arithmetic import exact, round_down
 from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, Mixture
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.range_steps import RangeSteps
@@ -26,7 +25,8 @@ from ..spaces.measures import (
     apart,
     without_delta,
 )
-from ..spaces.stated import exactly, pure_of, rho_of, steps_of
+from ..spaces.renyi import best_order, overhead
+from ..spaces.stated import exactly, pure_of, renyi_of, rho_of, steps_of
 from .amounts import UNBOUNDED, Amount, on_grid, reads_below, rest_below
 
 # Steps are convolved up to that many; of more, sums alone are looked at, which then say nearly as much.
@@ -62,11 +62,15 @@ def mixed_curve(measure: Measure, loss: Any) -> PrivacyCurve | None:
     return PrivacyCurve(*(Mixture(bound, exact(own)) for bound in curve.bounds))  # [mixtures]
 
 
-def charged(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None) -> Amount:
+def charged(curve: PrivacyCurve, own: Fraction, step: PrivacyCurve | None, order: Fraction | None) -> Amount:
     """What laws that obey ``curve`` up to the delta ``own`` cost each filter, and of the deltas."""
     parts = [rho_of(curve), own, pure_of(curve)]
     parts += [] if step is None else [steps_of(curve, step)]
-    return tuple(UNBOUNDED if one == math.inf else on_grid(Fraction(one)) for one in parts)  # [charged]
+    parts += [] if order is None else [renyi_of(curve, order)]
+    found = [UNBOUNDED if one == math.inf else on_grid(Fraction(one)) for one in parts]  # [charged]
+    if order is not None:
+        found[-1] = min(found[-1], _times(order, found[0]))  # [at-most-rho]
+    return tuple(found)
 
 
 def up_to(curve: PrivacyCurve, delta: Fraction) -> list[PrivacyCurve]:
@@ -76,13 +80,23 @@ def up_to(curve: PrivacyCurve, delta: Fraction) -> list[PrivacyCurve]:
     return [*inner, PrivacyCurve(ApproximateDP(curve.epsilon(delta)))]  # [one-delta]
 
 
+def most_renyi(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """The order that has room for the largest rho, and how much of it keeps (epsilon, delta); 0 if none does."""
+    order = best_order(epsilon, delta) if delta > 0 else Fraction(2)
+    if delta == 0 or (most := epsilon - overhead(order, delta)) <= 0:
+        return order, Fraction(0)
+    return order, exact(round_down(most))  # [most-renyi]
+
+
+def keeps_renyi(order: Fraction, divergence: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether a divergence of this order keeps (epsilon, delta)."""
+    return divergence == 0 or (delta > 0 and divergence + overhead(order, delta) <= epsilon)  # [within-renyi]
+
+
 def most_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho found whose curve passes below (epsilon, delta); 0 if none does."""
-    low, high = Fraction(0), epsilon
-    for _ in range(_HALVINGS if delta > 0 else 0):
-        middle = (low + high) / 2
-        low, high = (middle, high) if keeps_rho(middle, epsilon, delta) else (low, middle)  # [keep-rho]
-    return low
+    order, most = most_renyi(epsilon, delta)
+    return most / order  # [most-rho]
 
 
 def keeps_rho(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
@@ -100,7 +114,8 @@ def most_steps(step: PrivacyCurve, epsilon: Fraction, delta: Fraction) -> tuple[
     if rho in (0, math.inf):
         raise ParameterError("step must lose something, and be a loss of which a rho is known")
     limit = most_rho(epsilon, delta)
-    low = int(max(0 if pure == math.inf else epsilon // Fraction(pure), limit // Fraction(rho)))
+    by_rho = (n for n in range(int(limit // Fraction(rho)), -1, -1) if keeps_rho(n * Fraction(rho), epsilon, delta))
+    low = int(max(0 if pure == math.inf else epsilon // Fraction(pure), next(by_rho)))
     beyond, tried, share, guesses = max(low, _CONVOLVED) + 1, low + 1, None, _GUESSES
     while beyond - low > 1:
         need = delta_of(step, tried, epsilon)
@@ -119,7 +134,7 @@ def delta_of(step: PrivacyCurve, count: int, epsilon: Fraction) -> Fraction:
     return exact(PrivacyCurve(*sums).delta(epsilon))  # [sums]
 
 
-def _times(count: int, value: Any) -> Any:
+def _times(count: Fraction | int, value: Any) -> Any:
     return value if value == math.inf else count * value
 
 
@@ -130,13 +145,15 @@ class Filter(NamedTuple):
     """One of the filters that run side by side: what it adds up, how far it may go, and how far it has come.
 
     ``delta`` is its share of the budget's. It is alive while ``spent`` is at most ``limit``; releases go on while one
-    of them is.
+    of them is. The filter of Renyi divergences of one ``order`` has its share together with that of rho, since it
+    admits all that this one does.
     """
 
     adds: str
     limit: Fraction
     spent: Fraction
     delta: Fraction
+    order: Fraction | None = None
 
     @property
     def alive(self) -> bool:
@@ -146,15 +163,18 @@ class Filter(NamedTuple):
 def room(found: list[Filter]) -> dict[str, float | int]:
     """The largest epsilon, rho and number of steps that one more release may have, rounded down."""
     left = {one.adds: rest_below(one.limit, min(one.limit, one.spent)) for one in found}
-    pure = max(left.get("epsilon", 0.0), _pure_within(Fraction(repr(left["rho"]))))
+    order = next((one.order for one in found if one.order is not None), None)
+    pure = max(left.get("epsilon", 0.0), _pure_within(Fraction(repr(left["rho"])), order))
     steps = {one.adds: int(one.limit - min(one.limit, one.spent)) for one in found if one.adds == "steps"}
     return {"epsilon": pure, "rho": left["rho"], **steps}
 
 
-def _pure_within(rho: Fraction) -> float:
-    """About the largest epsilon of which the rho is at most that, rounded down."""
-    low, high = Fraction(0), rho + 2  # as T(epsilon) >= epsilon - 1
+def _pure_within(rho: Fraction, order: Fraction | None) -> float:
+    """About the largest epsilon of which the rho, or the divergence of that order, is at most that, rounded down."""
+    low, high = Fraction(0), rho * (order or 1) + 2  # as both divergences are at least T(epsilon) >= epsilon - 1
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if on_grid(rho_of_pure(middle)) <= rho else (low, middle)
+        cost = charged(PrivacyCurve(ApproximateDP(middle)), Fraction(0), None, order)
+        fits = cost[0] <= rho if order is None else cost[-1] <= order * rho
+        low, high = (middle, high) if fits else (low, middle)
     return reads_below(low) if low * 10**12 > high else 0.0

@@ -37,6 +37,7 @@ def header(unit: Unit, account: Account, accepts: str | None = None, words: Mapp
     promise: dict[str, Any] = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
     promise |= {} if account.shares is None else {"shares": to_texts(account.shares)}
     promise |= {} if account.step is None else {"step": to_json(account.step)}
+    promise |= {} if account.order is None else {"order": str(account.order)}
     stated = {} if accepts is None else {"accepted": [accepts]}
     said = {**people, **(words or {}), **stated}
     return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **said})
@@ -196,7 +197,7 @@ class Journal:
 
     def left(self, spent: Amount) -> Any:
         """What of the limit is left, rounded down."""
-        return left(self.account.counted, self.account.limit[:2], spent[:2])
+        return left(self.account.counted, self.account.limit[:2], self.account.told(spent)[:2])
 
     def _rest(self, record: Record) -> Any:
         return self.left(self.amounts(record))
@@ -245,8 +246,10 @@ def described(place: str, first: Record) -> tuple[Unit, Account]:
         shares = from_texts(fields["shares"]) if "shares" in fields else None
         step = from_json(fields["step"]) if "step" in fields else None
         amounts = from_texts(fields["budget"]), from_texts(fields["limit"]), shares
-        account = Account(MEASURES[fields["measure"]], *amounts, step)
-        if len(account.limit) != (len(account.budget) if shares is None else 3 + (step is not None)):
+        order = Fraction(fields["order"]) if "order" in fields else None
+        account = Account(MEASURES[fields["measure"]], *amounts, step, order)
+        filters = 3 + (step is not None) + (order is not None)
+        if len(account.limit) != (len(account.budget) if shares is None else filters) or (order or 2) <= 1:
             raise ValueError
         return unit, account
     except (KeyError, TypeError, ValueError, ZeroDivisionError):

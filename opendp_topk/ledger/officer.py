@@ -15,6 +15,7 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.guesses import percent_right, total_variation
 from ..spaces.measures import PrivacyProfile, without_delta
 from ..spaces.measures import ZeroConcentratedDivergence as Concentrating
+from ..spaces.renyi import overhead
 from .accounts import Account
 from .amounts import Amount, from_texts
 from .filters import Filter
@@ -99,6 +100,10 @@ def _epsilon(sums: Filter, own: float, budget: tuple[float, float]) -> float:
         return 0.0
     if sums.adds == "rho":
         return PrivacyCurve(Mixture(Concentrated(exact(sums.spent)), exact(own))).epsilon(budget[1])
+    if sums.order is not None:
+        rest = exact(budget[1]) - exact(own)
+        told = sums.spent + overhead(sums.order, rest) if rest > 0 else exact(budget[0])
+        return min(budget[0], max(0.0, round_up(told)))
     return round_up(sums.spent) if sums.adds == "epsilon" else budget[0]
 
 

@@ -39,7 +39,7 @@ def charge_all(journal: Journal, pairs: list[tuple[Measurement, str]], d_in: Any
         place = {"label": one.said["label"], "measurement": one.said["measurement"]}
         if account.mixes:
             curves.append(_curve(measurement, distance))
-            costs.append(charged(curves[-1], Fraction(0), account.step)[: len(account.limit)])
+            costs.append(charged(curves[-1], Fraction(0), account.step, account.order)[: len(account.limit)])
             places.append({**place, "curve": to_json(curves[-1])})  # [place]
         else:
             costs.append(_finite(one.cost, "a planned release must have a finite loss"))

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import exact, one_minus_exp_down, round_up
 from ..spaces.concentrated import rho_of_discrete_laplace, rho_of_laplace
 from ..spaces.costs import Cost
 from ..spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
@@ -29,6 +29,7 @@ from ._grid import Grid
 # A composition takes about a twentieth of a second. Where moves may be of more shapes, the rho alone is told; and moves
 # of more than 24 together have more than 12, unless they have one.
 _MOST_SHAPES, _LARGEST = 12, 24
+_SMALL = Fraction(1, 2**14)  # up to here three powers are right to 2^-90, where a difference would lose digits
 
 Shape = tuple[int, ...]
 Step = Callable[[int, Fraction], PrivacyCurve]
@@ -126,14 +127,28 @@ def gaussian_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
     return PrivacyCurve(*read.bounds, *_of_shapes(moved, _gaussian_step, scale))
 
 
-def two_sided_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
-    """What real noise of this ``scale`` > 0 costs, if the logarithm of its density is 1-Lipschitz."""
+def two_sided_loss(moved: Moved, scale: Fraction, measure: Measure, logistic: bool) -> Any:
+    """What logistic noise of this ``scale`` > 0 costs, or other real noise with a log-density that is 1-Lipschitz."""
+    rho_of = _rho_of_logistic if logistic else rho_of_laplace  # [rho-of]
     loss, one = moved.total / scale, moved.each / scale
-    rho = Fraction(moved.total, moved.each) * rho_of_laplace(one)  # [sum-of-real-rhos]
+    rho = Fraction(moved.total, moved.each) * rho_of(one)  # [sum-of-real-rhos]
     read = Cost(loss, 2 * loss, rho, joined=(1, loss)).under(measure)  # [two-sided-cost]
     if measure != PrivacyProfile() or moved.each == moved.total:
         return read
-    return PrivacyCurve(*read.bounds, *_of_shapes(moved, _two_sided_step, scale))
+
+    def step(move: int, scale: Fraction) -> PrivacyCurve:
+        loss = move / scale
+        return PrivacyCurve(ApproximateDP(loss), Concentrated(round_up(rho_of(loss))), LaplacePair(loss))  # [two-sided]
+
+    return PrivacyCurve(*read.bounds, *_of_shapes(moved, step, scale))
+
+
+def _rho_of_logistic(h: Fraction) -> Fraction:
+    """An upper bound of h coth(h / 2) - 2: of the rho of logistic noise on a number that moves by ``h`` > 0."""
+    if h <= _SMALL:
+        return h**2 / 6 - h**4 / 360 + h**6 / 15120  # [logistic-series]
+    once = one_minus_exp_down(h)
+    return h * (2 - once) / once - 2  # [logistic-rho]
 
 
 def _of_shapes(moved: Moved, step: Step, scale: Fraction) -> Iterator[Any]:
@@ -158,13 +173,6 @@ def _laplace_step(move: int, scale: Fraction) -> PrivacyCurve:
     return PrivacyCurve(
         ApproximateDP(move / scale), Concentrated(round_up(rho)), DiscreteLaplace(move, scale)
     )  # [laplace]
-
-
-def _two_sided_step(move: int, scale: Fraction) -> PrivacyCurve:
-    loss = move / scale
-    return PrivacyCurve(
-        ApproximateDP(loss), Concentrated(round_up(rho_of_laplace(loss))), LaplacePair(loss)
-    )  # [two-sided]
 
 
 def _gaussian_step(move: int, scale: Fraction) -> PrivacyCurve:

@@ -204,7 +204,6 @@ def map_of(
 
     Where a ``noise`` is given they are functions of all scores with it, and cost no more than these.
     """
-    two_sided = noise is not None and noise.is_two_sided
 
     def privacy_map(d_in: Number) -> Any:
         range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
@@ -213,12 +212,13 @@ def map_of(
         if choice.tau == 0 or range_distance == float("inf"):
             return output_measure.infinite  # [no-noise]
         known = cost(choice, exact(range_distance) / choice.tau).under(output_measure)  # [cost]
-        if not (two_sided and isinstance(input_metric, L01InfDistance)):
+        if noise is None or not (noise.is_two_sided and isinstance(input_metric, L01InfDistance)):
             return known  # [of-the-range]
         from ._moved import Moved, two_sided_loss
 
         each, total = input_metric.moves(d_in)
-        whole = two_sided_loss(Moved.few(each, total, choice.size), choice.tau, output_measure)  # [whole]
+        moved, logistic = Moved.few(each, total, choice.size), noise.has_exponential_odds
+        whole = two_sided_loss(moved, choice.tau, output_measure, logistic)  # [whole]
         if isinstance(known, PrivacyCurve):
             return PrivacyCurve(*dict.fromkeys((*known.bounds, *whole.bounds)))  # [both-curves]
         return min(known, whole)  # [least]

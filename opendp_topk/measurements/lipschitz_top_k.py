@@ -86,7 +86,8 @@ def make_lipschitz_top_k(
 
         Under ``L01InfDistance(changes=c)`` Laplace and logistic noise cost no more than all noisy scores do, however
         many winners there are: with D = floor(d_in), n = min(c, d) and h = D / scale, epsilon = n h, range 2 n h and
-        rho = n L(h), and for D = 1 the curve of n Laplace laws with a loss of h each. With the other noises no number
+        rho = n L(h) for Laplace and n (h coth(h / 2) - 2), about n h^2 / 6, for logistic noise; and for D = 1 the curve
+        of n Laplace laws with a loss of h each. With the other noises no number
         of changes bounds what k winners cost whatever k is.
 
     Accuracy:

@@ -21,6 +21,7 @@ from .curves.curve import PrivacyCurve
 from .curves.discrete import DiscreteGaussian, DiscreteLaplace
 from .curves.normal import NormalPair
 from .curves.range_steps import RangeSteps
+from .renyi import renyi_of_laplace, renyi_of_pure, renyi_of_range
 
 Least = Fraction | float  # a number, or infinity where nothing is stated
 
@@ -103,6 +104,25 @@ _RHO: tuple[tuple[Any, Callable[[Any], Least]], ...] = (
     (RangeSteps, lambda bound: _times(bound.k, _of(bound.a, rho_of_range))),  # [rho-range]
     (Composed, lambda bound: _total(rho_of, bound)),  # [rho-composed]
 )
+
+
+def renyi_of(curve: PrivacyCurve, order: Fraction) -> Least:
+    """A bound of the Renyi divergences of this order > 1, in both directions; infinity where none is known."""
+    pure, rho = pure_of(curve), rho_of(curve)
+    if rho in (0, math.inf):
+        return rho  # [renyi-none]
+    known = [] if pure == math.inf else [renyi_of_pure(order, Fraction(pure))]  # [renyi-pure]
+    return min(order * Fraction(rho), *known, *(_renyi(bound, order) for bound in curve.bounds))  # [least-renyi]
+
+
+def _renyi(bound: Any, order: Fraction) -> Least:
+    if isinstance(bound, LaplacePair):
+        return _of(bound.loss, lambda loss: renyi_of_laplace(order, loss))  # [renyi-joined]
+    if isinstance(bound, RangeSteps) and bound.a > 0:
+        return _times(bound.k, _of(bound.a, lambda a: renyi_of_range(order, a)))  # [renyi-range]
+    if isinstance(bound, Composed):
+        return _total(lambda curve: renyi_of(curve, order), bound)  # [renyi-composed]
+    return math.inf
 
 
 def steps_of(curve: PrivacyCurve, step: PrivacyCurve) -> Least:

@@ -262,7 +262,7 @@ def test_a_claim_that_nothing_tested_is_shown_as_such(monkeypatch: pytest.Monkey
     index = read((tmp_path / "report" / "index.html").read_text(encoding="utf-8"))
     assert any(one.attributes.get("class") == "status not-tested" for one in index)
     assert not any(one.attributes.get("class") == "status holds" for one in index)
-    assert "0 refuted, 1 not tested, 0 attained" in index.text
+    assert "0 fail, 1 not tested, 0 attained" in index.text
 
 
 @pytest.mark.slow
@@ -273,7 +273,7 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
     )
     monkeypatch.setattr(shipped, "examples", lambda: iter([true, false]))
     material = write_report(tmp_path, budget=4, on=DAY)
-    assert [one.verdict for one in material.findings] == ["holds", "refuted"]
+    assert [one.verdict for one in material.findings] == ["holds", "fails"]
     assert len(refuted(material)) == 1
     index = read((tmp_path / "index.html").read_text(encoding="utf-8"))
     assert "1 refuted" in index.text

@@ -63,8 +63,8 @@ def refuted(measurement: tk.Measurement, **options: Any) -> Any:
     with pytest.raises(tk.PrivacyViolationError, match="refutes the privacy map") as caught:
         tk.audit.verify(measurement, **options)
     report = caught.value.report
-    assert (report.verdict, report.holds) == ("refuted", False)
-    assert "REFUTED" in repr(report)
+    assert (report.verdict, report.holds) == ("fails", False)
+    assert "FAILS" in repr(report)
     assert report.loss >= report.claimed
     return report
 

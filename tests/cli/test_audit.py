@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,14 +57,14 @@ def test_the_report_is_written_and_summed_up(command: Command, tmp_path: Path, m
     result = command("audit", "--html", folder, "--budget", 2)
     assert (result.code, result.err) == (0, "")
     assert result.field("report") == f"{folder}/index.html"
-    assert result.field("verified") == f"{len(few)} maps, of which 0 refuted and 0 not tested"
+    assert result.field("verified") == f"{len(few)} maps, of which 0 fail and 0 not tested"
     assert (folder / "index.html").is_file()
     command("audit", "--html", folder).complains(2, "not empty", "--force")
     wrong = [replace(few[0], measurement=replace(few[0].measurement, privacy_map=lambda d_in: 0.25 * d_in))]
     monkeypatch.setattr(shipped, "examples", lambda: iter(wrong))
     refuted = command("audit", "--html", folder, "--budget", 2, "--force")
     assert refuted.code == 1
-    assert refuted.field("verified") == "1 maps, of which 1 refuted and 0 not tested"
+    assert refuted.field("verified") == "1 maps, of which 1 fail and 0 not tested"
 
 
 def test_options_of_the_report_need_the_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,3 +82,22 @@ def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypa
     assert result.code == 0
     assert "as LaTeX only: install it" in " ".join(result.err.split())
     assert not (tmp_path / "report" / "pdf").exists()
+
+
+def test_a_function_is_audited_by_its_name(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import random\nsource = random.Random(1)\ndef bit(x): return x if source.random() < 0.9 else 1 - x\n"
+    (tmp_path / "flips_of_a_bit.py").write_text(f"{code}pairs = [(0, 1)]\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run = ("audit", "run", "flips_of_a_bit:bit", "--on", "flips_of_a_bit:pairs", "--samples", 4000)
+    refuted = command(*run, "--epsilon", 1, "--html", "page.html")
+    assert (refuted.code, refuted.field("verdict")) == (1, "refuted")
+    assert "of 2000 times on the input" in refuted.flat
+    assert "The two laws" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    told = json.loads(command(*run, "--epsilon", 3, "--json").out)
+    assert (told["verdict"], told["claimed"], told["samples"]) == ("not refuted", 3.0, 4000)
+    untested = command(*run, "--rho", 90)
+    assert (untested.code, untested.field("verdict")) == (3, "not tested")
+    command("audit", "run", "flips_of_a_bit", "--epsilon", 1).complains(2, "MODULE:NAME")
+    command("audit", "run", "flips_of_a_bit:no", "--epsilon", 1).complains(2, "no such name")
+    command("audit", "run", "no_such_module:no", "--epsilon", 1).complains(2, "cannot be imported")
+    command(*run).complains(2, "epsilon or rho must be given")

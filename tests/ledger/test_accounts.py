@@ -37,7 +37,9 @@ def renyi_delta(rho: Any, epsilon: Any) -> Any:
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, "1e-6"), ("0.1", "1e-9"), (8, "1e-3"), ("1/3", "0.4")])
 def test_the_limit_keeps_the_budget_and_wastes_little(epsilon: Any, delta: str) -> None:
     account = opened(PROFILE, (epsilon, delta), Fraction(delta) / 2)
-    rho, own, pure = account.limit
+    rho, own, pure, divergence = account.limit
+    assert account.order is not None
+    assert divergence == rho * account.order
     promised, at = account.budget
     with mpmath.workdps(40):
         low, high = (mpmath.mpf(one.numerator) / one.denominator for one in (rho, promised))
@@ -55,10 +57,11 @@ def test_what_each_measure_is_charged() -> None:
     rho = {PURE: rhos.of_pure(half), tk.RangeDivergence(): rhos.of_range(half), ZCDP: half}
     for measure, exact in rho.items():
         pure = math.inf if measure == ZCDP else half
-        charged = next(one for one in account.charge(measure, 0.5) or ())
+        charged, _, _, divergence = account.charge(measure, 0.5) or ()
+        assert 0 < divergence <= charged * (account.order or 0)
         assert exact <= charged <= exact * (1 + Fraction(1, 2**51))
-        assert account.charge(measure, 0.5) == (charged, 0, pure)
-        assert account.charge(tk.Approximate(measure), (0.5, 0.25)) == (charged, Fraction(1, 4), pure)
+        assert account.charge(measure, 0.5) == (charged, 0, pure, divergence)
+        assert account.charge(tk.Approximate(measure), (0.5, 0.25)) == (charged, Fraction(1, 4), pure, divergence)
         assert account.charge(measure, math.inf) is None
     assert account.charge(PURE, 0.1)[0] >= rhos.of_pure(Fraction(0.1))  # type: ignore[index]
     curve = tk.PrivacyCurve(lambda epsilon: 2.0**-20 if epsilon >= 0.5 else 1.0)

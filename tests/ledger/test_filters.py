@@ -179,8 +179,9 @@ def test_a_pure_release_fits_where_its_rho_does_not(make: Make) -> None:
     ledger = make((1, "1e-9"), PROFILE)
     half = costing(Fraction(1, 2))
     ledger.release(half, [1])
-    assert [(one.adds, one.alive) for one in ledger.filters()] == [("rho", False), ("epsilon", True)]
-    assert ledger.room() == {"epsilon": 0.5, "rho": 0.0}
+    assert [(one.adds, one.alive) for one in ledger.filters()] == [("rho", False), ("epsilon", True), ("renyi", True)]
+    assert ledger.room()["epsilon"] == 0.5
+    assert 0 < ledger.room()["rho"] == ledger.remaining()[0] < ledger.limit[0] / 10
     ledger.release(half, [1])
     raises_exactly(tk.BudgetError, lambda: ledger.release(costing(0.001), [1]), "what would fit is epsilon up to 0.0")
     assert (ledger.verify(), ledger.count()) == ([], 2)
@@ -190,7 +191,7 @@ def test_a_dead_filter_admits_nothing_more(make: Make) -> None:
     ledger = make((1, "1e-6"), PROFILE)
     limit = Fraction(ledger.limit[0])
     ledger.release(costing(limit * Fraction(9, 10), ZCDP), [1])
-    assert [one.alive for one in ledger.filters()] == [True, False]
+    assert [one.alive for one in ledger.filters()] == [True, False, True]
     raises_exactly(tk.BudgetError, lambda: ledger.release(costing(Fraction(9, 10)), [1]), "rho up to 0.00")
     most = ledger.room()["epsilon"]
     raises_exactly(tk.BudgetError, lambda: ledger.release(costing(Fraction(most) * Fraction(1001, 1000)), [1]))
@@ -219,6 +220,7 @@ def test_the_split_of_delta_is_shown_and_is_all_of_it(make: Make) -> None:
     step = costing(Fraction(1, 20))
     ledger = make((1, "1e-6"), PROFILE, own_delta="2e-7", step=step)
     shares = {one.adds: one.delta for one in ledger.filters()}
+    assert shares.pop("renyi") == shares["rho"], "one share for both"
     assert sum(shares.values()) + Fraction(2, 10**7) == Fraction(1, 10**6)
     assert shares["epsilon"] == 0 < min(shares["rho"], shares["steps"])
     (steps,) = [one for one in ledger.filters() if one.adds == "steps"]
@@ -237,13 +239,18 @@ def test_a_header_that_promises_more_is_noticed() -> None:
     from opendp_topk.ledger.accounts import within
 
     assert within(account)
-    rho, own, pure, steps = account.limit
+    rho, own, pure, steps, divergence = account.limit
     shares = account.shares or ()
+    order = account.order or Fraction(2)
+    more = Fraction(101, 100)
     lies: dict[str, Callable[[], Account]] = {
-        "rho": lambda: replace(account, limit=(rho * Fraction(101, 100), own, pure, steps)),
-        "own": lambda: replace(account, limit=(rho, own * 2, pure, steps)),
-        "pure": lambda: replace(account, limit=(rho, own, pure * Fraction(21, 20), steps)),
-        "steps": lambda: replace(account, limit=(rho, own, pure, steps + 1)),
+        "rho": lambda: replace(account, limit=(rho * more, own, pure, steps, divergence)),
+        "renyi": lambda: replace(account, limit=(rho, own, pure, steps, divergence * more)),
+        "both": lambda: replace(account, limit=(rho * more, own, pure, steps, divergence * more)),
+        "order": lambda: replace(account, order=order / more),
+        "own": lambda: replace(account, limit=(rho, own * 2, pure, steps, divergence)),
+        "pure": lambda: replace(account, limit=(rho, own, pure * Fraction(21, 20), steps, divergence)),
+        "steps": lambda: replace(account, limit=(rho, own, pure, steps + 1, divergence)),
         "shares": lambda: replace(account, shares=(shares[0] * 2, shares[1])),
         "step": lambda: replace(account, step=PrivacyCurve(ApproximateDP(Fraction(21, 200)))),
     }

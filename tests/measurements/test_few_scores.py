@@ -10,6 +10,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -116,11 +117,12 @@ def test_no_neighbour_exceeds_a_claim_whatever_is_selected() -> None:
 def test_the_least_of_both_bounds_is_charged() -> None:
     """Twenty winners of fifty: what all scores cost where it is less, and what the winners cost otherwise."""
     wrong = []
+    rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: h / mpmath.tanh(h / 2) - 2}
     for noise, changes, size, d_in in itertools.product(
         (tk.Laplace(), tk.Logistic(), tk.Gumbel(), tk.Exponential()), (1, 3, 30), (None, 4, 50), (1, 2)
     ):
         k, h, moved = min(size or 20, 20), Fraction(d_in, 7), min(changes, size or changes)
-        whole = moved * h, 2 * moved * h, moved * rhos.of_laplace(h)
+        whole = moved * h, 2 * moved * h, moved * rho_of.get(noise.name, float)(h)
         winners = maps.one_shot(noise.name, k, size, "ranking", h)
         for measure, all_scores, alone in zip(MEASURES, whole, winners, strict=False):
             least = min(all_scores, alone) if noise in (tk.Laplace(), tk.Logistic()) else alone
@@ -128,6 +130,25 @@ def test_the_least_of_both_bounds_is_charged() -> None:
             if not math.isclose(found, least, rel_tol=1e-12):
                 wrong.append((noise, changes, size, d_in, measure, found, float(least)))
     assert not wrong
+
+
+def test_logistic_noise_on_one_score_costs_its_divergence() -> None:
+    """At orders near one it is met, and at none exceeded; small moves are summed by another formula."""
+    z, weights = np.linspace(-60, 60, 240_001), 120 / 240_000
+    for scale in (Fraction(1, 6), 1, 7):
+        claimed = build(tk.Logistic(), ZCDP, 1, k=50, scale=scale).map(1)
+        before, after = (-np.abs(at) - 2 * np.log1p(np.exp(-np.abs(at))) for at in (z, z - float(1 / Fraction(scale))))
+        found = [
+            math.log(np.exp(before + order * (after - before)).sum() * weights) / (order * (order - 1))
+            for order in (1.0001, 1.5, 3.0, 20.0)
+        ]
+        assert found[0] > claimed * 0.999, scale
+        assert max(found) <= claimed * (1 + 1e-6), scale
+    for power in (13, 14, 15, 40):
+        h = Fraction(1, 2**power)
+        with mpmath.workdps(60):
+            exact = mpmath.mpf(1) / 2**power * mpmath.coth(mpmath.mpf(1) / 2 ** (power + 1)) - 2
+        assert math.isclose(build(tk.Logistic(), ZCDP, 1, k=50, scale=1 / h).map(1), float(exact), rel_tol=1e-15)
 
 
 def test_a_set_of_all_and_no_noise_and_no_distance_stay_what_they_were() -> None:

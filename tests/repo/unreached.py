@@ -2,6 +2,7 @@
 
 ELSEWHERE = {
     "audit": "its documents pin what they prove, the rest shows and searches",
+    "testing": "it asks for audits, whose documents pin what they prove, and tells their verdicts",
     "cli": "it calls the public names and shows what they return",
     "core/counted.py": "a function of what was released: that it costs nothing is proved of every such function",
     "errors/ordinary.py": "it says which files are opened, and what is in them is checked by who reads them",

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...markup.elements import Markup, breakable, el, join, table
 from ..registry import Claim, tests_are_here
-from ..report import NOT_TESTED, REFUTED
+from ..verdicts import FAILS, NOT_TESTED
 from . import plots
 from .graph import graph
 from .page import Address, Material, count, page, section, signatures, status
@@ -34,13 +34,13 @@ def index(material: Material) -> str:
 def _summary(material: Material, address: Address) -> Markup:
     states = [claim.status for claim in material.claims]
     checked = [one for one in material.findings if one.report is not None]
-    refuted, untested = (sum(one.verdict == word for one in checked) for word in (REFUTED, NOT_TESTED))
+    refuted, untested = (sum(one.verdict == word for one in checked) for word in (FAILS, NOT_TESTED))
     attained = sum(one.report.tightness is not None and one.report.tightness > 0.9995 for one in checked if one.report)
     tiles = [
         (str(len(states)), "claims: " + ", ".join(f"{states.count(word)} {word}" for word in sorted(set(states)))),
         (str(len(material.documents)), f"proofs with {sum(len(one.statements) for one in material.documents.values())} "
          "labelled statements"),
-        (str(len(checked)), f"maps held against exact laws: {refuted} refuted, {untested} not tested, "
+        (str(len(checked)), f"maps held against exact laws: {refuted} fail, {untested} not tested, "
          f"{attained} attained to 0.05 %"),
     ]  # fmt: skip
     if material.signed:
@@ -110,7 +110,7 @@ def _verification(material: Material, address: Address) -> list[Markup]:
     note = (
         "Each row compares exact output distributions on made-up pairs of neighbours, with a proven error, at scale "
         f"1: at most {count(material.budget, 'pair')} a row, two thirds of them from a list of likely ones, the rest "
-        "varied from the worst; the two likeliest are always tried. A map is refuted only where a loss exceeds it with "
+        "varied from the worst; the two likeliest are always tried. A map fails only where a loss exceeds it with "
         "certainty, and not tested where no loss was met. A ratio of 1 says that "
         "the claim is attained; a smaller one, that no pair that was tried attains it. Below, dots on the line are "
         "claims that are attained, and a dot above it would be a claim that is false."

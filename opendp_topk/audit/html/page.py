@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +72,12 @@ def page(title: str, up: str, material: Material, *content: Markup) -> str:
     """A whole page, which needs no other file to be read."""
     sections = (("claims", "Claims"), ("verification", "Verification"), ("graph", "Graph"), ("documents", "Documents"))
     links = [el("a", words, href=f"{up}index.html#{name}") for name, words in sections]
+    foot = f"opendp_topk {material.version}, audited on {material.date}."
+    return whole(title, *content, links=links, foot=foot)
+
+
+def whole(title: str, *content: Markup, links: Sequence[Markup] = (), foot: str = "") -> str:
+    """A page with the style and the script inline; ``links`` lead to other pages."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -84,7 +91,7 @@ def page(title: str, up: str, material: Material, *content: Markup) -> str:
         el("a", "Skip to the content", href="#content", class_="skip"),
         el("header", el("nav", el("strong", "opendp_topk audit"), *links, aria_label="Report")),
         el("main", el("h1", title), *content, id="content"),
-        el("footer", el("p", f"opendp_topk {material.version}, audited on {material.date}.")),
+        el("footer", el("p", foot)) if foot else "",
         el("script", Markup(_asset("script.js"))),
     )
     return f"<!DOCTYPE html>\n{el('html', head, body, lang='en')}\n"

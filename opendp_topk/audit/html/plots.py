@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ...markup.elements import Markup, el
-from ..report import REFUTED, limit
+from ..report import limit
+from ..verdicts import FAILS
 from .findings import Finding, Point
 
 # In pixels: small enough for several plots side by side, with room for numbers on the left and below.
@@ -94,9 +95,9 @@ def scatter(measure: str, symbol: str, found: Iterable[Finding]) -> Markup:
         claimed, met = limit(one.report.claimed), one.report.loss
         words = f"{one.example.constructor} {one.case}: claimed {claimed:.4g}, met {met:.4g}"
         cx, cy = _LEFT + place(claimed), base - place(met)
-        kind = "dot bad" if one.verdict == REFUTED else "dot"
+        kind = "dot bad" if one.verdict == FAILS else "dot"
         made.append(el("circle", el("title", words), cx=f"{cx:.1f}", cy=f"{cy:.1f}", r=4, class_=kind))
-    worst = sum(one.verdict == REFUTED for one in shown)
+    worst = sum(one.verdict == FAILS for one in shown)
     drawn = el(
         "svg",
         *made,

@@ -14,7 +14,7 @@ from ...errors import ParameterError, ProofError, TableError, checks
 from ...errors.writing import write_whole
 from ...proof import latex
 from ..registry import proofs
-from ..report import NOT_TESTED, REFUTED
+from ..verdicts import FAILS, NOT_TESTED
 from .claim import claim_page
 from .document import document_page
 from .findings import Finding, findings
@@ -103,7 +103,7 @@ def pages(material: Material) -> dict[str, str]:
 
 def refuted(material: Material) -> list[Finding]:
     """The rows whose claim a pair of neighbours refutes."""
-    return [one for one in material.findings if one.verdict == REFUTED]
+    return [one for one in material.findings if one.verdict == FAILS]
 
 
 def untested(material: Material) -> list[Finding]:

@@ -104,4 +104,32 @@ FAULTS = (
         "        left.remove(winner)\n",
         "        left |= {winner}\n",
     ),
+    Fault(
+        "reach-of-one-side",
+        "the reach of samples is that of an event which both sides show",
+        "audit/blackbox.py",
+        "Counter[Hashable]({True: half}), Counter[Hashable]({False: half})",
+        "Counter[Hashable]({True: half}), Counter[Hashable]({True: half})",
+    ),
+    Fault(
+        "not-tested-is-passed",
+        "a claim beyond the reach of the samples counts as not refuted",
+        "audit/blackbox.py",
+        "return NOT_REFUTED if (claim[0] if isinstance(claim, tuple) else claim) < self.reach else NOT_TESTED",
+        "return NOT_REFUTED",
+    ),
+    Fault(
+        "event-of-the-other-input",
+        "the counts of an event are told of the wrong inputs",
+        "audit/blackbox.py",
+        "_hits(tested[0], event), _hits(tested[1], event), half)",
+        "_hits(tested[0], event), _hits(tested[0], event), half)",
+    ),
+    Fault(
+        "person-with-one-row",
+        "a person leaves a table with one row of several",
+        "audit/made_pairs.py",
+        "frame.filter([other != person for other in persons])",
+        "frame.filter([place != persons.index(person) for place in range(len(persons))])",
+    ),
 )

@@ -6,6 +6,34 @@ from tests.mutation.fault import Fault
 
 FAULTS = (
     Fault(
+        "renyi-range-less",
+        "the divergence of one order that a range leaves possible is 2 per cent too small",
+        "spaces/renyi.py",
+        "log1p_down(max(second, Fraction(0))) / (order - 1)  # [renyi-range]",
+        "log1p_down(max(second, Fraction(0))) * 51 / 50 / (order - 1)  # [renyi-range]",
+    ),
+    Fault(
+        "renyi-pure-half-order",
+        "the far tail of randomised response is taken at another order",
+        "spaces/renyi.py",
+        "rest = 2 - one_minus_exp_down((2 * order - 1) * epsilon)",
+        "rest = 2 - one_minus_exp_down(2 * (order - 1) * epsilon)",
+    ),
+    Fault(
+        "renyi-overhead-less",
+        "an order's divergence implies an epsilon without the logarithm of the order",
+        "spaces/renyi.py",
+        " - log1p_down(1 / beta)  # [overhead]",
+        " - 2 * log1p_down(1 / beta)  # [overhead]",
+    ),
+    Fault(
+        "renyi-share-alone",
+        "the header's limit on the divergence is not held against that on rho",
+        "ledger/accounts.py",
+        "return order * rho <= most and keeps_renyi(order, most, epsilon, delta)  # [one-share]",
+        "return keeps_renyi(order, most, epsilon, delta)  # [one-share]",
+    ),
+    Fault(
         "range-rho-less",
         "the rho of a range is 2 per cent too small",
         "spaces/concentrated.py",

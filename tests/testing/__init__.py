@@ -1,0 +1,1 @@
+"""The plugin for pytest, run as its users run it."""

@@ -1,0 +1,112 @@
+"""The plugin for pytest: red and green, shared false alarms, replays, and nothing loaded before it is asked for.
+
+Tries proofs/audit/blackbox.tex.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "audited_project"
+INSTALLED = any(one.name == "dp_audit" for one in metadata.entry_points(group="pytest11"))
+
+MANY = """
+import pytest
+
+@pytest.mark.parametrize("n", range(4))
+def test_audits(dp_audit, n):
+    found = [dp_audit(lambda x: 0, epsilon=1, samples=400, pairs=[(0, 1)]) for _ in range(2)]
+    print("risks", *(round(1 / (1 - one.found.estimate.confidence)) for one in found))
+
+def test_other():
+    pass
+"""
+LAZY = """
+import sys
+
+def test_other():
+    loaded = [name for name in sys.modules if name.startswith(("numpy", "mpmath", "gmpy2", "opendp_topk."))]
+    assert [name for name in loaded if not name.startswith(("opendp_topk.testing", "opendp_topk.core"))] == []
+"""
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str]:
+    plugin = () if INSTALLED else ("-p", "opendp_topk.testing.plugin")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *plugin, "-q", "--rootdir", str(folder), str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=folder,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def project(folder: Path, **files: str) -> Path:
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_the_example_is_red_and_green_and_a_failure_is_replayed(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(EXAMPLE, tmp_path / "project", ignore=shutil.ignore_patterns("__pycache__", ".*")))
+    project(folder)
+    code, said = run(folder)
+    assert code == 1
+    assert "1 failed, 2 passed" in said
+    assert "3 claims: 1 refuted, 2 not refuted, 0 not tested" in said
+    for fact in ("input: (", "neighbour: (", "event: the release is", "of 10000 times"):
+        assert fact in said
+    wanted = re.search(r'pytest "[^"]*::(\w+)" --dp-replay', said)
+    assert wanted is not None
+    code, again = run(folder, "--dp-replay", "-k", wanted[1])
+    assert code == 1
+    assert "with probability at most 1e-09" in again
+    assert "1 failed" in again
+
+
+@pytest.mark.slow
+def test_the_probability_of_a_false_alarm_is_shared_alike_by_all_workers(tmp_path: Path) -> None:
+    folder = project(tmp_path, test_many=MANY)
+    code, said = run(folder, "-s", "--dp-false-alarm", "0.04", "-p", "no:xdist")
+    assert code == 0
+    assert re.findall(r"risks (\d+) (\d+)", said) == [("200", "400")] * 4
+    code, said = run(folder, "-n", "2", "-rP", "--dp-false-alarm", "0.04")
+    assert code == 0
+    assert re.findall(r"risks (\d+) (\d+)", said) == [("200", "400")] * 4
+    code, said = run(folder, "-s", "--dp-false-alarm", "0.04", "-p", "no:xdist", "-k", "2")
+    assert re.findall(r"risks (\d+) (\d+)", said) == [("50", "100")]
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_before_a_test_asks(tmp_path: Path) -> None:
+    code, said = run(project(tmp_path, test_lazy=LAZY))
+    assert code == 0, said
+    assert "dp_audit" not in said
+
+
+@pytest.mark.slow
+def test_what_a_test_or_a_run_may_not_ask(tmp_path: Path) -> None:
+    idle = "import pytest\n@pytest.mark.dp_audit(epsilon=1)\ndef test_idle(dp_audit): pass\n"
+    large = "def test_large(dp_audit): dp_audit(lambda x: 0, epsilon=99, pairs=[(0, 1)])\n"
+    folder = project(tmp_path, test_idle=idle, test_large=large)
+    code, said = run(folder, "-rs", "--dp-quick")
+    assert code == 1
+    assert "has a claim and audits nothing" in said
+    assert re.search(r"SKIPPED.*not tested: .*no 4000 samples", said)
+    assert "1 claims: 0 refuted, 0 not refuted, 1 not tested" in said
+    for wrong, words in (
+        (("--dp-false-alarm", "0"), "must be a probability above 0"),
+        (("--dp-quick", "--dp-thorough"), "exclude each other"),
+    ):
+        code, said = run(folder, *wrong)
+        assert (code, words in said) == (4, True)
