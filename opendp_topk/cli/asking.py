@@ -20,6 +20,7 @@ from ..measurements._key_selection import MOST_KEYS
 from ..planning.above_threshold import AboveThreshold
 from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
+from ..planning.keys import Keys
 from ..planning.others import Other
 from ..planning.plan import Plan, Query, T_co, Task, U_co, planned
 from ..planning.top_k import Counts, TopK
@@ -162,6 +163,14 @@ class Options:
             "the k best. Give --max-items, and leave --k out.",
         ),
     ] = False
+    keys: Annotated[
+        bool,
+        typer.Option(
+            "--keys",
+            help="Where no candidates are given: release every item with enough users, without a count, by which items "
+            "of fewer users get in. Give --max-items, and leave --k out.",
+        ),
+    ] = False
     keep: Annotated[
         str,
         typer.Option(
@@ -239,8 +248,10 @@ class Options:
 
     def require_listed(self) -> None:
         """Raise where an option is given that is of no use beside a list of candidates."""
-        if self.above or self.keep != "order":
-            raise ParameterError("--above-threshold and --keep are for releases without --candidates: leave them out")
+        if self.above or self.keys or self.keep != "order":
+            raise ParameterError(
+                "--above-threshold, --keys and --keep are for releases without --candidates: leave them out"
+            )
         if (self.limit, self.max_items) != (None, None):
             raise ParameterError("--limit and --max-items are for releases without --candidates: leave them out")
         if self.minimum_users is not None:
@@ -267,10 +278,15 @@ class Options:
         Raises:
             ParameterError: An option is missing, out of range, or needs candidates.
         """
-        if self.above and (self.k, self.limit) != (None, None):
-            raise ParameterError("--above-threshold releases all items with enough users: leave --k and --limit out")
-        if self.above and self.max_items is None:
-            raise ParameterError("--above-threshold needs --max-items: how many items of one user count")
+        if self.above and self.keys:
+            raise ParameterError("--above-threshold releases counts, and --keys none: leave one out")
+        found = "--keys" if self.keys else "--above-threshold"
+        if (self.above or self.keys) and (self.k, self.limit) != (None, None):
+            raise ParameterError(f"{found} releases all items with enough users: leave --k and --limit out")
+        if (self.above or self.keys) and self.max_items is None:
+            raise ParameterError(f"{found} needs --max-items: how many items of one user count")
+        if self.keys and self.columns.value is not None:
+            raise ParameterError("--keys counts users: leave --sum out")
         if self.delta is None:
             raise ParameterError(
                 "give --candidates, a public list of the items, or, where nobody can list them, --delta"
@@ -279,7 +295,9 @@ class Options:
             raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
         if self.columns.bounds[0] < 0:
             raise ParameterError("--bounds must not be negative without --candidates")
-        task = AboveThreshold() if self.above else TopKUnknownDomain(self._given(), self.limit)
+        task: Task = Keys() if self.keys else AboveThreshold()
+        if not (self.above or self.keys):
+            task = TopKUnknownDomain(self._given(), self.limit)
         delta = checks.probability(self.delta, "--delta")
         self._require_caps()
         budget = Budget(Approximate(self.budget.measure), (self.budget.d_out, delta))

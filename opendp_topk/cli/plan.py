@@ -102,6 +102,7 @@ def plan(
       opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
       opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
+      opendp-topk plan --keys --max-items 50 --epsilon 1 --delta 1e-8
     """
     options, paid = replace(options, alpha=alpha), None
     if ledger is not None:
@@ -117,6 +118,8 @@ def plan(
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
         if releases is not None:
+            if options.keys:
+                raise ParameterError("--releases and --ledger plan releases with one scale: leave --keys out")
             show_several(replace(options.unlisted(), releases=releases), options, None, out, paid)
             return
         show_plan(met(options.unlisted()), more)

@@ -82,7 +82,7 @@ _RECORD = _with(
     d_in=_at_least(1, _whole),
     d_out=lambda value: _NOT_NEGATIVE(value) or (_each(_NOT_NEGATIVE)(value) and len(value) == 2),
     mechanism=_with(mechanism=_text, user=_text, candidates=_none_or(_at_least(0, _whole))),
-    scale=_NOT_NEGATIVE,
+    scale=_none_or(_NOT_NEGATIVE),
     accuracy=_PROMISE,
     ledger=_none_or(_with(dataset=_text, entry=_whole, time=_text)),
     proof=_with(
@@ -160,6 +160,8 @@ def _measured(record: dict[str, Any]) -> bool:
         return True
     step, bounds = known.get("granularity"), [known.get(name) for name in ("lower", "upper")]
     if not (_NOT_NEGATIVE(step) and all(map(_number, bounds))):
+        return False
+    if record["scale"] is None:
         return False
     sums = [exact(one) * exact(step) for one in (record["scale"], *record.get("counts", ()))]
     return all(abs(one) <= _LARGEST for one in sums)

@@ -39,17 +39,24 @@ def counts(record: ReleaseRecord) -> list[float] | None:
 def how(record: ReleaseRecord) -> str:
     """What the list is, and what it is not."""
     unit = several(record) if record.value is None else f"in {record.value}"
-    scale = f"{amount(record, record.scale):.6g} {unit}"
-    order = "best first" if record.release == "ranking" else "in the order of the candidates, without ranks"
+    unknown = record.scale is None or keys_alone(record)
+    of_scale = "" if unknown else f" of scale {amount(record, record.scale or 0):.6g} {unit}"
+    without = "in the order of the candidates" if record.listed else "in alphabetical order, or that of their numbers"
+    order = "best first" if record.release == "ranking" else f"{without}, without ranks"
     more = ""
     if record.released.counts is not None:
         more = " Each comes with a noisy " + (f"count of its {several(record)}." if record.value is None else "sum.")
     if record.released.gaps is not None:
         more = " Each comes with its noisy lead over the next."
     return (
-        f"Released {order}. Random noise of scale {scale} took part in the choice, so that the list depends little on "
+        f"Released {order}. Random noise{of_scale} took part in the choice, so that the list depends little on "
         f"any one {person(record)}; how little is said below.{more} No exact {record.noun} was released."
     )
+
+
+def keys_alone(record: ReleaseRecord) -> bool:
+    """Whether all items with enough users were released, without counts."""
+    return record.k is None and record.released.counts is None
 
 
 def other(record: ReleaseRecord) -> list[tuple[str, str]]:

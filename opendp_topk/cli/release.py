@@ -148,6 +148,7 @@ def release(
       opendp-topk release loans.parquet --user reader --item book \\
         --candidates catalogue.txt --k 10 --epsilon 1 --out top10.json
       opendp-topk release searches.parquet --user visitor --item term --k 10 --epsilon 1 --delta 1e-8
+      opendp-topk release searches.parquet --user visitor --item term --keys --max-items 50 --epsilon 1 --delta 1e-8
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
@@ -172,7 +173,7 @@ def release(
     with show.working("planning"):
         plan = met(query) if query is not None else one_of(str(planned_by), len(listed or ()), columns, options.failing)
     query = plan.query
-    _LOG.info("planned: scale %s", plan.measurement.parameters["scale"])
+    _LOG.info("planned: scale %s", plan.measurement.parameters.get("scale"))
     read = tuple(file for file in (table, candidates, ledger, from_record, planned_by) if file is not None)
     listing = None if listed is None else list_digest(listed)
     with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:

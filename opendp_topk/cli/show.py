@@ -173,12 +173,23 @@ def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
     """The scale, that of the counts, and the threshold."""
     parameters = plan.measurement.parameters
     counts = f", and {plain(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
+    if "delta" in parameters:
+        return _of_keys(parameters)
     rows = [("scale", f"{parameters['scale']}{counts} (the smallest that meet{'' if counts else 's'} the target)")]
     if "threshold" in parameters:
         least = parameters.get("minimum_users", 1)
         beyond = f", counted from {least} users on, as fewer are never released" if least > 1 else ""
         rows.append(("threshold", f"{parameters['threshold']} (the smallest that keeps delta){beyond}"))
     return rows
+
+
+def _of_keys(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What noise takes part where items are released without counts."""
+    if "scale" not in parameters:
+        epsilon, delta = parameters["each"]
+        return [("each item", f"may lose epsilon = {epsilon:.6g} and delta = {delta:.6g}")]
+    beside = "in units of weights, the squares of which have a sum of at most 1 for a user"
+    return [("scale", f"{parameters['scale']:.6g}, {beside}"), ("threshold", f"{parameters['threshold']:.6g}")]
 
 
 def promised(promises: Mapping[str, Promise]) -> list[tuple[str, str]]:

@@ -110,7 +110,7 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
     counts, step = record.released.counts, exact(record.mechanism.get("granularity", 1))
     exactly = None if counts is None else [written(count, step) for count in counts]
     ranked = record.release == "ranking" and record.k is not None
-    _table(record, exactly, ranked, "item" if record.release == "ranking" else "items, in the order of the candidates")
+    _table(record, exactly, ranked, _head(record))
     terminal.say("")
     documents = ((one["document"], one["status"]) for one in record.proof["documents"])
     terminal.rows(
@@ -135,6 +135,12 @@ def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: 
         head: [terminal.item(item) for item in released.items],
     }
     terminal.table(columns, zip(*columns.values(), strict=True), right=range(len(columns) - 1))
+
+
+def _head(record: ReleaseRecord) -> str:
+    if record.release == "ranking":
+        return "item"
+    return "items, in the order of the candidates" if record.listed else "items with enough users, in their order"
 
 
 def _end(record: ReleaseRecord) -> list[tuple[str, str]]:

@@ -50,6 +50,7 @@ def make_weighted_partition_selection(
     epsilon: Number | None = None,
     scale: Number | None = None,
     rounds: int = 2,
+    minimum_users: int = 1,
 ) -> Measurement:
     """Release the keys that many users have, without their counts, where one user has many keys.
 
@@ -72,6 +73,8 @@ def make_weighted_partition_selection(
         epsilon: What the release may cost at d_in = 1, finite, >= 0. Give this or ``scale``.
         scale: The scale of the noise in units of weights, at least 2^-16, or 0. At 0 the loss is infinite.
         rounds: 1 or 2.
+        minimum_users: M, from 1 to 2^30: keys that fewer users have, among the keys that count, are never released. The
+            threshold is higher by M - 1, since a key that one user brings to M carries up to M - 1 weights of others.
 
     Returns:
         A :class:`Measurement` whose releases are tuples of keys, in the order of the numbers or of the code points.
@@ -80,7 +83,8 @@ def make_weighted_partition_selection(
         Let D be d_in under "add_remove" and sqrt(2) d_in under "replace". But for an event of probability delta', the
         loss is at most that of two normal laws of variance 1 whose means are D / scale apart (up to 2^-200 and what 4
         steps of 2^-28 add to a variance), and rho is at most D^2 / (2 scale^2). delta' bounds the probability that one
-        of d_in max_items keys reaches the threshold whose weights' squares have a sum of at most d_in^2.
+        of d_in max_items keys reaches the threshold, less minimum_users - 1, whose weights' squares have a sum of at
+        most d_in^2.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, both or neither of ``epsilon`` and ``scale``
@@ -118,6 +122,7 @@ def make_weighted_partition_selection(
     checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
     most = checks.count("max_items", max_items, at_most=2**20, limit="2^20")  # [check-max-items]
     rounds = checks.count("rounds", rounds, at_most=2)  # [check-rounds]
+    least = checks.count("minimum_users", minimum_users, at_most=2**30, limit="2^30")  # [check-minimum]
     kinds, note = (STRICT[1:], " where scale is given") if epsilon is None else (STRICT, "")
     require_with_delta(output_measure, kinds, note)  # [check-measure]
     if (epsilon is None) == (scale is None):
@@ -139,7 +144,8 @@ def make_weighted_partition_selection(
     if sigma and sigma < _LEAST:
         raise ParameterError("scale, or that which epsilon leads to, must be 0 or at least 2^-16: add noise")  # [least]
     noises = [Noise(sigma * part, Fraction(1, UNIT)) for part in parts]  # [noises]
-    level = noises[-1].level(most, lost) if sigma else Fraction(2)  # [level]
+    own_level = noises[-1].level(most, lost) if sigma else Fraction(2)  # [level]
+    level = own_level + least - 1  # [others]
 
     def function(rows: Any) -> tuple[Any, ...]:
         from ..tables.baskets import Baskets
@@ -152,7 +158,8 @@ def make_weighted_partition_selection(
             sums = baskets.sums()  # [second]
         if not len(sums):
             return ()  # [nothing]
-        reached = np.flatnonzero(_noisy(sums.sizes, last) >= int(level * UNIT))  # [reached]
+        enough = baskets.users >= least  # [enough]
+        reached = np.flatnonzero(enough & (_noisy(sums.sizes, last) >= int(level * UNIT)))  # [reached]
         return tuple(sorted(sums.keys_at(reached)))  # [sorted]
 
     def privacy_map(d_in: int) -> Any:
@@ -161,7 +168,7 @@ def make_weighted_partition_selection(
         if sigma == 0 or d_in * most > _MOST:
             return output_measure.infinite  # [no-noise]
         squares = both_ways * d_in * d_in  # [squares]
-        own = noises[-1].lost(d_in, d_in * most, level)  # [own]
+        own = noises[-1].lost(d_in, d_in * most, own_level)  # [own]
         rho = sum((squares / (2 * noise.scale**2) for noise in noises), Fraction(0))  # [rho]
         if without_delta(output_measure) == ZeroConcentratedDivergence():
             return with_delta(output_measure, Cost(rho=rho), own, strict=True)  # [map]
@@ -181,11 +188,15 @@ def make_weighted_partition_selection(
             "mechanism": "weighted_partition_selection",
             "user": input_domain.user,
             "item": input_domain.item,
+            "candidates": None,
             "max_items": most,
+            **({} if epsilon is None else {"epsilon": epsilon}),
+            "delta": delta,
             "scale": float(sigma) if scale is None else scale,
             "threshold": float(level),
             "rounds": rounds,
-        },
+        }
+        | ({"minimum_users": least} if least > 1 else {}),
     )
 
 

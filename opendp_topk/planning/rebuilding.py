@@ -16,6 +16,7 @@ from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroCo
 from .above_threshold import AboveThreshold
 from .catalogue import able
 from .columns import Columns
+from .keys import Keys
 from .plan import Plan, Query
 from .promises import Promise
 from .release_record import Claim, ReleaseRecord, canonical, named, plain, proof_of
@@ -71,20 +72,26 @@ def _short(record: ReleaseRecord) -> bool:
 
 def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
     """What could have been planned, each with its measurement of the items."""
-    claim, scale = record.claim, float(record.scale)
+    claim, known = record.claim, record.mechanism
     unit = Users(claim.neighbors, claim.d_in, _columns(record.mechanism))
     budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
     if record.listed:
         for task in _listed(record):
             query = Query(task, unit, budget, alpha=alpha)
             with suppress(ParameterError, SpaceError):
-                yield Plan(query, task.built(unit.nameless(task.n_candidates), budget.measure, scale))
+                yield Plan(
+                    query, task.built(unit.nameless(task.n_candidates), budget.measure, float(record.scale or 0))
+                )
         return
-    above = record.k is None
-    drawn = record.mechanism.get("gaussian") is True
-    unlisted = AboveThreshold(drawn) if above else TopKUnknownDomain(int(record.k or 0), record.mechanism["limit"])
+    if known["mechanism"].endswith("partition_selection"):
+        keys = Keys(known.get("rounds"))
+        wanted = Query(keys, unit, budget, alpha=alpha)
+        yield Plan(wanted, keys.built(wanted, known.get("epsilon", record.scale), known["delta"]))
+        return
+    above, drawn = record.k is None, known.get("gaussian") is True
+    unlisted = AboveThreshold(drawn) if above else TopKUnknownDomain(int(record.k or 0), known["limit"])
     asked = Query(unlisted, unit, budget, alpha=alpha)
-    yield Plan(asked, unlisted.built(asked, scale, record.mechanism["threshold"]))
+    yield Plan(asked, unlisted.built(asked, float(record.scale or 0), known["threshold"]))
 
 
 def _listed(record: ReleaseRecord) -> Iterator[TopK]:

@@ -86,8 +86,8 @@ def release_with_record(
 def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
     """The record before there is a release, with as many items as there will be."""
     known, metric, measure = measurement.parameters, measurement.input_metric, measurement.output_measure
-    if not isinstance(metric, UserDistance) or not {"user", "item", "candidates", "scale"} <= known.keys():
-        raise ParameterError("measurement must start from a table of users and items, with a scale, for a record")
+    if not isinstance(metric, UserDistance) or not {"user", "item", "candidates"} <= known.keys():
+        raise ParameterError("measurement must start from a table of users and items for a record")
     last = getattr(measurement.function, "then", None)
     items = last.items if isinstance(last, IndexCandidates) else None
     if (known["candidates"] is None) != (items is None):
@@ -100,10 +100,10 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         time="",
         released=Released([""] * (k or 0), counts=[0] * (k or 0) if counted else None),
         k=k,
-        release=known.get("release", "ranking"),
+        release="set" if "delta" in known else known.get("release", "ranking"),
         claim=claim,
         mechanism={name: plain(value) for name, value in known.items() if name != "scale"},
-        scale=plain(known["scale"]),
+        scale=plain(known.get("scale")),
         promises={"accuracy": Promise("", None, float(checks.probability(alpha, "alpha")))},
         ledger=None,
         proof=proof_of(measurement),

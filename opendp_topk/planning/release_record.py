@@ -42,14 +42,14 @@ class Released:
 
     @classmethod
     def of(cls, released: Any) -> Released:
-        """What a measurement released: one item, a list of items, or a tuple of items and what comes with them."""
+        """What a measurement released: one item, a list or a tuple of items, or items and what comes with them."""
         if hasattr(released, "counts"):
             return cls(list(released.items), counts=[int(count) for count in released.counts])
         if hasattr(released, "gaps"):
             return cls(list(released.items), gaps=[min(float(gap), sys.float_info.max) for gap in released.gaps])
         if hasattr(released, "stopped"):
             return cls(list(released.items))
-        return cls(list(released) if isinstance(released, list) else [released])
+        return cls(list(released) if isinstance(released, list | tuple) else [released])
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class ReleaseRecord:
     release: str
     claim: Claim
     mechanism: Mapping[str, Any]
-    scale: float
+    scale: float | None
     promises: Mapping[str, Promise]
     ledger: Mapping[str, Any] | None
     proof: Mapping[str, Any]
@@ -143,7 +143,7 @@ class ReleaseRecord:
             release=query.task.release,
             claim=Claim.of(plan),
             mechanism={name: value for name, value in parameters.items() if name != "scale"},
-            scale=plain(parameters["scale"]),
+            scale=plain(parameters.get("scale")),
             promises=promises,
             ledger=None if entry is None else salted(entry),
             proof=proof_of(measurement),

@@ -12,11 +12,23 @@ from .units import Users
 _FAR = 2.0**60  # a threshold at which delta is no matter, while the scale is searched for
 
 
-class Unlisted(Protocol):
-    """A task whose noise has a scale, and whose threshold keeps items of few users from coming out."""
+class OfTable(Protocol):
+    """A task whose items are those of the table."""
 
     release: ClassVar[str] = "ranking"
     searched: ClassVar[tuple[str, ...]] = ("scale", "threshold")
+
+    def needs_no_noise(self, query: Query[Any, Users]) -> bool:
+        """Never: whether an item comes out depends on the table."""
+        return False
+
+    def on(self, plan: Plan[Any, Users], items: Any) -> Measurement:
+        """The measurement of the plan, which takes items as they come."""
+        return plan.measurement
+
+
+class Unlisted(OfTable, Protocol):
+    """A task whose noise has a scale, and whose threshold keeps items of few users from coming out."""
 
     def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
         """The chain from a table to what is released."""
@@ -34,11 +46,3 @@ class Unlisted(Protocol):
         found = binary_search_chain(lambda scale: self.built(query, scale, _FAR), query.unit.d_in, whole)
         scale = found.parameters["scale"]
         return self.built(query, scale, self.least_threshold(query, scale))
-
-    def needs_no_noise(self, query: Query[Any, Users]) -> bool:
-        """Never: whether an item comes out depends on the table."""
-        return False
-
-    def on(self, plan: Plan[Any, Users], items: Any) -> Measurement:
-        """The measurement of the plan, which takes items as they come."""
-        return plan.measurement

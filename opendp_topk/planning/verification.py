@@ -123,7 +123,7 @@ def _fitting(record: ReleaseRecord, found: Rebuilt) -> bool:
     released, known, task = record.released, record.mechanism, found.plan.query.task
     led = bool(getattr(getattr(task, "mechanism", None), "led", False))
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
-    counted = record.k is None or "count_scale" in known
+    counted = known["mechanism"] == "stable_histogram" or "count_scale" in known
     kinds = {type(item) for item in released.items}
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
     distinct = len(set(released.items)) == len(released.items) and len(kinds) <= 1

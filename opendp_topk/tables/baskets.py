@@ -12,7 +12,7 @@ from .firsts import keep_first
 from .frames import _collect
 from .guard import guarded
 from .held import ColumnCounts
-from .keyed import _added, by_item
+from .keyed import by_item
 from .parts import in_parts
 from .spark import sum_weights
 
@@ -37,12 +37,13 @@ class Baskets:
         self._shares: nw.DataFrame[Any] | None = None
 
     def sums(self) -> ColumnCounts:
-        """The weights of all users by item.
+        """The weights of all users by item; ``users`` are then how many users these items have, in the same order.
 
         Raises:
             TableError: The back end failed.
         """
         counted = guarded(self._summed)
+        self.users = counted["users"].to_numpy().astype(np.int64)  # [users]
         self._items = counted.select("item")  # [items]
         return by_item(counted)
 
@@ -66,7 +67,7 @@ class Baskets:
             return nw.from_native(pl.DataFrame(pl.from_arrow(found)))
         user, item = map(nw.col, self._rows.collect_schema().names())
         pairs = self._rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-        return functools.reduce(_added, map(self._weighed, in_parts(pairs, self._rows)))  # [parts]
+        return functools.reduce(_together, map(self._weighed, in_parts(pairs, self._rows)))  # [parts]
 
     def _weighed(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
         """The sums of one part, which has all rows of its users."""
@@ -83,8 +84,16 @@ class Baskets:
             "rate", _rates(users["square"].to_numpy(), self._unit), backend=users.implementation
         )
         weights = shared.join(users.with_columns(rates), on="user")
-        counted = weights.group_by("item").agg((nw.col("share") * nw.col("rate")).sum().alias("count"))  # [sum]
-        return counted.select("item", "count")
+        weight = (nw.col("share") * nw.col("rate")).sum().alias("count")
+        return weights.group_by("item").agg(weight, nw.len().alias("users"))  # [sum]
+
+
+def _together(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The sums of two parts together."""
+    import narwhals as nw
+
+    both = nw.concat([one, other]).group_by("item")
+    return both.agg(nw.col("count").sum(), nw.col("users").sum())  # [together]
 
 
 def _rates(squares: NDArray[np.int64], unit: int) -> NDArray[np.int64]:

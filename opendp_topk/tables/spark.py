@@ -119,7 +119,7 @@ def sum_keys(totals: DataFrame, most: int | None) -> HeldCounts:
 
 # proof-region: spark_weights
 def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> DataFrame:
-    """By item (columns ``item`` and ``count``) the weights that users give to it; otherwise as ``Baskets``.
+    """By item (columns ``item``, ``count``, ``users``) the weights that its users give to it; otherwise as ``Baskets``.
 
     Args:
         frame: Two columns: users and items.
@@ -142,7 +142,9 @@ def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> D
     within = F.col("lower") * F.col("lower") * square <= length
     rates = lower.select("user", F.when(within, F.col("lower")).otherwise(F.lit(0)).alias("rate"))  # [spark-within]
     weighed = shared.join(rates, on="user").withColumn("weight", F.col("share") * F.col("rate"))
-    return weighed.groupBy("item").agg(F.sum("weight").alias("count"))  # [spark-weights]
+    return weighed.groupBy("item").agg(
+        F.sum("weight").alias("count"), F.count("weight").alias("users")
+    )  # [spark-weights]
 
 
 # end-proof-region: spark_weights

@@ -131,6 +131,8 @@ class AddToCounts:
     number: int
 
     def __call__(self, release: Any) -> Any:
+        if not hasattr(release, "counts"):
+            raise ParameterTypeError("add_to_counts must follow a measurement that releases counts: leave it out")
         return release._replace(counts=tuple(count + self.number for count in release.counts))  # [add]
 
 
@@ -146,7 +148,7 @@ def add_to_counts(number: int) -> AddToCounts:
         A function of releases with a field ``counts``, for the right side of ``>>``.
 
     Raises:
-        ParameterTypeError: ``number`` is not an integer.
+        ParameterTypeError: ``number`` is not an integer; or, on a call, there are no counts in the release.
 
     Example:
         >>> import opendp_topk as tk

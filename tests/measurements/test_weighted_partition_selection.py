@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from statistics import NormalDist
@@ -40,18 +41,19 @@ def frame(table: Table) -> Any:
     return pl.DataFrame(rows, {"user": pl.Int64, "item": pl.String}, orient="row")
 
 
-def chances(table: Table, scale: float, threshold: float) -> dict[str, float]:
-    """By key the probability of its release in one round: normal noise is discrete noise but for 2^-28 of its scale."""
+def chances(table: Table, scale: float, threshold: float, least: int = 1) -> dict[str, float]:
+    """By key of ``least`` users the chance of its release: normal noise is discrete noise but for a part of 2^-28."""
     sums: dict[str, float] = {}
     for items in table.values():
         for item in items:
             sums[item] = sums.get(item, 0) + 1 / math.sqrt(len(items))
-    return {item: PHI((total - threshold) / scale) for item, total in sums.items()}
+    users = Counter(item for items in table.values() for item in items)
+    return {item: PHI((total - threshold) / scale) for item, total in sums.items() if users[item] >= least}
 
 
-def law(table: Table, scale: float, threshold: float) -> dict[tuple[str, ...], float]:
+def law(table: Table, scale: float, threshold: float, least: int = 1) -> dict[tuple[str, ...], float]:
     found: dict[tuple[str, ...], float] = {(): 1.0}
-    for item, p in sorted(chances(table, scale, threshold).items()):
+    for item, p in sorted(chances(table, scale, threshold, least).items()):
         found = {keys: m * (1 - p) for keys, m in found.items()} | {(*keys, item): m * p for keys, m in found.items()}
     return found
 
@@ -83,8 +85,8 @@ def tables(users: int) -> Iterable[Table]:
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
 def test_no_pair_of_tables_exceeds_the_map_and_some_come_near(neighbors: str) -> None:
-    for scale, delta in ((1.5, 0.05), (0.8, 1e-3)):
-        link = build(PROFILE, neighbors, scale=scale, delta=delta, rounds=1)
+    for scale, delta, least in ((1.5, 0.05, 1), (0.8, 1e-3, 1), (0.8, 1e-3, 3)):
+        link = build(PROFILE, neighbors, scale=scale, delta=delta, rounds=1, minimum_users=least)
         curve, level = link.map(1), link.parameters["threshold"]
         claimed = {epsilon: curve.delta(epsilon) for epsilon in (0.0, 0.5, 1.5)}
         near = dict.fromkeys(claimed, 0.0)
@@ -92,7 +94,7 @@ def test_no_pair_of_tables_exceeds_the_map_and_some_come_near(neighbors: str) ->
             mine = list(tables(1))
             others = mine if neighbors == "replace" else [{}]
             for one, other in itertools.product(mine, others):
-                laws = [law(rest | {99 + at: b for at, b in t.items()}, scale, level) for t in (one, other)]
+                laws = [law(rest | {99 + at: b for at, b in t.items()}, scale, level, least) for t in (one, other)]
                 for epsilon, bound in claimed.items():
                     met = excess(*laws, epsilon)
                     assert met <= bound, (rest, one, other, epsilon)
@@ -172,6 +174,21 @@ def test_keys_of_many_come_out_and_those_of_one_do_not(rounds: int) -> None:
     assert build(scale=0)(frame({1: ("a",), 2: ("a",), 3: ("a", "b")})) == ("a",)
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_keys_of_fewer_users_than_the_minimum_never_come_out(rounds: int) -> None:
+    table = {at: ("all", "nine") if at < 9 else ("all", "ten") if at < 19 else ("all",) for at in range(30)}
+    little = build(scale=Fraction(1, 1000), rounds=rounds, minimum_users=10)
+    assert little.parameters["threshold"] == build(scale=Fraction(1, 1000), rounds=rounds).parameters["threshold"] + 9
+    assert little(frame(table)) == ("all",), "the weight of those who have two keys is below 1"
+    assert little(frame(dict.fromkeys(range(11), ("ten",)) | dict.fromkeys(range(20, 29), ("nine",)))) == ("ten",)
+    wide = build(scale=100.0, delta=0.5, rounds=rounds, minimum_users=10)
+    nines = {9 * key + at: (f"nine {key}",) for key in range(150) for at in range(9)}
+    tens = {10_000 + 10 * key + at: (f"ten {key}",) for key in range(150) for at in range(10)}
+    found = wide(frame(nines | tens))
+    assert found, "each of 150 keys comes out with a chance of 1/8 at least: none does once in 10^8 times"
+    assert all(key.startswith("ten") for key in found)
+
+
 def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
     """Of 2000 users each has the key of all and one of 40: in one round these have 35 each, in two nearly 50."""
     table = {at: ("all", f"key {at % 40:02}") for at in range(2000)}
@@ -206,6 +223,7 @@ def test_obligations(measure: tk.Measure) -> None:
         ({"scale": -1}, tk.ParameterError, "scale"),
         ({"scale": 1, "max_items": 0}, tk.ParameterError, "max_items"),
         ({"scale": 1, "rounds": 3}, tk.ParameterError, "rounds"),
+        ({"scale": 1, "minimum_users": 0}, tk.ParameterError, "minimum_users"),
         ({"scale": 1, "measure": MAX}, tk.ParameterTypeError, "where scale is given"),
         ({"epsilon": 1, "measure": tk.ZeroConcentratedDivergence()}, tk.ParameterTypeError, "output_measure"),
     ],

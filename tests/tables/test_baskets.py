@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,14 @@ from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
 from tests.tables.test_spark import made
 
 UNIT = 1000
+
+
+def users(columns: dict[str, list[Any]], most: int) -> dict[Any, int]:
+    """How many users have each item among their first ones."""
+    pairs = {pair for pair in zip(columns["u"], columns["i"], strict=True) if None not in pair}
+    return Counter(
+        item for own in {user for user, _ in pairs} for item in sorted(i for user, i in pairs if user == own)[:most]
+    )
 
 
 def reference(columns: dict[str, list[Any]], most: int, shares: dict[Any, int] | None) -> dict[Any, int]:
@@ -43,6 +52,7 @@ def check(table: Any, columns: dict[str, list[Any]]) -> None:
         sums = baskets.sums()
         assert dict(sums) == reference(columns, most, None), most
         keys = sums.keys_at(np.arange(len(sums)))
+        assert dict(zip(keys, baskets.users.tolist(), strict=True)) == users(columns, most), most
         shares = {key: 1 + at % 5 for at, key in enumerate(keys)}
         baskets.share(np.array([shares[key] for key in keys], dtype=np.int64))
         assert dict(baskets.sums()) == reference(columns, most, shares), most

@@ -165,6 +165,7 @@ def test_obligations() -> None:
             "integers",
         ),
         (lambda: tk.add_to_counts(1.5), tk.ParameterTypeError, "integer"),
+        (lambda: tk.add_to_counts(9)(("a", "b")), tk.ParameterTypeError, "releases counts"),
     ],
 )
 def test_bad_arguments(make: Any, error: type[Exception], words: str) -> None:

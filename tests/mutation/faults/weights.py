@@ -34,6 +34,20 @@ FAULTS = (
         "return round_up(min(Fraction(1), Fraction(49, 50) * Fraction(int(top), 2 * int(bottom))))  # [delta-up]",
     ),
     Fault(
+        "weighted-minimum-without-others",
+        "the weights of others on a key that one user brings to the minimum are forgotten",
+        "measurements/weighted_partition_selection.py",
+        "level = own_level + least - 1  # [others]",
+        "level = own_level  # [others]",
+    ),
+    Fault(
+        "weighted-minimum-one-less",
+        "a key of one user fewer than the minimum may come out of noisy weights",
+        "measurements/weighted_partition_selection.py",
+        "enough = baskets.users >= least  # [enough]",
+        "enough = baskets.users >= least - 1  # [enough]",
+    ),
+    Fault(
         "minimum-one-less",
         "an item of one user fewer than the minimum is kept",
         "transformations/minimum_users.py",

@@ -1,0 +1,71 @@
+"""The commands with --keys: items alone, by weights or each for itself, recorded, shown, verified and paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import opendp_topk as tk
+
+from .command import record_of
+from .conftest import Command
+from .test_unlisted import release, searches
+
+__all__ = ["searches"]
+
+LITTLE = "--epsilon", 3, "--delta", 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "mechanism", "items"),
+    [
+        (("--max-items", 1), "partition_selection", ["=hail", "rain"]),
+        (("--max-items", 20, "--minimum-users", 2), "weighted_partition_selection", ["rain", "snow"]),
+    ],
+    ids=["one", "many"],
+)
+def test_items_alone_are_recorded_shown_verified_and_paid(
+    command: Command, searches: Path, tmp_path: Path, more: tuple[object, ...], mechanism: str, items: list[str]
+) -> None:
+    book, out = tmp_path / "budget.ledger", tmp_path / "keys.json"
+    measure = tk.Approximate(tk.MaxDivergence())
+    tk.Ledger.create(book, budget=(90, 1e-5), measure=measure, dataset="searches", metric=tk.UserDistance()).close()
+    found = command(*release(searches, "--keys", *more, *LITTLE, "--out", out, "--ledger", book))
+    assert found.code == 0
+    assert "items with enough users" in found.out
+    record = record_of(out.read_text(encoding="utf-8"))
+    assert record["mechanism"]["mechanism"] == mechanism
+    assert set(items) <= set(record["items"]) <= {"rain", "snow", "=hail"}
+    assert (record["k"], record["release"], "counts" in record) == (None, "set", False)
+    assert command("verify", out, "--ledger", book).code == 0
+    shown = command("show", out)
+    assert "in alphabetical order" in shown.flat
+    assert "users or more have it" in shown.flat
+    page = command("show", out, "--html", "--to", "-")
+    assert "scale of noise" not in page.out
+    with tk.Ledger(book) as again:
+        assert 0 < again.spent()[1] <= 1e-6
+
+
+WRONG = [
+    ("--keys --above-threshold --max-items 3", "leave one out"),
+    ("--keys --k 3 --max-items 3", "leave --k and --limit out"),
+    ("--keys", "needs --max-items"),
+    ("--keys --max-items 3 --sum paid --bounds 0,5", "leave --sum out"),
+    ("--keys --max-items 3 --candidates 9", "without --candidates"),
+    ("--keys --max-items 3 --counts", "need a list of candidates"),
+    ("--keys --max-items 3 --releases 4", "leave --keys out"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), WRONG, ids=range(len(WRONG)))
+def test_options_that_do_not_fit_are_one_line(command: Command, options: str, words: str) -> None:
+    command("plan", *options.split(), "--epsilon", 1, "--delta", 1e-6).complains(2, words)
+
+
+def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
+    one = command(*["plan", "--keys", "--max-items", "1", "--epsilon", "1", "--delta", "1e-8"])
+    assert "19 users or more" in one.field("accuracy")
+    assert "epsilon = 1 and delta = 1e-08" in one.field("each item")

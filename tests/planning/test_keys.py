@@ -1,0 +1,81 @@
+"""How many users a key needs: held against chances and releases that are computed apart from the library."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.planning.columns import Columns
+from opendp_topk.planning.keys import Keys, comes_out, likely_users
+from opendp_topk.planning.plan import Query, planned
+from opendp_topk.planning.units import Budget, Users
+
+MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
+PHI = NormalDist().cdf
+HALF = Fraction(1, 2)
+
+
+def query(measure: tk.Measure = MAX, most: int = 9, neighbors: str = "add_remove", users: int = 1, **more: Any) -> Any:
+    columns = Columns(max_items=most, **more)
+    return Query(Keys(), Users(neighbors, users, columns), Budget(measure, (0.5, 1e-6)))
+
+
+def likely(level: float, scale: float, weight: float, users: int) -> float:
+    """The chance of two rounds where all users have the same items, which nobody else has: only the own share falls."""
+    first, last = 3.2 * scale, 1.053 * scale
+    noise = np.linspace(-6, 6, 4001)
+    heights = np.exp(-(noise**2) / 2)
+    share = np.minimum(1, (level + last) / np.maximum(users * weight + first * noise, 1e-9))
+    share[users * weight + first * noise <= 0] = 1
+    return float((heights * np.vectorize(PHI)((users * weight * share - level) / last)).sum() / heights.sum())
+
+
+def test_so_many_users_are_enough_and_hardly_fewer_are() -> None:
+    for rounds in (1, 2):
+        for least in (1, 20):
+            found = Keys(rounds).built(query(minimum_users=least), 0.5, 1e-6)
+            scale, level = (found.parameters[name] for name in ("scale", "threshold"))
+            number = int(likely_users(found, HALF))
+            chance = (
+                (lambda n: PHI((n / 3 - level) / scale))  # noqa: B023
+                if rounds == 1
+                else lambda n: likely(level, scale, 1 / 3, n)  # noqa: B023
+            )
+            assert chance(number) >= 0.5
+            assert chance(int(0.96 * number) - 1) < 0.5
+            for users in (number // 2, number, 2 * number):
+                assert 0 <= float(comes_out(found.parameters, users)) <= chance(users) + 1e-6
+
+
+def test_each_for_itself() -> None:
+    found = Keys().built(query(most=1, minimum_users=5), 0.5, 1e-6)
+    p, n = 0.0, 4
+    while p < 0.5:
+        p, n = min(math.exp(0.5) * p + 1e-6, 1 - math.exp(-0.5) * (1 - p - 1e-6)), n + 1
+    assert likely_users(found, HALF) == n
+
+
+@pytest.mark.slow
+def test_plans_meet_the_budget_by_the_way_that_needs_fewer_users() -> None:
+    wrong = []
+    for measure in (MAX, ZCDP):
+        for most, neighbors, users in (
+            (1, "add_remove", 1),
+            (9, "replace", 1),
+            (9, "add_remove", 3),
+        ):
+            asked = query(measure, most, neighbors, users)
+            plan = planned(asked)
+            main, delta = plan.measurement.map(users)
+            weighted = measure == ZCDP or most == 9
+            right = plan.measurement.parameters["mechanism"].startswith("weighted") == weighted
+            if not (0.49 < main <= 0.5 and 0.9e-6 < delta <= 1e-6 and right):
+                wrong.append((measure, most, neighbors, users, main, delta))
+    assert not wrong
+    assert planned(query(most=2)).measurement.parameters["mechanism"] == "partition_selection"
