@@ -151,6 +151,15 @@ BROKEN = [
     ("Noises", "exp (- Rabs z) / 2.", "exp (- (2 * Rabs z))."),
     ("TwoSided", "exp (- Rabs (z - w)) * f w <= f z.", "exp (- Rabs (z - w) / 2) * f w <= f z."),
     ("End", "laplace_noise | logistic_noise => Nat.min", "laplace_noise | half_logistic_noise => Nat.min"),
+    ("Cells", "<= 2 * INR N.", "<= INR N."),
+    ("Parts", "+ e + F (low - s) + eps.", "+ F (low - s) + eps."),
+    ("Counted", "INR (S (c i)) <= INR N * F (v - s i).", "INR (S (S (c i))) <= INR N * F (v - s i)."),
+    ("FromDigits", "ranking (beats (noisy z)) k l y -> E y = true.", "ranking (beats (noisy z)) k l y -> E y = false."),
+    ("FromDigits", "undecided <= 2 * INR (length l) ^ 2 / INR N.", "undecided <= INR (length l) / INR N."),
+    ("Mirrored", "F (- z) = 1 - F z.", "F (- z) = F z."),
+    ("Mirrored", "(INR (Nat.min k (length l - k)) * r)", "(INR (Nat.min k (length l - k) - 1) * r)"),
+    ("End", "exp (INR (steps d k n) * (rho / tau))", "exp (INR (steps d k n - 1) * (rho / tau))"),
+    ("End", "laplace_noise | logistic_noise => Nat.min k (d - k)", "logistic_noise => Nat.min k (d - k)"),
     ("Deferred", "share possible i question false * drawn", "/ 2 * drawn"),
 ]  # fmt: skip
 
