@@ -107,7 +107,7 @@ def test_what_is_left_of_a_ledger_pays_for_the_plan_within_it(command: Command, 
     mixed = "--epsilon", "1", "--delta", "1e-6", "--own-delta", "5e-7"
     listed, unlisted = ("--k", "2", *LISTED), ("--k", "2", "--max-items", "3")
     for budget, spent, asked, names in (
-        (mixed, ("--epsilon", "0.37"), (*listed, "--releases", 3), ["pure", "(epsilon, delta)"]),
+        (mixed, ("--epsilon", "0.37"), (*listed, "--releases", 3), ["pure", "zCDP", "(epsilon, delta)"]),
         (mixed, ("--rho", "0.003"), (*listed, "--releases", 3), ["zCDP"]),
         (mixed, ("--epsilon", "0.1"), (*listed, "--releases", 2), ["pure", "zCDP", "(epsilon, delta)"]),
         (mixed, ("--epsilon", "0.1"), (*unlisted, "--releases", 2), ["pure", "zCDP"]),
