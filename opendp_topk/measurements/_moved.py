@@ -127,9 +127,9 @@ def gaussian_loss(moved: Moved, scale: Fraction, measure: Measure) -> Any:
     return PrivacyCurve(*read.bounds, *_of_shapes(moved, _gaussian_step, scale))
 
 
-def two_sided_loss(moved: Moved, scale: Fraction, measure: Measure, logistic: bool) -> Any:
+def two_sided_loss(moved: Moved, scale: Fraction, measure: Measure, odds: bool) -> Any:
     """What logistic noise of this ``scale`` > 0 costs, or other real noise with a log-density that is 1-Lipschitz."""
-    rho_of = _rho_of_logistic if logistic else rho_of_laplace  # [rho-of]
+    rho_of = _rho_by_odds if odds else rho_of_laplace  # [rho-of]
     loss, one = moved.total / scale, moved.each / scale
     rho = Fraction(moved.total, moved.each) * rho_of(one)  # [sum-of-real-rhos]
     read = Cost(loss, 2 * loss, rho, joined=(1, loss)).under(measure)  # [two-sided-cost]
@@ -143,12 +143,12 @@ def two_sided_loss(moved: Moved, scale: Fraction, measure: Measure, logistic: bo
     return PrivacyCurve(*read.bounds, *_of_shapes(moved, step, scale))
 
 
-def _rho_of_logistic(h: Fraction) -> Fraction:
+def _rho_by_odds(h: Fraction) -> Fraction:
     """An upper bound of h coth(h / 2) - 2: of the rho of logistic noise on a number that moves by ``h`` > 0."""
     if h <= _SMALL:
-        return h**2 / 6 - h**4 / 360 + h**6 / 15120  # [logistic-series]
+        return h**2 / 6 - h**4 / 360 + h**6 / 15120  # [odds-series]
     once = one_minus_exp_down(h)
-    return h * (2 - once) / once - 2  # [logistic-rho]
+    return h * (2 - once) / once - 2  # [odds-rho]
 
 
 def _of_shapes(moved: Moved, step: Step, scale: Fraction) -> Iterator[Any]:

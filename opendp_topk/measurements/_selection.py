@@ -217,8 +217,8 @@ def map_of(
         from ._moved import Moved, two_sided_loss
 
         each, total = input_metric.moves(d_in)
-        moved, logistic = Moved.few(each, total, choice.size), noise.has_exponential_odds
-        whole = two_sided_loss(moved, choice.tau, output_measure, logistic)  # [whole]
+        moved, odds = Moved.few(each, total, choice.size), noise.has_exponential_odds
+        whole = two_sided_loss(moved, choice.tau, output_measure, odds)  # [whole]
         if isinstance(known, PrivacyCurve):
             return PrivacyCurve(*dict.fromkeys((*known.bounds, *whole.bounds)))  # [both-curves]
         return min(known, whole)  # [least]
