@@ -123,7 +123,6 @@ WRONG: list[tuple[str, str]] = [
     ("--k 3 --epsilon 1 --delta 1e-400", "--delta"),
     ("--k 3 --delta 0.1", "--epsilon E or --rho R"),
     ("--k 3 --epsilon 1 --candidates 9 --limit 2", "without --candidates"),
-    ("--k 3 --epsilon 1 --candidates 9 --max-items 2", "without --candidates"),
     ("--k 3 --epsilon 1 --delta 0.1 --compare", "need a list of candidates"),
 ]
 
