@@ -29,7 +29,7 @@ def test_all_items_above_a_threshold(command: Command, searches: Path) -> None:
     assert lines == [["89", "rain"], ["40", "snow"], ["30", "=hail"]]
     assert "my own name" not in result.out
     assert "measurements/stable_histogram (current)" in result.flat
-    record = record_of(command(*release(searches, *ABOVE, *LITTLE, "--out", "-")).out)
+    record = record_of(command(*release(searches, *ABOVE, "--keep", "order", *LITTLE, "--out", "-")).out)
     assert record["items"] == ["rain", "snow", "=hail"]
     assert record["mechanism"]["mechanism"] == "stable_histogram"
     assert record["counts"] == [89, 40, 30]
