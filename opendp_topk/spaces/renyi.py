@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from ..numerics.arithmetic import exact, log1p_down, one_minus_exp_down, one_minus_exp_up, scaled_log_up
 
+_MUCH = Fraction(10**300)  # more epsilon than that changes the order no more
 _DIGITS = 24  # of an order: another one nearby admits nearly the same, and sums of its multiples stay short
 
 
@@ -46,7 +47,7 @@ def overhead(order: Fraction, delta: Fraction) -> Fraction:
 
 def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """About the order at which (epsilon, delta) has room for the largest rho: any order is valid, so floats will do."""
-    e, logs = float(epsilon), float(scaled_log_up(Fraction(1), 1 / delta))
+    e, logs = float(min(epsilon, _MUCH)), float(scaled_log_up(Fraction(1), 1 / delta))
     low, high = -50.0, 600.0
     for _ in range(80):
         middle = (low + high) / 2

@@ -81,6 +81,11 @@ def test_the_order_has_the_largest_rho() -> None:
         assert all((epsilon - overhead(one, delta)) / one < chosen for one in others)
 
 
+def test_a_budget_beyond_floats_has_an_order() -> None:
+    assert 1 < best_order(Fraction(10**400), Fraction(1, 10**9)) < float("inf")
+    assert best_order(Fraction(10**400), Fraction(1, 10**9)) == best_order(Fraction(10**300), Fraction(1, 10**9))
+
+
 def test_what_a_curve_says_of_one_order() -> None:
     half, order = Fraction(1, 2), Fraction(9)
     pure = PrivacyCurve(ApproximateDP(half))
