@@ -41,7 +41,7 @@ nb_mime_priority_overrides = [("html", "image/svg+xml", 0)]
 nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False  # signatures may name more than the code, as those of a ledger do
 napoleon_numpy_docstring = False
 napoleon_custom_sections = [
     "Result",
