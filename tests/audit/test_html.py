@@ -276,8 +276,8 @@ def test_a_refuted_claim_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert [one.verdict for one in material.findings] == ["holds", "fails"]
     assert len(refuted(material)) == 1
     index = read((tmp_path / "index.html").read_text(encoding="utf-8"))
-    assert "1 refuted" in index.text
-    assert sum(one.attributes.get("class") == "status refuted" for one in index) == 1
+    assert "1 fail" in index.text
+    assert sum(one.attributes.get("class") == "status fails" for one in index) == 1
     assert sum(one.attributes.get("class") == "dot bad" for one in index) == 1
 
 
