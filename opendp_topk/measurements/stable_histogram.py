@@ -26,7 +26,7 @@ from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._any_of import any_of, laplace_beyond
-from ._gaussian_tail import gaussian_beyond
+from ..distributions.gaussian_tail import gaussian_beyond
 from ._grid import Grid
 from .select_then_count import count_curve
 

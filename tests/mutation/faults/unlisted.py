@@ -248,7 +248,7 @@ FAULTS = (
     Fault(
         "tail-without-its-end",
         "the tail of Gaussian noise is summed without its first weight",
-        "measurements/_gaussian_tail.py",
+        "distributions/gaussian_tail.py",
         "- Fraction(block - 1, 2)",
         "- Fraction(block + 1, 2)",
     ),
