@@ -104,7 +104,7 @@ class Columns:
             kept = make_keep_items(domain, metric, most=self.max_items, by=by, candidates=items, granularity=step)
             scored = kept >> scored
         if self.minimum_users is not None:
-            scored = scored >> then_minimum_users(minimum_users=self.minimum_users)
+            scored = scored >> then_minimum_users(minimum_users=self.minimum_users, candidates=items)
         chained: Transformation = scored
         return chained
 
