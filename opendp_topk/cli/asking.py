@@ -281,7 +281,7 @@ class Options:
                 "and --counts out"
             )
         if self.max_items is not None:
-            raise ParameterError("--max-items lowers no cost where --minimum-users goes with --candidates: leave it out")
+            raise ParameterError("--max-items lowers no cost beside --minimum-users with --candidates: leave it out")
         self._require_caps()
         return self._approximate(TopKUnknownDomain(self._given(), self.limit, n_candidates))
 

@@ -121,7 +121,8 @@ def _within(query: Query[Any, Users], options: Options) -> tuple[list[Way], str]
     """The ways in which a new ledger with the target as its budget pays, and the budget in words."""
     if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
         raise ParameterError(
-            "--releases without --candidates, or with --minimum-users, plans within --epsilon and --delta: leave --rho out"
+            "--releases without --candidates, or with --minimum-users, plans within --epsilon and --delta: leave "
+            "--rho out"
         )
     total = whole(query.budget, DELTA if options.delta is None else stated(options.delta, "--delta"))
     try:

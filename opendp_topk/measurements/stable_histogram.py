@@ -13,6 +13,7 @@ from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..core.releases import FoundCounts
 from ..core.spaces import require_space
+from ..distributions.gaussian_tail import gaussian_beyond
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
@@ -26,7 +27,6 @@ from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._any_of import any_of, laplace_beyond
-from ..distributions.gaussian_tail import gaussian_beyond
 from ._grid import Grid
 from .select_then_count import count_curve
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from ..core.binary_search import binary_search_param
 from ..core.measurement import Measurement
+from ..ledger.amounts import stated
 from ..measurements._key_shares import shares
 from ..measurements._selection_curve import chances
 from ..measurements.partition_selection import then_partition_selection
@@ -97,7 +98,7 @@ class Keys(OfTable):
         return replace(self, rounds=2 if several else 1)._least(query)
 
     def _least(self, query: Query[Any, Users]) -> Measurement:
-        d_in, (main, delta) = query.unit.d_in, query.budget.d_out
+        d_in, main, delta = query.unit.d_in, query.budget.main, round_down(stated(query.budget.delta, "delta"))
         if is_pure(without_delta(query.budget.measure)):
             both_ways = self.rounds is None and query.unit.neighbors == "replace"
             loss = round_down(exact(main) / (d_in * (2 if both_ways else 1)))
@@ -143,8 +144,8 @@ class Keys(OfTable):
         if not fewer:
             return ""
         return (
-            f"the items of a user share what may be lost, so an item would need fewer users with a smaller --max-items: "
-            f"{' and '.join(fewer)}"
+            "the items of a user share what may be lost, so an item would need fewer users with a smaller "
+            f"--max-items: {' and '.join(fewer)}"
         )
 
     def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:

@@ -92,8 +92,7 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
     top = TopKUnknownDomain(int(record.k or 0), known["limit"], known["candidates"]) if not above else None
     unlisted = AboveThreshold(drawn) if top is None else top
     asked = Query(unlisted, unit, budget, alpha=alpha)
-    built = unlisted.built(asked, float(record.scale or 0), known["threshold"])
-    yield Plan(asked, replace(built, parameters={**built.parameters, "candidates": known["candidates"]}))
+    yield Plan(asked, unlisted.built(asked, float(record.scale or 0), known["threshold"]))
 
 
 def _listed(record: ReleaseRecord) -> Iterator[TopK]:

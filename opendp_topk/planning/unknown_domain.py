@@ -51,13 +51,15 @@ class TopKUnknownDomain(Unlisted):
 
     def built(self, query: Query[Any, Users], scale: float, threshold: float, items: Any = None) -> Measurement:
         """The chain from a table to the items, those of a list if one is given."""
-        measurement: Measurement = query.unit.scores(items) >> then_unknown_domain_top_k(
+        named = items is not None or self.n_candidates is None
+        scores: Any = query.unit.scores(items) if named else query.unit.nameless(self.n_candidates or 0)
+        measurement: Measurement = scores >> then_unknown_domain_top_k(
             query.budget.measure, k=self.k, scale=scale, limit=self.taking_part, threshold=threshold
         )
         return measurement
 
     def on(self, plan: Plan[Any, Users], items: Any) -> Measurement:
-        """The chain for the candidates ``items``; its map is that of the chain which takes items as they come."""
+        """The chain for the candidates ``items``."""
         known = plan.measurement.parameters
         return self.built(plan.query, known["scale"], known["threshold"], items)
 

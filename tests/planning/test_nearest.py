@@ -120,7 +120,7 @@ def tail(wrong: int, runs: int, alpha: Fraction) -> Fraction:
 
 @pytest.mark.slow
 def test_no_sentence_is_false_more_often_than_it_says() -> None:
-    """Refuted by chance with a probability of at most 8e-9; a width of counts a twentieth less is refuted nearly always."""
+    """Refuted by chance with a probability of at most 6e-9; counts a twentieth nearer are refuted nearly always."""
     runs, budget, wrong = 10_000, Budget(MaxDivergence(), Fraction(1, 10)), []
     for histogram, keep in ((True, "order"), (True, "random"), (False, "random")):
         asked = query(N, N, 2, budget, keep=keep)
