@@ -37,7 +37,6 @@ _CELLS = 64  # of the noise of the first round, equally likely: the number of us
 _NEARLY = 1 + 2.0**-48  # so that a scale in floats meets its rho
 _STEPS = 32  # of a delta to its half: what is looked for where several users share one
 _MOST = 2**40  # users: more than there are
-_CAPS = 20, 1  # items of a user for which it is said how many users an item would need
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,7 @@ class Keys(OfTable):
     rounds: int | None = None
     k: ClassVar[None] = None
     release: ClassVar[str] = "set"
+    fewer: ClassVar[tuple[int, ...]] = (20, 1)  # items of a user, of which it is said how many users an item would need
 
     @property
     def name(self) -> str:
@@ -135,17 +135,17 @@ class Keys(OfTable):
     def because(self, plan: Plan[Any, Users]) -> str:
         """How many users an item would need if fewer items of a user counted."""
         query, most = plan.query, plan.query.unit.columns.max_items or 1
-        fewer = []
-        for cap in (cap for cap in _CAPS if cap < most):
+        found = []
+        for cap in (cap for cap in self.fewer if cap < most):
             columns = replace(query.unit.columns, max_items=cap)
             users = Plan(query, self.least(replace(query, unit=replace(query.unit, columns=columns)))).accuracy
             if users is not None and users < (plan.accuracy or 0):
-                fewer.append(f"{users:.0f} where {f'at most {cap} items' if cap > 1 else '1 item'} of each counted")
-        if not fewer:
+                found.append(f"{users:.0f} where {f'at most {cap} items' if cap > 1 else '1 item'} of each counted")
+        if not found:
             return ""
         return (
             "the items of a user share what may be lost, so an item would need fewer users with a smaller "
-            f"--max-items: {' and '.join(fewer)}"
+            f"--max-items: {' and '.join(found)}"
         )
 
     def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
