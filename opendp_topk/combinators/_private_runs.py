@@ -39,6 +39,19 @@ class Selected:
         rest = exact(epsilon) - self.shift
         return 1.0 if rest < 0 else round_up(min(Fraction(1), self.most * exact(self.runs.delta(rest))))  # [moved]
 
+    def implies(self, other: Any) -> bool:
+        """Whether a curve below this one is below ``other``, too: whether its runs lose no less and are no fewer."""
+        return (
+            isinstance(other, Selected)
+            and self.shift <= other.shift
+            and self.most <= other.most
+            and all(any(_implies(own, bound) for own in self.runs.bounds) for bound in other.runs.bounds)  # [implies]
+        )
+
+
+def _implies(own: Any, bound: Any) -> bool:
+    return own == bound or (hasattr(own, "implies") and bool(own.implies(bound)))  # [same-kind-of-bound]
+
 
 def require_runs(measurement: Any) -> Measurement:
     """``measurement``, if it can be run and the price of a selection is known."""
@@ -98,9 +111,7 @@ def selection(
         function=function,
         privacy_map=privacy_map,
         parameters={**parameters, "measurement": measurement.parameters.get("mechanism")},
-        declared=Declared(
-            law=joint if runs else None, decode=lambda outcome: decode(outcome[0]) if outcome else None
-        ),
+        declared=Declared(law=joint if runs else None, decode=lambda outcome: decode(outcome[0]) if outcome else None),
     )
     return claimed(built, Proof(None, (measurement.proof,)))
 

@@ -72,7 +72,7 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
 
     Example:
         >>> import opendp_topk as tk
-        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.L1Distance()
         >>> noisy = space >> tk.then_laplace(tk.MaxDivergence(), scale=20.0)
         >>> run = noisy >> (lambda scores: (max(scores.tolist()), "some model"))
         >>> often = tk.TruncatedNegativeBinomial(shape=0, stop_probability=0.01)
@@ -88,7 +88,8 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
     checks.instance("repetitions", repetitions, TruncatedNegativeBinomial | Poisson, hint)  # type: ignore[arg-type]
 
     def function(value: Any) -> Any:
-        best, top = None, -math.inf
+        best: Any = None
+        top: Number = -math.inf
         for _ in itertools.repeat(None, run_count(repetitions.least, repetitions.first, repetitions.ratio)):  # [runs]
             release = sealed(measurement.function, value)  # [run]
             score = score_of(release)
@@ -100,14 +101,15 @@ def make_private_selection(measurement: Measurement, *, repetitions: Repetitions
         levels: dict[Number, Any] = {}
         for outcome, mass in masses.items():
             levels[scores[outcome]] = levels.get(scores[outcome], 0) + mass
-        below, weights = 0, {}
+        below: Any = 0
+        weights: dict[Number, Any] = {}
         for score in sorted(levels):
             reached = below + levels[score]
             gain = repetitions.generating(reached) - repetitions.generating(below)
             weights[score] = gain / levels[score] if levels[score] else 0  # [weight]
             below = reached
-        nothing = {(): repetitions.generating(0)} if repetitions.least == 0 else {}
-        return {(outcome,): mass * weights[scores[outcome]] for outcome, mass in masses.items()} | nothing  # [best-law]
+        found: dict[Hashable, Any] = {(outcome,): mass * weights[scores[outcome]] for outcome, mass in masses.items()}
+        return found if repetitions.least else found | {(): repetitions.generating(0)}  # [best-law]
 
     parameters = {"mechanism": "private_selection", "repetitions": repetitions}
     return selection(measurement, function, repetitions, repetitions.most, law, parameters)  # [price]

@@ -25,6 +25,7 @@ from ..numerics.arithmetic import (
 
 _DIGITS = 4096  # of a mean: enough for every shape that is not 0 to be told from it
 _MOST_SHAPE = 1000  # the price grows with the shape: nobody pays for more
+_MOST_RUNS = 10**6  # of a Poisson number on average: e to the power of minus it is still a number of MPFR
 _HALVINGS = 60  # of an interval that holds the answer: after them its ends are nearly neighbours among floats
 
 
@@ -45,8 +46,9 @@ class TruncatedNegativeBinomial:
 
     Example:
         >>> import opendp_topk as tk
-        >>> tk.TruncatedNegativeBinomial(shape=1, stop_probability=0.125).mean
-        8.0
+        >>> logarithmic = tk.TruncatedNegativeBinomial(shape=0, stop_probability=0.01)
+        >>> 21 < logarithmic.mean < 22
+        True
     """
 
     shape: Number
@@ -77,13 +79,13 @@ class TruncatedNegativeBinomial:
         shape, gamma = exact(self.shape), exact(self.stop_probability)
         log = arithmetic.log(arithmetic.rational(as_mpq(gamma)))
         if shape == 0:
-            return arithmetic.divide(arithmetic.rational(as_mpq(1 - gamma)), arithmetic.negative(log))  # [logarithmic]
-        power = arithmetic.exp(arithmetic.multiply(arithmetic.rational(as_mpq(-shape)), log))
-        rise = arithmetic.add(power, arithmetic.rational(mpq(-1)))
-        rise = arithmetic.negative(rise) if shape < 0 else rise
-        if not rise[0] > 0:
-            return None  # [unknown]
-        return arithmetic.divide(arithmetic.rational(as_mpq(abs(shape) * (1 - gamma))), rise)  # [one-run]
+            share, divisor = 1 - gamma, arithmetic.negative(log)  # [logarithmic]
+        else:
+            power = arithmetic.exp(arithmetic.multiply(arithmetic.rational(as_mpq(-shape)), log))
+            rise = arithmetic.add(power, arithmetic.rational(mpq(-1)))
+            share, divisor = abs(shape) * (1 - gamma), arithmetic.negative(rise) if shape < 0 else rise  # [one-run]
+        known = divisor[0] > 0
+        return arithmetic.divide(arithmetic.rational(as_mpq(share)), divisor) if known else None  # [unknown]
 
     def ratio(self, n: int) -> mpq:
         """P(N = n + 1) / P(N = n)."""
@@ -111,6 +113,8 @@ class TruncatedNegativeBinomial:
     def shift(self, delta: Callable[[Number], Number]) -> Fraction:
         """The same for runs with the privacy curve ``delta``."""
         gamma = exact(self.stop_probability)
+        if delta(0) == 0:
+            return Fraction(0)  # [equal-laws]
         low, high = 0.0, scaled_log_up(Fraction(1), 1 / gamma)  # [no-more]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -138,7 +142,7 @@ class Poisson:
     """A Poisson number of runs, which may be none.
 
     Args:
-        mean: The mean number of runs, a finite number > 0.
+        mean: The mean number of runs, > 0 and at most 10^6.
 
     Raises:
         ParameterError: ``mean`` is out of range or of the wrong type.
@@ -155,8 +159,8 @@ class Poisson:
 
     def __post_init__(self) -> None:
         mean = checks.scale(self.mean, "mean")
-        if mean == 0:
-            raise ParameterError("mean must be > 0")
+        if not 0 < mean <= _MOST_RUNS:  # [mean-in-reach]
+            raise ParameterError(f"mean must be > 0 and at most {_MOST_RUNS}")
         object.__setattr__(self, "mean", mean)
 
     # proof-region: poisson

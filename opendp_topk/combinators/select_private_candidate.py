@@ -69,7 +69,7 @@ def make_select_private_candidate(
 
     Example:
         >>> import opendp_topk as tk
-        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.L1Distance()
         >>> noisy = space >> tk.then_laplace(tk.MaxDivergence(), scale=20.0)
         >>> run = noisy >> (lambda scores: (max(scores.tolist()), "some model"))
         >>> enough = tk.make_select_private_candidate(run, stop_probability=0.01, threshold=500)
