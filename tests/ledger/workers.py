@@ -268,7 +268,7 @@ def obey_permissions() -> None:
     """From now on the superuser is asked for the right to write, too; what it may read stays (Linux, ``capset(2)``)."""
     libc = ctypes.CDLL(None, use_errno=True)
     version = (ctypes.c_uint32 * 2)(0x20080522, 0)  # the third version, this process
-    held = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: of the first 32 capabilities, then of the others
+    held = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable ones, in two halves
     assert libc.capget(version, held) == 0
     held[0] &= ~(1 << 1)  # CAP_DAC_OVERRIDE
     assert libc.capset(version, held) == 0, os.strerror(ctypes.get_errno())
