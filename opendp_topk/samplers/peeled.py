@@ -47,7 +47,7 @@ def _side_by_side(scores: NDArray[Any], scale: Fraction, noise: Noise, k: int, s
     left, row = np.tile(np.arange(d), (n, 1)), np.arange(n)  # [all-rows]
     for last in range(d - 1, d - 1 - k, -1):
         racing = scores[:, : last + 1]
-        best = rows.each(racing, scale, noise, 1, sign=sign, ordered=True, entropy=entropy)[:, 0]  # [races]
+        best = rows.each(racing, scale, noise, 1, sign=sign, ordered=True, entropy=entropy)[:, 0]  # [race-each]
         winner = left[row, best]
         left[row, best], left[:, last] = left[:, last], winner  # [leave-rows]
         scores[row, best] = scores[:, last]  # [fill-rows]
