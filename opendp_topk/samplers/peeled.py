@@ -12,7 +12,6 @@ from ..noises.noise import Noise
 from . import race, rows
 from .entropy import SYSTEM, Entropy, Indices
 
-
 _TOGETHER = 2**16  # scores at a time, of all draws together
 
 

@@ -1,4 +1,4 @@
-"""Many outputs at once from a list of all: the laws by brute force, every draw by its own digits, and what is no list."""
+"""Many outputs at once from a list of all: the laws by brute force, and every draw by its own digits."""
 
 from __future__ import annotations
 
