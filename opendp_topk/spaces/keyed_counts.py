@@ -99,6 +99,10 @@ class KeyedCountDistance(Metric):
         checks.flag("monotonic", self.monotonic)
         object.__setattr__(self, "each", checks.count("each", self.each))
 
+    def __repr__(self) -> str:
+        far = "" if self.each == 1 else f", each={self.each}"
+        return f"KeyedCountDistance(max_items={self.max_items}, monotonic={self.monotonic}{far})"
+
     def fits(self, domain: Domain) -> bool:
         return isinstance(domain, KeyedCountsDomain)
 
