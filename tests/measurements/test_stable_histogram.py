@@ -138,6 +138,10 @@ def test_the_delta_is_that_of_one_to_max_items_keys_and_no_union_bound() -> None
     assert build(threshold=3).map(2) == (4.0, pytest.approx(max(twice, once)))
     assert build(threshold=3).map(3)[1] == 1
     with mpmath.workdps(45):
+        far = mpmath.exp(-7) / (1 + x)
+        assert build(most=5, each=3, threshold=10).map(1)[1] == pytest.approx(float(1 - (1 - far) ** 5), rel=1e-14)
+    assert build(each=3, threshold=3).map(1)[1] == 1
+    with mpmath.workdps(45):
         wide = mpmath.exp(mpmath.mpf(-2) / 6) / (1 + mpmath.exp(mpmath.mpf(-1) / 6))
     assert build(scale=6, threshold=3).map(2)[1] == pytest.approx(float(1 - (1 - wide) ** 4), rel=1e-14)
 
