@@ -18,7 +18,7 @@ Module Honest (In : IntervalOps).
 Module Run := Race In.
 
 Section Given.
-Variables (prec : In.precision) (n : kind) (P q origin : Z) (d k digits : nat) (a : nat -> Z).
+Variables (prec wide : In.precision) (n : kind) (P q origin : Z) (d k digits : nat) (a : nat -> Z).
 Hypothesis (positive : (0 < P)%Z) (positive' : (0 < q)%Z).
 
 (* Digits that say in which of 2^digits parts the uniform number of each candidate lies. *)
@@ -49,26 +49,26 @@ Proof.
   intros c z i j here there. apply in_seq in here, there. unfold beats, Run.Y, Run.units. rewrite !entry_of by lia. reflexivity.
 Qed.
 
-Definition ranking_released (c : nat -> nat) : option (list nat) := Run.ranking_race prec n P q parts_in_all origin k (entries c).
+Definition ranking_released (c : nat -> nat) : option (list nat) := Run.ranking_race prec wide n P q parts_in_all origin k (entries c).
 
 Theorem ranking_race_is_honest :
   honest_race d k (IZR P / IZR q) (fun i => IZR (a i)) n (list nat) (fun y => y) digits ranking_released.
 Proof.
   intros c z y b yes fits first. assert (some : (0 < parts_in_all)%Z) by (apply Z.pow_pos_nonneg; lia).
-  apply (Run.ranking_race_is_right prec n P q parts_in_all origin positive positive' some (entries c) z (enough_is_known c z fits)) in yes.
+  apply (Run.ranking_race_is_right prec wide n P q parts_in_all origin positive positive' some (entries c) z (enough_is_known c z fits)) in yes.
   rewrite entries_count in yes. apply (ranking_of_same _ (beats (noisy z))) in yes; [|intros; now apply (same_order c z)].
   exact (the_ranking_is_unique _ Nat.eq_dec (beats_strict _) (beats_chain _) k (candidates d) y b first yes).
 Qed.
 
 Definition set_released (c : nat -> nat) : option (list bool) :=
-  option_map (set_of Nat.eq_dec (candidates d)) (Run.set_race prec n P q parts_in_all origin k (entries c)).
+  option_map (set_of Nat.eq_dec (candidates d)) (Run.set_race prec wide n P q parts_in_all origin k (entries c)).
 
 Theorem set_race_is_honest :
   honest_race d k (IZR P / IZR q) (fun i => IZR (a i)) n (list bool) (set_of Nat.eq_dec (candidates d)) digits set_released.
 Proof.
   intros c z y b yes fits [first _]. assert (some : (0 < parts_in_all)%Z) by (apply Z.pow_pos_nonneg; lia). unfold set_released in yes.
-  destruct (Run.set_race _ _ _ _ _ _ _ _) as [w|] eqn:found; [|easy]. injection yes as <-.
-  apply (Run.set_race_is_right prec n P q parts_in_all origin positive positive' some (entries c) z (enough_is_known c z fits)) in found.
+  destruct (Run.set_race _ _ _ _ _ _ _ _ _) as [w|] eqn:found; [|easy]. injection yes as <-.
+  apply (Run.set_race_is_right prec wide n P q parts_in_all origin positive positive' some (entries c) z (enough_is_known c z fits)) in found.
   rewrite entries_count in found. destruct found as (fresh & within & size & ahead).
   assert (best (beats (noisy z)) k (candidates d) w) as found.
   { repeat split; try assumption. intros i j here there out. apply (same_order c z); auto. }

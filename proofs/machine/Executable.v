@@ -97,20 +97,21 @@ Module Race (In : IntervalOps).
 Record contender := { who : list nat; least : In.type; most : In.type }.
 
 Section Running.
-Variables (prec : In.precision) (n : kind) (P q N origin : Z).
+Variables (prec wide : In.precision) (n : kind) (P q N origin : Z).
 
-Definition ratio (a b : Z) : In.type := In.div prec (In.fromZ prec a) (In.fromZ prec b).
+(* Noise is computed to some digits; to scores, which may be far apart, it is added with more. *)
+Definition ratio (p : In.precision) (a b : Z) : In.type := In.div p (In.fromZ p a) (In.fromZ p b).
 
 Definition enclosed (c : Z) : In.type :=
   if (0 <=? c)%Z then match n with
-  | exponential_noise => In.neg (In.ln prec (ratio (N - c) N))
-  | gumbel_noise => In.neg (In.ln prec (In.neg (In.ln prec (ratio c N))))
-  | laplace_noise => if (2 * c <=? N)%Z then In.ln prec (ratio (2 * c) N) else In.neg (In.ln prec (ratio (2 * (N - c)) N))
-  | logistic_noise => In.ln prec (ratio c (N - c))
-  | half_logistic_noise => In.ln prec (ratio (N + c) (N - c))
+  | exponential_noise => In.neg (In.ln prec (ratio prec (N - c) N))
+  | gumbel_noise => In.neg (In.ln prec (In.neg (In.ln prec (ratio prec c N))))
+  | laplace_noise => if (2 * c <=? N)%Z then In.ln prec (ratio prec (2 * c) N) else In.neg (In.ln prec (ratio prec (2 * (N - c)) N))
+  | logistic_noise => In.ln prec (ratio prec c (N - c))
+  | half_logistic_noise => In.ln prec (ratio prec (N + c) (N - c))
   end%Z else In.nai.
 
-Definition noisy_score (a c : Z) : In.type := In.add prec (ratio ((a - origin) * q) P) (enclosed c).
+Definition noisy_score (a c : Z) : In.type := In.add wide (ratio wide ((a - origin) * q) P) (enclosed c).
 
 Definition alone (i : nat) (e : entry) : contender :=
   {| who := [i]; least := noisy_score (score e) (lo e); most := noisy_score (score e) (hi e) |}.
@@ -139,7 +140,7 @@ Definition contenders (es : list entry) : list contender :=
   let (singles, crowds) := gathered 0 es in singles ++ map together crowds.
 
 (* What u holds is less than what v holds. *)
-Definition less (u v : In.type) : bool := match In.sign_strict (In.sub prec u v) with Xlt => true | _ => false end.
+Definition less (u v : In.type) : bool := match In.sign_strict (In.sub wide u v) with Xlt => true | _ => false end.
 
 Definition behind (g h : contender) : bool := less (most h) (least g).
 
@@ -180,8 +181,8 @@ Definition set_race (k : nat) (es : list entry) : option (list nat) :=
 
 Hypothesis (positive : (0 < P)%Z) (positive' : (0 < q)%Z) (some : (0 < N)%Z).
 
-Lemma ratio_encloses : forall a b, contains (In.convert (ratio a b)) (Xdiv (Xreal (IZR a)) (Xreal (IZR b))).
-Proof. intros a b. apply In.div_correct; apply In.fromZ_correct. Qed.
+Lemma ratio_encloses : forall p a b, contains (In.convert (ratio p a b)) (Xdiv (Xreal (IZR a)) (Xreal (IZR b))).
+Proof. intros p a b. apply In.div_correct; apply In.fromZ_correct. Qed.
 
 Lemma enclosed_right : forall c, (0 <= c)%Z -> contains (In.convert (enclosed c)) (noise_at n N c).
 Proof.
@@ -214,7 +215,7 @@ Qed.
 
 Lemma unknown : forall a c, (c < 0)%Z -> contains (In.convert (noisy_score a c)) Xnan.
 Proof.
-  intros a c negative. apply (In.add_correct prec (ratio ((a - origin) * q) P) (enclosed c) (Xreal (ahead a)) Xnan).
+  intros a c negative. apply (In.add_correct wide (ratio wide ((a - origin) * q) P) (enclosed c) (Xreal (ahead a)) Xnan).
   - rewrite <- scores_in_units. apply ratio_encloses.
   - unfold enclosed. destruct (Z.leb_spec 0 c); [lia|]. now rewrite In.nai_correct.
 Qed.
@@ -307,8 +308,8 @@ Qed.
 
 Lemma less_right : forall u v, less u v = true -> forall x y, under x u -> over v y -> x < y.
 Proof.
-  intros u v yes x y (a & inside & below) (b & inside' & above). unfold less in yes. pose proof (In.sign_strict_correct (In.sub prec u v)) as sign.
-  destruct (In.sign_strict (In.sub prec u v)); try easy. destruct (sign _ (In.sub_correct prec u v a b inside inside')) as [real negative].
+  intros u v yes x y (a & inside & below) (b & inside' & above). unfold less in yes. pose proof (In.sign_strict_correct (In.sub wide u v)) as sign.
+  destruct (In.sign_strict (In.sub wide u v)); try easy. destruct (sign _ (In.sub_correct wide u v a b inside inside')) as [real negative].
   destruct a as [|a], b as [|b]; try easy. simpl in negative. lra.
 Qed.
 
@@ -392,22 +393,22 @@ Proof.
 Qed.
 
 (* An entry v / D of a table of quantiles: a bound on the noise of everybody whose uniform number lies above, or below, c / N. *)
-Definition at_most (u v : In.type) : bool := match In.sign_large (In.sub prec u v) with Xlt | Xeq => true | _ => false end.
-Definition lower_entry (c v D : Z) : bool := at_most (ratio v D) (noisy_score origin c).
-Definition upper_entry (c v D : Z) : bool := at_most (noisy_score origin c) (ratio v D).
+Definition at_most (u v : In.type) : bool := match In.sign_large (In.sub wide u v) with Xlt | Xeq => true | _ => false end.
+Definition lower_entry (c v D : Z) : bool := at_most (ratio wide v D) (noisy_score origin c).
+Definition upper_entry (c v D : Z) : bool := at_most (noisy_score origin c) (ratio wide v D).
 
 Lemma at_most_right : forall u v, at_most u v = true -> forall x y, contains (In.convert u) x -> contains (In.convert v) y ->
   exists a b, x = Xreal a /\ y = Xreal b /\ a <= b.
 Proof.
-  intros u v yes x y inside inside'. unfold at_most in yes. pose proof (In.sign_large_correct (In.sub prec u v)) as sign.
-  pose proof (In.sub_correct prec u v x y inside inside') as difference. destruct (In.sign_large (In.sub prec u v)); try easy.
+  intros u v yes x y inside inside'. unfold at_most in yes. pose proof (In.sign_large_correct (In.sub wide u v)) as sign.
+  pose proof (In.sub_correct wide u v x y inside inside') as difference. destruct (In.sign_large (In.sub wide u v)); try easy.
   - specialize (sign _ difference). destruct x as [|a], y as [|b]; try easy. exists a, b. repeat split. injection sign. lra.
   - destruct (sign _ difference) as [real negative]. destruct x as [|a], y as [|b]; try easy. exists a, b. repeat split. simpl in negative. lra.
 Qed.
 
-Lemma number_enclosed : forall v D, (0 < D)%Z -> contains (In.convert (ratio v D)) (Xreal (IZR v / IZR D)).
+Lemma number_enclosed : forall v D, (0 < D)%Z -> contains (In.convert (ratio wide v D)) (Xreal (IZR v / IZR D)).
 Proof.
-  intros v D more. apply IZR_lt in more. pose proof (ratio_encloses v D) as inside. simpl in inside. unfold Xdiv' in inside.
+  intros v D more. apply IZR_lt in more. pose proof (ratio_encloses wide v D) as inside. simpl in inside. unfold Xdiv' in inside.
   destruct (is_zero_spec (IZR D)) as [zero|_]; [lra|]. exact inside.
 Qed.
 
@@ -431,12 +432,12 @@ End Running.
 
 (* One release with what was known when it was made. *)
 Record release := {
-  precision : In.precision; its_noise : kind; scale_above : Z; scale_below : Z; parts : Z; about : Z; winners : nat;
+  precision : In.precision; wider : In.precision; its_noise : kind; scale_above : Z; scale_below : Z; parts : Z; about : Z; winners : nat;
   in_order : bool; what_is_known : list entry; released : list Z }.
 
 Definition repeated (r : release) : option (list nat) :=
   (if in_order r then ranking_race else set_race)
-    (precision r) (its_noise r) (scale_above r) (scale_below r) (parts r) (about r) (winners r) (what_is_known r).
+    (precision r) (wider r) (its_noise r) (scale_above r) (scale_below r) (parts r) (about r) (winners r) (what_is_known r).
 
 Definition well_formed (r : release) : bool := (0 <? scale_above r)%Z && (0 <? scale_below r)%Z && (0 <? parts r)%Z.
 
@@ -460,11 +461,11 @@ Theorem agreement_is_certainty : forall r, agrees r = true -> certain r.
 Proof.
   intros r yes z known noisy everybody. unfold agrees, well_formed, repeated in yes. apply andb_true_iff in yes. destruct yes as [form yes].
   rewrite !andb_true_iff, !Z.ltb_lt in form. destruct form as [[above below] some]. destruct (in_order r).
-  - destruct (ranking_race _ _ _ _ _ _ _ _) as [y|] eqn:found; [|easy]. destruct (list_eq_dec _ _ _) as [<-|]; [|easy].
+  - destruct (ranking_race _ _ _ _ _ _ _ _ _) as [y|] eqn:found; [|easy]. destruct (list_eq_dec _ _ _) as [<-|]; [|easy].
     rewrite map_map. rewrite (map_ext _ (fun i => i)) by apply Nat2Z.id. rewrite map_id.
-    exact (ranking_race_is_right _ _ _ _ _ _ above below some _ z known _ y found).
-  - destruct (set_race _ _ _ _ _ _ _ _) as [w|] eqn:found; [|easy].
-    pose proof (set_race_is_right _ _ _ _ _ _ above below some _ z known _ w found) as right.
+    exact (ranking_race_is_right _ _ _ _ _ _ _ above below some _ z known _ y found).
+  - destruct (set_race _ _ _ _ _ _ _ _ _) as [w|] eqn:found; [|easy].
+    pose proof (set_race_is_right _ _ _ _ _ _ _ above below some _ z known _ w found) as right.
     apply andb_true_iff in yes. destruct yes as [size all]. apply Nat.eqb_eq in size. rewrite forallb_forall in all.
     assert (same : Permutation w (map Z.to_nat (released r))).
     { apply NoDup_Permutation_bis; [apply right|rewrite map_length; lia|]. intros i here. specialize (all i here).
@@ -483,8 +484,8 @@ Proof. intros rs yes. apply Forall_forall. intros r here. rewrite forallb_forall
 (* Entries of a table after N parts: where, the lower one and the upper one, as numbers of 1 / D. *)
 Definition table_entry : Type := (Z * (option Z * option Z))%type.
 Definition entry_agrees (prec : In.precision) (n : kind) (N D : Z) (e : table_entry) : bool :=
-  match fst (snd e) with Some v => lower_entry prec n 1 1 N 0 (fst e) v D | None => true end &&
-  match snd (snd e) with Some v => upper_entry prec n 1 1 N 0 (fst e + 1) v D | None => true end.
+  match fst (snd e) with Some v => lower_entry prec prec n 1 1 N 0 (fst e) v D | None => true end &&
+  match snd (snd e) with Some v => upper_entry prec prec n 1 1 N 0 (fst e + 1) v D | None => true end.
 
 Theorem entries_are_right : forall prec n N D es, (0 < N)%Z -> (0 < D)%Z -> forallb (entry_agrees prec n N D) es = true ->
   forall c low high, In (c, (low, high)) es -> forall z, IZR c < IZR N * below_of n z < IZR (c + 1) ->
@@ -492,8 +493,8 @@ Theorem entries_are_right : forall prec n N D es, (0 < N)%Z -> (0 < D)%Z -> fora
 Proof.
   intros prec n N D es some more yes c low high here z inside. rewrite forallb_forall in yes. specialize (yes _ here).
   unfold entry_agrees in yes. cbn [fst snd] in yes. apply andb_true_iff in yes. destruct yes as [one two]. split.
-  - destruct low; [|trivial]. apply (lower_entry_is_right prec n 1 1 N 0 Z.lt_0_1 Z.lt_0_1 some c _ D more one). apply inside.
-  - destruct high; [|trivial]. apply (upper_entry_is_right prec n 1 1 N 0 Z.lt_0_1 Z.lt_0_1 some (c + 1) _ D more two). apply inside.
+  - destruct low; [|trivial]. apply (lower_entry_is_right prec prec n 1 1 N 0 Z.lt_0_1 Z.lt_0_1 some c _ D more one). apply inside.
+  - destruct high; [|trivial]. apply (upper_entry_is_right prec prec n 1 1 N 0 Z.lt_0_1 Z.lt_0_1 some (c + 1) _ D more two). apply inside.
 Qed.
 End Race.
 

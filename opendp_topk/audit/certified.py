@@ -1,0 +1,196 @@
+"""Releases of the race, certified one by one: with the digits that were drawn, nothing else could have been released.
+
+A race is run with digits of the operating system, which are kept. The proof assistant Coq then computes with intervals
+which list is certain for every uniform number with these digits, and accepts the release if it is that one. What it
+computes is proved right in ``proofs/machine/Executable.v``; it shares no code, table or rounding with the race.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ..errors import ProofError
+from ..noises.noise import Noise
+from ..numerics.arithmetic import as_mpq
+from ..proof import machine
+from ..samplers.entropy import SYSTEM, Entropy
+from ..samplers.quantile_tables import DIGITS, table
+from ..samplers.race import top_k
+from ..samplers.recorded import Known, Recorder, watched
+
+OPTIONS = ("-w", "-ambiguous-paths,-abstract-large-number", "-Q", ".", "Machine")
+_COQ = 900  # seconds that one file may take
+_ROOM = 40  # binary digits of the computation beyond those of uniforms and scores
+_ENTRY = 1074  # the last binary digit of a float64
+_NAMES = {
+    "Exponential": "exponential_noise",
+    "Gumbel": "gumbel_noise",
+    "Laplace": "laplace_noise",
+    "Logistic": "logistic_noise",
+    "HalfLogistic": "half_logistic_noise",
+}
+_HEAD = """From Coq Require Import Reals List ZArith.
+From Interval Require Import Specific_ops Specific_bigint Float_full.
+From Machine Require Import Noises Executable.
+Import ListNotations.
+Module Floats := SpecificFloat BigIntRadix2.
+Module Intervals := FloatIntervalFull Floats.
+Module Run := Race Intervals.
+Open Scope Z_scope.
+"""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release, and what was known of each candidate's uniform number when it was made."""
+
+    noise: Noise
+    scores: tuple[Fraction, ...]
+    scale: Fraction
+    sign: int
+    k: int
+    ordered: bool
+    known: tuple[Known, ...]
+    released: tuple[int, ...]
+
+
+def recorded(
+    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
+) -> Release:
+    """One race with its digits; the arguments are those of the race."""
+    recorder = Recorder(entropy)
+    with watched(recorder):
+        released = top_k(values, scale, noise, k, sign=sign, ordered=ordered, entropy=recorder)
+    known = tuple(recorder.known(i) for i in range(len(values)))
+    scores = tuple(Fraction(value) for value in values.tolist())
+    return Release(noise, scores, scale, sign, k, ordered, known, tuple(released.tolist()))
+
+
+def refused(releases: Sequence[Release], folder: Path | None = None) -> list[int]:
+    """Which of the releases Coq does not accept as the only possible ones.
+
+    Args:
+        releases: What was recorded.
+        folder: Where the sources lie compiled; else they are compiled first.
+
+    Raises:
+        ProofError: Coq is missing, or does not compile the sources.
+    """
+    cases = "".join(_case(f"case{i}", one) for i, one in enumerate(releases))
+    listed = "; ".join(f"case{i}" for i in range(len(releases)))
+    text = f"{_HEAD}{cases}Definition cases := [{listed}].\n"
+    proved = "Theorem certain : Forall Run.certain cases.\nProof. apply Run.all_agree. vm_cast_no_check (eq_refl true). Qed.\n"
+    if folder is None:
+        with TemporaryDirectory() as scratch:
+            compiled(Path(scratch), machine.required("Executable"))
+            return refused(releases, Path(scratch))
+    if _coq(folder, "Certain", text + proved)[0] == 0:
+        return []
+    verdicts = _answers(folder, text, "map Run.agrees cases")
+    wrong = [i for i, verdict in enumerate(re.findall(r"true|false", verdicts)) if verdict == "false"]
+    if not wrong:
+        raise ProofError("Coq accepts each release, and not their theorem: compile proofs/machine by hand")
+    return wrong
+
+
+def wrong_entries(noise: Noise, prefixes: Iterable[int], folder: Path) -> list[int]:
+    """The prefixes whose entries in the table of quantiles Coq does not prove to be bounds; infinite ones claim nothing."""
+    entries, chosen = table(noise), list(prefixes)
+
+    def bound(value: float) -> str:
+        return f"Some ({int(Fraction(value) * 2**_ENTRY)})" if np.isfinite(value) else "None"
+
+    listed = "; ".join(f"({p}, ({bound(entries.lower[p])}, {bound(entries.upper[p])}))" for p in chosen)
+    text = f"{_HEAD}Definition entries : list table_entry := [{listed}].\n"
+    call = f"Run.entry_agrees (Floats.PtoP 80) {_NAMES[noise.name]} {2**DIGITS} (2 ^ {_ENTRY})"
+    proved = (
+        f"Theorem right : forallb ({call}) entries = true.\nProof. vm_cast_no_check (eq_refl true). Qed.\n"
+        "Definition bounds := Run.entries_are_right _ _ _ _ _ eq_refl eq_refl right.\n"
+    )
+    if _coq(folder, "Entries", text + proved)[0] == 0:
+        return []
+    verdicts = _answers(folder, text, f"map ({call}) entries")
+    return [p for p, verdict in zip(chosen, re.findall(r"true|false", verdicts), strict=True) if verdict == "false"]
+
+
+def compiled(folder: Path, names: Iterable[str]) -> None:
+    """Compile sources and what they require into a folder.
+
+    Raises:
+        ProofError: Coq is missing, or refuses one.
+    """
+    for name in sorted(names, key=lambda name: (len(machine.required(name)), name)):
+        shutil.copy(machine.folder() / f"{name}.v", folder)
+        code, said = _coq(folder, name, None)
+        if code != 0:
+            raise ProofError(f"Coq refuses proofs/machine/{name}.v: {said[-500:]}")
+
+
+def _answers(folder: Path, text: str, asked: str) -> str:
+    code, said = _coq(folder, "Asked", f"{text}Eval vm_compute in ({asked}).\n")
+    if code != 0:
+        raise ProofError(f"Coq did not read what was recorded: {said[-500:]}")
+    return said
+
+
+def _coq(folder: Path, name: str, text: str | None) -> tuple[int, str]:
+    if shutil.which("coqc") is None:
+        raise ProofError("coqc is missing: apt-get install coq libcoq-coquelicot libcoq-interval")
+    if text is not None:
+        (folder / f"{name}.v").write_text(text, "utf-8")
+    done = subprocess.run(
+        ["coqc", *OPTIONS, f"{name}.v"], cwd=folder, capture_output=True, text=True, check=False, timeout=_COQ
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def _case(name: str, release: Release) -> str:
+    """The definition of the release: scores are integers, and who is far behind is told apart no further than needed."""
+    unit = lcm(*(score.denominator for score in release.scores))
+    scores = [release.sign * int(score * unit) for score in release.scores]
+    scale = release.scale * unit
+    origin = min(scores[i] for i in release.released)
+    ahead = [Fraction(score - origin) / scale for score in scores]
+    least = min(_noise(release.noise, release.known[i], 0) + as_mpq(ahead[i]) for i in release.released)
+    tops = {n: _noise(release.noise, Known(0, 2**n - 1, n), 1) for n in range(1, DIGITS + 1)}
+    told, reach, chosen = [], 1, set(release.released)
+    for i, known in enumerate(release.known):
+        enough = (
+            n
+            for n, top in tops.items()
+            if known.high << n <= (2**n - 1) << known.digits and as_mpq(ahead[i]) + top < least
+        )
+        level = None if i in chosen else next(enough, None)
+        told.append(known if level is None else Known(0, 2**level - 1, level))
+        reach = reach if level else max(reach, int(abs(ahead[i])))
+    used = max(one.digits for one in told)
+    ends = {end: f"{name}_{i}" for i, end in enumerate({one.high << used - one.digits for one in told})}
+    entries = "; ".join(
+        f"({score}, ({one.low << used - one.digits}, {ends[one.high << used - one.digits]}))"
+        for score, one in zip(scores, told, strict=True)
+    )
+    return "".join(f"Definition {word} := {end}.\n" for end, word in ends.items()) + (
+        f"Definition {name} : Run.release := Run.Build_release (Floats.PtoP {used + _ROOM}) (Floats.PtoP {used + _ROOM + reach.bit_length()}) {_NAMES[release.noise.name]} "
+        f"{scale.numerator} {scale.denominator} {2**used} ({origin}) {release.k}%nat {str(release.ordered).lower()} "
+        f"[{entries}] [{'; '.join(map(str, release.released))}].\n"
+    )
+
+
+def _noise(noise: Noise, known: Known, end: int) -> mpq:
+    """An end of what noise is possible. On it depends how fast Coq is, and not what it accepts."""
+    digits = known.high if end else known.low
+    found = noise.quantile(mpq(digits, 1 << known.digits), known.digits + _ROOM)[end]
+    return mpq(found) if abs(found) <= 2**_ROOM else mpq((2 * end - 1) << _ENTRY)
