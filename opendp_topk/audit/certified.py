@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,17 +24,29 @@ from numpy.typing import NDArray
 
 from ..errors import ProofError
 from ..noises.noise import Noise
+from ..noises.standard import STANDARD
 from ..numerics.arithmetic import as_mpq
 from ..proof import machine
 from ..samplers.entropy import SYSTEM, Entropy
 from ..samplers.quantile_tables import DIGITS, table
 from ..samplers.race import top_k
 from ..samplers.recorded import Known, Recorder, watched
+from ..samplers.upper_tail import BLOCK
 
 OPTIONS = ("-w", "-ambiguous-paths,-abstract-large-number", "-Q", ".", "Machine")
 _COQ = 900  # seconds that one file may take
 _ROOM = 40  # binary digits of the computation beyond those of uniforms and scores
-_ENTRY = 1074  # the last binary digit of a float64
+_TABLE = 64  # binary digits with which entries of tables are compared: they have 53
+_LONG = 50  # releases of which one is on a long vector
+_KINDS = [  # how many scores, below which number, at which scale, and in which units
+    (12, 6, Fraction(2), 1),
+    (12, 1, Fraction(1), 1),
+    (9, 2**60, Fraction(2**58), 1),
+    (12, 1000, Fraction(1, 3), 0.1),
+    (8, 5, Fraction(3) / 2**1074, 2.0**-1074),
+    (40, 30, Fraction(5), 1),
+    (7, 4, Fraction(1e307), 1e307),
+]
 _NAMES = {
     "Exponential": "exponential_noise",
     "Gumbel": "gumbel_noise",
@@ -79,24 +91,46 @@ def recorded(
     return Release(noise, scores, scale, sign, k, ordered, known, tuple(released.tolist()))
 
 
-def refused(releases: Sequence[Release], folder: Path | None = None) -> list[int]:
+def made_up(n: int) -> list[Release]:
+    """``n`` releases on scores that are made up: ties, close and far scores, subnormal ones, and long vectors.
+
+    All five noises, rankings and sets, the largest scores and the smallest.
+    """
+    return [_made_up(i) for i in range(n)]
+
+
+def _made_up(i: int) -> Release:
+    kind, noise = i % len(_KINDS), STANDARD[i % len(STANDARD)]
+    size, spread, scale, unit = _KINDS[kind]
+    if i % _LONG == 0:
+        size, spread = (2 + 3 * (i % (2 * _LONG) == 0)) * BLOCK + 100, 40  # blocks in turn, or a forecast
+    drawn = SYSTEM.auxiliary(size) % np.uint64(spread)
+    values = drawn.astype(np.int64) if unit == 1 else drawn.astype(np.float64) * unit
+    turn = i // len(_KINDS)
+    k = 1 + int(SYSTEM.auxiliary(1)[0] % np.uint64(min(size, 10)))
+    return recorded(values, scale, noise, k, sign=1 - 2 * (turn % 2), ordered=turn % 3 > 0)
+
+
+def refused(releases: Sequence[Release], folder: Path | None = None, coarse: bool = True) -> list[int]:
     """Which of the releases Coq does not accept as the only possible ones.
 
     Args:
         releases: What was recorded.
         folder: Where the sources lie compiled; else they are compiled first.
+        coarse: Whether of those who are far behind Coq is told no more digits than it needs.
 
     Raises:
         ProofError: Coq is missing, or does not compile the sources.
     """
-    cases = "".join(_case(f"case{i}", one) for i, one in enumerate(releases))
+    cases = "".join(_case(f"case{i}", one, coarse) for i, one in enumerate(releases))
     listed = "; ".join(f"case{i}" for i in range(len(releases)))
     text = f"{_HEAD}{cases}Definition cases := [{listed}].\n"
-    proved = "Theorem certain : Forall Run.certain cases.\nProof. apply Run.all_agree. vm_cast_no_check (eq_refl true). Qed.\n"
+    proof = "apply Run.all_agree. vm_cast_no_check (eq_refl true)."
+    proved = f"Theorem certain : Forall Run.certain cases.\nProof. {proof} Qed.\n"
     if folder is None:
         with TemporaryDirectory() as scratch:
             compiled(Path(scratch), machine.required("Executable"))
-            return refused(releases, Path(scratch))
+            return refused(releases, Path(scratch), coarse)
     if _coq(folder, "Certain", text + proved)[0] == 0:
         return []
     verdicts = _answers(folder, text, "map Run.agrees cases")
@@ -107,15 +141,22 @@ def refused(releases: Sequence[Release], folder: Path | None = None) -> list[int
 
 
 def wrong_entries(noise: Noise, prefixes: Iterable[int], folder: Path) -> list[int]:
-    """The prefixes whose entries in the table of quantiles Coq does not prove to be bounds; infinite ones claim nothing."""
-    entries, chosen = table(noise), list(prefixes)
+    """The prefixes whose entries in the table of quantiles are not proved to be bounds; infinite ones claim nothing."""
+    chosen, entries = list(prefixes), table(noise)
+    bounds = [(entries.lower[p], entries.upper[p]) for p in chosen]
+    unit = lcm(*(Fraction(value).denominator for pair in bounds for value in pair if np.isfinite(value)))
 
-    def bound(value: float) -> str:
-        return f"Some ({int(Fraction(value) * 2**_ENTRY)})" if np.isfinite(value) else "None"
+    def told(value: float) -> str:
+        if not np.isfinite(value):
+            return "None"
+        exact = Fraction(value)
+        return f"Some ({exact.numerator} * {_power(unit // exact.denominator)})"
 
-    listed = "; ".join(f"({p}, ({bound(entries.lower[p])}, {bound(entries.upper[p])}))" for p in chosen)
-    text = f"{_HEAD}Definition entries : list table_entry := [{listed}].\n"
-    call = f"Run.entry_agrees (Floats.PtoP 80) {_NAMES[noise.name]} {2**DIGITS} (2 ^ {_ENTRY})"
+    listed = "; ".join(
+        f"({p}, ({told(lower)}, {told(upper)}))" for p, (lower, upper) in zip(chosen, bounds, strict=True)
+    )
+    text = f"{_HEAD}Definition entries : list Run.table_entry := [{listed}].\n"
+    call = f"Run.entry_agrees (Floats.PtoP {_TABLE}) {_NAMES[noise.name]} {2**DIGITS} {_power(unit)}"
     proved = (
         f"Theorem right : forallb ({call}) entries = true.\nProof. vm_cast_no_check (eq_refl true). Qed.\n"
         "Definition bounds := Run.entries_are_right _ _ _ _ _ eq_refl eq_refl right.\n"
@@ -124,6 +165,11 @@ def wrong_entries(noise: Noise, prefixes: Iterable[int], folder: Path) -> list[i
         return []
     verdicts = _answers(folder, text, f"map ({call}) entries")
     return [p for p, verdict in zip(chosen, re.findall(r"true|false", verdicts), strict=True) if verdict == "false"]
+
+
+def _power(number: int) -> str:
+    """A power of two, as Coq reads it fast."""
+    return f"(2 ^ {number.bit_length() - 1})"
 
 
 def compiled(folder: Path, names: Iterable[str]) -> None:
@@ -146,9 +192,18 @@ def _answers(folder: Path, text: str, asked: str) -> str:
     return said
 
 
-def _coq(folder: Path, name: str, text: str | None) -> tuple[int, str]:
+def require_coq() -> None:
+    """Refuse where Coq is missing.
+
+    Raises:
+        ProofError: It is.
+    """
     if shutil.which("coqc") is None:
         raise ProofError("coqc is missing: apt-get install coq libcoq-coquelicot libcoq-interval")
+
+
+def _coq(folder: Path, name: str, text: str | None) -> tuple[int, str]:
+    require_coq()
     if text is not None:
         (folder / f"{name}.v").write_text(text, "utf-8")
     done = subprocess.run(
@@ -157,9 +212,11 @@ def _coq(folder: Path, name: str, text: str | None) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def _case(name: str, release: Release) -> str:
-    """The definition of the release: scores are integers, and who is far behind is told apart no further than needed."""
-    unit = lcm(*(score.denominator for score in release.scores))
+def _case(name: str, release: Release, coarse: bool) -> str:
+    """The definition of a release: scores are integers, and who is far behind is told apart no further than needed."""
+    unit = Fraction(
+        lcm(*(score.denominator for score in release.scores)), gcd(*(score.numerator for score in release.scores)) or 1
+    )
     scores = [release.sign * int(score * unit) for score in release.scores]
     scale = release.scale * unit
     origin = min(scores[i] for i in release.released)
@@ -173,7 +230,7 @@ def _case(name: str, release: Release) -> str:
             for n, top in tops.items()
             if known.high << n <= (2**n - 1) << known.digits and as_mpq(ahead[i]) + top < least
         )
-        level = None if i in chosen else next(enough, None)
+        level = next(enough, None) if coarse and i not in chosen else None
         told.append(known if level is None else Known(0, 2**level - 1, level))
         reach = reach if level else max(reach, int(abs(ahead[i])))
     used = max(one.digits for one in told)
@@ -182,10 +239,15 @@ def _case(name: str, release: Release) -> str:
         f"({score}, ({one.low << used - one.digits}, {ends[one.high << used - one.digits]}))"
         for score, one in zip(scores, told, strict=True)
     )
-    return "".join(f"Definition {word} := {end}.\n" for end, word in ends.items()) + (
-        f"Definition {name} : Run.release := Run.Build_release (Floats.PtoP {used + _ROOM}) (Floats.PtoP {used + _ROOM + reach.bit_length()}) {_NAMES[release.noise.name]} "
-        f"{scale.numerator} {scale.denominator} {2**used} ({origin}) {release.k}%nat {str(release.ordered).lower()} "
-        f"[{entries}] [{'; '.join(map(str, release.released))}].\n"
+    digits = f"(Floats.PtoP {used + _ROOM}) (Floats.PtoP {used + _ROOM + reach.bit_length()})"
+    terms = (
+        *(digits, _NAMES[release.noise.name], scale.numerator, scale.denominator, _power(2**used), f"({origin})"),
+        *(f"{release.k}%nat", str(release.ordered).lower(), f"[{entries}]"),
+        f"[{'; '.join(map(str, release.released))}]",
+    )
+    return (
+        "".join(f"Definition {word} := {end}.\n" for end, word in ends.items())
+        + f"Definition {name} : Run.release := Run.Build_release {' '.join(map(str, terms))}.\n"
     )
 
 
@@ -193,4 +255,4 @@ def _noise(noise: Noise, known: Known, end: int) -> mpq:
     """An end of what noise is possible. On it depends how fast Coq is, and not what it accepts."""
     digits = known.high if end else known.low
     found = noise.quantile(mpq(digits, 1 << known.digits), known.digits + _ROOM)[end]
-    return mpq(found) if abs(found) <= 2**_ROOM else mpq((2 * end - 1) << _ENTRY)
+    return mpq(found) if abs(found) <= 2**_ROOM else mpq((2 * end - 1) << 2 * _ROOM)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import forecast_race, race, scan
+from . import forecast_race, race, scan, upper_tail
 from .entropy import SYSTEM, Entropy, Indices
 from .quantile_tables import DIGITS
 
@@ -26,6 +26,11 @@ class Known(NamedTuple):
     low: int
     high: int
     digits: int
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether digits of it were drawn, and not only whether it begins with so many ones."""
+        return self.high == self.low + 1 and self.digits > 0
 
 
 class Recorder(Entropy):
@@ -74,7 +79,7 @@ class Recorder(Entropy):
 @contextmanager
 def watched(recorder: Recorder) -> Iterator[None]:
     """While this lasts, races of this process tell ``recorder`` whom they skip, and who enters from the upper tail."""
-    tail, skip, split, survivors = scan.Scan.tail, race._skip, race._split, forecast_race.survivors
+    tail, skip, split, survivors = scan.Scan.tail, race._skip, race._split, upper_tail.survivors
 
     def watched_tail(self: scan.Scan, index: Indices, levels: Indices) -> scan.Drawn:
         drawn = tail(self, index, levels)
@@ -82,7 +87,7 @@ def watched(recorder: Recorder) -> Iterator[None]:
         return drawn
 
     def watched_skip(scanned: scan.Scan, batch: Indices, levels: Indices) -> None:
-        recorder.put_off(_everybody(batch), np.repeat(levels, race.BLOCK))
+        recorder.put_off(_everybody(batch), np.repeat(levels, upper_tail.BLOCK))
         skip(scanned, batch, levels)
 
     def watched_split(scanned: scan.Scan, batch: Indices, near: NDArray[np.bool_], level: int, least: int) -> None:
@@ -91,7 +96,7 @@ def watched(recorder: Recorder) -> Iterator[None]:
         split(scanned, batch, near, level, least)
 
     def watched_survivors(levels: Indices, entropy: Entropy) -> Indices:
-        recorder.put_off(_everybody(np.arange(len(levels))), np.repeat(levels, race.BLOCK))
+        recorder.put_off(_everybody(np.arange(len(levels))), np.repeat(levels, upper_tail.BLOCK))
         return survivors(levels, entropy)
 
     watching: list[tuple[Any, str, Any, Any]] = [
@@ -110,4 +115,4 @@ def watched(recorder: Recorder) -> Iterator[None]:
 
 
 def _everybody(batch: Indices) -> Indices:
-    return np.asarray((batch[:, None] * race.BLOCK + np.arange(race.BLOCK)).ravel())
+    return np.asarray((batch[:, None] * upper_tail.BLOCK + np.arange(upper_tail.BLOCK)).ravel())
