@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
@@ -140,10 +140,32 @@ def refused(releases: Sequence[Release], folder: Path | None = None, coarse: boo
     return wrong
 
 
-def wrong_entries(noise: Noise, prefixes: Iterable[int], folder: Path) -> list[int]:
-    """The prefixes whose entries in the table of quantiles are not proved to be bounds; infinite ones claim nothing."""
-    chosen, entries = list(prefixes), table(noise)
-    bounds = [(entries.lower[p], entries.upper[p]) for p in chosen]
+def wrong_entries(asked: Mapping[Noise, Iterable[int]], folder: Path) -> list[tuple[str, int]]:
+    """Of some prefixes of noises those whose entries in tables of quantiles are not proved to be bounds.
+
+    Infinite entries claim nothing.
+    """
+    names, text, calls, proved = [], _HEAD, [], ""
+    for noise, prefixes in asked.items():
+        chosen, name = list(prefixes), _NAMES[noise.name]
+        names += [(noise.name, p) for p in chosen]
+        listed, unit = _entries(noise, chosen)
+        calls.append(f"map (Run.entry_agrees (Floats.PtoP {_TABLE}) {name} {2**DIGITS} {_power(unit)}) {name}_table")
+        text += f"Definition {name}_table : list Run.table_entry := [{listed}].\n"
+        proved += (
+            f"Theorem {name}_right : forallb {calls[-1][4:]} = true.\nProof. vm_cast_no_check (eq_refl true). Qed.\n"
+            f"Definition {name}_bounds := Run.entries_are_right _ _ _ _ _ eq_refl eq_refl {name}_right.\n"
+        )
+    if _coq(folder, "Entries", text + proved)[0] == 0:
+        return []
+    verdicts = re.findall(r"true|false", _answers(folder, text, " ++ ".join(calls)))
+    return [name for name, verdict in zip(names, verdicts, strict=True) if verdict == "false"]
+
+
+def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
+    """Entries of the table as a list of integers, and what one is divided by to get them."""
+    entries = table(noise)
+    bounds = [(entries.lower[p], entries.upper[p]) for p in prefixes]
     unit = lcm(*(Fraction(value).denominator for pair in bounds for value in pair if np.isfinite(value)))
 
     def told(value: float) -> str:
@@ -152,24 +174,8 @@ def wrong_entries(noise: Noise, prefixes: Iterable[int], folder: Path) -> list[i
         exact = Fraction(value)
         return f"Some ({exact.numerator} * {_power(unit // exact.denominator)})"
 
-    listed = "; ".join(
-        f"({p}, ({told(lower)}, {told(upper)}))" for p, (lower, upper) in zip(chosen, bounds, strict=True)
-    )
-    text = f"{_HEAD}Definition entries : list Run.table_entry := [{listed}].\n"
-    call = f"Run.entry_agrees (Floats.PtoP {_TABLE}) {_NAMES[noise.name]} {2**DIGITS} {_power(unit)}"
-    proved = (
-        f"Theorem right : forallb ({call}) entries = true.\nProof. vm_cast_no_check (eq_refl true). Qed.\n"
-        "Definition bounds := Run.entries_are_right _ _ _ _ _ eq_refl eq_refl right.\n"
-    )
-    if _coq(folder, "Entries", text + proved)[0] == 0:
-        return []
-    verdicts = _answers(folder, text, f"map ({call}) entries")
-    return [p for p, verdict in zip(chosen, re.findall(r"true|false", verdicts), strict=True) if verdict == "false"]
-
-
-def _power(number: int) -> str:
-    """A power of two, as Coq reads it fast."""
-    return f"(2 ^ {number.bit_length() - 1})"
+    listed = (f"({p}, ({told(low)}, {told(high)}))" for p, (low, high) in zip(prefixes, bounds, strict=True))
+    return "; ".join(listed), unit
 
 
 def compiled(folder: Path, names: Iterable[str]) -> None:
@@ -190,6 +196,11 @@ def _answers(folder: Path, text: str, asked: str) -> str:
     if code != 0:
         raise ProofError(f"Coq did not read what was recorded: {said[-500:]}")
     return said
+
+
+def _power(number: int) -> str:
+    """A power of two, as Coq reads it fast."""
+    return f"(2 ^ {number.bit_length() - 1})"
 
 
 def require_coq() -> None:

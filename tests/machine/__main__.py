@@ -46,7 +46,7 @@ def main() -> None:
             print(f"{options.race} lists are those of the proved race")
         for noise in STANDARD if options.tables else ():
             parts = [range(start, start + PART) for start in range(0, 2**16, PART)]
-            wrong = [p for part in parts for p in certified.wrong_entries(noise, part, folder)]
+            wrong = [p for part in parts for p in certified.wrong_entries({noise: part}, folder)]
             print(
                 f"{noise.name}: 65,536 prefixes, of which the entries of {len(wrong)} are no bounds {wrong[:9]}",
                 flush=True,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 _SENTENCE = re.compile(r"\.(?=\s|\Z)")
-_LIBRARIES = "Reals|List|Lra|Lia|Bool|Arith|Permutation|Sorted|FunctionalExtensionality|Coquelicot|Rbar"
+_LIBRARIES = "Reals|List|Lra|Lia|Bool|Arith|ZArith|Permutation|Sorted|FunctionalExtensionality|Coquelicot|Rbar"
 _STATED = r"(?:Theorem|Lemma) \w+\b.*"
 _ALLOWED = [
     rf"From (?:Coq|Coquelicot) Require Import (?:{_LIBRARIES})(?: (?:{_LIBRARIES}))*",
