@@ -100,7 +100,7 @@ def made_up(n: int) -> list[Release]:
 
 
 def _made_up(i: int) -> Release:
-    kind, noise = i % len(_KINDS), STANDARD[i % len(STANDARD)]
+    kind, noise = i % len(_KINDS), STANDARD[(i + i // _LONG) % len(STANDARD)]
     size, spread, scale, unit = _KINDS[kind]
     if i % _LONG == 0:
         size, spread = (2 + 3 * (i % (2 * _LONG) == 0)) * BLOCK + 100, 40  # blocks in turn, or a forecast
