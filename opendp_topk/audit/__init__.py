@@ -10,6 +10,7 @@ from .foreign import verify_probabilities
 from .lemmas import verify_lemmas
 from .made_pairs import record_pairs, table_pairs
 from .registry import Claim, proofs
+from .replay import Replayed, replay
 from .report import Report, Witness
 from .shipped import verify_all
 from .smt import Verdict
@@ -20,6 +21,7 @@ __all__ = [
     "Claim",
     "Estimate",
     "Found",
+    "Replayed",
     "Report",
     "Seen",
     "Verdict",
@@ -28,6 +30,7 @@ __all__ = [
     "estimate",
     "proofs",
     "record_pairs",
+    "replay",
     "search",
     "table_pairs",
     "verify",
