@@ -200,6 +200,21 @@ def test_the_map_is_the_sum_of_both(monotonic: bool, c: int) -> None:
 
 
 @pytest.mark.slow
+def test_sums_of_users_move_as_many_counts_further() -> None:
+    """One user adds up to 5 at 2 keys: two counts move by 5 each, not one or ten of them by one."""
+    options = {"k": 3, "limit": 4, "scale": 20.0, "threshold": 90.0, "count_scale": 4.0}
+    for monotonic, c in ((True, 1), (False, 2)):
+        metric = tk.KeyedCountDistance(2, monotonic, each=5)
+        found = {one: make_unknown_domain_counts(SPACE[0], metric, one, **options).map(1) for one in (MAX, ZCDP)}
+        n, r = min(3, 2 * c), c * 5 / 20
+        exp = r / math.expm1(r)
+        winners = exp - 1 - math.log(exp)
+        assert found[MAX][0] == pytest.approx(3 * r + n * 5 / 4)
+        assert found[ZCDP][0] == pytest.approx(3 * winners + n * 25 / 32)
+        lead = (90 - 5 * c) / 20
+        assert found[MAX][1] == pytest.approx(2 / (2 + math.exp(lead)), rel=1e-12)
+
+
 def test_the_curve_counts_the_counts() -> None:
     assert build(PROFILE, delta=1e-9, count_scale=0.1).map(1).delta(3.0) > 0.9
     assert build(PROFILE, delta=1e-9, count_scale=100.0).map(1).delta(0.6) < 1e-6
