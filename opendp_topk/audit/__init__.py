@@ -1,6 +1,6 @@
 """Checks of claims, of this library's own and of foreign ones.
 
-It may import errors, numerics, proof, noises, spaces, spaces.curves, core and measurements.
+It may import errors, numerics, proof, noises, samplers, spaces, spaces.curves, core and measurements.
 """
 
 from .audited import Audited, audit_claim
