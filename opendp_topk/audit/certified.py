@@ -30,8 +30,8 @@ from ..proof import machine
 from ..samplers.entropy import SYSTEM, Entropy
 from ..samplers.quantile_tables import DIGITS, table
 from ..samplers.race import top_k
-from ..samplers.recorded import Known, Recorder, watched
 from ..samplers.upper_tail import BLOCK
+from .recorded import Known, Recorder, watched
 
 OPTIONS = ("-w", "-ambiguous-paths,-abstract-large-number", "-Q", ".", "Machine")
 _COQ = 900  # seconds that one file may take

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from opendp_topk.audit import certified
+from opendp_topk.audit.recorded import Known
 from opendp_topk.noises.standard import STANDARD
 from opendp_topk.samplers import quantile_tables, scan, settle, short
-from opendp_topk.samplers.recorded import Known
 from opendp_topk.samplers.upper_tail import BLOCK
 
 from ..samplers.adversaries import CASES, canonical

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import forecast_race, race, scan, upper_tail
-from .entropy import SYSTEM, Entropy, Indices
-from .quantile_tables import DIGITS
+from ..samplers import forecast_race, race, scan, upper_tail
+from ..samplers.entropy import SYSTEM, Entropy, Indices
+from ..samplers.quantile_tables import DIGITS
 
 _WORD = 64  # digits come in words of the machine
 
