@@ -20,7 +20,7 @@ from ..planning.units import Users
 from ..tables import parts
 from . import show
 from .asking import Options, met, stating
-from .candidates import as_integers, read_candidates
+from .candidates import as_integers, read_candidates, remarked
 from .engines import (
     ENGINES,
     EncodingOption,
@@ -167,7 +167,7 @@ def release(
         listed, query = None, options.unlisted()
     else:
         options.require_listed()
-        listed = read_candidates(candidates)
+        listed = remarked(read_candidates(candidates), item)
         query = options.listed(len(listed)) if planned_by is None else None
     plan: Plan[Any, Users]
     with show.working("planning"):
