@@ -47,13 +47,6 @@ _KINDS = [  # how many scores, below which number, at which scale, and in which 
     (40, 30, Fraction(5), 1),
     (7, 4, Fraction(1e307), 1e307),
 ]
-_NAMES = {
-    "Exponential": "exponential_noise",
-    "Gumbel": "gumbel_noise",
-    "Laplace": "laplace_noise",
-    "Logistic": "logistic_noise",
-    "HalfLogistic": "half_logistic_noise",
-}
 _HEAD = """From Coq Require Import Reals List ZArith.
 From Interval Require Import Specific_ops Specific_bigint Float_full.
 From Machine Require Import Noises Executable.
@@ -147,7 +140,7 @@ def wrong_entries(asked: Mapping[Noise, Iterable[int]], folder: Path) -> list[tu
     """
     names, text, calls, proved = [], _HEAD, [], ""
     for noise, prefixes in asked.items():
-        chosen, name = list(prefixes), _NAMES[noise.name]
+        chosen, name = list(prefixes), _in_coq(noise)
         names += [(noise.name, p) for p in chosen]
         listed, unit = _entries(noise, chosen)
         calls.append(f"map (Run.entry_agrees (Floats.PtoP {_TABLE}) {name} {2**DIGITS} {_power(unit)}) {name}_table")
@@ -196,6 +189,11 @@ def _answers(folder: Path, text: str, asked: str) -> str:
     if code != 0:
         raise ProofError(f"Coq did not read what was recorded: {said[-500:]}")
     return said
+
+
+def _in_coq(noise: Noise) -> str:
+    """The name of a noise of the library in ``Noises.v``, after the module of its law in a race."""
+    return f"{str(noise.race).rpartition('.')[2]}_noise"
 
 
 def _power(number: int) -> str:
@@ -252,7 +250,7 @@ def _case(name: str, release: Release, coarse: bool) -> str:
     )
     digits = f"(Floats.PtoP {used + _ROOM}) (Floats.PtoP {used + _ROOM + reach.bit_length()})"
     terms = (
-        *(digits, _NAMES[release.noise.name], scale.numerator, scale.denominator, _power(2**used), f"({origin})"),
+        *(digits, _in_coq(release.noise), scale.numerator, scale.denominator, _power(2**used), f"({origin})"),
         *(f"{release.k}%nat", str(release.ordered).lower(), f"[{entries}]"),
         f"[{'; '.join(map(str, release.released))}]",
     )
