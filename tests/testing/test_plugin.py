@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "audited_project"
+TEN = Path(__file__).with_name("ten_claims.py").read_text(encoding="utf-8")
 INSTALLED = any(one.name == "dp_audit" for one in metadata.entry_points(group="pytest11"))
 
 MANY = """
@@ -110,3 +111,11 @@ def test_what_a_test_or_a_run_may_not_ask(tmp_path: Path) -> None:
     ):
         code, said = run(folder, *wrong)
         assert (code, words in said) == (4, True)
+
+
+@pytest.mark.slow
+def test_ten_right_claims_are_green(tmp_path: Path) -> None:
+    """By the quick mode; ``python -m tests.testing`` says what it takes."""
+    code, said = run(project(tmp_path, test_claims=TEN), "--dp-quick")
+    assert code == 0, said
+    assert "10 claims: 0 refuted, 10 not refuted, 0 not tested" in said
