@@ -89,6 +89,7 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_user_measurement": lambda: COUNTS >> tk.then_user_measurement(MAX, function=first, privacy_map=linear),
     "make_composition": lambda: tk.make_composition(top() for _ in range(2)),
     "make_repeat": lambda: tk.make_repeat(top(), times=2),
+    "make_padded": lambda: tk.make_padded(top(), seconds=0.001, missed=1e-9),
     "make_approximate": lambda: tk.make_approximate(top()),
     "make_fix_delta": lambda: tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6),
     "make_pureDP_to_range": lambda: tk.make_pureDP_to_range(top()),
