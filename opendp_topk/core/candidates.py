@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import CandidatesError
+from ..errors import CandidatesError, SpaceError
+from .following import returned
 from .releases import Items
 
 
@@ -77,6 +79,16 @@ class IndexCandidates:
             return Items(self.items[index] for index in release)  # [items]
         return self.items[release]  # [item]
 
+    def released_after(self, released: Any, _: int | None) -> Any:
+        if hasattr(released, "with_items"):
+            return returned(released.with_items)
+        if released not in (NDArray[np.int64], int) and "indices" not in getattr(released, "_fields", ()):
+            raise SpaceError(
+                "index_candidates must follow a measurement that releases indices: leave it out where releases hold "
+                "items or numbers"
+            )
+        return Items
+
     def __repr__(self) -> str:
         return f"index_candidates(<{len(self.items)} items>)"
 
@@ -97,6 +109,9 @@ def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
 
     Raises:
         CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.
+
+        After ``>>``: SpaceError if the measurement scores another number of candidates, or is known to release no
+        indices.
 
     Proof: proofs/core/chaining.tex
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataLengthError, ParameterError, checks
+from ..errors import DataLengthError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from .candidates import public_items
 from .releases import CountedItems, Items, SelectedCounts
@@ -30,14 +30,27 @@ class BestCounts:
     threshold: Number | None = None
 
     def __call__(self, counts: Counts) -> SelectedCounts | CountedItems:
-        if self.items is not None and len(self.items) != len(counts):
-            raise DataLengthError(f"items must be as many as the counts ({len(counts)}), and are {len(self.items)}")
-        if self.k is not None and self.k > len(counts):
-            raise DataLengthError(f"there must be at least k ({self.k}) counts, and there are {len(counts)}")
+        self._require(len(counts), DataLengthError)
         falling = len(counts) - 1 - np.argsort(counts[::-1], kind="stable")[::-1]
         indices = falling[: int((counts >= self.threshold).sum()) if self.k is None else self.k]
         best = SelectedCounts(indices, counts[indices])
         return best if self.items is None else best.with_items(Items(self.items[index] for index in indices))
+
+    def _require(self, size: int, error: type[Exception]) -> None:
+        if self.items is not None and len(self.items) != size:
+            raise error(f"items must be as many as the counts ({size}), and are {len(self.items)}")
+        if self.k is not None and self.k > size:
+            raise error(f"there must be at least k ({self.k}) counts, and there are {size}")
+
+    def released_after(self, released: Any, size: int | None) -> Any:
+        if released != Counts:
+            raise SpaceError(
+                "largest_counts and counts_from must follow a measurement that releases an array of all noisy counts, "
+                "as make_noisy_histogram does: leave them out after another"
+            )
+        if size is not None:
+            self._require(size, SpaceError)
+        return SelectedCounts if self.items is None else CountedItems
 
     def __repr__(self) -> str:
         return f"counts_from({self.threshold})" if self.k is None else f"largest_counts({self.k})"
@@ -60,7 +73,8 @@ def largest_counts(k: int, items: Iterable[Hashable] | None = None) -> BestCount
         ParameterError: ``k`` is below 1.
         CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.
 
-        On a release: DataLengthError if there are fewer than k counts, or not as many as items.
+        After ``>>``: SpaceError if the measurement is known to release no array of all counts, or another number of
+        them. On a release: DataLengthError if there are fewer than k counts, or not as many as items.
 
     Proof: proofs/core/chaining.tex
 
@@ -87,7 +101,7 @@ def counts_from(threshold: Number, items: Iterable[Hashable] | None = None) -> B
         ParameterError: ``threshold`` is NaN or no number.
         CandidatesError: As in :func:`largest_counts`.
 
-        On a release: DataLengthError if there are not as many counts as items.
+        After ``>>``, and on a release: as in :func:`largest_counts`.
 
     Proof: proofs/core/chaining.tex
 

@@ -16,6 +16,7 @@ from ..spaces.metrics import Metric
 from ..spaces.surveys import surveyed
 from .candidates import IndexCandidates
 from .claims import Claimed, claimed
+from .following import released
 from .padding import Unchecked
 from .parameters import read_only
 from .partials import Partial
@@ -221,6 +222,7 @@ def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
             "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
             "queries at random could widen the range. Convert it to another measure first, or use the queryable itself"
         )
+    released(Composed(first.function, then), first.input_domain)  # [fits]
     allowed = scoring(first, len(then.items)) if isinstance(then, IndexCandidates) else first  # [only-items]
     decode = allowed.declared.decode
     processed = replace(

@@ -240,10 +240,14 @@ def single(
     space = input_domain, input_metric
     ranking = selection(mechanism, {}, *space, output_measure, k=1, scale=scale, optimize=optimize, release="ranking")
     drawn: Any = ranking.function
+
+    def function(scores: ScoreArray) -> int:
+        return int(drawn(scores)[0])  # [index]
+
     return replace(
         ranking,
         function=Repeatable(
-            lambda scores: int(drawn(scores)[0]),  # [index]
+            function,
             drawn.sign,
             lambda scores, times: drawn.many(scores, times)[:, 0],  # [indices]
             lambda vectors: drawn.each(vectors)[:, 0],  # [index-of-each]

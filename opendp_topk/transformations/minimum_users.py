@@ -13,7 +13,7 @@ from ..core.claims import proven
 from ..core.partials import partial
 from ..core.spaces import require_space
 from ..core.transformation import Transformation
-from ..errors import CandidatesError, DistanceError, ParameterError, ParameterTypeError, checks
+from ..errors import CandidatesError, DistanceError, ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
 from ..spaces.domains import VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
@@ -135,6 +135,14 @@ class AddToCounts:
             raise ParameterTypeError("add_to_counts must follow a measurement that releases counts: leave it out")
         return release._replace(counts=tuple(count + self.number for count in release.counts))  # [add]
 
+    def released_after(self, released: Any, _: int | None) -> Any:
+        if "counts" not in getattr(released, "_fields", ()):
+            raise SpaceError(
+                "add_to_counts must follow a measurement whose releases have a field counts, as those of "
+                "make_stable_histogram do: leave it out after another"
+            )
+        return released
+
 
 def add_to_counts(number: int) -> AddToCounts:
     """What adds ``number`` to each of the noisy counts that a measurement releases.
@@ -149,6 +157,8 @@ def add_to_counts(number: int) -> AddToCounts:
 
     Raises:
         ParameterTypeError: ``number`` is not an integer; or, on a call, there are no counts in the release.
+
+        After ``>>``: SpaceError if the measurement is known to release none.
 
     Example:
         >>> import opendp_topk as tk

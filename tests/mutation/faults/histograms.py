@@ -77,4 +77,18 @@ FAULTS = (
         "chosen = rows if items is None else listed(rows, items)",
         "chosen = rows",
     ),
+    Fault(
+        "chains-of-any-release",
+        "what cannot take a release follows it, and fails when it was paid for",
+        "core/measurement.py",
+        "    released(Composed(first.function, then), first.input_domain)  # [fits]\n",
+        "",
+    ),
+    Fault(
+        "indices-taken-for-counts",
+        "the largest indices of a ranking are given as counts",
+        "core/counted.py",
+        "if released != Counts:",
+        "if released is None:",
+    ),
 )

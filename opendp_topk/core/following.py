@@ -1,0 +1,49 @@
+"""What the library knows of releases before there are any, so that what cannot follow them is refused."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from .repeatable import Composed, Repeatable
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+@runtime_checkable
+class Follower(Protocol):
+    """A function of releases that knows which it takes."""
+
+    def released_after(self, released: Any, size: int | None) -> Any:
+        """The type of what it makes of releases of the type ``released``, or None if that is not known.
+
+        ``size`` is the number of scores that led to them, where it is fixed.
+
+        Raises:
+            SpaceError: It takes no such releases.
+        """
+
+
+def released(function: Callable[[Any], Any], domain: Any) -> tuple[Any, int | None]:
+    """The type of what ``function`` releases, by its annotation, and the size of the vectors in its ``domain``.
+
+    None for what is not known, as the type is wherever a caller's own function has the last word.
+    """
+    if isinstance(function, Composed):
+        then: Any = function.then
+        if hasattr(then, "input_domain"):
+            return released(then.function, then.input_domain)
+        before, size = released(function.first, domain)
+        return (None if before is None or not isinstance(then, Follower) else then.released_after(before, size)), size
+    drawn = function.once if isinstance(function, Repeatable) else function
+    if not inspect.isfunction(drawn) or drawn.__module__.partition(".")[0] != _PACKAGE:
+        return None, None
+    return returned(drawn), getattr(domain, "size", None)
+
+
+def returned(function: Callable[..., Any]) -> Any:
+    """The type that ``function`` returns by its annotation; None where that says nothing."""
+    kind = typing.get_type_hints(function).get("return", Any)
+    return None if kind is Any else kind
