@@ -21,7 +21,7 @@ _LARGE = 50  # an epsilon above which nothing is promised: its exponential has 2
 
 @proven("combinators/padded")
 def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | None = None) -> Measurement:
-    """The same measurement, whose answer comes ``seconds`` after the call and never before, so that time tells nothing.
+    """The same measurement, whose answer comes ``seconds`` after the call and never before.
 
     The clock starts before the argument is checked. An error is held back as an answer is. Where the computation takes
     longer there is a :class:`DeadlineError` and no answer, and the cost is spent, in a ledger too. The error comes when
@@ -73,7 +73,7 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
         >>> padded([500, 0, 1000])
         array([2, 0])
         >>> tk.make_padded(top2, seconds=0.05, missed=1e-9).map(1)
-        (0.25, 2.284025416687742e-09)
+        (0.25, 2.2840254166877417e-09)
     """
     # proof-region: padded
     checks.instance("measurement", measurement, Measurement, "a measurement, such as make_* constructors return")
