@@ -22,7 +22,11 @@ from .combinators.partition_by import then_partition_by as then_partition_by
 from .combinators.pay_what_you_get import make_pay_what_you_get as make_pay_what_you_get
 from .combinators.pay_what_you_get import then_pay_what_you_get as then_pay_what_you_get
 from .combinators.privacy_filter import make_privacy_filter as make_privacy_filter
+from .combinators.private_selection import make_private_selection as make_private_selection
 from .combinators.repeat import make_repeat as make_repeat
+from .combinators.repetitions import Poisson as Poisson
+from .combinators.repetitions import TruncatedNegativeBinomial as TruncatedNegativeBinomial
+from .combinators.select_private_candidate import make_select_private_candidate as make_select_private_candidate
 from .core.binary_search import binary_search_chain as binary_search_chain
 from .core.binary_search import binary_search_param as binary_search_param
 from .core.candidates import index_candidates as index_candidates
@@ -226,6 +230,7 @@ __all__ = [
     "ParameterTypeError",
     "Partial",
     "PickleError",
+    "Poisson",
     "PrivacyCurve",
     "PrivacyProfile",
     "PrivacyViolationError",
@@ -244,6 +249,7 @@ __all__ = [
     "TableError",
     "TopKError",
     "Transformation",
+    "TruncatedNegativeBinomial",
     "UserDistance",
     "ValuedFrameDomain",
     "VectorDomain",
@@ -283,6 +289,7 @@ __all__ = [
     "make_peeled_top_k",
     "make_permute_and_flip",
     "make_privacy_filter",
+    "make_private_selection",
     "make_pureDP_to_range",
     "make_pureDP_to_zCDP",
     "make_range_to_approxDP",
@@ -290,6 +297,7 @@ __all__ = [
     "make_range_to_zCDP",
     "make_repeat",
     "make_report_noisy_top_k",
+    "make_select_private_candidate",
     "make_select_then_count",
     "make_stable_histogram",
     "make_sum_by_item",

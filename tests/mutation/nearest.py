@@ -11,11 +11,12 @@ def files(module: str, root: Path, changed: str = "") -> list[str]:
     """The test files that may notice a fault in ``module``, a path below the package, as paths below ``root``.
 
     First its mirror; then those known to reach the function in which ``changed`` stands, and those known to reach the
-    module; then those of its folder; then all others.
+    module, its own folder's before others; then the rest of its folder; then all others.
     """
     path = Path(module)
     mirror = "tests/" + path.with_name(f"test_{path.name.lstrip('_')}").as_posix()
-    known = tests_of(module, (root / "opendp_topk" / module).read_text(encoding="utf-8"), changed)
+    reaching = tests_of(module, (root / "opendp_topk" / module).read_text(encoding="utf-8"), changed)
+    known = sorted(reaching, key=lambda one: Path(one).parent != Path("tests") / path.parent)
     found = [one.relative_to(root) for one in sorted((root / "tests").rglob("test_*.py"))]
     rest = sorted(found, key=lambda one: (one.parent != Path("tests") / path.parent, one))
     fit = {one.as_posix() for one in found if one.parts[1] not in ELSEWHERE}

@@ -23,6 +23,7 @@ _SIGNS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.FloorDiv: "/"}
 _WORDS = {"min": "max", "max": "min", "floor": "ceil", "ceil": "floor", "any": "all", "all": "any"}
 _WORDS |= {f"{stem}_up": f"{stem}_down" for stem in ("round", "exp", "one_minus_exp")}
 _WORDS |= {f"{stem}_down": f"{stem}_up" for stem in ("round", "exp", "one_minus_exp")}
+_SYMMETRIC = frozenset(("min", "max", "add", "mul", "multiply", "minimum", "maximum", "gcd", "hypot"))
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,9 @@ def _edits(module: Module, node: ast.AST, where: str) -> Iterator[Edit]:
             yield Edit(*module.span(node), _WORDS[name], f"{name} becomes {_WORDS[name]} in {where}")
         case ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield Edit(*module.span(node), "pass", f"{_short(module.source(node))} is left out in {where}")
-        case ast.Call(func=called, args=[first, second, *_]) if not isinstance(first, ast.Starred):
+        case ast.Call(func=called, args=[first, second, *_]) if not (
+            isinstance(first, ast.Starred) or _any_order(node, module.source(called))
+        ):
             yield _swapped(module, called, first, second, where)
 
 
@@ -122,6 +125,11 @@ def _between(module: Module, left: ast.AST, right: ast.AST, new: str, where: str
     return Edit(
         start, end, gap.replace(old, new), f"{old} becomes {new} before {_short(module.source(right))} in {where}"
     )
+
+
+def _any_order(call: ast.Call, called: str) -> bool:
+    """Whether the value of a call is the same, whichever of its two arguments comes first."""
+    return called.split(".")[-1] in _SYMMETRIC and len(call.args) == 2 and not call.keywords
 
 
 def _swapped(module: Module, called: ast.AST, first: ast.AST, second: ast.AST, where: str) -> Edit:

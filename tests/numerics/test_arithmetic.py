@@ -116,6 +116,7 @@ def logarithm(value: Fraction) -> mpmath.mpf:
 
 def assert_just_above(bound: float, true: mpmath.mpf, ulps: int) -> None:
     assert bound >= true
+    assert bound < math.inf or true > MAX
     step = max(math.ulp(bound), TINY)
     with mpmath.workdps(900):
         assert mpmath.mpf(bound) - true <= ulps * mpmath.mpf(step)
@@ -162,6 +163,8 @@ def test_scaled_log_up_overflows_and_underflows_upward() -> None:
     assert scaled_log_up(Fraction(10) ** 400, 2) == math.inf
     assert scaled_log_up(Fraction(1, 10**400), 2) == TINY
     assert scaled_log_up(Fraction(0), 10**9) == 0.0
+    with mpmath.workdps(400):
+        assert_just_above(scaled_log_up(Fraction(2) ** 1023, 3), mpmath.log(3) * mpmath.mpf(2) ** 1023, 2)
 
 
 EXPONENTS = [

@@ -40,4 +40,6 @@ def test_a_shortened_number_is_above_by_less_than_shows() -> None:
 
 def test_few_are_left_as_they_are() -> None:
     assert sum(shortened_up(value) != value for value in values()) > 10
+    assert shortened_up(Fraction(1, 2**255 + 1)) == Fraction(1, 2**255 + 1)
+    assert shortened_up(Fraction(1, 2**256 + 1)) > Fraction(1, 2**256 + 1)
     assert all(shortened_up(Fraction(n, 10**k)) == Fraction(n, 10**k) for n, k in itertools.product((1, 7), (1, 70)))

@@ -35,6 +35,7 @@ def cases() -> Iterator[Case]:
     yield from _paid()
     yield from _chosen()
     yield from _by_group()
+    yield from _best_runs()
 
 
 def choice(measure: Any, scale: Any = 4, k: int = 1) -> Any:
@@ -150,6 +151,26 @@ def _conversations() -> Iterator[Case]:
         for d_mids in ([], [0.1], [0.1, -1], [1, "1"], None):
             make = partial(tk.make_adaptive_composition, *SPACE, measure, d_in=1, d_mids=d_mids)
             yield named("adaptive", word, d_mids=d_mids), partial(_losses, make)
+
+
+def _best_runs() -> Iterator[Case]:
+    often = [tk.TruncatedNegativeBinomial(shape, 0.05) for shape in (-0.5, 0, 1, THIRD)] + [tk.Poisson(4)]
+    sources = {"max": partial(choice, MEASURES["max"]), "profile": partial(choice, PROFILE["profile"])}
+    sources["approx-max"] = partial(_own, WITH_DELTA["approx-max"], (1, 1e-6))
+    sources["zcdp"] = partial(choice, MEASURES["zcdp"])
+    for word, build in sources.items():
+        for runs in often:
+            make = lambda build=build, runs=runs: tk.make_private_selection(build(), repetitions=runs)  # noqa: E731
+            yield named("make_private_selection", word, repr(runs)), partial(_losses, make)
+        for threshold in (0.5, None, "high"):
+            options = {"stop_probability": 0.05, "threshold": threshold}
+            make = lambda build=build, o=options: tk.make_select_private_candidate(build(), **o)  # noqa: E731
+            yield named("make_select_private_candidate", word, threshold=threshold), partial(_losses, make)
+    pairs = lambda: choice(MEASURES["max"]) >> (lambda i: (int(sum(i)) % 2, tuple(map(int, i))))  # noqa: E731
+    best = lambda: tk.make_private_selection(pairs(), repetitions=often[1])  # noqa: E731
+    first = lambda: tk.make_select_private_candidate(pairs(), stop_probability=THIRD, threshold=1)  # noqa: E731
+    for word, make in (("best", best), ("first", first)):
+        yield named("law of the", word), lambda make=make: law(make().distribution(SCORES))
 
 
 def _paid() -> Iterator[Case]:

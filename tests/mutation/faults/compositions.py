@@ -120,4 +120,32 @@ FAULTS = (
         "best = max(found, key=lambda loss: loss.lower)\n        return Loss(best.lower, max(",
         "best = min(found, key=lambda loss: loss.lower)\n        return Loss(best.lower, max(",
     ),
+    Fault(
+        "runs-of-one-shape-less",
+        "the best of many runs is priced as if the shape of their number were one smaller",
+        "combinators/repetitions.py",
+        "scaled_log_up(1 + exact(self.shape), (1 + gamma * q)",
+        "scaled_log_up(max(exact(self.shape), 0), (1 + gamma * q)",
+    ),
+    Fault(
+        "curve-without-runs",
+        "the delta of the best of many runs is that of one",
+        "combinators/_private_runs.py",
+        "self.most * exact(self.runs.delta(rest))",
+        "exact(self.runs.delta(rest))",
+    ),
+    Fault(
+        "nearly-the-best-run",
+        "the best of many runs may be one point worse than the one before it",
+        "combinators/private_selection.py",
+        "if best is None or score > top:",
+        "if best is None or score >= top - 1:",
+    ),
+    Fault(
+        "one-run-too-many",
+        "the number of runs is one too large where the first digits do not tell",
+        "samplers/run_counts.py",
+        "        while reached[1] <= digits * unit:  # [above]\n",
+        "        while reached[0] < (digits + 1) * unit:  # [above]\n",
+    ),
 )

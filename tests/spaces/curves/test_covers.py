@@ -122,3 +122,11 @@ def test_a_curve_of_several_bounds_becomes_convex() -> None:
     for i in range(60):
         assert hockey_stick(pair, i * h) <= curve.delta(i * h)
         assert hockey_stick(pair, i * h) <= value(one, h, i * h)
+
+
+def test_a_finer_grid_holds_the_same_masses_at_the_same_losses() -> None:
+    one = cover(-2, [THIRD, mpz(1), mpz(7)], 5)
+    finer = one.spread(3)
+    held = {Fraction(finer.lowest + i, 3): mass for i, mass in enumerate(finer.masses) if mass}
+    assert held == {Fraction(one.lowest + i): mass for i, mass in enumerate(one.masses)}
+    assert finer.infinite == one.infinite

@@ -1,0 +1,122 @@
+"""A private candidate that is good enough: the first of several runs whose score reaches a threshold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from ..core.claims import proven
+from ..core.measurement import Measurement
+from ..core.queryable import sealed
+from ..errors import ParameterError, ParameterTypeError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
+from ..samplers.run_counts import run_count
+from ._private_runs import Law, require_runs, score_of, selection
+from .private_selection import make_private_selection
+from .repetitions import TruncatedNegativeBinomial
+
+
+@proven("combinators/select_private_candidate")
+def make_select_private_candidate(
+    measurement: Measurement, *, stop_probability: Number, threshold: Number | None = None
+) -> Measurement:
+    """Run a measurement until its score reaches a threshold, and give up at random before.
+
+    After each run that falls short one gives up with probability ``stop_probability``. Without ``threshold`` one stops
+    with that probability after each run, and the best of all runs is released: ``make_private_selection`` with the
+    geometric law, at a price of about three runs in place of two.
+
+    Args:
+        measurement: What is run, as in ``make_private_selection``: it releases pairs (score, candidate).
+        stop_probability: A number in (0, 1). The smaller, the more runs, 1 / stop_probability at most on average.
+        threshold: A finite number, which is public; None for the best of all.
+
+    Returns:
+        A :class:`Measurement` whose release is that of the first run with a score >= ``threshold``, or None where one
+        gave up. It declares its exact distribution where ``measurement`` does. Queryables in releases are closed.
+
+    Privacy:
+        With epsilon the loss of one run, gamma = ``stop_probability`` and a threshold:
+
+        - MaxDivergence: epsilon + ln((exp(epsilon) + gamma) / (1 + gamma exp(epsilon))), which is below 2 epsilon and
+          below epsilon + ln(1 / gamma). An exact supremum over all measurements that lose epsilon.
+
+        Under PrivacyProfile, with delta(e) the curve of one run, the selection has delta at most delta(e) / gamma at
+        e + s, where s is the least number with (1 - gamma) delta(s) <= gamma (exp(s) - 1). Under Approximate the same
+        with the curve of the pair.
+
+        Never show how often it ran, nor how long it took.
+
+    Accuracy:
+        Where a run reaches the threshold with probability p, the selection does with probability
+        p / (p + (1 - p) stop_probability).
+
+    Raises:
+        ParameterError: ``stop_probability`` is not in (0, 1), or ``threshold`` is no finite number.
+        ParameterTypeError: ``measurement`` is none, is interactive or has another measure. On a call, a run released
+            no pair.
+
+    Runtime:
+        That of the runs.
+
+    Proof: proofs/combinators/select_private_candidate.tex
+
+    References:
+        Liu and Talwar, "Private Selection from Private Candidates" (2019).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.L1Distance()
+        >>> noisy = space >> tk.then_laplace(tk.MaxDivergence(), scale=20.0)
+        >>> run = noisy >> (lambda scores: (max(scores.tolist()), "some model"))
+        >>> enough = tk.make_select_private_candidate(run, stop_probability=0.01, threshold=500)
+        >>> run.map(1), enough.map(1) < 2 * run.map(1)
+        (0.05, True)
+        >>> enough([1000, 1200])[1]
+        'some model'
+    """
+    # proof-region: select_private_candidate
+    geometric = TruncatedNegativeBinomial(1, stop_probability)  # [check-stop]
+    if threshold is None:
+        return make_private_selection(measurement, repetitions=geometric)  # [no-threshold]
+    require_runs(measurement)  # [check-runs]
+    level = _threshold(threshold)  # [check-threshold]
+
+    def function(value: Any) -> Any:
+        for _ in itertools.repeat(None, run_count(geometric.least, geometric.first, geometric.ratio)):  # [runs]
+            release = sealed(measurement.function, value)  # [run]
+            if score_of(release) >= level:
+                return release  # [reached]
+        return None  # [gave-up]
+
+    gamma = exact(geometric.stop_probability)
+
+    def law(masses: Law, scores: Mapping[Hashable, Number]) -> Law:
+        reaching = {outcome: mass for outcome, mass in masses.items() if scores[outcome] >= level}
+        above = sum(reaching.values())
+        left = (gamma.numerator + (gamma.denominator - gamma.numerator) * above) / gamma.denominator  # [left]
+        nothing = gamma.numerator * (1 - above) / gamma.denominator / left
+        return {(outcome,): mass / left for outcome, mass in reaching.items()} | {(): nothing}  # [first-law]
+
+    parameters = {"mechanism": "select_private_candidate", "stop_probability": stop_probability, "threshold": level}
+    price = TruncatedNegativeBinomial(0, stop_probability)
+    return selection(measurement, function, price, 1 / gamma, law, parameters)  # [price]
+    # end-proof-region: select_private_candidate
+
+
+# proof-region: candidate_threshold
+def _threshold(value: Any) -> Number:
+    """``value``, if it is a finite number."""
+    if not checks.is_real(value):
+        raise ParameterTypeError(f"threshold must be a number (int, float or Fraction), not {type(value).__name__}")
+    number = checks.plain(value)
+    if isinstance(number, float) and not math.isfinite(number):
+        raise ParameterError("threshold must be finite")
+    checks.scale(abs(number), "threshold")
+    return number
+
+
+# end-proof-region: candidate_threshold
