@@ -148,7 +148,7 @@ COMBINATIONS: dict[str, Callable[[], list[Specimen]]] = {
     "make_privacy_filter": _filter,
     "make_pureDP_to_range": lambda: _converted(tk.make_pureDP_to_range, MAX, 0.4),
     "make_pureDP_to_zCDP": lambda: _converted(tk.make_pureDP_to_zCDP, MAX, 0.15),
-    "make_padded": lambda: [Specimen(tk.make_padded(_choice(RANGE), seconds=0.001), PAIR, _softmax)],
+    "make_padded": lambda: [Specimen(tk.make_padded(_choice(RANGE), seconds=5), PAIR, _softmax)],
     "make_repeat": _repeat,
     "make_range_to_approxDP": lambda: _converted(tk.make_range_to_approxDP, RANGE),
     "make_range_to_pureDP": lambda: _converted(tk.make_range_to_pureDP, RANGE),
