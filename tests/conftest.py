@@ -34,6 +34,8 @@ TRACED = (
     "tests/tables/",
 )
 
+TIERS = ("slow", "browser", "tex", "mutation", "foreign")
+
 ON_SHARED_SPARK = (
     "tests/combinators/test_spark_groups.py",
     "tests/tables/test_listing.py",
@@ -89,8 +91,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
 
-    Slow tests that are not :data:`TRACED` are ``untraced``.
+    Slow tests that are not :data:`TRACED` are ``untraced``. Under quick tests a warning is an error, but for those that
+    the settings ignore, and for files that an interrupted call left to the collector.
     """
+    ignored = items[0].config.getini("filterwarnings") if items else ()
     for item in items:
         for mark in item.iter_markers("quick"):
             given = item.callspec.params  # type: ignore[attr-defined]
@@ -99,6 +103,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):
             item.add_marker(pytest.mark.untraced)
+        if not any(map(item.get_closest_marker, TIERS)):
+            item.add_marker(pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored), append=False)
 
 
 def pytest_collection_finish() -> None:

@@ -1,6 +1,6 @@
 """Checks of claims, of this library's own and of foreign ones.
 
-It may import errors, numerics, proof, noises, spaces, spaces.curves, core and measurements.
+It may import errors, numerics, proof, noises, samplers, spaces, spaces.curves, core and measurements.
 """
 
 from .audited import Audited, audit_claim
@@ -10,6 +10,7 @@ from .foreign import verify_probabilities
 from .lemmas import verify_lemmas
 from .made_pairs import record_pairs, table_pairs
 from .registry import Claim, proofs
+from .replay import Replayed, replay
 from .report import Report, Witness
 from .shipped import verify_all
 from .smt import Verdict
@@ -20,6 +21,7 @@ __all__ = [
     "Claim",
     "Estimate",
     "Found",
+    "Replayed",
     "Report",
     "Seen",
     "Verdict",
@@ -28,6 +30,7 @@ __all__ = [
     "estimate",
     "proofs",
     "record_pairs",
+    "replay",
     "search",
     "table_pairs",
     "verify",

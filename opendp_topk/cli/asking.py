@@ -97,8 +97,8 @@ class Options:
     minimum_users: Annotated[
         int | None,
         typer.Option(
-            help="Where no candidates are given: items that fewer users have are never released. If not given, an item "
-            "of few users is released with a probability of at most --delta.",
+            help="Items that fewer users have are never released, which needs --delta, also with --candidates. If not "
+            "given, and without candidates, an item of few users is released with a probability of at most --delta.",
             metavar="M",
             show_default=False,
         ),
@@ -256,15 +256,34 @@ class Options:
 
     def require_listed(self) -> None:
         """Raise where an option is given that is of no use beside a list of candidates."""
-        if self.above or self.keys or self.limit is not None:
+        if self.above or self.keys or (self.limit is not None and self.minimum_users is None):
             raise ParameterError(
                 "--above-threshold, --keys and --limit are for releases without --candidates: leave them out"
             )
-        if self.minimum_users is not None:
+        if self.minimum_users is not None and self.delta is None:
             raise ParameterError(
-                "--minimum-users is for releases without --candidates, which have a --delta: that an item of too few "
-                "users never comes out, and one of a user more may, has no finite loss without one"
+                "--minimum-users needs --delta, also with --candidates: that an item of too few users never comes out, "
+                "and one of a user more may, has no finite loss without one"
             )
+
+    def of_list(self, n_candidates: int) -> Query[Any, Users]:
+        """The query for items of a list, or for those of them that at least --minimum-users have.
+
+        Raises:
+            ParameterError: An option is missing, out of range, or does not go with the others.
+        """
+        return self.listed(n_candidates) if self.minimum_users is None else self._minimal(n_candidates)
+
+    def _minimal(self, n_candidates: int) -> Query[Task, Users]:
+        if (self.kind, self.mechanism, self.counts) != ("ranking", None, False):
+            raise ParameterError(
+                "--minimum-users with --candidates releases a ranking of items alone: leave --release set, --mechanism "
+                "and --counts out"
+            )
+        if self.max_items is not None:
+            raise ParameterError("--max-items lowers no cost beside --minimum-users with --candidates: leave it out")
+        self._require_caps()
+        return self._approximate(TopKUnknownDomain(self._given(), self.limit, n_candidates))
 
     def listed(self, n_candidates: int) -> Query[TopK, Users]:
         """The query for items of a list.
@@ -307,8 +326,12 @@ class Options:
         task: Task = Keys() if self.keys else AboveThreshold()
         if not (self.above or self.keys):
             task = TopKUnknownDomain(self._given(), self.limit)
-        delta = checks.probability(self.delta, "--delta")
         self._require_caps()
+        return self._approximate(task)
+
+    def _approximate(self, task: Task) -> Query[Task, Users]:
+        """The query of a task whose measurement has a delta of its own."""
+        delta = checks.probability(self.delta, "--delta")
         budget = Budget(Approximate(self.budget.measure), (self.budget.d_out, delta))
         return Query(task, self.unit, budget, alpha=self.failing)
 

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ..core.candidate_remarks import candidate_remarks
 from ..core.candidates import public_items
 from ..errors import CandidatesError, TableError
 from ..errors.ordinary import quoted, read_ordinary
+from . import show
 
 _MOST = 2**31  # bytes of a list: far more than can be counted, and no more than memory has
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
@@ -32,6 +34,13 @@ def read_candidates(path: str | Path) -> tuple[Any, ...]:
         return public_items(_column(file), _named(file))
     text = _text(file)
     return public_items(_json(file, text) if kind == ".json" else _lines(text), _named(file))
+
+
+def remarked(items: tuple[Any, ...], column: str | None = None) -> tuple[Any, ...]:
+    """``items``, of which is said on standard error what looks odd: they are public."""
+    for remark in candidate_remarks(items, column=column):
+        show.note(f"The list of candidates: {remark}.")
+    return items
 
 
 def as_integers(items: tuple[Any, ...], column: str) -> tuple[int, ...]:

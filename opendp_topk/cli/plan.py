@@ -107,7 +107,7 @@ def plan(
     """
     options, paid = replace(options, alpha=alpha), None
     if ledger is not None:
-        paid, options = Opened.at(ledger, options, listed=candidates is not None)
+        paid, options = Opened.at(ledger, options, listed=candidates is not None and options.minimum_users is None)
         releases = 1 if releases is None else releases
     more = _other(options)
     if options.summed is not None and (compare or proxy is not None):
@@ -119,8 +119,6 @@ def plan(
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
         if releases is not None:
-            if options.keys:
-                raise ParameterError("--releases and --ledger plan releases with one scale: leave --keys out")
             show_several(replace(options.unlisted(), releases=releases), options, None, out, paid)
             return
         show_plan(met(options.unlisted()), more)
@@ -128,8 +126,10 @@ def plan(
     if options.other and compare:
         raise ParameterError("--compare shows selections alone: leave --other out")
     options.require_listed()
+    if options.minimum_users is not None and (compare or proxy is not None):
+        raise ParameterError("--compare and --proxy speak of all candidates: leave --minimum-users out")
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
-    query = options.listed(number)
+    query = options.of_list(number)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (options.counts or options.mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")

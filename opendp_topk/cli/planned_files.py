@@ -9,10 +9,10 @@ from typing import Any
 from ..errors import ParameterError, TableError
 from ..errors.ordinary import quoted, read_ordinary
 from ..ledger import Ledger
-from ..planning.columns import Columns
 from ..planning.plan import Plan
 from ..planning.several import Scheduled
 from ..planning.units import Users
+from .asking import Options
 
 _MOST = 2**20  # bytes: a plan has some hundred
 
@@ -46,11 +46,19 @@ def reserved(ledger: str, path: str, label: str) -> tuple[int, int]:
         return made.number, kept.releases
 
 
-def one_of(path: str, n_candidates: int, columns: Columns, alpha: Any) -> Plan[Any, Users]:
-    """The plan of one of the releases of the plan in a file, by these columns."""
+def one_of(path: str, n_candidates: int, options: Options) -> Plan[Any, Users]:
+    """The plan of one of the releases of the plan in a file, by the columns of ``options``.
+
+    Raises:
+        ParameterError: The plan is for another list, or keeps other items of each user than are asked for.
+    """
     kept = read_plan(path)
     if kept.task.n_candidates != n_candidates:
         raise ParameterError(f"the plan is for {kept.task.n_candidates} candidates: give the list that it was made for")
     own = kept.unit.columns
-    found = replace(columns, max_items=own.max_items, keep=own.keep)
-    return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, found), alpha)
+    other = options.max_items not in (None, own.max_items)
+    if other or options.keep not in (None, None if own.max_items is None else own.keep):
+        items = "all items" if own.max_items is None else f"at most {own.max_items} items ({own.keep})"
+        raise ParameterError(f"the plan counts {items} of a user: leave --max-items and --keep out, or plan anew")
+    found = replace(options.columns, max_items=own.max_items, keep=own.keep)
+    return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, found), options.failing)

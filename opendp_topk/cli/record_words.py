@@ -171,7 +171,8 @@ def silent(record: ReleaseRecord) -> list[str]:
             f"Ranks may contradict {noun}s: places were drawn first, and each {noun} afterwards with noise of its own, "
             f"so that a lower place can have the larger number. To sort by the {noun}s costs nothing."
         )
-    missing = "the last one that is" if record.listed else "one that is: it was not surely common enough"
+    complete = record.listed and not record.may_stop
+    missing = "the last one that is" if complete else "one that is: it was not surely common enough"
     words.append(f"An item that is not here may be as common as {missing}.")
     words.append(f"It names no {person(record)}, and does not tell why an item is common.")
     return words

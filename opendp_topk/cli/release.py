@@ -20,7 +20,7 @@ from ..planning.units import Users
 from ..tables import parts
 from . import show
 from .asking import Options, met, stating
-from .candidates import as_integers, read_candidates
+from .candidates import as_integers, read_candidates, remarked
 from .engines import (
     ENGINES,
     EncodingOption,
@@ -167,11 +167,11 @@ def release(
         listed, query = None, options.unlisted()
     else:
         options.require_listed()
-        listed = read_candidates(candidates)
-        query = options.listed(len(listed)) if planned_by is None else None
+        listed = remarked(read_candidates(candidates), item)
+        query = None if planned_by is not None else options.of_list(len(listed))
     plan: Plan[Any, Users]
     with show.working("planning"):
-        plan = met(query) if query is not None else one_of(str(planned_by), len(listed or ()), columns, options.failing)
+        plan = met(query) if query is not None else one_of(str(planned_by), len(listed or ()), options)
     query = plan.query
     _LOG.info("planned: scale %s", plan.measurement.parameters.get("scale"))
     read = tuple(file for file in (table, candidates, ledger, from_record, planned_by) if file is not None)
@@ -230,10 +230,10 @@ def _require_planned(
     if planned is None or ledger is None:
         raise ParameterError("--plan goes with --ledger and --planned ENTRY, the entry that has paid for the plan")
     asked = (options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed)
-    others = (options.kind, options.users, options.neighbors, options.counts, options.other, options.max_items)
+    others = (options.kind, options.users, options.neighbors, options.counts, options.other)
     free = Options()
     if any(one is not None for one in asked) or others != (
-        free.kind, free.users, free.neighbors, free.counts, free.other, free.max_items,
+        free.kind, free.users, free.neighbors, free.counts, free.other,
     ):  # fmt: skip
         raise ParameterError("--plan says what is released and at what cost: leave --k, the target and the like out")
     if from_record is not None or any(word for name, word in words.items() if name != "label"):

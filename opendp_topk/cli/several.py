@@ -17,6 +17,7 @@ from ..ledger.officer import protects
 from ..markup.foreign import json_text
 from ..numerics.arithmetic import exact
 from ..planning.comparison import six_up
+from ..planning.keys import Keys
 from ..planning.plan import Plan, Query
 from ..planning.promises import largest, sure
 from ..planning.several import CURVES, DELTA, PURE, RHOS, Left, Scheduled, Way, text, ways, ways_left, whole
@@ -89,8 +90,8 @@ def show_several(
     scheduled = [Scheduled.of(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
         raise ParameterError(
-            "--out keeps a plan of composed curves: --counts and releases without a list have none, nor has a "
-            "--ledger of which no delta is left for it; --counts with --max-items have one"
+            "--out keeps a plan of composed curves: --counts, --minimum-users and releases without a list have none, "
+            "nor has a --ledger of which no delta is left for it; --counts with --max-items have one"
         )
     if out is not None:
         new_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
@@ -99,7 +100,7 @@ def show_several(
     show.say(f"{_times(query.releases)}: {what}{release}, fixed in advance, together within {within}", "")
     show.table(
         ["way", "budget of all", "each may cost", "scale", "within"],
-        ([way.name, way.total, _each(way), six_up(way.plan.scale), _near(way.plan)] for way in found),
+        ([way.name, way.total, _each(way), _scale(way.plan), _near(way.plan)] for way in found),
         right=range(3, 5),
     )
     show.say("")
@@ -119,7 +120,10 @@ def _left(query: Query[Any, Users], left: Left) -> list[Way]:
 def _within(query: Query[Any, Users], options: Options) -> tuple[list[Way], str]:
     """The ways in which a new ledger with the target as its budget pays, and the budget in words."""
     if isinstance(query.budget.measure, Approximate) and options.epsilon is None:
-        raise ParameterError("--releases without --candidates plans within --epsilon and --delta: leave --rho out")
+        raise ParameterError(
+            "--releases without --candidates, or with --minimum-users, plans within --epsilon and --delta: leave "
+            "--rho out"
+        )
     total = whole(query.budget, DELTA if options.delta is None else stated(options.delta, "--delta"))
     try:
         return list(ways(query, total)), f"epsilon = {six_up(float(total[0]))} at delta = {float(total[1]):g}"
@@ -207,6 +211,11 @@ def _each(way: Way) -> str:
     return f"{budget.symbol} {text(exact(budget.main))}{delta}"
 
 
+def _scale(plan: Plan[Any, Users]) -> str:
+    known = plan.measurement.parameters
+    return six_up(plan.scale) if "scale" in known else "-"
+
+
 def _near(plan: Plan[Any, Users]) -> str:
     users = _users(plan)
     return "-" if users is None or users == math.inf else str(users)
@@ -221,14 +230,21 @@ def _legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[str, str]]
     task = query.task
     best = min(found, key=lambda way: math.inf if (near := _users(way.plan)) is None else near)
     reach = f"the t-th released item to the t-th largest {query.unit.columns.noun}, for every t"
+    alone = isinstance(task, Keys)
     if task.k is None:
         reach = f"a {query.unit.columns.noun} that surely gets in comes to 0"
     elif task.release == "set":
         reach = f"every released item to the {largest(task.k)} {query.unit.columns.noun}"
     likely = sure(query.alpha)
+    if alone:
+        within = "an item that so many users have, or more, comes out as likely as not each time"
+        least = ("fewest users", f"{best.name}: {_near(best.plan)}")
+    else:
+        within = f"so near comes {reach}, with probability at least {likely} each time"
+        least = ("least noise", f"{best.name}: scale {_scale(best.plan)}")
     return [
         *((way.name, _WHY[way.name]) for way in found),
         ("scale", f"of the noise of each release; cost for {query.unit.whom}"),
-        ("within", f"so near comes {reach}, with probability at least {likely} each time"),
-        ("least noise", f"{best.name}: scale {six_up(best.plan.scale)}"),
+        ("within", within),
+        least,
     ]

@@ -144,8 +144,10 @@ def _head(record: ReleaseRecord) -> str:
 
 
 def _end(record: ReleaseRecord) -> list[tuple[str, str]]:
-    """Where a ranking of items that nobody listed ends."""
-    if record.listed or record.k is None:
+    """Where a ranking ends that may have fewer items than were asked for; and that no item came out."""
+    if record.k is None and not record.released.items:
+        return [("none", "no item came out: none surely had enough users")]
+    if record.k is None or not record.may_stop:
         return []
     short = record.k - len(record.released.items)
     return [("end", f"stopped {short} short of {record.k}: no further item surely had enough" if short else "complete")]

@@ -41,8 +41,9 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
         ParameterError: ``times`` is no integer >= 1, or ``measurement`` is none or has a measure without a rule.
 
     Runtime:
-        A few times that of inexact noise in one array, for one-shot selections among at most 512 candidates, listed or
-        not; otherwise that of ``times`` calls.
+        A few times that of inexact noise in one array, for one-shot and peeled selections among at most 512 candidates,
+        listed or not, and for canonical and joint ones with at most 512 outputs, such as pairs of 30; otherwise that of
+        ``times`` calls.
 
     Proof: proofs/combinators/repeat.tex
 

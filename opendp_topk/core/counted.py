@@ -111,9 +111,10 @@ def counts_from(threshold: Number, items: Iterable[Hashable] | None = None) -> B
         >>> tk.counts_from(5, ["ash", "birch", "cedar"])(np.array([7, -2, 9])).items
         ['cedar', 'ash']
     """
-    if not checks.is_real(threshold) or math.isnan(threshold):
+    number = checks.plain(threshold) if checks.is_real(threshold) else math.nan
+    if number != number:
         raise ParameterError("threshold must be a number")
-    return BestCounts(_public(items), threshold=checks.plain(threshold))
+    return BestCounts(_public(items), threshold=number)
 
 
 def _public(items: Iterable[Hashable] | None) -> tuple[Any, ...] | None:

@@ -25,6 +25,7 @@ PUBLIC = {
     "combinators.repetitions": "Poisson TruncatedNegativeBinomial",
     "combinators.select_private_candidate": "make_select_private_candidate",
     "core.binary_search": "binary_search_chain binary_search_param",
+    "core.candidate_remarks": "candidate_remarks",
     "core.candidates": "index_candidates",
     "core.counted": "counts_from largest_counts",
     "core.measurement": "Measurement",

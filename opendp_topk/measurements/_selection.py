@@ -83,6 +83,7 @@ class Choice:
 
 Law = Callable[[list[Fraction], Choice], dict[Hashable, Any]]
 Success = Callable[[ScoreArray, Choice, int, int], tuple[float, float]]
+Many = Callable[[ScoreArray, Choice, int], Indices | None]
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ class SelectionMechanism:
     the ranks 1..sure and none beyond reach, in some order of equal scores; None if it is not known.
     ``noise``, where it is given, says that ``sample`` draws the k best of scores with independent noise of this kind:
     a race, which may be run many times at once, on several vectors, on surveys of scores, and in parts.
+    ``many(scores, choice, times)``, where it is given, draws ``times`` releases at once, a row each, with the law of as
+    many calls of ``sample``; None where that would not pay.
     """
 
     sample: Callable[[ScoreArray, Choice], Indices]
@@ -105,6 +108,7 @@ class SelectionMechanism:
     law: Law | None = None
     success: Success | None = None
     noise: Noise | None = None
+    many: Many | None = None
 
 
 # proof-region: selection
@@ -146,9 +150,10 @@ def selection(
 
     def many(scores: ScoreArray, times: int) -> Any:
         require_length(scores)
-        if tau == 0 or noise is None:
-            return np.array([function(scores) for _ in range(times)])  # [one-by-one]
-        return rows.top_k(scores, tau, noise, k, times, sign=sign, ordered=ordered)  # [many]
+        if tau > 0 and noise is not None:
+            return rows.top_k(scores, tau, noise, k, times, sign=sign, ordered=ordered)  # [many]
+        drawn = mechanism.many(scores, choice, times) if tau > 0 and mechanism.many else None  # [at-once]
+        return np.array([function(scores) for _ in range(times)]) if drawn is None else drawn  # [one-by-one]
 
     def each(vectors: Sequence[ScoreArray]) -> Any:
         for scores in vectors:

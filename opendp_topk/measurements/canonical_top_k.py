@@ -20,7 +20,7 @@ from ..noises.gumbel import Gumbel
 from ..noises.noise import Noise
 from ..noises.standard import is_standard
 from ..numerics.arithmetic import exact
-from ..samplers import canonical
+from ..samplers import canonical, listed
 from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
@@ -142,6 +142,12 @@ def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanis
             return np.arange(k)  # [everybody]
         return canonical.subset(scores, tau, gamma, k, sign=choice.sign, capped=capped, exponential=flips)  # [draw]
 
+    def many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64] | None:
+        k, tau = choice.k, choice.tau
+        if k == len(scores):
+            return np.tile(np.arange(k), (times, 1))  # [everybody-each-time]
+        return listed.canonical(scores, tau, noise, gamma, k, times, sign=choice.sign, capped=capped)  # [listed]
+
     def cost(choice: Choice, r: Fraction) -> Cost:
         moved = gamma * r if capped and choice.k == 1 else r  # [moved]
         return Cost.linear(moved, permute_and_flip_range(moved)) if flips else Cost.bounded(moved, moved)  # [cost]
@@ -154,6 +160,7 @@ def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanis
         success=lambda scores, choice, sure, reach: canonical_success.probability(
             noise, scores, choice.tau, gamma, choice.k, choice.sign, capped, sure, reach
         ),
+        many=many,
     )
 
 

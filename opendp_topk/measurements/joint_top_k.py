@@ -13,7 +13,8 @@ from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import joint as laws
 from ..errors.checks import Number
-from ..samplers import joint
+from ..noises.gumbel import Gumbel
+from ..samplers import joint, listed
 from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
@@ -122,6 +123,9 @@ _joint = SelectionMechanism(
     success=lambda scores, choice, sure, reach: laws.success(
         scores, choice.tau, choice.k, choice.sign, choice.ordered, sure, reach
     ),  # [success]
+    many=lambda scores, choice, times: listed.joint(
+        scores, choice.tau, Gumbel(), choice.k, times, sign=choice.sign, ordered=choice.ordered
+    ),  # [listed]
 )
 # end-proof-region: joint_top_k
 

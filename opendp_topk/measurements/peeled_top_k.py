@@ -124,6 +124,9 @@ _permute_and_flip = SelectionMechanism(
     cost=_cost,
     accuracy=lambda n, choice, alpha: laws.accuracy(n, choice.k, choice.tau, alpha),  # [accuracy]
     law=lambda units, choice: laws.law(Exponential(), units, choice.tau == 0, choice.k),  # [law]
+    many=lambda scores, choice, times: peeled.many(
+        scores, choice.tau, Exponential(), choice.k, times, sign=choice.sign
+    ),  # [many-races]
 )
 # end-proof-region: peeled_top_k
 

@@ -13,6 +13,7 @@ from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..core.releases import FoundCounts
 from ..core.spaces import require_space
+from ..distributions.gaussian_tail import gaussian_beyond
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
@@ -22,11 +23,11 @@ from ..spaces.costs import FREE, Cost
 from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.discrete import DiscreteLaplace
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._any_of import any_of, laplace_beyond
-from ._gaussian_tail import gaussian_beyond
 from ._grid import Grid
 from .select_then_count import count_curve
 
@@ -66,19 +67,20 @@ def make_stable_histogram(
         first and equal ones in the public order of keys, and the noisy counts, which are integers.
 
     Privacy:
-        Let D be ``input_metric.range_distance(d_in)``, m = max_items, and q(c) the probability that c plus noise
-        reaches the threshold: q(c) = exp((c - threshold) / scale) / (1 + exp(-1 / scale)) for Laplace noise. The loss
-        is that of the noise on counts which users move, but for an event of probability
+        Let D be ``input_metric.range_distance(d_in)``, m = max_items, u = ``input_metric.each``, which is 1 for counts
+        of users, and q(c) the probability that c plus noise reaches the threshold: q(c) = exp((c - threshold) / scale)
+        / (1 + exp(-1 / scale)) for Laplace noise. The loss is that of the noise on counts which users move, but for an
+        event of probability
 
-        delta = max(1 - (1 - q(1))^(d_in m), 1 - (1 - q(d_in))^m),
+        delta = max(1 - (1 - q(u))^(d_in m), 1 - (1 - q(d_in u))^m),
 
-        which is attained: no smaller one holds under ``monotonic=True``. For threshold <= d_in it is 1. Up to delta
+        which is attained: no smaller one holds under ``monotonic=True``. For threshold <= d_in u it is 1. Up to delta
 
-        * with Laplace noise epsilon is D m / scale, and rho is (D m / d_in) G(d_in / scale, 1 / scale), where
-          G(E, h) = E - (h / sinh(h)) (1 - exp(-E)); at d_in = 1 that is (D m / scale) tanh(1 / (2 scale));
-        * with Gaussian noise rho is D d_in m / (2 scale^2).
+        * with Laplace noise epsilon is D m / scale, and rho is (D m / (d_in u)) G(d_in u / scale, 1 / scale), where
+          G(E, h) = E - (h / sinh(h)) (1 - exp(-E)); for d_in u = 1 that is (D m / scale) tanh(1 / (2 scale));
+        * with Gaussian noise rho is D d_in u m / (2 scale^2).
 
-        At d_in = 1 the curve is that of D m integers that move by one, each exactly, where they are at most 1024.
+        At d_in = 1 the curve is that of D m / u integers that move by u, each exactly, where they are at most 1024.
         Otherwise it is what epsilon and rho say. At d_in = 1 under ``monotonic=True`` epsilon and rho are attained as
         well.
 
@@ -123,11 +125,12 @@ def make_stable_histogram(
     draw, beyond = (discrete_gaussian, gaussian_beyond) if gaussian else (discrete_laplace, laplace_beyond)  # [draw]
 
     def lost(d_in: int, level: int) -> Fraction:
-        if level <= d_in:
+        apart, alike = level - input_metric.rise(1), level - input_metric.rise(d_in)  # [leads]
+        if alike <= 0:
             return Fraction(1)
-        return max(any_of(beyond(b, level - 1), d_in * most), any_of(beyond(b, level - d_in), most))  # [delta]
+        return max(any_of(beyond(b, apart), d_in * most), any_of(beyond(b, alike), most))  # [delta]
 
-    level = _threshold(lost, b, delta, threshold)  # [level]
+    level = _threshold(lost, input_metric.rise(1), b, delta, threshold)  # [level]
 
     def function(counts: Mapping[Any, int]) -> FoundCounts:
         sizes, keys_at = columns(counts)  # [columns]
@@ -143,10 +146,11 @@ def make_stable_histogram(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if b == 0:
             return output_measure.infinite  # [no-noise]
+        each, many = input_metric.rise(d_in), input_metric.steps(d_in) * most
         moved = input_metric.range_distance(d_in) * most  # [moved]
-        cost = Cost(rho=moved * d_in / (2 * b * b)) if gaussian else _laplace_cost(moved, d_in, b)  # [cost]
-        if d_in == 1 and moved <= _MOST and output_measure == PrivacyProfile():
-            steps = Composed(((count_curve(1, b) if gaussian else _moved_once(b), moved),))  # [curves]
+        cost = Cost(rho=moved * each / (2 * b * b)) if gaussian else _laplace_cost(moved, each, b)  # [cost]
+        if d_in == 1 and many <= _MOST and output_measure == PrivacyProfile():
+            steps = Composed(((count_curve(each, b) if gaussian else _moved_once(each, b), many),))  # [curves]
             curve = PrivacyCurve(*cost.under(output_measure).bounds, steps)
             return curve_with_delta(curve, lost(d_in, level), strict=True)
         return with_delta(output_measure, cost, lost(d_in, level), strict=True)  # [map]
@@ -167,12 +171,15 @@ def _laplace_cost(moved: int, most: int, b: Fraction) -> Cost:
     return Cost(moved / b, 2 * moved / b, rho)  # [laplace-cost]
 
 
-def _moved_once(b: Fraction) -> PrivacyCurve:
-    """What one count says that moves by one, with Laplace noise: exactly randomised response of this loss."""
-    return PrivacyCurve(ApproximateDP(1 / b), Concentrated(round_up(rho_of_pure(1 / b))))  # [one-curve]
+def _moved_once(each: int, b: Fraction) -> PrivacyCurve:
+    """What one count says that moves by ``each`` at most, with Laplace noise; by one: a randomised response."""
+    if each == 1:
+        return PrivacyCurve(ApproximateDP(1 / b), Concentrated(round_up(rho_of_pure(1 / b))))  # [one-curve]
+    rho = rho_of_discrete_laplace(each / b, 1 / b)
+    return PrivacyCurve(ApproximateDP(each / b), Concentrated(round_up(rho)), DiscreteLaplace(each, b))  # [far-curve]
 
 
-def _threshold(lost: Any, b: Fraction, delta: Any, threshold: Any) -> int:
+def _threshold(lost: Any, each: int, b: Fraction, delta: Any, threshold: Any) -> int:
     if (delta is None) == (threshold is None):
         raise ParameterError("give either delta or threshold, and not both")
     if delta is None:
@@ -180,10 +187,10 @@ def _threshold(lost: Any, b: Fraction, delta: Any, threshold: Any) -> int:
             raise ParameterError("threshold must be at least 2: one user alone must not reach it without noise")
         return int(threshold)  # [given]
     most = exact(checks.probability(delta, "delta"))
-    low, high = 1, 2
+    low, high = each, each + 1
     while b and exact(round_up(lost(1, high))) > most:  # [kept]
         low, high = high, 2 * high
-        if high > _FARTHEST * b + _FARTHEST:
+        if high > _FARTHEST * b + _FARTHEST * each:
             raise ParameterError("delta is too small: no threshold keeps it")
     while high - low > 1:
         middle = (low + high) // 2

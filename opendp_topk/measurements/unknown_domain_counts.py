@@ -68,15 +68,15 @@ def make_unknown_domain_counts(
         best first; a tuple of as many integers, their noisy counts; and whether there are fewer than k.
 
     Privacy:
-        Let c be ``input_metric.range_distance(1)``, r = c d_in / scale, and n = min(k, c max_items), which is k where
-        one user may have any number of keys. Up to the delta of ``make_unknown_domain_top_k``, which is that of the
-        selection alone,
+        Let c be ``input_metric.steps(1)``, u = ``input_metric.each``, r = c d_in u / scale, and n = min(k, c
+        max_items), which is k where one user may have any number of keys. Up to the delta of
+        ``make_unknown_domain_top_k``, which is that of the selection alone,
 
-        * epsilon = k r + n d_in / count_scale under Approximate(MaxDivergence());
-        * rho = k R(r) + n d_in^2 / (2 count_scale^2) under Approximate(ZeroConcentratedDivergence()), where
+        * epsilon = k r + n d_in u / count_scale under Approximate(MaxDivergence());
+        * rho = k R(r) + n (d_in u)^2 / (2 count_scale^2) under Approximate(ZeroConcentratedDivergence()), where
           R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)));
         * the curve is that of the selection and of min(k, c d_in max_items) integers, one after the other, that move by
-          d_in each, as long as they are at most 1024.
+          d_in u each, as long as they are at most 1024.
 
         A user who touches few keys moves few of the counts, whatever k is.
 
@@ -123,7 +123,7 @@ def make_unknown_domain_counts(
         noise=noise,
     )  # [asked]
     k, tau = asked.search.k, asked.search.scale
-    pure, each = is_pure(without_delta(output_measure)), input_metric.range_distance(1)
+    pure, each = is_pure(without_delta(output_measure)), input_metric.steps(1)
     count_scale = tau * (1 if pure else 2) / each if count_scale is None else count_scale  # [even]
     b = exact(checks.scale(count_scale, "count_scale"))  # [check-count-scale]
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
@@ -141,11 +141,12 @@ def make_unknown_domain_counts(
         if tau == 0 or b == 0:
             return output_measure.infinite  # [no-noise]
         lost, winners = asked.lost(d_in), asked.cost(d_in)  # [winners]
-        counted = _counts_cost(input_metric.moved_one_way(each, k), d_in, b)  # [touched]
+        far = input_metric.rise(d_in)
+        counted = _counts_cost(input_metric.moved_one_way(each, k), far, b)  # [touched]
         if output_measure != PrivacyProfile():
             return with_delta(output_measure, _sum(winners, counted), lost, strict=asked.strict)  # [map]
         moved = input_metric.moved_one_way(each * d_in, k)  # [moved]
-        curves = [count_curve(d_in, b)] * moved if moved <= _MOST else [counted.under(output_measure)]  # [counts]
+        curves = [count_curve(far, b)] * moved if moved <= _MOST else [counted.under(output_measure)]  # [counts]
         curve = compose([winners.under(output_measure), *curves], adaptive=True)  # [curves]
         return curve_with_delta(curve, lost, strict=asked.strict)
 
@@ -164,9 +165,9 @@ def make_unknown_domain_counts(
 _MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
 
 
-def _counts_cost(touched: int, d_in: int, scale: Fraction) -> Cost:
-    """The epsilon of Laplace noise, and the rho of Gaussian noise, on counts of which so many move by ``d_in``."""
-    return Cost(pure=touched * d_in / scale, rho=touched * d_in * d_in / (2 * scale * scale))  # [counts-cost]
+def _counts_cost(touched: int, far: int, scale: Fraction) -> Cost:
+    """The epsilon of Laplace noise, and the rho of Gaussian noise, on counts of which so many move by ``far``."""
+    return Cost(pure=touched * far / scale, rho=touched * far * far / (2 * scale * scale))  # [counts-cost]
 
 
 def _sum(*costs: Cost) -> Cost:

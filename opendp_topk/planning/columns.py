@@ -14,7 +14,7 @@ from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from ..transformations.count_by_item import make_count_by_item, nameless_count
 from ..transformations.keep_items import make_keep_items, nameless_keep
-from ..transformations.minimum_users import then_minimum_users
+from ..transformations.minimum_users import nameless_minimum, then_minimum_users
 from ..transformations.sum_by_item import make_sum_by_item, nameless_sum
 
 _DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
@@ -104,7 +104,7 @@ class Columns:
             kept = make_keep_items(domain, metric, most=self.max_items, by=by, candidates=items, granularity=step)
             scored = kept >> scored
         if self.minimum_users is not None:
-            scored = scored >> then_minimum_users(minimum_users=self.minimum_users)
+            scored = scored >> then_minimum_users(minimum_users=self.minimum_users, candidates=items)
         chained: Transformation = scored
         return chained
 
@@ -124,14 +124,20 @@ class Columns:
         """The scores of so many candidates, for their map alone."""
         metric, most, domain = UserDistance(neighbors), self.max_items, self.domain
         if isinstance(domain, FrameDomain):
-            scored = nameless_count(domain, metric, n_candidates=n_candidates, max_items=most)
+            scored: Any = nameless_count(domain, metric, n_candidates=n_candidates, max_items=most)
         else:
             options = {"bounds": self.bounds, "granularity": self.step, "max_items": most}
             scored = nameless_sum(domain, metric, n_candidates=n_candidates, **options)
-        if self.keep == "order" or most is None:
-            return scored
-        kept = nameless_keep(domain, metric, most=most, by=self.keep, n_candidates=n_candidates, granularity=self.step)
-        chained: Transformation = kept >> scored
+        if self.minimum_users is not None:
+            scored = scored >> nameless_minimum(
+                scored.output_domain, scored.output_metric, minimum_users=self.minimum_users
+            )
+        if self.keep != "order" and most is not None:
+            by, step = self.keep, self.step
+            scored = (
+                nameless_keep(domain, metric, most=most, by=by, n_candidates=n_candidates, granularity=step) >> scored
+            )
+        chained: Transformation = scored
         return chained
 
     def read(self, rows: Any) -> Any:

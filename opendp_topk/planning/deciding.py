@@ -77,8 +77,9 @@ def _rhos(curve: PrivacyCurve) -> list[tuple[Fraction, str]]:
         if isinstance(bound, LaplacePair) and bound.loss < float("inf"):
             found.append((rho_of_laplace(exact(bound.loss)), "Laplace"))  # [from-laplace]
         if isinstance(bound, Composed):
-            steps = [(count, min(rho for rho, _ in _rhos(step))) for step, count in bound.parts]
-            found.append((sum((count * rho for count, rho in steps), Fraction(0)), "steps"))  # [from-steps]
+            steps = [(count, [rho for rho, _ in _rhos(step)]) for step, count in bound.parts]
+            if all(rhos for _, rhos in steps):
+                found.append((sum((count * min(rhos) for count, rhos in steps), Fraction(0)), "steps"))  # [from-steps]
     return found
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from ..core.binary_search import binary_search_param
 from ..core.measurement import Measurement
+from ..ledger.amounts import stated
 from ..measurements._key_shares import shares
 from ..measurements._selection_curve import chances
 from ..measurements.partition_selection import then_partition_selection
@@ -48,6 +49,7 @@ class Keys(OfTable):
     rounds: int | None = None
     k: ClassVar[None] = None
     release: ClassVar[str] = "set"
+    fewer: ClassVar[tuple[int, ...]] = (20, 1)  # items of a user, of which it is said how many users an item would need
 
     @property
     def name(self) -> str:
@@ -96,7 +98,7 @@ class Keys(OfTable):
         return replace(self, rounds=2 if several else 1)._least(query)
 
     def _least(self, query: Query[Any, Users]) -> Measurement:
-        d_in, (main, delta) = query.unit.d_in, query.budget.d_out
+        d_in, main, delta = query.unit.d_in, query.budget.main, round_down(stated(query.budget.delta, "delta"))
         if is_pure(without_delta(query.budget.measure)):
             both_ways = self.rounds is None and query.unit.neighbors == "replace"
             loss = round_down(exact(main) / (d_in * (2 if both_ways else 1)))
@@ -129,6 +131,22 @@ class Keys(OfTable):
             return f"{plan.measurement.parameters['mechanism']}: each item with the largest probability{capped}"
         where = "" if rounds == 1 else ", once more where the first time they seemed to have too few"
         return f"{plan.measurement.parameters['mechanism']}: Gaussian noise on weights of users{where}{capped}"
+
+    def because(self, plan: Plan[Any, Users]) -> str:
+        """How many users an item would need if fewer items of a user counted."""
+        query, most = plan.query, plan.query.unit.columns.max_items or 1
+        found = []
+        for cap in (cap for cap in self.fewer if cap < most):
+            columns = replace(query.unit.columns, max_items=cap)
+            users = Plan(query, self.least(replace(query, unit=replace(query.unit, columns=columns)))).accuracy
+            if users is not None and users < (plan.accuracy or 0):
+                found.append(f"{users:.0f} where {f'at most {cap} items' if cap > 1 else '1 item'} of each counted")
+        if not found:
+            return ""
+        return (
+            "the items of a user share what may be lost, so an item would need fewer users with a smaller "
+            f"--max-items: {' and '.join(found)}"
+        )
 
     def promises(self, plan: Plan[Any, Users]) -> Mapping[str, Promise]:
         """How many users an item needs."""

@@ -21,20 +21,21 @@ def nearest(query: Query[Any, Any]) -> Plan[Any, Any]:
     """
     task = query.task
     if not getattr(task, "alternatives", ()):
-        return planned(query)
+        found = planned(query)
+        return replace(found, why=task.because(found))
     known: dict[Any, float] = {}
-    found: list[Plan[TopK, Any]] = []
+    tried: list[Plan[TopK, Any]] = []
     failure: Exception | None = None
     for mechanism in (task.mechanism, *task.alternatives):
         try:
-            found.append(planned(replace(query, task=replace(task, mechanism=mechanism, alternatives=())), known))
+            tried.append(planned(replace(query, task=replace(task, mechanism=mechanism, alternatives=())), known))
         except (SearchError, ParameterTypeError) as error:  # what takes another measure, or has no least scale
             failure = failure or error
-    if not found:
+    if not tried:
         assert failure is not None
         raise failure
-    best = min(found, key=lambda plan: plan.query.task.near(plan))  # the first of equal ones
-    return replace(best, why=_why(best, found))
+    best = min(tried, key=lambda plan: plan.query.task.near(plan))  # the first of equal ones
+    return replace(best, why=_why(best, tried))
 
 
 def _why(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:

@@ -60,6 +60,9 @@ class Task(Protocol):
     def words(self, plan: Plan[Any, Any]) -> str:
         """The mechanism in words."""
 
+    def because(self, plan: Plan[Any, Any]) -> str:
+        """What makes the plan what it is, in a sentence; empty where there is nothing to say."""
+
     def promises(self, plan: Plan[Any, Any]) -> Mapping[str, Promise]:
         """What theorems promise of one release, by the names of the record."""
 

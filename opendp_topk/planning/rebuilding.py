@@ -67,7 +67,7 @@ def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
 
 def _short(record: ReleaseRecord) -> bool:
     """Whether fewer items were released than were asked for, of a list."""
-    return record.listed and len(record.released.items) != record.k
+    return record.listed and not record.may_stop and len(record.released.items) != record.k
 
 
 def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
@@ -75,7 +75,7 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
     claim, known = record.claim, record.mechanism
     unit = Users(claim.neighbors, claim.d_in, _columns(record.mechanism))
     budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
-    if record.listed:
+    if record.listed and not record.may_stop:
         for task in _listed(record):
             query = Query(task, unit, budget, alpha=alpha)
             with suppress(ParameterError, SpaceError):
@@ -89,7 +89,8 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
         yield Plan(wanted, keys.built(wanted, known.get("epsilon", record.scale), known["delta"]))
         return
     above, drawn = record.k is None, known.get("gaussian") is True
-    unlisted = AboveThreshold(drawn) if above else TopKUnknownDomain(int(record.k or 0), known["limit"])
+    top = TopKUnknownDomain(int(record.k or 0), known["limit"], known["candidates"]) if not above else None
+    unlisted = AboveThreshold(drawn) if top is None else top
     asked = Query(unlisted, unit, budget, alpha=alpha)
     yield Plan(asked, unlisted.built(asked, float(record.scale or 0), known["threshold"]))
 

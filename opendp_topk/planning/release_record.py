@@ -173,6 +173,11 @@ class ReleaseRecord:
         """Whether the candidates were listed."""
         return self.mechanism["candidates"] is not None
 
+    @property
+    def may_stop(self) -> bool:
+        """Whether a ranking may end before k: a minimum of users leaves items out of a list, too."""
+        return self.k is not None and "limit" in self.mechanism
+
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseRecord:
         """What :meth:`as_dict` made, and JSON kept."""

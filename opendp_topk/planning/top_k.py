@@ -136,6 +136,10 @@ class TopK:
         bound = self.shortfall(plan)
         return math.inf if bound is None else bound
 
+    def because(self, plan: Plan[TopK, Unit]) -> str:
+        """Nothing: :func:`nearest` says why one of several mechanisms was taken."""
+        return ""
+
     def question(self, columns: Columns) -> str:
         """What is asked."""
         return f"which {self.k} of {self.n_candidates} candidates {columns.ranked}?"

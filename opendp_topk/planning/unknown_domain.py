@@ -24,27 +24,44 @@ _LIMIT = 10  # times k: enough that the base is a small count, and few enough th
 
 @dataclass(frozen=True)
 class TopKUnknownDomain(Unlisted):
-    """The ``k`` best of ``limit`` items of the table itself, ten times k if not given."""
+    """The ``k`` best of ``limit`` items of the table itself, ten times k if not given.
+
+    Where ``n_candidates`` are listed, a minimum of users leaves some of them out, and the best of the others are asked
+    for in the same way.
+    """
 
     k: int
     limit: int | None = None
+    n_candidates: int | None = None
 
     name: ClassVar[str] = "unknown_domain_top_k"
 
     def __post_init__(self) -> None:
         checks.count("k", self.k, at_most=MOST_KEYS, limit="2^22")
+        if self.n_candidates is not None:
+            checks.count("the number of candidates", self.n_candidates)
+            checks.count("k", self.k, at_most=self.n_candidates, limit="the number of candidates")
 
     @property
     def taking_part(self) -> int:
         """How many items of the table take part."""
-        return min(_LIMIT * self.k, MOST_KEYS) if self.limit is None else self.limit
+        if self.limit is not None:
+            return self.limit
+        return min(_LIMIT * self.k, MOST_KEYS, MOST_KEYS if self.n_candidates is None else self.n_candidates)
 
-    def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
-        """The chain from a table to the items."""
-        measurement: Measurement = query.unit.scores(None) >> then_unknown_domain_top_k(
+    def built(self, query: Query[Any, Users], scale: float, threshold: float, items: Any = None) -> Measurement:
+        """The chain from a table to the items, those of a list if one is given."""
+        named = items is not None or self.n_candidates is None
+        scores: Any = query.unit.scores(items) if named else query.unit.nameless(self.n_candidates or 0)
+        measurement: Measurement = scores >> then_unknown_domain_top_k(
             query.budget.measure, k=self.k, scale=scale, limit=self.taking_part, threshold=threshold
         )
         return measurement
+
+    def on(self, plan: Plan[Any, Users], items: Any) -> Measurement:
+        """The chain for the candidates ``items``."""
+        known = plan.measurement.parameters
+        return self.built(plan.query, known["scale"], known["threshold"], items)
 
     def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
         """The smallest threshold that meets the budget with this scale."""
@@ -58,6 +75,8 @@ class TopKUnknownDomain(Unlisted):
 
     def question(self, columns: Columns) -> str:
         """What is asked."""
+        if self.n_candidates is not None:
+            return f"which {self.k} of {self.n_candidates} candidates {columns.ranked}?"
         return f"which {self.k} items {columns.ranked}, where nobody lists the items?"
 
     def words(self, plan: Plan[Any, Users]) -> str:

@@ -26,6 +26,10 @@ class OfTable(Protocol):
         """The measurement of the plan, which takes items as they come."""
         return plan.measurement
 
+    def because(self, plan: Plan[Any, Users]) -> str:
+        """Nothing."""
+        return ""
+
 
 class Unlisted(OfTable, Protocol):
     """A task whose noise has a scale, and whose threshold keeps items of few users from coming out."""

@@ -103,10 +103,13 @@ def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
 
 
 def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
-    """The score of the rank, with some room, or the worst."""
+    """The score of the rank, with some room, or the worst.
+
+    All are sorted: to select one takes NumPy ten times as long where one score is raised above equal ones.
+    """
     last = min(math.ceil(_ROOM * rank), len(values))
     at = len(values) - last if sign > 0 else last - 1
-    return np.partition(values, at)[at]  # [one-of-them]
+    return np.sort(values, kind="stable")[at]  # [one-of-them]
 
 
 @functools.lru_cache(maxsize=16)

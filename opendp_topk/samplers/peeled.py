@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..noises.noise import Noise
-from . import race
+from . import race, rows
 from .entropy import SYSTEM, Entropy, Indices
+
+_TOGETHER = 2**16  # scores at a time, of all draws together
 
 
 # proof-region: peeled
@@ -27,6 +29,28 @@ def top_k(
         left[best], left[last] = left[last], left[best]  # [leave]
         scores[best] = scores[last]  # [fill]
     return left[: -k - 1 : -1].copy()  # [winners]
+
+
+def many(
+    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, times: int, *, sign: int, entropy: Entropy = SYSTEM
+) -> Indices:
+    """The results of ``times`` independent calls of :func:`top_k`, an int64 array of shape (times, k)."""
+    together = max(_TOGETHER // len(values), 1)
+    parts = [min(together, times - start) for start in range(0, times, together)]
+    return np.concatenate([_side_by_side(np.tile(values, (n, 1)), scale, noise, k, sign, entropy) for n in parts])
+
+
+def _side_by_side(scores: NDArray[Any], scale: Fraction, noise: Noise, k: int, sign: int, entropy: Entropy) -> Indices:
+    """The winners of peeling in each row of ``scores``, which is overwritten."""
+    n, d = scores.shape
+    left, row = np.tile(np.arange(d), (n, 1)), np.arange(n)  # [all-rows]
+    for last in range(d - 1, d - 1 - k, -1):
+        racing = scores[:, : last + 1]
+        best = rows.each(racing, scale, noise, 1, sign=sign, ordered=True, entropy=entropy)[:, 0]  # [race-each]
+        winner = left[row, best]
+        left[row, best], left[:, last] = left[:, last], winner  # [leave-rows]
+        scores[row, best] = scores[:, last]  # [fill-rows]
+    return left[:, : -k - 1 : -1].copy()  # [row-winners]
 
 
 # end-proof-region: peeled

@@ -78,23 +78,30 @@ def largest(counts: Mapping[Any, int], n: int) -> Mapping[Any, int]:
 
 @dataclass(frozen=True)
 class KeyedCountDistance(Metric):
-    """The number of users by whom counts by key differ, each moving at most ``max_items`` counts, by one.
+    """The number of users by whom counts by key differ, each moving at most ``max_items`` counts, by ``each`` at most.
 
-    A step of one user raises some counts by one (the user joins), or lowers some by one (the user leaves).
+    A step of one user raises some counts by up to ``each`` (the user joins), or lowers some (the user leaves).
 
     With ``monotonic=True`` counts are at distance d if d steps lead from one to the other, whichever way they go. With
     ``monotonic=False`` up to d steps may go up and up to d down: d users are exchanged for others.
 
-    ``max_items=None`` sets no limit to the counts that one user moves.
+    ``max_items=None`` sets no limit to the counts that one user moves. ``each`` is 1 where users are counted, and the
+    upper bound of what a user may add to a sum.
     """
 
     max_items: int | None = None
     monotonic: bool = True
+    each: int = 1
 
     def __post_init__(self) -> None:
         if self.max_items is not None:
             object.__setattr__(self, "max_items", checks.count("max_items", self.max_items))
         checks.flag("monotonic", self.monotonic)
+        object.__setattr__(self, "each", checks.count("each", self.each))
+
+    def __repr__(self) -> str:
+        far = "" if self.each == 1 else f", each={self.each}"
+        return f"KeyedCountDistance(max_items={self.max_items}, monotonic={self.monotonic}{far})"
 
     def fits(self, domain: Domain) -> bool:
         return isinstance(domain, KeyedCountsDomain)
@@ -104,9 +111,17 @@ class KeyedCountDistance(Metric):
             raise DistanceError(f"{name} counts users: it must be an integer >= 0, not {type(value).__name__}")
         return int(checks.distance(value, name))  # [whole]
 
+    def steps(self, d_in: int) -> int:
+        """How many steps there are at most, up and down together."""
+        return d_in if self.monotonic else 2 * d_in  # [both-ways]
+
+    def rise(self, d_in: int) -> int:
+        """How far one count rises at most, and how far one falls."""
+        return d_in * self.each  # [rise]
+
     def range_distance(self, d_in: int) -> int:
         """How far two counts move against each other at most: steps up and steps down together."""
-        return d_in if self.monotonic else 2 * d_in  # [both-ways]
+        return self.steps(d_in) * self.each  # [range]
 
     def moved_one_way(self, d_in: int, limit: int) -> int:
         """How many counts rise at most, and how many fall at most, but no more than ``limit``."""

@@ -149,11 +149,14 @@ def changed(max_items: int | None, metric: UserDistance, monotonic: bool) -> int
 
 
 def space_of(
-    items: Sequence[Any] | None, max_items: int | None, changes: int | None, monotonic: bool
+    items: Sequence[Any] | None, max_items: int | None, changes: int | None, monotonic: bool, each: int = 1
 ) -> tuple[Domain, Any]:
-    """Where counts or sums of items lie: vectors with an entry for each that is listed, or mappings from all."""
+    """Where counts or sums of items lie: vectors with an entry for each that is listed, or mappings from all.
+
+    In the latter one user moves an entry by ``each`` at most.
+    """
     if items is None:
-        return KeyedCountsDomain(), KeyedCountDistance(max_items, monotonic)  # [keyed-space]
+        return KeyedCountsDomain(), KeyedCountDistance(max_items, monotonic, each)  # [keyed-space]
     domain = VectorDomain(AtomDomain(int), size=len(items))
     if changes is not None:
         return domain, L01InfDistance(changes=changes, monotonic=monotonic)  # [few-space]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,14 @@ def make_minimum_users(
         stability_map=_whole,
         parameters={"minimum_users": least},
     )
+
+
+@proven("transformations/minimum_users")
+def nameless_minimum(input_domain: VectorDomain, input_metric: LInfDistance, *, minimum_users: int) -> Transformation:
+    """The same for so many counts of a list whose candidates are not named, for its map alone."""
+    one = VectorDomain(input_domain.element_domain, size=1)
+    named = make_minimum_users(one, input_metric, minimum_users=minimum_users, candidates=(0,))
+    return replace(named, input_domain=input_domain)  # [nameless-minimum]
 
 
 def _whole(d_in: Number) -> int:

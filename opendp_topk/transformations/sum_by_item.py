@@ -71,8 +71,9 @@ def make_sum_by_item(
         * ``2 d_in (u - l)`` under "replace" with ``monotonic=True``.
 
         All are attained. Where no number can be negative, lower = 0 makes them those of ``make_count_by_item`` times U.
-        With ``max_items`` the output metric is ``L01InfDistance`` as in ``make_count_by_item``. Without candidates one
-        user is charged as U users, of whom each may have ``max_items`` items.
+        With ``max_items`` the output metric is ``L01InfDistance`` as in ``make_count_by_item``. Without candidates it
+        is ``KeyedCountDistance(max_items, monotonic, each=U)``, which counts users, and so does the map: d_in, or
+        2 d_in under "replace" with ``monotonic=True``.
 
     Raises:
         CandidatesError: As in ``make_count_by_item``.
@@ -110,7 +111,7 @@ def make_sum_by_item(
         raise ParameterError("bounds must not be negative without candidates: give a lower bound >= 0")  # [counts]
     monotonic = checks.flag("monotonic", input_metric.neighbors == "add_remove" if monotonic is None else monotonic)
     changes = changed(max_items, input_metric, monotonic)  # [changes]
-    output_domain, output_metric = space_of(items, max_items, changes, monotonic)  # [output-space]
+    output_domain, output_metric = space_of(items, max_items, changes, monotonic, max(upper, 1))  # [output-space]
 
     def function(rows: Any) -> Any:
         from ..tables.capping import listed
@@ -126,7 +127,7 @@ def make_sum_by_item(
         return np.array([found.get(item, 0) for item in items], dtype=np.int64)  # [candidate-order]
 
     def stability_map(d_in: int) -> int:
-        low, high = min(lower, 0), max(upper, 0)
+        low, high = (0, 1) if items is None else (min(lower, 0), max(upper, 0))  # [users]
         if input_metric.neighbors == "replace":
             return d_in * (high - low) * (2 if monotonic else 1)  # [stability-replace]
         return d_in * (high - low if monotonic else max(high, -low))  # [stability]

@@ -92,28 +92,29 @@ def permute_and_flip_without_the_shuffle(x: Any, n: int, draw: np.random.Generat
     return _flips(x, n, draw, np.tile(np.arange(len(x)), (n, 1)))
 
 
-def _geometric(shape: Any, draw: np.random.Generator) -> Any:
+def geometric(shape: Any, draw: np.random.Generator) -> Any:
+    """Discrete Laplace noise of scale 1."""
     return draw.geometric(1 - np.exp(-1.0), size=shape) - draw.geometric(1 - np.exp(-1.0), size=shape)
 
 
 def histogram(x: Any, n: int, draw: np.random.Generator) -> Any:
     """Every count with discrete Laplace noise of scale 1 / epsilon."""
-    return x + _geometric((n, len(x)), draw)
+    return x + geometric((n, len(x)), draw)
 
 
 def histogram_without_zeros(x: Any, n: int, draw: np.random.Generator) -> Any:
     """Items that nobody has are left out before noise is added."""
-    return np.where(x > 0, x + _geometric((n, len(x)), draw), 10**6)
+    return np.where(x > 0, x + geometric((n, len(x)), draw), 10**6)
 
 
-def _on_the_grid(values: Any) -> Any:
+def on_the_grid(values: Any) -> Any:
     """Rounded to sixteenths: a grid that is coarser than the gaps between the sums that floats can make."""
     return np.round(values * 16) / 16
 
 
 def laplace_sum(x: Any, n: int, draw: np.random.Generator) -> Any:
     """The first score with Laplace noise."""
-    return _on_the_grid(x[0] + draw.laplace(scale=1, size=n))
+    return on_the_grid(x[0] + draw.laplace(scale=1, size=n))
 
 
 def laplace_sum_with_holes(x: Any, n: int, draw: np.random.Generator) -> Any:
@@ -132,14 +133,14 @@ def laplace_sum_of_few_states(x: Any, n: int, draw: np.random.Generator) -> Any:
 def maximum_and_value(x: Any, n: int, draw: np.random.Generator) -> Any:
     """Half of epsilon for the choice, half for the value of the chosen score, with fresh noise."""
     chosen = (x + draw.laplace(scale=4, size=(n, len(x)))).argmax(axis=1)
-    values = _on_the_grid(x[chosen] + draw.laplace(scale=2, size=n))
+    values = on_the_grid(x[chosen] + draw.laplace(scale=2, size=n))
     return list(zip(chosen.tolist(), values.tolist(), strict=True))
 
 
 def maximum_and_its_noisy_value(x: Any, n: int, draw: np.random.Generator) -> Any:
     """Report noisy max that returns the largest noisy score with its index, for the price of the index."""
     noisy = x + draw.laplace(scale=2, size=(n, len(x)))
-    return list(zip(noisy.argmax(axis=1).tolist(), _on_the_grid(noisy.max(axis=1)).tolist(), strict=True))
+    return list(zip(noisy.argmax(axis=1).tolist(), on_the_grid(noisy.max(axis=1)).tolist(), strict=True))
 
 
 RIGHT: tuple[Mechanism, ...] = (

@@ -21,7 +21,7 @@ LITTLE = "--epsilon", 3, "--delta", 1e-6
 @pytest.mark.parametrize(
     ("more", "mechanism", "items"),
     [
-        (("--max-items", 1), "partition_selection", ["=hail", "rain"]),
+        (("--max-items", 1), "partition_selection", ["rain", "snow"]),
         (("--max-items", 20, "--minimum-users", 2), "weighted_partition_selection", ["rain", "snow"]),
     ],
     ids=["one", "many"],
@@ -56,13 +56,27 @@ WRONG = [
     ("--keys --max-items 3 --sum paid --bounds 0,5", "leave --sum out"),
     ("--keys --max-items 3 --candidates 9", "without --candidates"),
     ("--keys --max-items 3 --counts", "need a list of candidates"),
-    ("--keys --max-items 3 --releases 4", "leave --keys out"),
 ]
 
 
 @pytest.mark.parametrize(("options", "words"), WRONG, ids=range(len(WRONG)))
 def test_options_that_do_not_fit_are_one_line(command: Command, options: str, words: str) -> None:
     command("plan", *options.split(), "--epsilon", 1, "--delta", 1e-6).complains(2, words)
+
+
+def test_several_releases_share_a_target(command: Command) -> None:
+    found = command("plan", "--keys", "--max-items", 50, "--epsilon", 3, "--delta", 1e-6, "--releases", 4)
+    assert found.code == 0
+    assert "comes out as likely as not each time" in found.flat
+    assert "--max-items 50 --keys --epsilon 0.75 --delta 2.5e-07 --ledger budget.ledger  # 4 times" in found.out
+
+
+def test_it_is_said_before_that_many_items_of_a_user_take_many_users(command: Command, searches: Path) -> None:
+    asked = "--keys", "--max-items", 500, "--minimum-users", 35, "--epsilon", 30, "--delta", 1e-8
+    assert "49 where at most 20 items of each counted and 36 where 1 item of each" in command("plan", *asked).flat
+    found = command(*release(searches, *asked))
+    assert "no item came out" in found.out
+    assert "a smaller --max-items: 49" in found.flat
 
 
 def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:

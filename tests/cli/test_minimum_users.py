@@ -38,6 +38,27 @@ def test_the_plan_says_so(command: Command) -> None:
     assert "and beyond 99 users" in best.field("accuracy")
 
 
+def test_of_a_list_they_are_left_out_too(command: Command, searches: Path, tmp_path: Path) -> None:
+    words, out = tmp_path / "words.txt", tmp_path / "top.json"
+    words.write_text("snow\nrain\nmist\n=hail\n", "utf-8")
+    asked = "--minimum-users", 35, *LITTLE, "--candidates", words, "--out", out
+    result = command(*release(searches, "--k", 3, *asked))
+    record = record_of(out.read_text("utf-8"))
+    assert record["items"] == ["rain", "snow"]
+    assert (record["mechanism"]["minimum_users"], record["mechanism"]["candidates"]) == (35, 4)
+    assert "stopped 1 short of 3" in result.flat
+    assert command("verify", out).code == 0
+    assert "4 candidates" in command("show", out).flat
+    plan = command("plan", "--k", 3, "--candidates", 500, "--minimum-users", 35, "--rho", 0.1, "--delta", 1e-6)
+    assert "counted from 35 users on" in plan.field("threshold")
+    several = command(
+        "plan", "--k", 3, "--candidates", 50, "--minimum-users", 9, *LITTLE[:1], 1, *LITTLE[2:], "--releases", 2
+    )
+    assert "--candidates FILE --k 3 --minimum-users 9 --epsilon 0.5 --delta 5e-09" in several.out
+    for more in (("--counts",), ("--release", "set"), ("--max-items", 2), ("--compare",)):
+        assert command("plan", "--k", 3, "--candidates", 50, "--minimum-users", 9, *LITTLE, *more).code == 2, more
+
+
 def test_without_a_delta_it_is_refused_with_the_reason(command: Command) -> None:
     listed = command("plan", "--k", 3, "--candidates", 50, "--minimum-users", 10, "--epsilon", 1)
     assert listed.code == 2

@@ -90,6 +90,7 @@ def test_every_way_is_paid_to_its_last_week(command: Command, here: Path) -> Non
         (("--k", 2, *LISTED, "--rho", 0.1, "--releases", 2, "--max-items", 2, "--keep", "order"), 3),
         (("--k", 2, "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
         (("--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3, "--above-threshold"), 2),
+        (("--k", 2, *LISTED, "--epsilon", 2, "--delta", 1e-4, "--releases", 2, "--minimum-users", 9), 2),
         (("--k", 5, *LISTED, "--epsilon", 2, "--delta", 1e-6, "--releases", 52), 3),
     ],
 )
@@ -170,7 +171,7 @@ def test_every_plan_of_the_documentation_is_paid_to_its_last_week(command: Comma
 
 @pytest.mark.slow
 def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here: Path) -> None:
-    asked = "--k", 2, *LISTED, "--epsilon", 1, "--delta", 1e-6
+    asked = "--k", 2, *LISTED, "--epsilon", 1, "--delta", 1e-6, "--max-items", 2, "--mechanism", "joint"
     assert command("plan", *asked, "--releases", 2, "--out", "kept.json").code == 0
     kept = json.loads((here / "kept.json").read_text())
     assert kept["releases"] == 2
@@ -178,6 +179,9 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
     assert command("ledger", "reserve", "b", "--plan", "kept.json", "--json").out.count('"entry": 1') == 1
     drawn = "release", "visits.parquet", "--user", "visitor", "--item", "page", *LISTED, "--plan", "kept.json"
     paid = (*drawn, "--ledger", "b", "--planned", 1)
+    for more in (("--max-items", 3), ("--keep", "rows")):
+        command(*paid, *more).complains(2, "at most 2 items (random) of a user: leave --max-items and --keep out")
+    paid = (*paid, "--max-items", 2)
     assert command(*paid, "--label", "release 2 of 2", "--out", "top.json").code == 0
     assert json.loads((here / "top.json").read_text())["scale"] == kept["scale"]
     assert command("verify", "top.json", "--ledger", "b").code == 0

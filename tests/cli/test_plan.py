@@ -11,6 +11,7 @@ import pytest
 from opendp_topk.cli import show
 
 from ..oracles import rhos
+from ..oracles.discrete import masses
 from .conftest import Command, Library
 
 SPREAD = {"add_remove": 1, "replace": 2}
@@ -135,8 +136,11 @@ def test_counts_have_a_scale_and_a_guarantee_of_their_own(
     r, each = SPREAD[neighbors] / scale, 1 / count_scale
     exact = 4 * (r + each) if target == "epsilon" else 4 * (rhos.of_range(r) + each * each / 2)
     assert Fraction(1, 2) * (1 - Fraction(1, 10**12)) < exact <= Fraction(1, 2)
-    log = mpmath.log(8 / mpmath.mpf("0.05"))
-    bound = int(mpmath.floor(float(count_scale) * (log if target == "epsilon" else mpmath.sqrt(2 * log))))
+    law, bound = masses(formula, count_scale), 0
+    within = law[0]
+    while within**4 < mpmath.mpf("0.95"):
+        bound += 1
+        within += 2 * law[bound]
     assert result.field("counts") == (
         f"with probability at least 95 %, every noisy count is within {bound} users of the true count"
     )

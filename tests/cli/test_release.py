@@ -114,6 +114,17 @@ def test_plan_and_release_agree(command: Command, library: Library) -> None:
     assert shown.field("proof") == plan.field("proof")
 
 
+def test_what_looks_odd_in_the_list_is_said(command: Command, library: Library) -> None:
+    odd = library.folder / "odd.txt"
+    odd.write_text("book\nUlysses\nEmma \n", encoding="utf-8")
+    result = command(*library.release(*EXACT, candidates=odd, k=1))
+    said = " ".join(result.err.split())
+    assert (result.code, "Ulysses" in result.out) == (0, True)
+    assert "The list of candidates: candidate 1 is the name of the column: a header line?" in said
+    assert "outer blanks: 1 of 3 candidates, first number 3." in said
+    assert "The list of candidates:" not in command(*library.release(*EXACT)).err
+
+
 @pytest.mark.slow
 def test_the_release_is_random(command: Command, library: Library) -> None:
     drawn = Counter(

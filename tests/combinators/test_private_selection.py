@@ -52,7 +52,7 @@ def softmax(x: Any) -> dict[Any, float]:
 
 def specimens() -> list[Specimen]:
     link = tk.make_private_selection(run(), repetitions=LOGARITHMIC)
-    return [Specimen(link, ((1, 0, 2, 1), (1, 1, 2, 2)), lambda x: _law(runs.best(softmax(x), OFTEN[1])), share=0.5)]
+    return [Specimen(link, ((1, 0, 2, 1), (1, 1, 2, 2)), lambda x: _law(runs.best(softmax(x), OFTEN[1])), share=0.45)]
 
 
 def _law(found: dict[Any, float]) -> dict[Any, float]:

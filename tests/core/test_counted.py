@@ -43,6 +43,7 @@ def test_after_a_histogram_they_cost_nothing() -> None:
     released = exact([5, 9, 9, 1])
     assert (released.items, released.counts.tolist()) == (["birch", "cedar"], [9, 9])
     assert (histogram >> tk.counts_from(5))([5, 9, 9, 1]).indices.tolist() == [1, 2, 0]
+    assert len((histogram >> tk.counts_from(10**400))([5, 9, 9, 1]).indices) == 0
     noisy = space >> tk.then_noisy_histogram(tk.MaxDivergence(), scale=10.0)
     assert (noisy >> tk.largest_counts(2, ITEMS)).map(1) == noisy.map(1) == 0.1
 

@@ -1,9 +1,10 @@
-"""How large discrete noise can be: held against exact tails, and never far above what is true."""
+"""How large discrete noise can be: held against exact tails, of which it is the least number."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import mpmath
 import pytest
@@ -24,18 +25,21 @@ def _outside(name: str, scale: Fraction, size: int) -> mpmath.mpf:
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize(("k", "alpha"), [(1, 0.5), (1, 0.05), (10, 0.05), (3, Fraction(1, 10**9))])
-def test_the_tail_beyond_the_bound_is_small_enough(name: str, scale: Fraction, k: int, alpha: Fraction) -> None:
+def test_it_is_the_least_number_that_no_draw_exceeds(name: str, scale: Fraction, k: int, alpha: Fraction) -> None:
     bound = largest_noise(scale, k, alpha, gaussian=name == "gaussian")
     assert isinstance(bound, int)
-    assert k * _outside(name, scale, bound) <= mpmath.mpf(Fraction(alpha).numerator) / Fraction(alpha).denominator
+    within = mpmath.mpf(1) - mpmath.mpf(Fraction(alpha).numerator) / Fraction(alpha).denominator
+    assert (1 - _outside(name, scale, bound)) ** k >= within
+    assert bound == 0 or (1 - _outside(name, scale, bound - 1)) ** k < within
 
 
-@pytest.mark.parametrize("gaussian", [False, True])
-def test_formulas(gaussian: bool) -> None:
-    with mpmath.workdps(40):
-        log = mpmath.log(20 / mpmath.mpf(Fraction(0.05).numerator) * Fraction(0.05).denominator)
-        expected = int(mpmath.floor(mpmath.sqrt(2 * log) * 40 if gaussian else log * 40))
-    assert largest_noise(Fraction(40), 10, 0.05, gaussian=gaussian) == expected
+def test_wide_noise_is_that_of_continuous_laws() -> None:
+    one = -math.expm1(math.log1p(-0.05) / 50)
+    for scale, close in ((10**5, 1.0), (10**9, 1000.0)):
+        normal = -NormalDist().inv_cdf(one / 2) * scale
+        assert 0 <= largest_noise(Fraction(scale), 50, 0.05, gaussian=True) - normal + 1 <= close + 1
+        laplace = -math.log(one) * scale
+        assert abs(largest_noise(Fraction(scale), 50, 0.05, gaussian=False) - laplace) <= 1
 
 
 def test_ends() -> None:

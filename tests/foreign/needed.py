@@ -19,7 +19,7 @@ class Needed:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith(("__", "pytest")):  # pytest asks every value of a module whether it is a test
+        if attribute.startswith(("_", "pytest")):  # pytest asks every value of a module whether it is a test
             raise AttributeError(attribute)
         try:
             module = importlib.import_module(self._name)

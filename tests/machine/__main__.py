@@ -12,9 +12,14 @@ import tempfile
 from pathlib import Path
 
 from opendp_topk import proof
+from opendp_topk.audit import certified
+from opendp_topk.noises.standard import STANDARD
 from opendp_topk.proof import machine
 
 from . import coq, vernacular
+from .test_certified import same_lists
+
+PART = 2**12  # prefixes at a time
 
 
 def main() -> None:
@@ -24,6 +29,8 @@ def main() -> None:
     parser.add_argument(
         "--accept", metavar="THEOREM", action="append", default=[], help="one that states something new"
     )
+    parser.add_argument("--tables", action="store_true", help="have all entries of all tables of quantiles checked")
+    parser.add_argument("--race", type=int, default=0, metavar="N", help="hold N lists against the proved race")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -34,6 +41,16 @@ def main() -> None:
         for theorem, used in coq.axioms(folder, theorems).items():
             about = sorted({f"{check.document}#{check.label}" for check in marks if check.theorem == theorem})
             print(f"{theorem}: {', '.join(about)}; {len(used)} axioms, {'standard' if used <= coq.AXIOMS else used}")
+        if options.race:
+            same_lists(folder, options.race)
+            print(f"{options.race} lists are those of the proved race")
+        for noise in STANDARD if options.tables else ():
+            parts = [range(start, start + PART) for start in range(0, 2**16, PART)]
+            wrong = [p for part in parts for p in certified.wrong_entries({noise: part}, folder)]
+            print(
+                f"{noise.name}: 65,536 prefixes, of which the entries of {len(wrong)} are no bounds {wrong[:9]}",
+                flush=True,
+            )
         if options.record:
             record(folder, coq.types(folder, theorems), options.accept)
 

@@ -50,6 +50,8 @@ EMPTIED = TRUE + "Theorem wrong : 1 = 2.\nProof. exact I. Qed.\n"
         ("#[bypass_check(guard)] Fixpoint f (n : nat) : False := f n.\n", None),
         ("Axiom a : False.\n", "Axiom a : False"),
         ("Parameter a : False.\n", "Parameter a : False"),
+        ("Module M (In : IntervalOps).\nHypothesis a : False.\nEnd M.\n", "Hypothesis a : False"),
+        ("Module M (In : Falsehoods).\nEnd M.\n", "Module M (In : Falsehoods)"),
         ("Hypothesis a : False.\n", "Hypothesis a : False"),
         ("Section S.\nEnd S.\nVariable a : False.\n", "Variable a : False"),
         ("Theorem wrong : False.\nProof. Admitted.\n", "Admitted"),
@@ -159,7 +161,10 @@ BROKEN = [
     ("Mirrored", "F (- z) = 1 - F z.", "F (- z) = F z."),
     ("Mirrored", "(INR (Nat.min k (length l - k)) * r)", "(INR (Nat.min k (length l - k) - 1) * r)"),
     ("End", "exp (INR (steps d k n) * (rho / tau))", "exp (INR (steps d k n - 1) * (rho / tau))"),
-    ("End", "laplace_noise | logistic_noise => Nat.min k (d - k)", "logistic_noise => Nat.min k (d - k)"),
+    ("End", "logistic_noise => Nat.min k (d - k)", "logistic_noise => Nat.min k (d - k) - 1"),
+    ("Executable", "In.ln prec (ratio prec c (N - c))", "In.ln prec (ratio prec c N)"),
+    ("Executable", "(h, (Z.max best (score e), i :: members))", "(h, (Z.min best (score e), i :: members))"),
+    ("Executable", "if forallb (behind best) others then", "if true then"),
     ("Deferred", "share possible i question false * drawn", "/ 2 * drawn"),
 ]  # fmt: skip
 

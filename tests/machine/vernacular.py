@@ -11,18 +11,23 @@ from collections.abc import Iterator
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 _SENTENCE = re.compile(r"\.(?=\s|\Z)")
-_LIBRARIES = "Reals|List|Lra|Lia|Bool|Arith|Permutation|Sorted|FunctionalExtensionality|Coquelicot|Rbar"
+_LIBRARIES = "Reals|List|Lra|Lia|Bool|Arith|ZArith|Permutation|Sorted|FunctionalExtensionality|Coquelicot|Rbar"
 _STATED = r"(?:Theorem|Lemma) \w+\b.*"
 _ALLOWED = [
     rf"From (?:Coq|Coquelicot) Require Import (?:{_LIBRARIES})(?: (?:{_LIBRARIES}))*",
     r"From Coquelicot Require Rcomplements",
+    r"From Interval Require Import (?:Xreal|Interval|Sig)(?: (?:Xreal|Interval|Sig))*",
     r"From Machine Require Import \w+(?: \w+)*",
     r"Import ListNotations",
     r"Open Scope R_scope",
     r"(?:Definition|Fixpoint) \w+'?\b[^\"]* := [^\"]*",
     r"Inductive \w+\b[^\"]*",
+    r"Record \w+ := \{[^\"]*\}",
     r"Implicit Types [^\"]*",
     r"Section \w+",
+    # Over any intervals that keep what the library's signature promises, and never with one of ours.
+    r"Module \w+ \(In : IntervalOps\)",
+    r"Module \w+ := \w+ In",
     r"End \w+",
     # Of a word, never of a symbol, so that what the libraries write keeps its meaning.
     r"Notation (?:\w+'?(?: \w+)*|\"'\w+'*'\") := \([^\"]*\)",
@@ -40,7 +45,8 @@ def sentences(text: str) -> list[str]:
 
 def refused(text: str) -> Iterator[str]:
     """The sentences of a source that it may not hold."""
-    sections, proving, stated = 0, False, False
+    opened: list[str] = []
+    proving, stated = False, False
     for one in sentences(text):
         if proving:
             fine = one == "Qed" or (_TACTIC.fullmatch(one) is not None and not _UNFINISHED.search(one))
@@ -51,8 +57,11 @@ def refused(text: str) -> Iterator[str]:
         else:
             stated = re.fullmatch(_STATED, one) is not None and '"' not in one
             fine = stated or any(re.fullmatch(kind, one) for kind in _ALLOWED)
-            fine = fine or (sections > 0 and re.fullmatch(_IN_A_SECTION, one) is not None)
-            sections += one.startswith("Section ") - one.startswith("End ")
+            fine = fine or (opened[-1:] == ["Section"] and re.fullmatch(_IN_A_SECTION, one) is not None)
+            if re.match(r"(?:Section|Module) \w+(?: \(|\Z)", one):
+                opened.append(one.split()[0])
+            if one.startswith("End ") and opened:
+                opened.pop()
         if not fine:
             yield one
     if proving or stated:

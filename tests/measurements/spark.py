@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -17,7 +18,8 @@ def kill_workers(worker: int) -> int:
         int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit() and _parent(int(one.name)) == daemon
     ]
     for process in workers:
-        os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
     return len(workers)
 
 

@@ -229,16 +229,16 @@ def test_the_map_at_the_ends(noise: Noise) -> None:
     assert exact([4, 9, 6]).tolist() == [1, 2]
 
 
-@every_noise
-def test_noise_of_report_noisy_top_k_is_the_same_mechanism(noise: Noise) -> None:
-    for measure in MEASURES:
-        reported = tk.make_report_noisy_top_k(
-            tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance(), measure, k=2, scale=3
-        )
-        if reported.parameters["noise"] == noise.name:
-            named = build(None, measure, k=2, scale=3, noise=noise)
-            assert [named.map(d) for d in (1, 2.5)] == [reported.map(d) for d in (1, 2.5)]
-            assert named.distribution([1, 2, 4]) == reported.distribution([1, 2, 4])
+@pytest.mark.parametrize(
+    ("measure", "noise"), [*zip(MEASURES, (tk.Exponential(), tk.Gumbel(), tk.Gumbel()), strict=True)]
+)
+def test_noise_of_report_noisy_top_k_is_the_same_mechanism(measure: tk.Measure, noise: Noise) -> None:
+    domain = tk.VectorDomain(tk.AtomDomain(int))
+    reported = tk.make_report_noisy_top_k(domain, tk.RangeDistance(), measure, k=2, scale=3)
+    named = build(None, measure, k=2, scale=3, noise=noise)
+    assert reported.parameters["noise"] == noise.name
+    assert [named.map(d) for d in (1, 2.5)] == [reported.map(d) for d in (1, 2.5)]
+    assert named.distribution([1, 2, 4]) == reported.distribution([1, 2, 4])
 
 
 @pytest.mark.quick(noise="Laplace()", optimize="max")

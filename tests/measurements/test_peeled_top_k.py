@@ -121,6 +121,49 @@ def test_each_race_is_settled_by_its_own_digits(seed: int) -> None:
     assert scores.tolist() == [5, 1, 4, 9, 2, 3], "the caller's scores were changed"
 
 
+def test_many_rows_are_peeled_side_by_side_each_by_its_own_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pass over all rows has streams of its own; candidates are numbered from row to row."""
+    monkeypatch.setattr(peeled, "_TOGETHER", 20)
+    scores, scale, times, passes = np.array([5, 1, 4, 6, 2, 3]), Fraction(3, 2), 7, []
+
+    class Passes(Streams):
+        def prefixes(self, index: np.ndarray) -> np.ndarray:
+            passes.append((len(index), Streams(len(passes))))
+            return passes[-1][1].prefixes(index)
+
+        def words(self, index: np.ndarray) -> np.ndarray:
+            return passes[-1][1].words(index)
+
+    for sign in (1, -1):
+        passes.clear()
+        found = peeled.many(sign * scores, scale, Exponential(), 6, times, sign=sign, entropy=Passes()).tolist()
+        for row, winners in enumerate(found):
+            part, left = row // 3, list(range(6))  # three rows fit into a part
+            for t, winner in enumerate(winners):
+                number, streams = passes[6 * part + t]
+                at = (row - 3 * part) * (number // min(3, times - 3 * part))
+                values = [int(scores[i]) for i in left]
+
+                def digits(i: int, n: int, streams: Streams = streams, at: int = at) -> int:
+                    return streams.digits(at + i, n)
+
+                (place,) = best("Exponential", values, scale, digits, 1, 1)
+                assert left[place] == winner
+                left[place] = left[-1]
+                left.pop()
+
+
+def test_releases_at_once_follow_the_law() -> None:
+    scores, scale = [3, 1, 0, 2], Fraction(2, 3)
+    found = peeled.many(np.array(scores), scale, Exponential(), 2, 100_000, sign=1)
+    with mpmath.workdps(20):
+        weights = [mpmath.exp(number(Fraction(score) / scale)) for score in scores]
+        rows, counts = np.unique(found, axis=0, return_counts=True)
+        assert_follows(
+            dict(zip(map(tuple, rows.tolist()), counts.tolist(), strict=True)), oracle("permute_and_flip", weights, 2)
+        )
+
+
 def units(weights: Sequence[Fraction]) -> list[Fraction]:
     """Their logarithms to 60 digits."""
     with mpmath.workdps(80):

@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit.merged_laws import found_items
-from opendp_topk.measurements._gaussian_tail import gaussian_beyond
+from opendp_topk.distributions.gaussian_tail import gaussian_beyond
 from opendp_topk.measurements.stable_histogram import make_stable_histogram, then_stable_histogram
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import hockey_stick, realised
@@ -27,8 +27,10 @@ DOMAIN = tk.KeyedCountsDomain()
 Counts = tuple[int, ...]
 
 
-def build(measure: tk.Measure = MAX, most: int = 2, monotonic: bool = True, **options: Any) -> tk.Measurement:
-    metric = tk.KeyedCountDistance(most, monotonic)
+def build(
+    measure: tk.Measure = MAX, most: int = 2, monotonic: bool = True, each: int = 1, **options: Any
+) -> tk.Measurement:
+    metric = tk.KeyedCountDistance(most, monotonic, each)
     return make_stable_histogram(DOMAIN, metric, measure, **{"scale": 1} | options)
 
 
@@ -99,6 +101,32 @@ def test_no_pair_of_tables_exceeds_the_map_and_both_numbers_are_attained(
         assert kind == "replace" or largest == pytest.approx(epsilon)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+def test_sums_of_users_exceed_no_map_and_attain_delta(kind: str) -> None:
+    """One user adds up to 2 to each of two keys, or of one."""
+    scale, level, each = Fraction(2), 4, 2
+    for noise, most in itertools.product(("laplace", "gaussian"), (1, 2)):
+        options = {"scale": scale, "threshold": level, "gaussian": noise == "gaussian", "each": each}
+        curve = build(PROFILE, most, kind == "add_remove", **options).map(1)
+        loss, delta = build(ZCDP, most, kind == "add_remove", **options).map(1)
+        epsilon = 8.0 if noise == "gaussian" else build(MAX, most, kind == "add_remove", **options).map(1)[0]
+        with mpmath.workdps(20):
+            laws = {h: law(h, scale, level, noise) for h in ((0, 0), (0, 2), (3, 0), (1, 3), (2, 2), (2, 5), (5, 5))}
+        met = steep = 0.0
+        for h, other in itertools.permutations(laws, 2):
+            if tuple(b - a for a, b in zip(h, other, strict=True)) in unlisted.moves(most, kind, 2, each):
+                for at in (0.0, 0.5, 1.0):
+                    found = max(hockey_stick(laws[h], laws[other], at), hockey_stick(laws[other], laws[h], at))
+                    assert found <= curve.delta(at) + 1e-15, (noise, most, h, other, at)
+                    steep = max(steep, float(found / curve.delta(at)))
+                met = max(met, float(hockey_stick(laws[h], laws[other], epsilon)))
+        assert met <= delta * (1 + 1e-12)
+        assert met == pytest.approx(delta, rel=1e-2 if noise == "gaussian" else 1e-12), (noise, most)
+        assert steep > (0.5 if kind == "replace" else 0.7)
+        assert loss > 0
+
+
 def test_the_delta_is_that_of_one_to_max_items_keys_and_no_union_bound() -> None:
     with mpmath.workdps(45):
         x = mpmath.exp(-1)
@@ -109,6 +137,10 @@ def test_the_delta_is_that_of_one_to_max_items_keys_and_no_union_bound() -> None
     twice, once = float(1 - (1 - x / (1 + x)) ** 2), float(1 - (1 - q) ** 4)
     assert build(threshold=3).map(2) == (4.0, pytest.approx(max(twice, once)))
     assert build(threshold=3).map(3)[1] == 1
+    with mpmath.workdps(45):
+        far = mpmath.exp(-7) / (1 + x)
+        assert build(most=5, each=3, threshold=10).map(1)[1] == pytest.approx(float(1 - (1 - far) ** 5), rel=1e-14)
+    assert build(each=3, threshold=3).map(1)[1] == 1
     with mpmath.workdps(45):
         wide = mpmath.exp(mpmath.mpf(-2) / 6) / (1 + mpmath.exp(mpmath.mpf(-1) / 6))
     assert build(scale=6, threshold=3).map(2)[1] == pytest.approx(float(1 - (1 - wide) ** 4), rel=1e-14)

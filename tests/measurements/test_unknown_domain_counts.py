@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 import opendp_topk as tk
@@ -76,6 +77,30 @@ def specimens() -> list[Specimen]:
 
 def _cell(count: int) -> Any:
     return discrete.BELOW if count < 0 else discrete.ABOVE if count > REACH else count
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+def test_as_many_counts_are_charged_as_users_move(kind: str) -> None:
+    """Where all keys are found and selecting costs next to nothing, what is left is the noise of the moved counts.
+
+    d users do the same: they add ``most`` keys, and give up as many others where they are exchanged. Of m such counts
+    only the sum of the noises matters, whose law is a convolution.
+    """
+    b, epsilon, wrong = 2, 0.25, []
+    noise = {z: float(p) for z, p in discrete.masses("gaussian", Fraction(b)).items() if abs(z) <= 20 * b}
+    least = min(noise)
+    sums = [np.array([1.0])]
+    for _ in range(4):
+        sums.append(np.convolve(sums[-1], [noise[z] for z in sorted(noise)]))
+    for k, most, d in itertools.product((1, 4), (1, 2, None), (1, 2)):
+        moved = min(k, (most or k) * (2 if kind == "replace" else 1))
+        losses = (moved * d * d + 2 * d * (moved * least + np.arange(len(sums[moved])))) / (2 * b * b)
+        delta = float(sums[moved] @ np.maximum(0, -np.expm1(epsilon - losses)))
+        options = {"k": k, "limit": k, "scale": 1e9, "delta": 1e-12, "count_scale": float(b)}
+        claimed = build(PROFILE, most, kind == "add_remove", **options).map(d).delta(epsilon)
+        if claimed < delta * (1 - 1e-9) or (d == 1 and claimed > delta * 1.02):
+            wrong.append((k, most, d, delta, claimed))
+    assert wrong == []
 
 
 # Every pair of tables of few users on three keys.
@@ -175,6 +200,21 @@ def test_the_map_is_the_sum_of_both(monotonic: bool, c: int) -> None:
 
 
 @pytest.mark.slow
+def test_sums_of_users_move_as_many_counts_further() -> None:
+    """One user adds up to 5 at 2 keys: two counts move by 5 each, not one or ten of them by one."""
+    options = {"k": 3, "limit": 4, "scale": 20.0, "threshold": 90.0, "count_scale": 4.0}
+    for monotonic, c in ((True, 1), (False, 2)):
+        metric = tk.KeyedCountDistance(2, monotonic, each=5)
+        found = {one: make_unknown_domain_counts(SPACE[0], metric, one, **options).map(1) for one in (MAX, ZCDP)}
+        n, r = min(3, 2 * c), c * 5 / 20
+        exp = r / math.expm1(r)
+        winners = exp - 1 - math.log(exp)
+        assert found[MAX][0] == pytest.approx(3 * r + n * 5 / 4)
+        assert found[ZCDP][0] == pytest.approx(3 * winners + n * 25 / 32)
+        lead = (90 - 5 * c) / 20
+        assert found[MAX][1] == pytest.approx(2 / (2 + math.exp(lead)), rel=1e-12)
+
+
 def test_the_curve_counts_the_counts() -> None:
     assert build(PROFILE, delta=1e-9, count_scale=0.1).map(1).delta(3.0) > 0.9
     assert build(PROFILE, delta=1e-9, count_scale=100.0).map(1).delta(0.6) < 1e-6

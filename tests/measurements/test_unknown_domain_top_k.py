@@ -49,17 +49,17 @@ def named(law: Mapping[Hashable, float]) -> dict[Hashable, float]:
     return {(tuple(KEYS[i] for i in keys), stopped): p for (keys, stopped), p in law.items()}  # type: ignore[misc]
 
 
-def neighbours(most: int, kind: str, largest: int = 3) -> Iterator[tuple[Counts, Counts]]:
-    """All pairs of counts of three keys that one user with at most ``most`` keys makes of each other."""
-    for move in unlisted.moves(most, kind, 3):
+def neighbours(most: int, kind: str, largest: int = 3, each: int = 1) -> Iterator[tuple[Counts, Counts]]:
+    """All pairs of counts of three keys that one user with up to ``each`` at ``most`` keys makes of each other."""
+    for move in unlisted.moves(most, kind, 3, each):
         for h in itertools.product(range(largest + 1), repeat=3):
             other = tuple(a + b for a, b in zip(h, move, strict=True))
             if any(move) and min(other) >= 0:
                 yield h, other
 
 
-def metric_of(kind: str, most: int) -> tk.KeyedCountDistance:
-    return tk.KeyedCountDistance(max_items=most, monotonic=kind == "add_remove")
+def metric_of(kind: str, most: int, each: int = 1) -> tk.KeyedCountDistance:
+    return tk.KeyedCountDistance(max_items=most, monotonic=kind == "add_remove", each=each)
 
 
 def specimens() -> list[Specimen]:
@@ -94,6 +94,21 @@ def test_no_pair_of_tables_exceeds_the_map_and_delta_is_attained(noise: str, kin
             assert found <= delta + 1e-11, (setting, h, other)
             ratio = max(ratio, found / delta)
     assert ratio >= 0.999
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+@pytest.mark.parametrize("noise", sorted(NOISES))
+def test_no_sums_of_users_exceed_the_map_and_delta_is_attained(noise: str, kind: str) -> None:
+    """One user adds up to 2 at one key: one slot at most changes its key, and not two."""
+    ratio = 0.0
+    for k, limit in ((1, 1), (2, 2)):
+        setting = Setting(noise, k, limit, 2.0, 5.0)
+        epsilon, delta = of(setting, MAX, metric_of(kind, 1, 2)).map(1)
+        for h, other in neighbours(1, kind, 3, 2):
+            found = unlisted.excess(unlisted.law(setting, h), unlisted.law(setting, other), epsilon)
+            assert found <= delta + 1e-11, (setting, h, other)
+            ratio = max(ratio, found / delta)
+    assert ratio >= (0.2 if kind == "replace" else 0.999)
 
 
 @pytest.mark.slow

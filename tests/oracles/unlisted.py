@@ -109,9 +109,9 @@ def renyi(first: Mapping[Any, float], second: Mapping[Any, float], order: float)
     return math.log(max(moments)) / (order - 1) / order
 
 
-def moves(most: int, kind: str, size: int) -> list[tuple[int, ...]]:
-    """What one user changes: joining or leaving with at most ``most`` keys, or one replaced by another."""
-    ups = [up for up in itertools.product((0, 1), repeat=size) if sum(up) <= most]
+def moves(most: int, kind: str, size: int, each: int = 1) -> list[tuple[int, ...]]:
+    """What one user changes: joining or leaving with up to ``each`` at ``most`` keys, or one replaced by another."""
+    ups = [up for up in itertools.product(range(each + 1), repeat=size) if size - up.count(0) <= most]
     if kind == "add_remove":
         return ups
     return sorted({tuple(a - b for a, b in zip(up, down, strict=True)) for up in ups for down in ups})

@@ -45,6 +45,13 @@ def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
     assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
 
 
+def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> None:
+    few = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.L01InfDistance(changes=3, monotonic=True)
+    found = tk.compare(*few, tk.ZeroConcentratedDivergence(), k=5, d_out=0.02)
+    assert found["histogram_laplace"].bound in WORDS
+    assert "histogram_laplace" in repr(found)
+
+
 @pytest.mark.quick(release="ranking")
 @pytest.mark.parametrize("release", ["ranking", "set"])
 def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -51,6 +52,13 @@ def test_so_many_users_are_enough_and_hardly_fewer_are() -> None:
             assert chance(int(0.96 * number) - 1) < 0.5
             for users in (number // 2, number, 2 * number):
                 assert 0 <= float(comes_out(found.parameters, users)) <= chance(users) + 1e-6
+
+
+def test_deltas_of_equal_shares_add_up_to_the_whole() -> None:
+    """The delta that was written is met, not the float64 next to it, of which two are more than the whole."""
+    assert Fraction(5e-5) > Fraction(1, 20000)
+    asked = replace(query(most=1), budget=Budget(MAX, (2, 5e-5)))
+    assert Fraction(planned(asked).measurement.map(1)[1]) <= Fraction(1, 20000)
 
 
 def test_each_for_itself() -> None:

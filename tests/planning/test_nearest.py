@@ -36,9 +36,8 @@ def test_one_item_each_costs_what_one_count_costs() -> None:
     found = nearest(query(20, 50, 1, Budget(MaxDivergence(), Fraction(1, 10))))
     assert (found.name, found.scale) == ("histogram_laplace", 10.0)
     counts, ranks = (found.query.task.promises(found)[name] for name in ("count_accuracy", "accuracy"))
-    least = 10 * math.log(50 / 0.05) - 1  # of 50 geometric tails, up to a step
-    assert counts.within is not None
-    assert least <= counts.within <= 10 * math.log(2 * 50 / 0.05)
+    one, ratio = 1 - 0.95 ** (1 / 50), math.exp(-1 / 10)
+    assert counts.within == math.ceil(10 * math.log(2 / ((1 + ratio) * one))) - 1 == 69
     assert ranks.within == 2 * counts.within
     assert "noise on all counts costs less than a choice" in found.why
     assert "not of the whole table" in counts.words
@@ -69,33 +68,34 @@ def test_every_budget_has_counts_where_people_have_few_items() -> None:
         assert found.measurement.check(1, budget.d_out)
 
 
-ROWS = [(user, f"item {(user * 3 + step * step) % 8}") for user in range(40) for step in range(1 + user % 4)]
+N = 50
+ROWS = [(user, f"item {(user * 3 + step * step) % N:02}") for user in range(40) for step in range(1 + user % 4)]
 TABLE = pl.DataFrame(ROWS, schema=["user", "item"], orient="row")
-ITEMS = [f"item {number}" for number in range(8)]
-OWN = [sorted({int(item[-1]) for user, item in ROWS if user == one}) for one in range(40)]
+ITEMS = [f"item {number:02}" for number in range(N)]
+OWN = [sorted({int(item[5:]) for user, item in ROWS if user == one}) for one in range(40)]
 
 
 def kept(most: int, keep: str, chance: np.random.Generator) -> list[int]:
     """Counts of the items that are kept, by this test's own reading of the rule."""
     left = [(one[:most] if keep == "order" else list(chance.permutation(one)[:most])) for one in OWN]
-    return np.bincount([item for items in left for item in items], minlength=8).tolist()
+    return np.bincount([item for items in left for item in items], minlength=N).tolist()
 
 
 def test_what_is_released_is_of_the_rows_that_were_kept() -> None:
-    found = nearest(query(8, 8, 1, Budget(MaxDivergence(), 10**6), keep="order")).on(ITEMS).measurement(TABLE)
+    found = nearest(query(N, N, 1, Budget(MaxDivergence(), 10**6), keep="order")).on(ITEMS).measurement(TABLE)
     truth = kept(1, "order", np.random.default_rng())
     assert [int(count) for count in found.counts] == sorted(truth, reverse=True)
-    drawn = nearest(query(8, 8, 1, Budget(MaxDivergence(), 10**6))).on(ITEMS).measurement(TABLE)
+    drawn = nearest(query(N, N, 1, Budget(MaxDivergence(), 10**6))).on(ITEMS).measurement(TABLE)
     assert sum(drawn.counts) == 40
     assert sorted(truth) != sorted(np.bincount([item for items in OWN for item in items]).tolist())
 
 
 def broken(plan: Plan[Any, Users], keep: str, runs: int) -> tuple[int, int, int]:
-    """How many of so many releases break each sentence, and the one on counts if its width were three quarters."""
+    """How many of so many releases break each sentence, and the one on counts if its width were a twentieth less."""
     task, most = plan.query.task, plan.query.unit.columns.max_items or 0
     told = task.promises(plan).items()
     within = {name: int(re.findall(r"within (\d+) user", one.words)[0]) for name, one in told}
-    space = VectorDomain(AtomDomain(int), size=8), L01InfDistance(changes=most, monotonic=True)
+    space = VectorDomain(AtomDomain(int), size=N), L01InfDistance(changes=most, monotonic=True)
     release, chance = task.built(space, plan.query.budget.measure, plan.scale), np.random.default_rng()
     ranks = counts = narrow = 0
     for _ in range(runs):
@@ -104,7 +104,7 @@ def broken(plan: Plan[Any, Users], keep: str, runs: int) -> tuple[int, int, int]
         ranks += max(abs(truth[at] - falling[rank]) for rank, at in enumerate(found.indices)) > within["accuracy"]
         off = max(abs(int(count) - truth[at]) for at, count in zip(found.indices, found.counts, strict=True))
         counts += off > within["count_accuracy"]
-        narrow += off > 0.75 * within["count_accuracy"]
+        narrow += off > 0.95 * within["count_accuracy"]
     return ranks, counts, narrow
 
 
@@ -120,14 +120,13 @@ def tail(wrong: int, runs: int, alpha: Fraction) -> Fraction:
 
 @pytest.mark.slow
 def test_no_sentence_is_false_more_often_than_it_says() -> None:
-    """Refuted by chance with a probability of at most 8e-9; counts within three quarters are refuted nearly always."""
-    runs, budget, wrong = 10_000, Budget(MaxDivergence(), 2), []
-    for histogram in (True, False):
-        for keep in ("order", "random"):
-            asked = query(3, 8, 2, budget, keep=keep)
-            row = HISTOGRAMS[0] if histogram else asked.task.mechanism
-            plan = planned(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
-            ranks, counts, narrow = (tail(one, runs, asked.alpha) for one in broken(plan, keep, runs))
-            if min(ranks, counts) <= Fraction(1, 10**9) or narrow >= Fraction(1, 10**4):
-                wrong.append((row.name, keep, float(ranks), float(counts), float(narrow)))
+    """Refuted by chance with a probability of at most 6e-9; counts a twentieth nearer are refuted nearly always."""
+    runs, budget, wrong = 10_000, Budget(MaxDivergence(), Fraction(1, 10)), []
+    for histogram, keep in ((True, "order"), (True, "random"), (False, "random")):
+        asked = query(N, N, 2, budget, keep=keep)
+        row = HISTOGRAMS[0] if histogram else asked.task.mechanism
+        plan = planned(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
+        ranks, counts, narrow = (tail(one, runs, asked.alpha) for one in broken(plan, keep, runs))
+        if min(ranks, counts) <= Fraction(1, 10**9) or narrow >= Fraction(1, 10**4):
+            wrong.append((row.name, keep, float(ranks), float(counts), float(narrow)))
     assert wrong == []

@@ -5,6 +5,7 @@ ELSEWHERE = {
     "testing": "it asks for audits, whose documents pin what they prove, and tells their verdicts",
     "cli": "it calls the public names and shows what they return",
     "core/counted.py": "a function of what was released: that it costs nothing is proved of every such function",
+    "core/candidate_remarks.py": "it words what looks odd in a public list, and changes nothing",
     "errors/ordinary.py": "it says which files are opened, and what is in them is checked by who reads them",
     **dict.fromkeys(
         ("tables/files.py", "tables/listing.py", "tables/csvs.py", "tables/hadoop.py"),

@@ -56,19 +56,21 @@ def test_the_metric_fits_counts_by_key_alone() -> None:
 
 
 @pytest.mark.parametrize("monotonic", [True, False])
-@pytest.mark.parametrize("most", [1, 2])
-def test_what_steps_move_is_attained_and_not_exceeded(most: int, monotonic: bool) -> None:
-    metric = KeyedCountDistance(most, monotonic)
-    steps = [step for step in itertools.product((0, 1), repeat=3) if sum(step) <= most]
+@pytest.mark.parametrize(("most", "each"), [(1, 1), (2, 1), (1, 2)])
+def test_what_steps_move_is_attained_and_not_exceeded(most: int, each: int, monotonic: bool) -> None:
+    metric = KeyedCountDistance(most, monotonic, each)
+    steps = [step for step in itertools.product(range(each + 1), repeat=3) if 3 - step.count(0) <= most]
     for d in (0, 1, 2):
         splits = [(p, q) for p in range(d + 1) for q in range(d + 1) if not monotonic or p + q <= d]
-        spread = changed = 0
+        spread = changed = risen = 0
         for p, q in splits:
             for chosen in itertools.product(steps, repeat=p + q):
                 moves = [sum(s[i] for s in chosen[:p]) - sum(s[i] for s in chosen[p:]) for i in range(3)]
                 spread = max(spread, max(moves) - min(moves))
+                risen = max(risen, *map(abs, moves))
                 changed = max(changed, sum(m > 0 for m in moves), sum(m < 0 for m in moves))
         assert spread == metric.range_distance(d)
+        assert risen == metric.rise(d)
         assert changed == metric.moved_one_way(d, 3)
 
 

@@ -165,26 +165,28 @@ def test_sums_by_key_without_candidates() -> None:
     link = tk.make_sum_by_item(*SPACE, candidates=None, bounds=(0, 4))
     assert link(frame(rows)) == {"a": 3, "b": 5}
     assert link.output_domain == tk.KeyedCountsDomain()
-    assert link.output_metric == tk.KeyedCountDistance(None, True)
+    assert link.output_metric == tk.KeyedCountDistance(None, True, each=4)
     first = tk.make_sum_by_item(*SPACE, candidates=None, bounds=(0, 4), max_items=1)
     assert first(frame(rows)) == {"a": 3, "b": 1}
-    assert first.output_metric == tk.KeyedCountDistance(1, True)
+    assert first.output_metric == tk.KeyedCountDistance(1, True, each=4)
     numbers = tk.make_sum_by_item(*SPACE, candidates=None, bounds=(1, 4))
     assert numbers(frame([(1, 7, 3), (2, -7, 0)], items=pl.Int64)) == {7: 3, -7: 1}
 
 
 @pytest.mark.parametrize(("kind", "monotonic"), list(itertools.product(("add_remove", "replace"), (True, False))))
-def test_sums_by_key_move_by_unit_steps_of_users(kind: str, monotonic: bool) -> None:
-    """A step raises at most max_items counts by one: the layers of what one user adds are such steps."""
+def test_sums_by_key_move_by_steps_of_users(kind: str, monotonic: bool) -> None:
+    """A step raises at most max_items sums by at most the upper bound: what one user adds is one."""
     space = DOMAIN, tk.UserDistance(kind)
     link = tk.make_sum_by_item(*space, candidates=None, bounds=(0, 4), max_items=1, monotonic=monotonic)
     ups, downs = {1: (4, 0), 2: (8, 0)}, {1: (4, 4), 2: (8, 8)}
     needed = downs if kind == "replace" else ups
+    metric = link.output_metric
+    assert isinstance(metric, tk.KeyedCountDistance)
     for d, (up, down) in needed.items():
-        assert link.map(d) == (up + down if monotonic else max(up, down))
-        assert isinstance(link.output_metric, tk.KeyedCountDistance)
-        assert link.output_metric.moved_one_way(link.map(d), 99) >= d, "as many keys as users may come"
-        assert link.output_metric.range_distance(link.map(d)) >= up + down
+        assert link.map(d) == (2 * d if monotonic and kind == "replace" else d)
+        assert metric.moved_one_way(link.map(d), 99) >= d, "as many keys as users may come"
+        assert metric.range_distance(link.map(d)) >= up + down
+        assert metric.rise(link.map(d)) >= max(up, down)
 
 
 def test_a_release_of_the_largest_sums() -> None:

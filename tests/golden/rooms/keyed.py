@@ -15,6 +15,7 @@ from ..shown import Rough, law
 USERS = (0, 1, 2, 7)
 UNITS = ((None, True), (1, True), (3, True), (3, False))
 """The most items of a user, and whether all users move the same way."""
+_EACH = 7  # how far one user moves one sum
 NOISES = {"gumbel": tk.Gumbel(), "exponential": tk.Exponential()}
 TABLE = {"a": 9, "b": 7, "c": 2}
 
@@ -28,6 +29,14 @@ def cases() -> Iterator[Case]:
                     yield name, partial(_mapped, role, WITH_DELTA[measure], most, monotonic, options)
         if "counts" not in role and not options.get("gaussian") and options.get("delta") == 1e-6:
             yield named(words, "curve"), partial(_curve, role, options)
+    for words, role, options in _sums():
+        for most, monotonic in UNITS[1:]:
+            for measure, output in WITH_DELTA.items():
+                if _fits(role, measure, options):
+                    name = named(words, measure, max_items=most, monotonic=monotonic, each=_EACH)
+                    yield name, partial(_mapped, role, output, most, monotonic, options, _EACH)
+        if options.get("gaussian") is not None:
+            yield named(words, "curve", each=_EACH), partial(_curve, role, options, _EACH)
     for words, role, options in _small():
         for measure, output in WITH_DELTA.items():
             yield named(words, measure), partial(_mapped, role, output, None, True, options)
@@ -50,8 +59,8 @@ def cases() -> Iterator[Case]:
             yield named(words, "accuracy", alpha=alpha), lambda b=build, alpha=alpha: b().accuracy(1, alpha)
 
 
-def _built(role: str, measure: Any, most: int | None, monotonic: bool, options: dict[str, Any]) -> Any:
-    return getattr(tk, role)(tk.KeyedCountsDomain(), tk.KeyedCountDistance(most, monotonic), measure, **options)
+def _built(role: str, measure: Any, most: int | None, monotonic: bool, options: dict[str, Any], each: int = 1) -> Any:
+    return getattr(tk, role)(tk.KeyedCountsDomain(), tk.KeyedCountDistance(most, monotonic, each), measure, **options)
 
 
 def _fits(role: str, measure: str, options: dict[str, Any]) -> bool:
@@ -63,13 +72,15 @@ def _fits(role: str, measure: str, options: dict[str, Any]) -> bool:
     return True
 
 
-def _mapped(role: str, measure: Any, most: int | None, monotonic: bool, options: dict[str, Any]) -> list[Any]:
-    measurement = _built(role, measure, most, monotonic, options)
+def _mapped(
+    role: str, measure: Any, most: int | None, monotonic: bool, options: dict[str, Any], each: int = 1
+) -> list[Any]:
+    measurement = _built(role, measure, most, monotonic, options, each)
     return [measurement.map(d_in) for d_in in USERS]
 
 
-def _curve(role: str, options: dict[str, Any]) -> list[Any]:
-    measurement = _built(role, PROFILE["profile"], 2, True, options)
+def _curve(role: str, options: dict[str, Any], each: int = 1) -> list[Any]:
+    measurement = _built(role, PROFILE["profile"], 2, True, options, each)
     return [measurement.map(d_in) for d_in in (1, 2)]
 
 
@@ -95,6 +106,18 @@ def _mechanisms() -> Iterator[tuple[str, str, dict[str, Any]]]:
         for delta in (1e-6, Fraction(1, 8)):
             options = {"epsilon": epsilon, "delta": delta}
             yield named("make_partition_selection", **options), "make_partition_selection", options
+
+
+def _sums() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """What is released of sums, of which one user moves each far."""
+    for gaussian in (False, True):
+        options = {"scale": 20, "delta": 1e-6, "gaussian": gaussian}
+        yield named("make_stable_histogram", **options), "make_stable_histogram", options
+    for role in ("make_unknown_domain_top_k", "make_unknown_domain_counts"):
+        options = {"k": 2, "limit": 5, "scale": 20, "delta": 1e-6}
+        yield named(role, **options), role, options
+    options = {"epsilon": Fraction(1, 10), "delta": 1e-6}
+    yield named("make_partition_selection", **options), "make_partition_selection", options
 
 
 def _small() -> Iterator[tuple[str, str, dict[str, Any]]]:

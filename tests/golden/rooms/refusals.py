@@ -141,7 +141,7 @@ def _spaces() -> Iterator[Case]:
         ("ValuedFrameDomain", tk.ValuedFrameDomain, (("a", "b", "a"), ("a", "b", 3))),
         ("LInfDistance", tk.LInfDistance, (("yes",), (1,), (None,))),
         ("UserDistance", tk.UserDistance, (("users",), (None,), (3,))),
-        ("KeyedCountDistance", tk.KeyedCountDistance, ((0,), (1.5,), ("3",), (3, "yes"))),
+        ("KeyedCountDistance", tk.KeyedCountDistance, ((0,), (1.5,), ("3",), (3, "yes"), (3, True, 0))),
         ("Approximate", tk.Approximate, ((3,), (PROFILE["profile"],), (APPROX,), (tk.MaxDivergence,))),
     )
     for role, make, several in values:

@@ -41,6 +41,7 @@ def _spaces() -> Iterator[Case]:
         "users": tk.UserDistance(),
         "users replaced": tk.UserDistance("replace"),
         "keyed 3": tk.KeyedCountDistance(3, False),
+        "keyed sums": tk.KeyedCountDistance(3, True, 7),
         **{f"metric {name}": metric for name, metric in METRICS.items()},
         **MEASURES,
         **WITH_DELTA,
@@ -51,7 +52,7 @@ def _spaces() -> Iterator[Case]:
         if hasattr(value, "symbol"):
             yield named("symbol", name), lambda value=value: value.symbol
         if hasattr(value, "range_distance"):
-            distances = (0, 1, 3) if name == "keyed 3" else (0, 1, Fraction(1, 3), 0.1)
+            distances = (0, 1, 3) if name.startswith("keyed") else (0, 1, Fraction(1, 3), 0.1)
             yield named("range distance", name), lambda v=value, d=distances: [v.range_distance(one) for one in d]
 
 

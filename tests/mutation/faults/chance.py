@@ -126,10 +126,10 @@ FAULTS = (
     ),
     Fault(
         "chance-distri-discrete-6",
-        "* becomes / before k in largest_noise",
+        "/ becomes * before k in _each",
         "distributions/discrete.py",
-        "    bound = scaled_log_up(2 * scale * scale if gaussian else scale, 2 * k / exact(alpha))  # [bound]\n",
-        "    bound = scaled_log_up(2 * scale * scale if gaussian else scale, 2 / k / exact(alpha))  # [bound]\n",
+        "one_minus_exp_down(log1p_down(alpha / (1 - alpha)) / k)",
+        "one_minus_exp_down(log1p_down(alpha / (1 - alpha)) * k)",
     ),
     Fault(
         "chance-sample-subsets-0",

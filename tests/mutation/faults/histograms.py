@@ -91,4 +91,25 @@ FAULTS = (
         "if released != Counts:",
         "if released is None:",
     ),
+    Fault(
+        "sums-as-counts",
+        "one user is taken to move a sum by one step",
+        "transformations/sum_by_item.py",
+        "space_of(items, max_items, changes, monotonic, max(upper, 1))",
+        "space_of(items, max_items, changes, monotonic)",
+    ),
+    Fault(
+        "threshold-of-one-step",
+        "a key of one user is taken to lead nothing by one step, however far the user moves it",
+        "measurements/stable_histogram.py",
+        "apart, alike = level - input_metric.rise(1), level - input_metric.rise(d_in)",
+        "apart, alike = level - 1, level - d_in",
+    ),
+    Fault(
+        "sums-counted-as-near",
+        "the noisy sums of winners are charged as if one user moved each by one",
+        "measurements/unknown_domain_counts.py",
+        "far = input_metric.rise(d_in)",
+        "far = d_in",
+    ),
 )

@@ -132,4 +132,25 @@ FAULTS = (
         "frame.filter([other != person for other in persons])",
         "frame.filter([place != persons.index(person) for place in range(len(persons))])",
     ),
+    Fault(
+        "digits-left-are-none",
+        "an enumeration that ends early counts the digits that it left as if there were none",
+        "audit/replay.py",
+        "rest - sum(negative for negative, _, _ in paths)",
+        "rest",
+    ),
+    Fault(
+        "rest-of-the-neighbour-forgotten",
+        "an event is held to be impossible where digits are left that may lead to it",
+        "audit/replay.py",
+        "likely, rare = -delta, second.rest",
+        "likely, rare = -delta, Fraction(0)",
+    ),
+    Fault(
+        "coin-forgets-what-it-said",
+        "a second comparison of the same float branches as if the first had not been made",
+        "audit/digits.py",
+        "self._low, self._high = (self._low, count) if below else (count, self._high)",
+        "pass",
+    ),
 )

@@ -212,4 +212,18 @@ FAULTS = (
         "sign = 1 if n // _ORDERS % _DIRECTIONS else -1",
         "sign = 1",
     ),
+    Fault(
+        "header-of-the-list-unsaid",
+        "the name of the column as the first candidate is said where it is written alike alone",
+        "core/candidate_remarks.py",
+        "and _folded(listed[0]) == _folded(column):",
+        "and listed[0] == column:",
+    ),
+    Fault(
+        "blanks-before-unsaid",
+        "blanks before a candidate are not said",
+        "core/candidate_remarks.py",
+        "if item != item.strip()],",
+        "if item != item.rstrip()],",
+    ),
 )

@@ -6,6 +6,34 @@ from tests.mutation.fault import Fault
 
 FAULTS = (
     Fault(
+        "rows-keep-the-score-of-the-winner",
+        "where many are peeled side by side, who takes the place of the winner has the winner's score",
+        "samplers/peeled.py",
+        "        scores[row, best] = scores[:, last]  # [fill-rows]\n",
+        "",
+    ),
+    Fault(
+        "listed-unit-forgotten",
+        "utilities that are listed in a finer unit race at the scale of the scores",
+        "samplers/listed.py",
+        "scale * unit, noise",
+        "scale, noise",
+    ),
+    Fault(
+        "listed-rival",
+        "the best score outside of a listed subset is that of rank k, even where a better one is left out",
+        "samplers/listed.py",
+        "next((i for i, rank in enumerate(ranks) if rank != i), k)",
+        "k",
+    ),
+    Fault(
+        "listed-first-loss",
+        "the loss of a listed output is the gap of its first winner alone",
+        "samplers/listed.py",
+        "zip(best, ranks, strict=False)",
+        "zip(best, ranks[:1], strict=False)",
+    ),
+    Fault(
         "positions-repeat",
         "positions that were drawn twice count twice",
         "samplers/subsets.py",

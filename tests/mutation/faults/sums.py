@@ -26,8 +26,8 @@ FAULTS = (
         "absent-at-lower-bound",
         "the map forgets that a user without rows adds nothing",
         _SUM,
-        "low, high = min(lower, 0), max(upper, 0)",
-        "low, high = lower, upper",
+        "(min(lower, 0), max(upper, 0))",
+        "(lower, upper)",
     ),
     Fault(
         "bounds-outward",

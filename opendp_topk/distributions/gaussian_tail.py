@@ -1,6 +1,6 @@
 """How likely discrete Gaussian noise reaches a number, rounded up.
 
-Proof: proofs/measurements/gaussian_tail.tex
+Proof: proofs/distributions/gaussian_tail.tex
 """
 
 from __future__ import annotations

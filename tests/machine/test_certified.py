@@ -1,0 +1,133 @@
+"""Releases, digit for digit: the race in Python against the race that is proved, which runs in the proof assistant.
+
+No result depends on a seed: each release is certified for the digits that it happened to have.
+"""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opendp_topk.audit import certified
+from opendp_topk.audit.recorded import Known
+from opendp_topk.noises.standard import STANDARD
+from opendp_topk.samplers import quantile_tables, scan, settle, short
+from opendp_topk.samplers.upper_tail import BLOCK
+
+from ..samplers.adversaries import CASES, canonical
+from ..samplers.streams import Streams
+
+ALIKE = "0110" * 40
+
+
+def recorded(values: np.ndarray, noise: object, k: int, streams: Streams, ordered: bool = True) -> certified.Release:
+    return certified.recorded(values, Fraction(1), noise, k, sign=1, ordered=ordered, entropy=streams)
+
+
+@pytest.mark.slow
+def test_each_release_is_the_only_one_possible(built: Path) -> None:
+    """60 made up as the command does, two of them on blocks of scores, and 15 with adverse digits and scores."""
+    releases = certified.made_up(60)
+    rng = random.Random()
+    for place, adverse in enumerate(CASES):
+        case, noise = adverse(rng), STANDARD[place % 5]
+        releases.append(
+            certified.recorded(
+                canonical(case.scores), case.scale, noise, rng.randrange(1, len(case.scores) + 1),
+                sign=rng.choice((1, -1)), ordered=rng.random() < 0.5, entropy=Streams(place, case.leading),
+            )
+        )  # fmt: skip
+    assert certified.refused(releases, built) == []
+    drawn = [max(one.digits for one in release.known) for release in releases]
+    assert 16 in drawn
+    assert max(drawn) > 64
+    assert any(not one.is_drawn for release in releases for one in release.known)
+
+
+def repeated(release: certified.Release, streams: Streams, digits: int) -> certified.Release:
+    """The release with the first digits of everybody, whatever the race had drawn."""
+    n = len(release.scores)
+    known = tuple(Known(streams.digits(i, digits), streams.digits(i, digits) + 1, digits) for i in range(n))
+    return certified.Release(**{**vars(release), "known": known})
+
+
+@pytest.mark.slow
+def test_the_race_has_the_list_of_its_reference(built: Path) -> None:
+    """Of the 60 one has more scores than the short path takes; ``python -m tests.machine --race N`` takes N."""
+    same_lists(built, 60)
+
+
+def same_lists(folder: Path, cases: int) -> None:
+    """Digits in, list out: the proved race reads 48 digits of everybody, or 600 where the first 160 are alike."""
+    rng = random.Random()
+    releases, sizes = [], [*range(1, 13), 40, short.MOST, short.MOST + 1]
+    for i in range(cases):
+        size = sizes[i % 13] if i % 60 else rng.choice(sizes[13:])
+        values = np.array([rng.randrange(rng.choice((2, 9))) for _ in range(size)], dtype=np.int64)
+        alike = i % 50 == 7
+        streams = Streams(i, dict.fromkeys(range(size if alike else 0), ALIKE))
+        made = recorded(values, STANDARD[i % 5], rng.randrange(1, min(size, 12) + 1), streams, i % 2 > 0)
+        releases.append(repeated(made, streams, 600 if alike else 48))
+    assert certified.refused(releases, folder, coarse=False) == []
+
+
+@pytest.mark.slow
+def test_faults_are_found(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the comparison of digits, in an entry of a table, and in who is skipped; so are lists that were altered."""
+    noise = STANDARD[0]
+    tied = Streams(0, {0: ALIKE + "0", 1: ALIKE + "1"})
+    releases = [recorded(np.zeros(2, dtype=np.int64), noise, 2, tied)]
+    assert releases[0].released == (1, 0)
+    assert max(one.digits for one in releases[0].known) > 128
+
+    blocks = np.array([23] * BLOCK + [30] * 8, dtype=np.int64)
+    releases.append(recorded(blocks, noise, 5, Streams(1)))
+    assert any(not one.is_drawn for one in releases[1].known)
+
+    ahead = Streams(0, {0: "0" * 10 + "1", 1: "1" * 3 + "0"})
+    releases.append(recorded(np.zeros(2, dtype=np.int64), noise, 1, ahead))
+    assert certified.refused(releases, built) == []
+
+    faulty = [certified.Release(**{**vars(releases[0]), "released": (0, 1)})]
+    with monkeypatch.context() as patch:
+        compare = settle._compare
+        patch.setattr(settle, "_compare", lambda a, b: -compare(a, b))
+        faulty.append(recorded(np.zeros(2, dtype=np.int64), noise, 2, Streams(0, {0: ALIKE + "0", 1: ALIKE + "1"})))
+    with monkeypatch.context() as patch:
+        levels = scan.Scan.levels
+        patch.setattr(scan.Scan, "levels", lambda *arguments: np.minimum(levels(*arguments) + 5, 16))
+        faulty.append(recorded(blocks, noise, 5, Streams(1)))
+    with monkeypatch.context() as patch:
+        table = short.padded(noise).copy()
+        table[ahead.digits(0, 16)] = 30.0
+        patch.setattr(short, "padded", lambda _: table)
+        faulty.append(recorded(np.zeros(2, dtype=np.int64), noise, 1, ahead_again(ahead)))
+    assert certified.refused(faulty, built) == [0, 1, 2, 3]
+
+
+def ahead_again(streams: Streams) -> Streams:
+    return Streams(0, {i: format(streams.digits(i, 16), "016b") for i in range(2)})
+
+
+def sampled() -> list[int]:
+    """Where formulas of quantiles have their branches, both ends, and some by chance: others are computed alike."""
+    ends = [p for n in (1, 4, 8, 15) for p in (2**n - 2, 2**n - 1, 2**n, 2**16 - 2**n - 1, 2**16 - 2**n)]
+    rng = random.Random()
+    return sorted({p for p in [*ends, *(rng.randrange(2**16) for _ in range(9))] if 0 <= p < 2**16})
+
+
+@pytest.mark.slow
+def test_entries_of_tables_are_bounds(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each noise some 25 prefixes; ``python -m tests.machine --tables`` takes all."""
+    assert certified.wrong_entries({noise: sampled() for noise in STANDARD}, built) == []
+    entries = quantile_tables.table(STANDARD[0])
+    lower, upper = entries.lower.copy(), entries.upper.copy()
+    lower[1000] += 2**-40
+    upper[50_000] *= 1 - 2**-40
+    monkeypatch.setattr(certified, "table", lambda _: quantile_tables.Table(lower, upper, entries.tail))
+    found = certified.wrong_entries({STANDARD[0]: [999, 1000, 50_000]}, built)
+    assert found == [("Gumbel", 1000), ("Gumbel", 50_000)]

@@ -1,0 +1,71 @@
+"""Faults of what a plan promises: how many users a key needs, which mechanism comes nearest, how large noise can be."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+FAULTS = (
+    Fault(
+        "keys-without-their-minimum",
+        "the number of users of a key leaves the minimum out",
+        "planning/keys.py",
+        "return float(least - 1 + min(n",
+        "return float(min(n",
+    ),
+    Fault(
+        "keys-of-full-shares",
+        "in two rounds the weight that a key has too much is said to stay with it",
+        "planning/keys.py",
+        "min(Fraction(1), enough / (weight + farthest)) * kept",
+        "kept",
+    ),
+    Fault(
+        "keys-by-the-better-noise",
+        "the noise of the first round is taken for less than it is",
+        "planning/keys.py",
+        "range(1, _CELLS):\n        beyond = Fraction(_CELLS - cell, _CELLS)",
+        "range(1, _CELLS):\n        cell //= 2\n        beyond = Fraction(_CELLS - cell, _CELLS)",
+    ),
+    Fault(
+        "keys-by-the-worse-way",
+        "of two ways to release keys the one that needs more users is taken",
+        "planning/keys.py",
+        "if likely_users(each, _HALF) <= likely_users(once, _HALF):",
+        "if likely_users(each, _HALF) > likely_users(once, _HALF):",
+    ),
+    Fault(
+        "delta-as-the-float-above",
+        "a key's delta is the float64 next to what was written, perhaps above it",
+        "planning/keys.py",
+        'round_down(stated(query.budget.delta, "delta"))',
+        "float(query.budget.delta)",
+    ),
+    Fault(
+        "farthest-is-taken",
+        "of several mechanisms the one whose theorems promise the least is taken",
+        "planning/nearest.py",
+        "best = min(tried,",
+        "best = max(tried,",
+    ),
+    Fault(
+        "nearest-without-the-first",
+        "the mechanism of the task itself is not tried",
+        "planning/nearest.py",
+        "for mechanism in (task.mechanism, *task.alternatives):",
+        "for mechanism in task.alternatives:",
+    ),
+    Fault(
+        "noise-a-twentieth-nearer",
+        "the noise of several draws is said to be a twentieth smaller than it can be",
+        "distributions/discrete.py",
+        "if gaussian else over  # [size]",
+        "if gaussian else int(0.95 * over)  # [size]",
+    ),
+    Fault(
+        "draws-of-one",
+        "several draws are bounded as one",
+        "distributions/discrete.py",
+        "return alpha if k == 1 else",
+        "return alpha if k >= 1 else",
+    ),
+)
