@@ -82,7 +82,7 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
         raise SpaceError("measurement must not be padded already: pad once, the whole chain, with its one deadline")
     padded = replace(
         measurement,
-        function=Padded(measurement.invoke, length),  # [padded]
+        function=Padded(measurement, length),  # [padded]
         parameters={**measurement.parameters, "seconds": seconds},
     )
     proof = Proof(None, (measurement.proof,))

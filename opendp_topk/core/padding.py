@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -54,16 +53,16 @@ class Unchecked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Padded:
-    """``once`` on a member of its domain, or on what is not checked yet, held back until ``seconds`` after the call."""
+    """``measured``, a measurement, on what may not be checked yet: its release is held back until ``seconds`` are over."""
 
-    once: Callable[[Any], Any]
+    measured: Any
     seconds: Fraction
 
     def __call__(self, value: Any) -> Any:
         deadline = Deadline(self.seconds)  # [start]
         release, failure = None, None
         try:
-            release = self.once(value.checked() if isinstance(value, Unchecked) else value)  # [once]
+            release = self.measured.invoke(value.checked() if isinstance(value, Unchecked) else value)  # [once]
         except Exception as error:
             failure = error  # and not raised again here, where an error of the deadline would carry it along
         deadline.wait()  # [hold]

@@ -11,36 +11,19 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.core import padding
 
+from ..concepts.clocks import SECOND, Clock, unwaited
 from ..concepts.examples import COUNTS, geometric_choice
 from ..concepts.links import check_measurement
 from ..concepts.sentinels import SENTINEL_INT, raises_exactly
 
 PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
-SECOND = 10**9
-
-
-class Clock:
-    """Stands in for the module ``time``: sleeps end early once, and advance the clock that they read."""
-
-    def __init__(self) -> None:
-        self.now = 10**15
-        self.slept: list[float] = []
-
-    def monotonic_ns(self) -> int:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += math.ceil(seconds * SECOND * (0.5 if len(self.slept) == 1 else 1))
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(padding, "time", clock)
-    return clock
+def clock() -> Iterator[Clock]:
+    with unwaited() as clock:
+        yield clock
 
 
 def taking(clock: Clock, seconds: Any, answer: Callable[[Any], Any] = len) -> tk.Measurement:
