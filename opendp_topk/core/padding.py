@@ -53,7 +53,7 @@ class Unchecked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Padded:
-    """``measured``, a measurement, on what may not be checked yet: its release is held back until ``seconds`` are over."""
+    """``measured``, a measurement, on what may not be checked yet, held back until ``seconds`` after the call."""
 
     measured: Any
     seconds: Fraction

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.clocks import unwaited
 from tests.concepts.sentinels import raises_exactly
 
 MAX = tk.MaxDivergence()
