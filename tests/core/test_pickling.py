@@ -19,6 +19,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.core import recipes
 
+from ..concepts.clocks import unwaited
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import raises_exactly
 
@@ -207,7 +208,8 @@ def test_a_pickle_holds_names_and_parameters_only(name: str) -> None:
 
 def released(measurement: tk.Measurement) -> tuple[str, str, str]:
     """What a worker answers: the map, the proof, and the kind of release."""
-    return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
+    with unwaited():
+        return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
 
 
 @pytest.mark.quick(method="fork")

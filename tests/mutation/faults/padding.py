@@ -37,7 +37,7 @@ FAULTS = (
         "late-clock",
         "the clock starts when the argument was checked",
         "core/measurement.py",
-        "        elif sign is None:\n            return self.function(Unchecked(value, self.input_domain))  # [unchecked]\n",
-        "",
+        "        elif sign is None:\n            return self.function(Unchecked(value, self.input_domain))",
+        "        elif sign is None:\n            return self.function(self.input_domain.validate(value))",
     ),
 )
