@@ -23,7 +23,7 @@ _LEAST_EXPECTED = 50
 _SPARSE = 1000
 Law = Mapping[Hashable, Any]
 JUDGED: list[float] = []
-"""The p-values of the samples that were judged in this process."""
+"""The p-values of the samples that passed in this process."""
 
 
 def p_value(counts: Mapping[Hashable, int], law: Law) -> float:
@@ -73,8 +73,8 @@ def assert_follows(counts: Mapping[Hashable, int], law: Law, detects: float = LA
     smallest = smallest_error(n, law[_best(law)])
     assert smallest <= detects, f"{n} samples detect an error of {smallest:.3g}: draw more, or state it as detects"
     odds = p_value(counts, law)
-    JUDGED.append(odds)
     assert odds > ODDS, f"samples deviate from the exact law: p = {odds:.2g}"
+    JUDGED.append(odds)
 
 
 def _of_all_cells(counts: Mapping[Hashable, int], law: Law) -> float:
