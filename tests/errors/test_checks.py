@@ -176,6 +176,6 @@ def test_finite_names_what_it_requires() -> None:
     for value in (math.inf, -math.inf, math.nan, np.float64(-math.inf)):
         raises_exactly(ParameterError, lambda v=value: checks.finite(v, "threshold"), "threshold must be finite")
     for value in (10**5000, -(10**5000), Fraction(1, 10**5000)):
-        raises_exactly(ParameterError, lambda v=value: checks.finite(v, "threshold"), "threshold must be a number of at")
+        raises_exactly(ParameterError, lambda v=value: checks.finite(v, "threshold"), "a number of at most")
     for value in NOT_NUMBERS:
         raises_exactly(ParameterTypeError, lambda v=value: checks.finite(v, "threshold"), "threshold must be a number")
