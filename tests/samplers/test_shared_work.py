@@ -1,4 +1,4 @@
-"""What is computed from scores alone takes a neighbour the same calls: nothing here draws, and nothing reads a clock."""
+"""What is computed from scores alone takes neighbours the same calls: nothing here draws, or reads a clock."""
 
 from __future__ import annotations
 
