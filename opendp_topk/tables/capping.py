@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from ..errors import ColumnError
 from .frames import RANGES, _collect, exact_kind, kinds, mismatch
 from .guard import guarded
+from .parts import in_parts
 from .rows import Rows
 from .spark import exact, fetched, identified, keep_first, with_places
 from .totals import totals_by_pair
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import polars as pl
 
 Starts = NDArray[np.int64]
 Ranks = Callable[[Starts], NDArray[np.int64]]
@@ -48,7 +50,9 @@ def keep_items(rows: Rows, most: int, by: str, step: float, farthest: int, rando
             return Rows.of(guarded(lambda: _kept_in_spark(rows, most, by, step, farthest)))  # [spark]
         rows = _fetched(rows)  # [fetched]
     types, held = kinds(rows), rows.held()  # [held]
-    return Rows.of(guarded(lambda: _kept(held, types, most, by, step, farthest, random_ranks)))
+    kept = Rows(rows.collect_schema(), lambda: _kept(held, types, most, by, step, farthest, random_ranks))
+    kept.held()  # [at-once]
+    return kept
 
 
 def first_items(rows: Rows, most: int) -> Rows:
@@ -90,38 +94,55 @@ def _never(starts: Starts) -> Starts:
 
 def _kept(
     rows: nw.LazyFrame[Any], types: list[str], most: int, by: str, step: float, farthest: int, random_ranks: Ranks
-) -> nw.LazyFrame[Any]:
+) -> Iterator[pl.DataFrame]:
+    """The rows that are kept, of some users after the others."""
     import narwhals as nw
 
     names = rows.collect_schema().names()
     roles = ("user", "item", "value")[: len(names)]
     table = rows.select(nw.col(name).alias(role) for name, role in zip(names, roles, strict=True))
     known = table.drop_nulls(["user", "item"])  # [known-rows]
+    for part in in_parts(known, rows):
+        every = _weighed(part, types, by, step, farthest)
+        chosen = _chosen(every, most, random_ranks if by == "random" else None)
+        if len(names) == 3:
+            chosen = _collect(part).join(chosen, on=["user", "item"], how="semi")  # [their-rows]
+        yield chosen.select(nw.col(role).alias(name) for name, role in zip(names, roles, strict=True)).to_native()
+
+
+def _weighed(known: nw.LazyFrame[Any], types: list[str], by: str, step: float, farthest: int) -> nw.DataFrame[Any]:
+    """Each pair of user and item once, with a ``weight`` where the rule goes by one."""
+    import narwhals as nw
+
     pairs = known.select("user", "item").unique()  # [pairs]
     if by == "rows":
         sizes = known.select("user", "item").group_by("user", "item").agg(nw.len().alias("weight"))
         pairs = sizes.with_columns(nw.col("weight").cast(nw.Int64()))  # [rows]
     if by == "value":
-        pairs = totals_by_pair(rows, types, step, farthest).select(
+        pairs = totals_by_pair(known, types, step, farthest).select(
             "user", "item", nw.col("value").alias("weight")
         )  # [value]
-    every = _collect(pairs)
+    return _collect(pairs)
+
+
+def _chosen(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> nw.DataFrame[Any]:
+    """``most`` pairs of each user, or all: at random, or the first by falling weights and in order."""
+    import narwhals as nw
+
     heavy = every.group_by("user").agg(nw.len().alias("items")).filter(nw.col("items") > most).select("user")
     light, rest = (every.join(heavy, on="user", how=how) for how in ("anti", "semi"))  # [light-and-heavy]
-    weighed = by in ("rows", "value")
     order, falling = (
-        (["user", "weight", "item"], [False, True, False]) if weighed else (["user", "item"], [False, False])
+        (["user", "weight", "item"], [False, True, False])
+        if "weight" in every.columns
+        else (["user", "item"], [False, False])
     )
     ordered = rest.sort(order, descending=falling)  # [in-order]
     starts = _starts(ordered["user"])
-    ranks = random_ranks(starts) if by == "random" else np.arange(len(starts)) - starts  # [ranks]
+    ranks = random_ranks(starts) if random_ranks else np.arange(len(starts)) - starts  # [ranks]
     kept = nw.Series.from_numpy("kept", ranks < most, backend=ordered.implementation)  # [most]
-    chosen = nw.concat(
+    return nw.concat(
         [part.select("user", "item") for part in (light, ordered.with_columns(kept).filter(nw.col("kept")))]
     )
-    if len(names) == 3:
-        chosen = _collect(known).join(chosen, on=["user", "item"], how="semi")  # [their-rows]
-    return chosen.select(nw.col(role).alias(name) for name, role in zip(names, roles, strict=True)).lazy()
 
 
 def _starts(users: nw.Series[Any]) -> Starts:

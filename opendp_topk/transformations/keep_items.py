@@ -71,9 +71,10 @@ def make_keep_items(
 
         On a call: as ``make_count_by_item``, and EntropyError if the operating system's source of randomness fails.
 
-    Runtime: One pass of the table's back end, and a sort of the distinct pairs of user and item, which are held in
-        memory: a second for 10^6 of them. A frame of Spark stays there, unless items are kept at random: then it is
-        fetched, and refused (DataLengthError) if it has more than 10,000,000 rows.
+    Runtime: The table is read once. The pairs of users who have too many items are sorted: half a second of a processor
+        for 10^6 rows, at random and in order. What is larger than half a GiB is set aside in a temporary folder, before
+        and after, and worked on in parts of about 2^24 rows. A frame of Spark stays there, unless items are kept at
+        random: then it is fetched, and refused (DataLengthError) if it has more than 10,000,000 rows.
 
     Proof: proofs/transformations/keep_items.tex
 

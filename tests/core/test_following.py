@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.clocks import unwaited
 from tests.concepts.sentinels import raises_exactly
 
 MAX = tk.MaxDivergence()
@@ -48,10 +49,11 @@ FIRST: dict[str, tuple[Any, Any, set[str]]] = {
 def test_only_what_takes_a_release_may_follow_it(name: str) -> None:
     first, value, allowed = FIRST[name]
     made = tk.make_minimum_users(*KEYED, minimum_users=2) if value is TABLE else None
-    for made_first in (first, *([made >> first] if made else ())):
+    for made_first in (first, tk.make_padded(first, seconds=5), *([made >> first] if made else ())):
         for then, function in AFTER.items():
             if then in allowed:
-                (made_first >> function)(value)
+                with unwaited():
+                    (made_first >> function)(value)
             else:
                 raises_exactly(tk.SpaceError, lambda m=made_first, f=function: m >> f, "must follow a measurement")
 

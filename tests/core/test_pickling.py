@@ -19,6 +19,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.core import recipes
 
+from ..concepts.clocks import unwaited
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import raises_exactly
 
@@ -89,6 +90,7 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_user_measurement": lambda: COUNTS >> tk.then_user_measurement(MAX, function=first, privacy_map=linear),
     "make_composition": lambda: tk.make_composition(top() for _ in range(2)),
     "make_repeat": lambda: tk.make_repeat(top(), times=2),
+    "make_padded": lambda: tk.make_padded(top(), seconds=0.001, missed=1e-9),
     "make_approximate": lambda: tk.make_approximate(top()),
     "make_fix_delta": lambda: tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6),
     "make_pureDP_to_range": lambda: tk.make_pureDP_to_range(top()),
@@ -206,7 +208,8 @@ def test_a_pickle_holds_names_and_parameters_only(name: str) -> None:
 
 def released(measurement: tk.Measurement) -> tuple[str, str, str]:
     """What a worker answers: the map, the proof, and the kind of release."""
-    return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
+    with unwaited():
+        return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
 
 
 @pytest.mark.quick(method="fork")

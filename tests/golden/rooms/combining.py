@@ -101,6 +101,10 @@ def _compositions() -> Iterator[Case]:
         for n in (0, 1, 2, 5):
             make = lambda build=build, n=n: tk.make_composition([build() for _ in range(n)])  # noqa: E731
             yield named("make_composition", word, n=n), partial(_losses, make)
+        make = lambda build=build: tk.make_padded(build(), seconds=0.5)  # noqa: E731
+        yield named("make_padded", word), partial(_losses, make)
+        timed = lambda build=build: tk.make_padded(build(), seconds=0.5, missed=1e-9)  # noqa: E731
+        yield named("make_padded", word, missed=1e-9), partial(_losses, timed)
     unequal = lambda: tk.make_composition([choice(MEASURES["range"], scale) for scale in (4, THIRD, 7)])  # noqa: E731
     mixed = lambda: tk.make_composition([choice(MEASURES["range"]), choice(MEASURES["max"])])  # noqa: E731
     yield "composed of unequal", partial(_losses, unequal)

@@ -1,0 +1,172 @@
+"""A daily ranking of pages like Wikimedia's, on a made-up table that is larger than what is held in memory.
+
+``python -m tests.benchmarks.bench_daily [ROWS]`` writes a file of parquet with ten rows a page and eight a device, and
+releases from it at rho 0.015, where at most ten pages of a device count: the noisy counts of a public list of all pages
+from 90 on, and without a list those above the threshold that a delta of 1e-8 asks for. Wikimedia's own has 125 million
+counts. Each release is made in a process of its own, which tells its processor time and the most memory that it held.
+A second table compares the rules by which items are kept, in turns, on 3 10^6 rows of users who have many.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import opendp_topk as tk
+
+MOST, RHO, DELTA = 10, 0.015, 1e-8
+LEAST = 90  # the counts from which Wikimedia publishes
+VIEWS, VISITS = 10, 8  # rows a page, and a device
+POWER = 1.05
+VIEWED = tk.FrameDomain("device", "page"), tk.UserDistance()
+PIECE = 2**21  # rows that are written at a time
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one process tells of its work."""
+
+    busy: float
+    held: int
+    scale: float
+    threshold: float
+    released: int
+
+
+def write_table(path: Path, rows: int) -> None:
+    """Views of pages by Zipf's law, of which a device has a geometric number, in the order of nothing."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    draw, pages = np.random.default_rng(1), rows // VIEWS
+    odds = np.cumsum(np.arange(1, pages + 1, dtype=np.float64) ** -POWER)
+    schema = pa.schema({"device": pa.int64(), "page": pa.int64()})
+    first = 0
+    with pq.ParquetWriter(path, schema) as file:
+        named = draw.permutation(pages)
+        for start in range(0, rows, PIECE):
+            size = min(PIECE, rows - start)
+            devices = first + np.cumsum(draw.random(size) < 1 / VISITS)
+            first = int(devices[-1]) + 1
+            seen = named[np.searchsorted(odds, odds[-1] * draw.random(size))]
+            mixed = draw.permutation(size)
+            file.write_table(pa.table([devices[mixed], seen[mixed]], schema=schema))
+
+
+def nothing(path: Path, pages: int) -> tuple[float, float, int]:
+    """What the process and its libraries hold without a table."""
+    tk.read_table(path)
+    return 0, 0, 0
+
+
+def counting(path: Path, pages: int) -> tuple[float, float, int]:
+    """The distinct devices of each page as one would count them, without caps and without noise."""
+    import polars as pl
+
+    counts = pl.scan_parquet(path).unique().group_by("page").len().collect(engine="streaming")
+    return 0, LEAST, int((counts["len"] >= LEAST).sum())
+
+
+def kept(rule: str) -> Callable[[Path, int], tuple[float, float, int]]:
+    """A public list of all pages, with ten pages of a device by this rule."""
+
+    def release(path: Path, pages: int) -> tuple[float, float, int]:
+        listed = range(pages)
+        chosen = VIEWED >> tk.then_keep_items(most=MOST, by=rule, candidates=listed)
+        counts = chosen >> tk.then_count_by_item(candidates=listed, max_items=MOST)
+        noise = partial(tk.then_noisy_histogram, tk.ZeroConcentratedDivergence(), gaussian=True)
+        noisy = tk.binary_search_chain(lambda scale: counts >> noise(scale=scale), 1, RHO)
+        found = (noisy >> tk.counts_from(LEAST, listed))(tk.read_table(path))
+        return noisy.parameters["scale"], LEAST, len(found.items)
+
+    return release
+
+
+def unlisted(path: Path, pages: int) -> tuple[float, float, int]:
+    """No list: the pages above the threshold of a stable histogram."""
+    counts = VIEWED >> tk.then_keep_items(most=MOST) >> tk.then_count_by_item(candidates=None, max_items=MOST)
+    measure = tk.Approximate(tk.ZeroConcentratedDivergence())
+    noise = partial(tk.then_stable_histogram, measure, delta=DELTA, gaussian=True)
+    noisy = tk.binary_search_chain(lambda scale: counts >> noise(scale=scale), 1, (RHO, DELTA))
+    return noisy.parameters["scale"], noisy.parameters["threshold"], len(noisy(tk.read_table(path)).items)
+
+
+WORK: dict[str, Callable[[Path, int], tuple[float, float, int]]] = {
+    "nothing": nothing,
+    "counting alone": counting,
+    "a public list, at random": kept("random"),
+    "a public list, by order": kept("order"),
+    "no list, at random": unlisted,
+}
+
+
+def told(name: str, path: Path, rows: int, answers: Any) -> None:
+    """One release in this process, and what it took."""
+    before = time.process_time()
+    scale, threshold, released = WORK[name](path, rows // VIEWS)
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    answers.send(Found(time.process_time() - before, held, scale, threshold, released))
+
+
+def of_its_own(name: str, path: Path, rows: int) -> Found:
+    """The same in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    answers, questions = context.Pipe(duplex=False)
+    process = context.Process(target=told, args=(name, path, rows, questions))
+    process.start()
+    questions.close()
+    found: Found = answers.recv()
+    process.join()
+    return found
+
+
+def lines(rows: int) -> Iterator[str]:
+    """The table in Markdown."""
+    yield "| release | noise | from | pages released | processor time for 10⁶ rows | most memory |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "views.parquet")
+        write_table(path, rows)
+        for name in WORK:
+            found = of_its_own(name, path, rows)
+            yield (
+                f"| {name} | {found.scale:.2f} | {found.threshold} | {found.released:,} "
+                f"| {found.busy / rows * 1e6:.2f} s | {found.held / 2**20:,.0f} MiB |"
+            )
+
+
+def rules(rows: int = 3 * 10**6, turns: int = 3) -> Iterator[str]:
+    """The least processor time of each rule, and its ratio to that of the order."""
+    import polars as pl
+
+    draw = np.random.default_rng(2)
+    yield "| rows a user | items kept | at random | by order | ratio |\n|--:|--:|--:|--:|--:|"
+    for each in (100, 10):
+        seen = {"user": draw.integers(0, rows // each, rows), "item": np.minimum(draw.zipf(1.3, rows), 10**6)}
+        table = pl.DataFrame(seen).with_columns(pl.format("page {}", "item").alias("item"))
+        for most in (1, 10):
+            least = dict.fromkeys(("random", "order"), float("inf"))
+            for rule in (*least,) * turns:
+                keep = (tk.FrameDomain("user", "item"), tk.UserDistance()) >> tk.then_keep_items(most=most, by=rule)
+                before = time.process_time()
+                keep(table)
+                least[rule] = min(least[rule], time.process_time() - before)
+            ratio = least["random"] / least["order"]
+            yield f"| {each} | {most} | {least['random']:.2f} s | {least['order']:.2f} s | {ratio:.2f} |"
+
+
+if __name__ == "__main__":
+    for line in rules():
+        print(line, flush=True)
+    for line in lines(int(float(sys.argv[1])) if len(sys.argv) > 1 else 4 * 10**7):
+        print(line, flush=True)
