@@ -81,7 +81,8 @@ def test_a_function_of_the_caller_may_follow_and_be_followed() -> None:
 
 
 def test_a_function_without_a_module_may_follow() -> None:
-    best = eval("lambda ranking: (1, int(ranking[0]))", {"__builtins__": {"int": int}})
-    assert best.__module__ is None
-    pairs = FIRST["ranking"][0] >> best
-    assert tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))(VECTOR)[0] == 1
+    function = eval("lambda scores: (len(scores), 'all')", {"__builtins__": {"len": len}})
+    assert function.__module__ is None
+    stated = tk.make_user_measurement(*FEW, MAX, function=function, privacy_map=lambda d_in: 0.0)
+    for pairs in (stated, stated >> (lambda pair: pair)):
+        assert tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))(VECTOR)[1] == "all"
