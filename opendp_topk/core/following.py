@@ -41,7 +41,7 @@ def released(function: Callable[[Any], Any], domain: Any) -> tuple[Any, int | No
     if isinstance(function, Padded):
         return released(function.measured.function, domain)
     drawn = function.once if isinstance(function, Repeatable) else function
-    if not inspect.isfunction(drawn) or drawn.__module__.partition(".")[0] != _PACKAGE:
+    if not inspect.isfunction(drawn) or (drawn.__module__ or "").partition(".")[0] != _PACKAGE:
         return None, None
     return returned(drawn), getattr(domain, "size", None)
 

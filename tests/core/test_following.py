@@ -78,3 +78,11 @@ def test_a_function_of_the_caller_may_follow_and_be_followed() -> None:
     assert (own >> tk.largest_counts(1))(TABLE).counts.tolist() == [7]
     stated = tk.make_user_measurement(*FEW, MAX, function=lambda scores: scores, privacy_map=lambda d_in: 0.0)
     assert (stated >> AFTER["best"])(VECTOR).counts.tolist() == [900, 700]
+
+
+def test_a_function_without_a_module_may_follow() -> None:
+    function = eval("lambda scores: (len(scores), 'all')", {"__builtins__": {"len": len}})
+    assert function.__module__ is None
+    stated = tk.make_user_measurement(*FEW, MAX, function=function, privacy_map=lambda d_in: 0.0)
+    for pairs in (stated, stated >> (lambda pair: pair)):
+        assert tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))(VECTOR)[1] == "all"

@@ -116,8 +116,10 @@ OTHERS: dict[str, Callable[[], Any]] = {
         >> tk.then_noisy_histogram(MAX, scale=1)
     ),
     "make_followed_by": lambda: tk.make_followed_by(top(), follow=first_again, d_in=1, d_out=0.5),
-    "make_private_selection": lambda: tk.make_private_selection(top(), repetitions=tk.Poisson(3)),
-    "make_select_private_candidate": lambda: tk.make_select_private_candidate(top(), stop_probability=0.5, threshold=1),
+    "make_private_selection": lambda: tk.make_private_selection(top() >> tuple, repetitions=tk.Poisson(3)),
+    "make_select_private_candidate": lambda: tk.make_select_private_candidate(
+        top() >> tuple, stop_probability=0.5, threshold=1
+    ),
     "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
     "make_sum_by_item": lambda: (
         (tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
