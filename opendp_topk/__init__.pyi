@@ -16,6 +16,7 @@ from .combinators.from_zCDP import make_zCDP_to_approxDP as make_zCDP_to_approxD
 from .combinators.fully_adaptive_composition import Odometer as Odometer
 from .combinators.fully_adaptive_composition import make_fully_adaptive_composition as make_fully_adaptive_composition
 from .combinators.fully_adaptive_composition import then_fully_adaptive_composition as then_fully_adaptive_composition
+from .combinators.padded import make_padded as make_padded
 from .combinators.partition_by import make_partition_by as make_partition_by
 from .combinators.partition_by import then_partition_by as then_partition_by
 from .combinators.pay_what_you_get import make_pay_what_you_get as make_pay_what_you_get
@@ -52,6 +53,7 @@ from .errors import ColumnError as ColumnError
 from .errors import DataError as DataError
 from .errors import DataLengthError as DataLengthError
 from .errors import DataTypeError as DataTypeError
+from .errors import DeadlineError as DeadlineError
 from .errors import DistanceError as DistanceError
 from .errors import DistributionError as DistributionError
 from .errors import EntropyError as EntropyError
@@ -186,6 +188,7 @@ __all__ = [
     "DataError",
     "DataLengthError",
     "DataTypeError",
+    "DeadlineError",
     "DistanceError",
     "DistributionError",
     "Domain",
@@ -281,6 +284,7 @@ __all__ = [
     "make_minimum_users",
     "make_noisy_histogram",
     "make_noisy_top_k_with_gaps",
+    "make_padded",
     "make_partition_by",
     "make_partition_selection",
     "make_pay_what_you_get",

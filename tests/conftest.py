@@ -120,6 +120,40 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         gc.freeze()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Of several processes each tells the first one which samples it has judged."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["judged"] = _judged()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Another process has ended."""
+    _OF_OTHERS.extend(getattr(node, "workeroutput", {}).get("judged", []))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How likely it was that a true law is refused in this run, and what was found."""
+    found = _judged() + _OF_OTHERS
+    if found:
+        from .oracles.chi_square import ODDS
+
+        odds = len(found) * ODDS
+        few, least = sum(p < 0.01 for p in found), min(found)
+        terminalreporter.write_line(
+            f"{len(found)} samples against exact laws: true ones are refused with probability {odds:.0e} at most; "
+            f"{few} p-values are below .01, the smallest is {least:.1e}"
+        )
+
+
+_JUDGE = "tests.oracles.chi_square"
+_OF_OTHERS: list[float] = []
+
+
+def _judged() -> list[float]:
+    return list(sys.modules[_JUDGE].JUDGED) if _JUDGE in sys.modules else []
+
+
 def pytest_unconfigure() -> None:
     """At the end all is garbage, which libraries that count what they made would else report as lost."""
     atexit.register(gc.unfreeze)

@@ -30,6 +30,7 @@ _ORDER = {
             "counts",
             "unlisted",
             "several",
+            "deadline",
             "ledger",
         ),
         *("command", "own_parts", "parts_and_spark", "opendp", "audit"),

@@ -6,12 +6,14 @@ Proof: proofs/combinators/private_runs.tex
 from __future__ import annotations
 
 import math
+import typing
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..core.claims import claimed
+from ..core.following import released
 from ..core.measurement import Declared, Measurement
 from ..errors import ParameterTypeError, checks
 from ..errors.checks import Number
@@ -62,6 +64,13 @@ def require_runs(measurement: Any) -> Measurement:
     plain = measure.measure if measure == Approximate(MaxDivergence()) else measure
     note = ", or Approximate(MaxDivergence()): make_range_to_pureDP and make_zCDP_to_approxDP convert others"
     require_measure(plain, MaxDivergence, PrivacyProfile, note=note)  # [check-measure]
+    kind, _ = released(measurement.function, measurement.input_domain)
+    origin = typing.get_origin(kind) or kind
+    if isinstance(origin, type) and not issubclass(origin, tuple | list):
+        raise ParameterTypeError(
+            f"measurement must release pairs (score, candidate), and releases {origin.__name__}: follow it with a "
+            "function that makes pairs, as in measurement >> (lambda release: (score, candidate))"
+        )
     return measurement  # type: ignore[no-any-return]
 
 

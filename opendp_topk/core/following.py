@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
+from .padding import Padded
 from .repeatable import Composed, Repeatable
 
 _PACKAGE = __name__.partition(".")[0]
@@ -37,8 +38,10 @@ def released(function: Callable[[Any], Any], domain: Any) -> tuple[Any, int | No
             return released(then.function, then.input_domain)
         before, size = released(function.first, domain)
         return (None if before is None or not isinstance(then, Follower) else then.released_after(before, size)), size
+    if isinstance(function, Padded):
+        return released(function.measured.function, domain)
     drawn = function.once if isinstance(function, Repeatable) else function
-    if not inspect.isfunction(drawn) or drawn.__module__.partition(".")[0] != _PACKAGE:
+    if not inspect.isfunction(drawn) or (drawn.__module__ or "").partition(".")[0] != _PACKAGE:
         return None, None
     return returned(drawn), getattr(domain, "size", None)
 

@@ -17,6 +17,7 @@ from ..spaces.surveys import surveyed
 from .candidates import IndexCandidates
 from .claims import Claimed, claimed
 from .following import released
+from .padding import Unchecked
 from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
@@ -114,6 +115,8 @@ class Measurement(Claimed):
             seen = surveyed(self.input_domain, value, sign)  # [survey]
             if seen is not None:
                 return self.function(seen)
+        elif sign is None:
+            return self.function(Unchecked(value, self.input_domain))  # [unchecked]
         return self.function(self.input_domain.validate(value))  # [validate]
 
     def __call__(self, value: Any) -> Any:

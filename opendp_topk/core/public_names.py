@@ -16,6 +16,7 @@ PUBLIC = {
     "combinators.fully_adaptive_composition": (
         "Odometer make_fully_adaptive_composition then_fully_adaptive_composition"
     ),
+    "combinators.padded": "make_padded",
     "combinators.partition_by": "make_partition_by then_partition_by",
     "combinators.pay_what_you_get": "make_pay_what_you_get then_pay_what_you_get",
     "combinators.privacy_filter": "make_privacy_filter",
@@ -36,7 +37,7 @@ PUBLIC = {
     "core.transformation": "Transformation",
     "distributions.events": "Enclosure",
     "errors": (
-        "BudgetError CandidatesError CapacityError ColumnError DataError DataLengthError DataTypeError "
+        "BudgetError CandidatesError CapacityError ColumnError DataError DataLengthError DataTypeError DeadlineError "
         "DistanceError DistributionError EntropyError ForeignError LedgerError MapError MissingExtraError "
         "NonFiniteError NotDeclaredError OutOfBoundsError ParameterError ParameterTypeError PickleError "
         "PrivacyViolationError ProofError QueryError SearchError SpaceError SubnormalError TableError TopKError"

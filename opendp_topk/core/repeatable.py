@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .padding import Padded
+
 
 @dataclass(frozen=True, eq=False)
 class Repeatable:
@@ -45,11 +47,16 @@ class Composed:
         return self.then(self.first(value))  # [then]
 
 
-def surveyed_sign(function: Callable[[Any], Any]) -> int:
-    """In which direction scores may be surveyed that ``function`` takes; 0 where it takes no such scores."""
+def surveyed_sign(function: Callable[[Any], Any]) -> int | None:
+    """In which direction scores may be surveyed that ``function`` takes; 0 where it takes no such scores.
+
+    None where it takes its argument unchecked, to check it when its clock runs.
+    """
     if isinstance(function, Composed):
         return surveyed_sign(function.first)  # [takes-the-same]
-    return function.sign if isinstance(function, Repeatable) else 0
+    if isinstance(function, Repeatable):
+        return function.sign
+    return None if isinstance(function, Padded) else 0  # [takes-unchecked]
 
 
 # end-proof-region: repeatable

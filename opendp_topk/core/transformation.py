@@ -15,7 +15,7 @@ from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import describe, describe_html
-from .repeatable import Composed
+from .repeatable import Composed, surveyed_sign
 from .spaces import Space, enter, mapped, require_fitting
 
 Next = TypeVar("Next", bound="Transformation | Measurement")
@@ -107,6 +107,8 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     """``first``, then ``second``."""
     _meet(first, second)  # [check-space]
+    if surveyed_sign(second.function) is None:  # [whole-chain]
+        raise SpaceError("a padded measurement would not cover the time of what is before it: pad the whole chain")
     if first.randomized and not second.output_measure.survives_mixing:  # [check-mixtures]
         raise SpaceError(
             f"a randomised transformation cannot be followed by a measurement under {second.output_measure!r}, for a "

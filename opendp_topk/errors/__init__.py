@@ -30,6 +30,7 @@ carries a pair of inputs that the verifier made up, or was given as public. ::
     ├── EntropyError (OSError)             the operating system gave no randomness
     ├── SubnormalError (FloatingPointError)  the thread flushes subnormal floats to zero
     ├── LedgerError (OSError)              a ledger's file is damaged, newer, or cannot be read or written
+    ├── DeadlineError (TimeoutError)       a padded release took longer than its public deadline
     ├── BudgetError (ValueError)           a release or a query does not fit with what is left of a budget
     ├── ForeignError (RuntimeError)        a function of the caller or of another library failed, or cannot be used
     ├── ProofError (LookupError)           a proof document or a code region is missing or malformed
@@ -148,6 +149,10 @@ class LedgerError(TopKError, OSError):
 
 class BudgetError(TopKError, ValueError):
     """A release or a query does not fit with what is left of a budget. Nothing was debited and nothing was drawn."""
+
+
+class DeadlineError(TopKError, TimeoutError):
+    """What is padded took longer than its public deadline: nothing is released, and its cost is spent."""
 
 
 class ForeignError(TopKError, RuntimeError):

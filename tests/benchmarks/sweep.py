@@ -2,7 +2,12 @@
 
 Every selection is timed over grids of sizes, winners, scales and shapes of scores, in a process that is ended where a
 call reaches a limit. A case is listed if it takes ``--factor`` times the slowest of its neighbours, who differ in one
-parameter by one step, or reaches the limit; the slowest case of each mechanism is listed anyway.
+parameter by one step, or reaches the limit; the slowest case of each mechanism is listed anyway. So is a case that
+takes ``--median`` times the median of the cases with as many scores and winners, over all shapes and scales.
+
+``--quantiles`` prints a table for each mechanism instead: by numbers of scores and winners, both of which are public,
+the median, the 90 % quantile and the largest time over all shapes and scales. A deadline for ``make_padded`` is chosen
+from such a table, made on the machine that will release, and not from the data.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import multiprocessing
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -157,11 +163,37 @@ def conspicuous(found: Mapping[Case, float], grid: Grid, factor: float, limit: f
     return sorted(chosen, key=lambda case: -found[case])
 
 
+def cells(found: Mapping[Case, float]) -> dict[tuple[int, int], list[float]]:
+    """The times for each number of scores and of winners, ascending."""
+    times: dict[tuple[int, int], list[float]] = {}
+    for case, taken in found.items():
+        times.setdefault((case.size, case.winners), []).append(taken)
+    return {cell: sorted(values) for cell, values in times.items()}
+
+
+def above_median(found: Mapping[Case, float], factor: float) -> list[tuple[Case, float]]:
+    """The cases that take more than ``factor`` times the median of their cell, worst first, with how many times."""
+    medians = {cell: statistics.median(times) for cell, times in cells(found).items()}
+    ratios = [(case, taken / medians[case.size, case.winners]) for case, taken in found.items() if taken >= WORTH]
+    return sorted([pair for pair in ratios if pair[1] > factor], key=lambda pair: -pair[1])
+
+
+def table(found: Mapping[Case, float]) -> str:
+    """The quantiles of the times of each cell, as a table."""
+    rows = ["| scores | winners | median | 90 % | largest |", "| --: | --: | --: | --: | --: |"]
+    for (size, winners), times in sorted(cells(found).items()):
+        shown = (readable(times[int(share * (len(times) - 1))]) for share in (0.5, 0.9, 1.0))
+        rows.append(f"| {size:,} | {winners:,} | {' | '.join(shown)} |")
+    return "\n".join(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sweep", description=__doc__)
     parser.add_argument("mechanisms", nargs="*", default=list(MECHANISMS), metavar="mechanism")
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for one call")
     parser.add_argument("--factor", type=float, default=4.0, help="times the slowest neighbour")
+    parser.add_argument("--median", type=float, default=20.0, help="times the median of as many scores and winners")
+    parser.add_argument("--quantiles", action="store_true", help="print a table of times by public sizes instead")
     parser.add_argument("--every", type=int, default=1, help="of so many cases, time one, for a first look")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of scores")
     parser.add_argument("--winners", type=int, nargs="+", default=WINNERS, help="numbers of winners")
@@ -170,10 +202,15 @@ def main() -> None:
     for mechanism in options.mechanisms:
         chosen = itertools.islice(grid.cases([mechanism], SHAPES), 0, None, options.every)
         found = {case: worker.seconds(case) for case in chosen}
+        if options.quantiles:
+            print(f"{mechanism}\n\n{table(found)}\n", flush=True)
+            continue
         slowest = max(found, key=lambda case: found[case])
         print(f"{mechanism}: {len(found)} cases, the slowest {readable(found[slowest])}: {slowest}", flush=True)
         for case in conspicuous(found, grid, options.factor, options.limit):
             print(f"  {readable(found[case])}: {case}", flush=True)
+        for case, ratio in above_median(found, options.median):
+            print(f"  {readable(found[case])}: {case}: {ratio:.0f} times the median", flush=True)
     worker.end()
 
 

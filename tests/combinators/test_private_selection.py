@@ -238,3 +238,15 @@ def test_bad_laws() -> None:
     ]
     for make, error, required in bad:
         raises_exactly(error, make, required)
+
+
+def test_what_never_releases_pairs_is_refused_before_a_ledger_pays() -> None:
+    scores = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    ranking = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=1.0)
+    for build in (
+        lambda: tk.make_private_selection(ranking, repetitions=tk.Poisson(3)),
+        lambda: tk.make_select_private_candidate(ranking, stop_probability=0.5, threshold=1),
+    ):
+        raises_exactly(tk.ParameterTypeError, build, "pairs (score, candidate), and releases ndarray")
+    pairs = ranking >> (lambda release: tuple(release.tolist()))
+    assert len(tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))([9, 1, 5])) == 2

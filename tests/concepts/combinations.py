@@ -14,7 +14,9 @@ import opendp_topk as tk
 from tests.combinators.talks import SPACE, Tape, noisy_bit, transcripts
 from tests.oracles import floats
 
+from .clocks import unwaited
 from .examples import geometric_choice, powers, times
+from .links import as_outcome
 from .specimens import Law, Specimen
 
 MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
@@ -135,6 +137,11 @@ def _own_transformation() -> list[Specimen]:
     return [Specimen(link, PAIR, lambda x: _softmax([2 * score for score in x]), measurement=link >> _choice(RANGE))]
 
 
+def _unwaited(measurement: Any, value: Any) -> Any:
+    with unwaited():
+        return as_outcome(measurement(value))
+
+
 COMBINATIONS: dict[str, Callable[[], list[Specimen]]] = {
     "make_adaptive_composition": _adaptive,
     "make_approximate": lambda: _converted(tk.make_approximate, MAX),
@@ -148,6 +155,7 @@ COMBINATIONS: dict[str, Callable[[], list[Specimen]]] = {
     "make_privacy_filter": _filter,
     "make_pureDP_to_range": lambda: _converted(tk.make_pureDP_to_range, MAX, 0.4),
     "make_pureDP_to_zCDP": lambda: _converted(tk.make_pureDP_to_zCDP, MAX, 0.15),
+    "make_padded": lambda: [Specimen(tk.make_padded(_choice(RANGE), seconds=5), PAIR, _softmax, cell=_unwaited)],
     "make_repeat": _repeat,
     "make_range_to_approxDP": lambda: _converted(tk.make_range_to_approxDP, RANGE),
     "make_range_to_pureDP": lambda: _converted(tk.make_range_to_pureDP, RANGE),

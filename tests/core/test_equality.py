@@ -36,6 +36,7 @@ ALIKE: dict[str, Callable[[], Any]] = {
     "odometer": lambda: COUNTS >> tk.then_fully_adaptive_composition(PURE),
     "conversion": lambda: tk.make_pureDP_to_zCDP(top()),
     "repetition": lambda: tk.make_repeat(top(), times=3),
+    "padded": lambda: tk.make_padded(top(), seconds=0.5),
     "post-processing": lambda: top() >> sorted,
     "noise of an argument": lambda: COUNTS >> tk.then_lipschitz_top_k(PURE, k=1, scale=1.0, noise=tk.Laplace()),
 }

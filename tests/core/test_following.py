@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.clocks import unwaited
 from tests.concepts.sentinels import raises_exactly
 
 MAX = tk.MaxDivergence()
@@ -48,10 +49,11 @@ FIRST: dict[str, tuple[Any, Any, set[str]]] = {
 def test_only_what_takes_a_release_may_follow_it(name: str) -> None:
     first, value, allowed = FIRST[name]
     made = tk.make_minimum_users(*KEYED, minimum_users=2) if value is TABLE else None
-    for made_first in (first, *([made >> first] if made else ())):
+    for made_first in (first, tk.make_padded(first, seconds=5), *([made >> first] if made else ())):
         for then, function in AFTER.items():
             if then in allowed:
-                (made_first >> function)(value)
+                with unwaited():
+                    (made_first >> function)(value)
             else:
                 raises_exactly(tk.SpaceError, lambda m=made_first, f=function: m >> f, "must follow a measurement")
 
@@ -76,3 +78,11 @@ def test_a_function_of_the_caller_may_follow_and_be_followed() -> None:
     assert (own >> tk.largest_counts(1))(TABLE).counts.tolist() == [7]
     stated = tk.make_user_measurement(*FEW, MAX, function=lambda scores: scores, privacy_map=lambda d_in: 0.0)
     assert (stated >> AFTER["best"])(VECTOR).counts.tolist() == [900, 700]
+
+
+def test_a_function_without_a_module_may_follow() -> None:
+    function = eval("lambda scores: (len(scores), 'all')", {"__builtins__": {"len": len}})
+    assert function.__module__ is None
+    stated = tk.make_user_measurement(*FEW, MAX, function=function, privacy_map=lambda d_in: 0.0)
+    for pairs in (stated, stated >> (lambda pair: pair)):
+        assert tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))(VECTOR)[1] == "all"

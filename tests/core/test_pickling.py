@@ -19,6 +19,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.core import recipes
 
+from ..concepts.clocks import unwaited
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import raises_exactly
 
@@ -89,6 +90,7 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_user_measurement": lambda: COUNTS >> tk.then_user_measurement(MAX, function=first, privacy_map=linear),
     "make_composition": lambda: tk.make_composition(top() for _ in range(2)),
     "make_repeat": lambda: tk.make_repeat(top(), times=2),
+    "make_padded": lambda: tk.make_padded(top(), seconds=0.001, missed=1e-9),
     "make_approximate": lambda: tk.make_approximate(top()),
     "make_fix_delta": lambda: tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6),
     "make_pureDP_to_range": lambda: tk.make_pureDP_to_range(top()),
@@ -114,8 +116,10 @@ OTHERS: dict[str, Callable[[], Any]] = {
         >> tk.then_noisy_histogram(MAX, scale=1)
     ),
     "make_followed_by": lambda: tk.make_followed_by(top(), follow=first_again, d_in=1, d_out=0.5),
-    "make_private_selection": lambda: tk.make_private_selection(top(), repetitions=tk.Poisson(3)),
-    "make_select_private_candidate": lambda: tk.make_select_private_candidate(top(), stop_probability=0.5, threshold=1),
+    "make_private_selection": lambda: tk.make_private_selection(top() >> tuple, repetitions=tk.Poisson(3)),
+    "make_select_private_candidate": lambda: tk.make_select_private_candidate(
+        top() >> tuple, stop_probability=0.5, threshold=1
+    ),
     "make_keep_items": lambda: ROWS >> tk.then_keep_items(most=2),
     "make_sum_by_item": lambda: (
         (tk.ValuedFrameDomain("u", "i", "v"), tk.UserDistance()) >> tk.then_sum_by_item(candidates=[1], bounds=(0, 5))
@@ -206,7 +210,8 @@ def test_a_pickle_holds_names_and_parameters_only(name: str) -> None:
 
 def released(measurement: tk.Measurement) -> tuple[str, str, str]:
     """What a worker answers: the map, the proof, and the kind of release."""
-    return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
+    with unwaited():
+        return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
 
 
 @pytest.mark.quick(method="fork")

@@ -193,7 +193,7 @@ def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> Non
     assert max(abs(expected[one] - mirrored[one]) for one in expected) > 0.05
     declared = made.distribution(scores)
     assert all(abs(declared[one] - p) <= 1e-12 for one, p in expected.items())
-    n = 1200
+    n = 1500
     assert p_value({one: round(n * p) for one, p in mirrored.items()}, expected) < ODDS
     assert_follows(Counter(tuple(made(scores).tolist()) for _ in range(n)), expected, detects=0.73)
 

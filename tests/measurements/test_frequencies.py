@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from typing import Any
 
+import mpmath
 import pytest
 
 from opendp_topk.audit import shipped
@@ -63,3 +65,24 @@ def test_a_test_that_detects_too_little_must_say_so() -> None:
         assert_follows(counts, law)
     assert_follows(counts, law, detects=0.42)
     assert smallest_error(100, 0.01) == float("inf")
+
+
+@pytest.mark.parametrize("expected", [0.5, 20, 60, 200])
+def test_odds_are_exact_where_little_is_expected(expected: float) -> None:
+    """The first count of a cell that is refused is the first whose binomial tail is its part of the odds."""
+    n, cells = 100_000, 200
+    p = expected / n
+    law = {"most": 1 - cells * p} | dict.fromkeys(range(cells), p)
+
+    def refused(count: int) -> bool:
+        others = {i: int((i + 1) * expected) - int(i * expected) for i in range(1, cells)}
+        counts = {0: count} | others
+        return p_value(counts | {"most": n - sum(counts.values())}, law) < ODDS
+
+    def beyond(count: int) -> float:
+        with mpmath.workdps(40):
+            return float(mpmath.betainc(count, n - count + 1, 0, p, regularized=True))
+
+    likely = int(expected + 6 * math.sqrt(expected))
+    exact = next(count for count in itertools.count(likely) if 8 * cells * beyond(count) < ODDS)
+    assert [refused(exact - 1), refused(exact)] == [False, True]

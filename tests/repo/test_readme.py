@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.concepts.clocks import unwaited
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -72,7 +74,8 @@ def test_a_page_shows_what_its_python_blocks_print(page: str, capsys: pytest.Cap
     steps = list(STEP.finditer(text))
     assert len(blocks("text[^\n]*", text)) == sum(step["shown"] is not None for step in steps)
     for step in steps:
-        exec(compile(step["code"], f"{page}.md", "exec"), names)
+        with unwaited():
+            exec(compile(step["code"], f"{page}.md", "exec"), names)
         printed, shown = capsys.readouterr().out, step["shown"] or ""
         if step["once"]:
             assert len(printed.splitlines()) == len(shown.splitlines())

@@ -101,6 +101,10 @@ def _compositions() -> Iterator[Case]:
         for n in (0, 1, 2, 5):
             make = lambda build=build, n=n: tk.make_composition([build() for _ in range(n)])  # noqa: E731
             yield named("make_composition", word, n=n), partial(_losses, make)
+        make = lambda build=build: tk.make_padded(build(), seconds=0.5)  # noqa: E731
+        yield named("make_padded", word), partial(_losses, make)
+        timed = lambda build=build: tk.make_padded(build(), seconds=0.5, missed=1e-9)  # noqa: E731
+        yield named("make_padded", word, missed=1e-9), partial(_losses, timed)
     unequal = lambda: tk.make_composition([choice(MEASURES["range"], scale) for scale in (4, THIRD, 7)])  # noqa: E731
     mixed = lambda: tk.make_composition([choice(MEASURES["range"]), choice(MEASURES["max"])])  # noqa: E731
     yield "composed of unequal", partial(_losses, unequal)
@@ -149,6 +153,10 @@ def _conversations() -> Iterator[Case]:
             yield named("adaptive", word, d_mids=d_mids), partial(_losses, make)
 
 
+def _pair(indices: Any) -> tuple[int, tuple[int, ...]]:
+    return int(sum(indices)) % 2, tuple(map(int, indices))
+
+
 def _best_runs() -> Iterator[Case]:
     often = [tk.TruncatedNegativeBinomial(shape, 0.05) for shape in (-0.5, 0, 1, THIRD)] + [tk.Poisson(4)]
     sources = {"max": partial(choice, MEASURES["max"]), "profile": partial(choice, PROFILE["profile"])}
@@ -156,13 +164,13 @@ def _best_runs() -> Iterator[Case]:
     sources["zcdp"] = partial(choice, MEASURES["zcdp"])
     for word, build in sources.items():
         for runs in often:
-            make = lambda build=build, runs=runs: tk.make_private_selection(build(), repetitions=runs)  # noqa: E731
+            make = lambda build=build, runs=runs: tk.make_private_selection(build() >> _pair, repetitions=runs)  # noqa: E731
             yield named("make_private_selection", word, repr(runs)), partial(_losses, make)
         for threshold in (0.5, None, "high"):
             options = {"stop_probability": 0.05, "threshold": threshold}
-            make = lambda build=build, o=options: tk.make_select_private_candidate(build(), **o)  # noqa: E731
+            make = lambda build=build, o=options: tk.make_select_private_candidate(build() >> _pair, **o)  # noqa: E731
             yield named("make_select_private_candidate", word, threshold=threshold), partial(_losses, make)
-    pairs = lambda: choice(MEASURES["max"]) >> (lambda i: (int(sum(i)) % 2, tuple(map(int, i))))  # noqa: E731
+    pairs = lambda: choice(MEASURES["max"]) >> _pair  # noqa: E731
     best = lambda: tk.make_private_selection(pairs(), repetitions=often[1])  # noqa: E731
     first = lambda: tk.make_select_private_candidate(pairs(), stop_probability=THIRD, threshold=1)  # noqa: E731
     for word, make in (("best", best), ("first", first)):

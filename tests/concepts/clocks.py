@@ -1,0 +1,37 @@
+"""A clock for what waits: nobody waits by it, and it tells how long they would have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from opendp_topk.core import padding
+
+SECOND = 10**9
+
+
+class Clock:
+    """Stands in for the module ``time``: sleeps end early once, and advance the clock that they read."""
+
+    def __init__(self) -> None:
+        self.now = 10**15
+        self.slept: list[float] = []
+
+    def monotonic_ns(self) -> int:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += math.ceil(seconds * SECOND * (0.5 if len(self.slept) == 1 else 1))
+
+
+@contextmanager
+def unwaited() -> Iterator[Clock]:
+    """Deadlines by a clock of their own, which stands still unless somebody sleeps."""
+    with pytest.MonkeyPatch.context() as patched:
+        clock = Clock()
+        patched.setattr(padding, "time", clock)
+        yield clock
