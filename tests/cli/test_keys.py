@@ -85,6 +85,7 @@ def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
     assert "epsilon = 1 and delta = 1e-08" in one.field("each item")
 
 
+@pytest.mark.slow
 def test_a_plan_of_items_alone_is_paid_until_the_budget_is_spent(
     command: Command, searches: Path, tmp_path: Path
 ) -> None:
