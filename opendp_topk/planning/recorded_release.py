@@ -92,6 +92,12 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         raise ParameterError("measurement must start from a table of users and items for a record")
     last = getattr(measurement.function, "then", None)
     items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
+    if known["candidates"] is not None and "minimum_users" in known:
+        raise ParameterError(
+            "measurement must not have minimum_users beside listed candidates for a record, since it does not tell the "
+            "list: `opendp-topk release --candidates FILE --minimum-users M` makes one, and ledger.release releases it "
+            "without"
+        )
     if (known["candidates"] is None) != (items is None):
         raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
     k, counted = known.get("k"), "count_scale" in known

@@ -83,3 +83,23 @@ def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
     one = command(*["plan", "--keys", "--max-items", "1", "--epsilon", "1", "--delta", "1e-8"])
     assert "19 users or more" in one.field("accuracy")
     assert "epsilon = 1 and delta = 1e-08" in one.field("each item")
+
+
+@pytest.mark.slow
+def test_a_plan_of_items_alone_is_paid_until_the_budget_is_spent(
+    command: Command, searches: Path, tmp_path: Path
+) -> None:
+    book, one = tmp_path / "budget.ledger", ("--keys", "--max-items", 1)
+    given = "--dataset", "searches", "--epsilon", 3, "--delta", 1e-6, "--own-delta", 5e-7, "--user", "who"
+    assert command("ledger", "create", book, *given).code == 0
+    planned = "--max-items 1 --keys --epsilon {} --delta {} --ledger " + str(book)
+    assert planned.format(3, 5e-07) in command("plan", *one, "--ledger", book).flat
+    asked = release(searches, *one, "--epsilon", 2, "--delta", 4e-7, "--ledger", book)
+    paid = command(*asked)
+    assert paid.code == 0
+    assert {"rain", "snow"} <= set(paid.out.split())
+    assert planned.format(1, 1e-07) in command("plan", *one, "--ledger", book).flat
+    command(*asked).complains(1, "nothing was debited or released")
+    with tk.Ledger(book) as account:
+        assert account.spent()[1] == 4e-7
+        assert len(account.history()) == 1

@@ -90,6 +90,21 @@ def test_what_is_released_is_of_the_rows_that_were_kept() -> None:
     assert sorted(truth) != sorted(np.bincount([item for items in OWN for item in items]).tolist())
 
 
+def test_what_is_promised_of_a_busy_item_whose_visitors_keep_others_is_of_kept_rows() -> None:
+    rows = [(user, item) for user in range(300) for item in (("ATL", "AUS") if user < 260 else ("AUS", "BOS"))]
+    asked = replace(query(3, 3, 1, Budget(MaxDivergence(), 1), keep="order"), alpha=Fraction(1, 10**9))
+    plan = nearest(asked)
+    told = plan.query.task.promises(plan)
+    found = plan.on(["ATL", "AUS", "BOS"]).measurement(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
+    counts = dict(zip(found.items, found.counts, strict=True))
+    within = told["count_accuracy"].within
+    assert all(abs(counts[item] - kept) <= within for item, kept in (("ATL", 260), ("AUS", 40), ("BOS", 0)))
+    assert abs(counts["AUS"] - 300) > 4 * within  # all of its visitors, of whom nothing may be promised
+    for name, promise in told.items():
+        assert "of each user at most 1 item, the first in alphabetical order" in promise.words, name
+        assert "not of the whole table" in promise.words, name
+
+
 def broken(plan: Plan[Any, Users], keep: str, runs: int) -> tuple[int, int, int]:
     """How many of so many releases break each sentence, and the one on counts if its width were a twentieth less."""
     task, most = plan.query.task, plan.query.unit.columns.max_items or 0
