@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -21,15 +22,37 @@ print(top.proof.path.relative_to(proof.folder()), top.proof.status, proof.folder
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("hatchling", reason="building a wheel without network needs hatchling")
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder)]
     subprocess.run([*build, "."], cwd=ROOT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
+        archive.extractall(wheel.parent / "site")
+    return wheel.parent / "site"
+
+
+@pytest.mark.slow
+def test_who_builds_the_wheel_again_gets_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    """From a copy of the sources in another folder, whose files are younger and whose owner alone may read them."""
+    sources = tmp_path / "elsewhere"
+    for name in ("opendp_topk", "proofs"):
+        shutil.copytree(
+            ROOT / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
+        )
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / name, sources / name)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=sources, check=True, capture_output=True, umask=0o077)
+    (again,) = tmp_path.glob("*.whl")
+    assert again.name == wheel.name
+    assert again.read_bytes() == wheel.read_bytes()
 
 
 @pytest.mark.slow

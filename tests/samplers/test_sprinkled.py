@@ -217,3 +217,34 @@ def test_long_vectors_take_this_way(draw: Any, monkeypatch: pytest.MonkeyPatch) 
         draw(scale, 99)
     draw(Fraction(1024), 100)
     assert asked == [(True, 100), (True, 100)]
+
+
+def test_first_and_last_places_of_all_blocks_are_replaced_and_none_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With scripted distances: of places that all have other values, all get them; of one, that one alone."""
+    law, other, untouched = sprinkled(weights("laplace", Fraction(7, 3)), mirrored=True), 10**6, 10**7
+
+    def drawn(first: int, then: int) -> Any:
+        def draw(table: Any, out: Any, entropy: Any) -> None:
+            out[:] = then if table is law.gaps else other
+            out[:1] = first if table is law.gaps else other
+
+        return draw
+
+    wrong = []
+    monkeypatch.setattr(module, "_BLOCK", 64)
+    monkeypatch.setattr(module, "_CHUNK", 48)
+    for n in (1, 2, 47, 48, 49, 63, 64, 65, 127, 128, 129):
+        ends = [min(64, n - start) for start in range(0, n, 64)]
+        for first, then, expected in (
+            (0, 0, range(n)),
+            (0, 64, range(0, n, 64)),
+            (63, 64, range(63, n, 64)),
+            (64, 64, ()),
+            *((end - 1, 64, [64 * i + end - 1 for i, m in enumerate(ends) if m >= end]) for end in ends),
+        ):
+            monkeypatch.setattr(module, "draw", drawn(first, then))
+            out = np.full(n, untouched)
+            draw_many(law, out, SYSTEM)
+            if untouched in out or np.flatnonzero(out == other).tolist() != list(expected):
+                wrong.append((n, first, then))
+    assert wrong == []

@@ -173,4 +173,32 @@ FAULTS = (
         "draw_many(sprinkled(weights, mirrored=True)",
         "draw_many(sprinkled(weights, mirrored=False)",
     ),
+    Fault(
+        "last-place-of-a-block",
+        "the last value of a block of noise stays, even where another one is to take its place",
+        "samplers/sprinkled.py",
+        "places[: np.searchsorted(places, n)]",
+        "places[: np.searchsorted(places, n - 1)]",
+    ),
+    Fault(
+        "place-beyond-a-block",
+        "a place just beyond a block of noise counts as one of its places",
+        "samplers/sprinkled.py",
+        "places[: np.searchsorted(places, n)]",
+        'places[: np.searchsorted(places, n, side="right")]',
+    ),
+    Fault(
+        "first-place-of-a-block",
+        "the first value of a block of noise always stays",
+        "samplers/sprinkled.py",
+        "found, last = [], -1",
+        "found, last = [], 0",
+    ),
+    Fault(
+        "last-of-a-chunk",
+        "the last value of a chunk of noise is not drawn",
+        "samplers/sprinkled.py",
+        "part = out[start : start + _CHUNK]",
+        "part = out[start : start + _CHUNK - 1]",
+    ),
 )
