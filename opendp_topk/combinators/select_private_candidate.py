@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.queryable import sealed
-from ..errors import ParameterError, ParameterTypeError, checks
+from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
 from ..samplers.run_counts import run_count
@@ -83,7 +82,7 @@ def make_select_private_candidate(
     if threshold is None:
         return make_private_selection(measurement, repetitions=geometric)  # [no-threshold]
     require_runs(measurement)  # [check-runs]
-    level = _threshold(threshold)  # [check-threshold]
+    level = checks.finite(threshold, "threshold")  # [check-threshold]
 
     def function(value: Any) -> Any:
         for _ in itertools.repeat(None, run_count(geometric.least, geometric.first, geometric.ratio)):  # [runs]
@@ -105,18 +104,3 @@ def make_select_private_candidate(
     price = TruncatedNegativeBinomial(0, stop_probability)
     return selection(measurement, function, price, 1 / gamma, law, parameters)  # [price]
     # end-proof-region: select_private_candidate
-
-
-# proof-region: candidate_threshold
-def _threshold(value: Any) -> Number:
-    """``value``, if it is a finite number."""
-    if not checks.is_real(value):
-        raise ParameterTypeError(f"threshold must be a number (int, float or Fraction), not {type(value).__name__}")
-    number = checks.plain(value)
-    if isinstance(number, float) and not math.isfinite(number):
-        raise ParameterError("threshold must be finite")
-    checks.scale(abs(number), "threshold")
-    return number
-
-
-# end-proof-region: candidate_threshold

@@ -61,6 +61,15 @@ def scale(value: Any, name: str = "scale") -> Number:
     return _short(number, ParameterError(f"{name} must be a number of at most {_BITS} bits"))
 
 
+def finite(value: Any, name: str) -> Number:
+    """``value`` unchanged, if it is a finite number."""
+    if not is_real(value):
+        raise ParameterTypeError(f"{name} must be a number (int, float or Fraction), not {type(value).__name__}")
+    number = plain(value)  # [plain-first]
+    scale(abs(number), name)  # [magnitude]
+    return number
+
+
 def distance(value: Any, name: str) -> Number:
     """``value`` unchanged, if it is a number >= 0 (infinity is a distance, NaN is not)."""
     common = type(value) in _COMMON

@@ -131,7 +131,7 @@ def make_above_threshold(
     k = checks.count("k", k)  # [check-k]
     scale = checks.scale(scale)  # [check-scale]
     other_scale = scale if threshold_scale is None else checks.scale(threshold_scale, "threshold_scale")
-    level = _threshold(threshold)  # [check-threshold]
+    level = checks.finite(threshold, "threshold")  # [check-threshold]
     checks.instance("noise", noise, Noise, kinds())
     if not is_standard(noise):
         raise ParameterError("noise must be one of the five of the library: thresholds with others are not proved")
@@ -204,17 +204,6 @@ def make_above_threshold(
 
 
 # proof-region: above_threshold_arguments
-def _threshold(value: Any) -> Number:
-    """``value``, if it is a finite number."""
-    if not checks.is_real(value):
-        raise ParameterTypeError(f"threshold must be a number (int, float or Fraction), not {type(value).__name__}")
-    number = checks.plain(value)
-    if isinstance(number, float) and not math.isfinite(number):
-        raise ParameterError("threshold must be finite")
-    checks.scale(abs(number), "threshold")
-    return number
-
-
 def _indices(value: Any, name: str, size: int | None) -> tuple[int, ...]:
     """``value`` as indices of ``size`` scores; of any number where that is None."""
     listed = value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value

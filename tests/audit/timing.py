@@ -62,7 +62,7 @@ def pairs(d: int) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.int64]]]:
         ("one peak", peak, 0),
         ("random", np.random.default_rng().integers(0, d, d), 0),
     ):
-        yield name, scores, _raised(scores, place)
+        yield name, scores.copy(), _raised(scores, place)  # both written: unwritten zeros are one page
 
 
 def _raised(scores: NDArray[np.int64], place: int) -> NDArray[np.int64]:

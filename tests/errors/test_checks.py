@@ -163,3 +163,19 @@ def test_what_passes_compares_as_numbers_do(value: Any) -> None:
         assert type(found) in (int, float, Fraction)
         assert not found > 1
         assert found < 2
+
+
+@pytest.mark.parametrize("value", [-3, -5e-324, np.float64(-0.5), Fraction(-1, 3), gmpy2.mpz(-(2**70)), 0])
+def test_finite_numbers_of_both_signs_pass_as_they_are(value: Any) -> None:
+    found = checks.finite(value, "threshold")
+    assert found == value
+    assert type(found) in (int, float, Fraction)
+
+
+def test_finite_names_what_it_requires() -> None:
+    for value in (math.inf, -math.inf, math.nan, np.float64(-math.inf)):
+        raises_exactly(ParameterError, lambda v=value: checks.finite(v, "threshold"), "threshold must be finite")
+    for value in (10**5000, -(10**5000), Fraction(1, 10**5000)):
+        raises_exactly(ParameterError, lambda v=value: checks.finite(v, "threshold"), "a number of at most")
+    for value in NOT_NUMBERS:
+        raises_exactly(ParameterTypeError, lambda v=value: checks.finite(v, "threshold"), "threshold must be a number")

@@ -6,6 +6,20 @@ from tests.mutation.fault import Fault
 
 FAULTS = (
     Fault(
+        "forecast-selects",
+        "a score of some rank is selected, which takes ten times as long where one score is raised above equal ones",
+        "samplers/forecast.py",
+        'np.sort(values, kind="stable")[at]',
+        "np.partition(values, at)[at]",
+    ),
+    Fault(
+        "sort-of-equal-scores",
+        "scores are sorted without a greater number, in less time where all of them are equal",
+        "samplers/ladder.py",
+        "    return np.sort(longer)[:-1]\n",
+        "    return np.sort(scores)\n",
+    ),
+    Fault(
         "rows-keep-the-score-of-the-winner",
         "where many are peeled side by side, who takes the place of the winner has the winner's score",
         "samplers/peeled.py",
