@@ -101,6 +101,7 @@ _BESIDE: dict[str, Check] = {
     "where": _text,
     "files": _text,
     "candidate_list": _like("sha256:[0-9a-f]{64}"),
+    "padded": _at_least(0, _number),
     "stated": _only(
         **dict.fromkeys(("label", *LINES, "person", "column"), _text),
         at_most=_at_least(1, _whole),

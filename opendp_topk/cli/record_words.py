@@ -81,11 +81,12 @@ def loss(claim: Claim) -> str:
 
 def read(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Which rows were read, and what attests the files, where the record says so."""
-    where, files = record.read.where, record.read.files
+    where, files, padded = record.read.where, record.read.files, record.read.padded
     attested = f"a list, kept as private as the table, whose digest is {files}"
     return [
         *([] if where is None else [("rows", f"those with {where}")]),
         *([] if files is None else [("files", attested)]),
+        *([] if padded is None else [("deadline", f"{padded:g} seconds after the table began to be opened")]),
     ]
 
 

@@ -11,6 +11,7 @@ import typer
 
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
+from ..ledger.journal import now
 from ..ledger.stated import Stated
 from ..planning.answers import answer, asked
 from ..planning.others import Other
@@ -34,6 +35,7 @@ from .engines import (
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
 from .output import STDOUT, Destination, flush, unprinted
+from .padded import PadOption, held, require_fitting
 from .payment import budget, drawn, told
 from .planned_files import one_of
 from .record_file import read_fields
@@ -110,6 +112,7 @@ def release(
     encoding: EncodingOption = "utf-8",
     where: WhereOption = None,
     files: FilesOption = None,
+    pad: PadOption = None,
     planned_by: Annotated[
         str | None,
         typer.Option(
@@ -152,6 +155,7 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
     """
+    require_fitting(pad, files, from_record)
     words = {"label": label, "at_most": at_most, "shared": shared, **own}
     chosen = Engine(engine, master)
     options = replace(options, user=user, item=item, at_most=at_most, shared=shared)
@@ -181,8 +185,13 @@ def release(
             whole = plan if others is None else others.after(plan)
             record = _again(from_record, account, asked(whole, where, listing, told(words, account)), files)
         else:
-            with show.working("reading and counting") as seen, chosen.table(table, reading, columns.names) as source:
-                parts.watcher.set(seen.parts)
+            started = now()
+            with (
+                show.working("reading and counting") as seen,
+                held(pad),
+                chosen.table(table, reading, columns.names) as source,
+            ):
+                parts.watcher.set(seen.parts if pad is None else show.Working().parts)
                 rows = domain.validate(columns.read(source.frame))
                 kinds = rows.collect_schema()
                 _LOG.info("the table has the columns")
@@ -191,14 +200,15 @@ def release(
                 promises = query.task.promises(plan)
                 plan = plan if others is None else others.after(plan)
                 with kept(files, source.files) as digest:
-                    read_as = Read(chosen.recorded(), where, digest, listing)
+                    read_as = Read(chosen.recorded(), where, digest, listing, pad)
 
                     def recorded(
                         released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
                     ) -> ReleaseRecord:
                         source.require_unchanged()
                         winners = Released.of(released) if others is None else others.released(released)
-                        return ReleaseRecord.of(winners, plan, promises, entry, read_as, stated)
+                        made = ReleaseRecord.of(winners, plan, promises, entry, read_as, stated)
+                        return made if pad is None else replace(made, time=started)
 
                     record = drawn(plan, rows, account, words, recorded, planned)
                 _LOG.info("%d items were released", len(record.released.items))

@@ -61,12 +61,14 @@ class Read:
         where: The condition on its rows; None for all.
         files: The digest of the list of its files, where that was kept.
         candidates: The digest of the list of candidates; None where there is none, or the record is older.
+        padded: How many seconds after the table began to be opened the answer came; None if it came when ready.
     """
 
     engine: Mapping[str, str]
     where: str | None = None
     files: str | None = None
     candidates: str | None = None
+    padded: float | None = None
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class ReleaseRecord:
             claim=Claim(found["measure"], found["symbol"], found["neighbors"], found["d_in"], _read(found["d_out"])),
             released=Released(found["items"], found.get("counts"), found.get("gaps"), found.get("other")),
             promises={name: Promise(one["words"], one["within_users"], one["alpha"]) for name, one in promises.items()},
-            read=Read(found["engine"], found.get("where"), found.get("files"), found.get("candidate_list")),
+            read=Read(found["engine"], *map(found.get, ("where", "files", "candidate_list", "padded"))),
             stated=found.get("stated", {}),
         )
 
@@ -196,7 +198,7 @@ class ReleaseRecord:
         """For programs."""
         released, read = self.released, self.read
         beside = {"counts": released.counts, "gaps": released.gaps, "other": released.other}
-        attested = {"where": read.where, "files": read.files, "candidate_list": read.candidates}
+        attested = {"where": read.where, "files": read.files, "candidate_list": read.candidates, "padded": read.padded}
         return {
             "format": self.format,
             "time": self.time,

@@ -1,0 +1,80 @@
+"""``release --pad``: an answer at the deadline or none, by a clock of the test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.cli.engines import Engine
+
+from ..concepts.clocks import SECOND, Clock, unwaited
+from .conftest import Command, Library, record_of
+
+EXACT = "--epsilon", 10**6
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    with unwaited() as clock:
+        yield clock
+
+
+def opening_takes(seconds: int, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Engine.table
+
+    def slow(self: Engine, *arguments: Any) -> Any:
+        clock.now += seconds * SECOND
+        return opened(self, *arguments)
+
+    monkeypatch.setattr(Engine, "table", slow)
+
+
+def test_the_answer_and_errors_come_at_the_deadline(
+    command: Command, library: Library, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening_takes(3, clock, monkeypatch)
+    monkeypatch.setattr("opendp_topk.cli.release.now", lambda: "2001-02-03T04:05:06+00:00")
+    start, path = clock.now, library.folder / "top.json"
+    result = command(*library.release(*EXACT, "--pad", 60, "--out", path))
+    assert (result.code, clock.now - start) == (0, 60 * SECOND)
+    record = record_of(path.read_text(encoding="utf-8"))
+    assert (record["items"][0], record["padded"]) == ("Emma", 60)
+    assert record["time"].startswith("2001-"), "the moment of the draw is told"
+    assert "60 seconds after the table began to be opened" in command("show", path).flat
+    start = clock.now
+    command(*library.release(*EXACT, "--pad", 60, table=library.candidates)).complains(1)
+    assert clock.now - start == 60 * SECOND
+
+
+def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
+    command: Command, library: Library, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    ledger = library.folder / "own.ledger"
+    metric = tk.UserDistance()
+    tk.Ledger.create(ledger, budget=4, measure=tk.MaxDivergence(), dataset="loans", metric=metric, d_in=1).close()
+    opening_takes(3, clock, monkeypatch)
+    arguments = library.release("--epsilon", 1, "--ledger", ledger, "--out", library.folder / "top.json")
+    before = set(os.listdir(library.folder))
+    command(*arguments, "--pad", 2).complains(1, "deadline was missed", "what it costs is spent")
+    monkeypatch.setattr(clock, "sleep", pressed)
+    command(*arguments, "--pad", 5).complains(130, "interrupted before the deadline", "what was drawn has its cost")
+    assert set(os.listdir(library.folder)) == before
+    with tk.Ledger(ledger) as account:
+        assert account.spent() == 2
+
+
+def test_what_would_be_written_before_the_deadline_is_refused(command: Command, library: Library) -> None:
+    for more, words in (
+        (("--pad", 0), "--pad must be above 0"),
+        (("--pad", "nan"), "--pad must be"),
+        (("--pad", 1, "--files", "read.json"), "--files writes as soon as"),
+        (("--pad", 1, "--from-record", "top.json"), "--from-record looks at no table"),
+    ):
+        command(*library.release(*EXACT, *more)).complains(2, words)
