@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from opendp_topk.audit.verdicts import REFUTED
 
-from . import before
+from . import after, before
 from .case import Case
 
-HALVES = {"before": before.CASES}
+HALVES = {"before": before.CASES, "after": after.CASES}
 SAMPLES = (20_000, 200_000)
 
 
