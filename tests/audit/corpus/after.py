@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.audit.mechanisms import THRESHOLD, geometric, on_the_grid
 
-from .before import ONE_PERSON, PERSONS, VALUES
+from .before import ONE_PERSON, PERSONS, VALUES, tail
 from .case import COUNTS, ONE_WAY, SUMMANDS, broken, right
 
 Draw = np.random.Generator
@@ -177,7 +177,7 @@ def sum_with_noise_put_back(x: Any, n: int, draw: Draw) -> Any:
 
 def sum_with_noise_put_back_for_a_delta(x: Any, n: int, draw: Draw) -> Any:
     """The same, which has delta = (e^-4 + e^-5) / 2 = .0126."""
-    return on_the_grid(x[0] + np.clip(draw.laplace(scale=1, size=n), -5, 5))
+    return sum_with_noise_put_back(x, n, draw)
 
 
 def sum_with_uniform_noise(x: Any, n: int, draw: Draw) -> Any:
@@ -187,7 +187,7 @@ def sum_with_uniform_noise(x: Any, n: int, draw: Draw) -> Any:
 
 def sum_with_uniform_noise_for_a_delta(x: Any, n: int, draw: Draw) -> Any:
     """The same for the twentieth of it that a neighbour does not reach."""
-    return on_the_grid(x[0] + draw.uniform(-10, 10, size=n))
+    return sum_with_uniform_noise(x, n, draw)
 
 
 def count_with_poisson_noise(x: Any, n: int, draw: Draw) -> Any:
@@ -202,7 +202,7 @@ def gaussian_sum_without_a_delta(x: Any, n: int, draw: Draw) -> Any:
 
 def gaussian_sum_for_its_exact_delta(x: Any, n: int, draw: Draw) -> Any:
     """The same; at epsilon = 1 its delta is .00683."""
-    return on_the_grid(x[0] + draw.normal(scale=2, size=n))
+    return gaussian_sum_without_a_delta(x, n, draw)
 
 
 def gaussian_sum_of_four_fifths(x: Any, n: int, draw: Draw) -> Any:
@@ -295,11 +295,6 @@ def winner_of_a_lead_that_is_tested_bare(x: Any, n: int, draw: Draw) -> Any:
     return np.full(n, x.argmax() if len(x) > 1 and _gap(x) > 2 else -1)
 
 
-def _single(steps: int) -> float:
-    """The probability that discrete Laplace noise of scale 1 is ``steps`` or more, to the safe side."""
-    return math.exp(-steps) / (1 + math.exp(-1.0)) * (1 + 1e-9)
-
-
 JOINED = [("ada", page) for page in "abc"] + [("bob", "a"), ("cyd", "b"), ("dan", "c")]
 OWNERS = [(JOINED, [row for row in JOINED if row[0] != person]) for person in ("ada", "bob")]
 KEYS = [("aab", "aa"), ("aaab", "aab"), ("abb", "ab"), ("aaaab", "aaaa")]
@@ -326,8 +321,8 @@ BROKEN = (
     broken(mean_of_an_exact_size, pairs=VALUES),
     broken(largest_number_of_visits, pairs=PERSONS),
     broken(pages_capped_after_visitors_were_joined, pairs=OWNERS),
-    broken(keys_from_three_on, pairs=KEYS, delta=_single(3)),
-    broken(keys_of_two_people, pairs=KEYS, delta=_single(3)),
+    broken(keys_from_three_on, pairs=KEYS, delta=tail(3)),
+    broken(keys_of_two_people, pairs=KEYS, delta=tail(3)),
     broken(winner_of_a_lead_that_is_tested_bare, delta=0.025),
 )
 RIGHT = (
@@ -351,7 +346,7 @@ RIGHT = (
     right(mean_of_a_noisy_size, pairs=VALUES),
     right(median_of_a_lattice, pairs=NUMBERS),
     right(visitors_of_pages, pairs=PERSONS),
-    right(keys_from_four_on, pairs=KEYS, delta=_single(3)),
+    right(keys_from_four_on, pairs=KEYS, delta=tail(3)),
     right(winner_of_a_stable_lead, delta=0.025),
 )
 CASES = BROKEN + RIGHT

@@ -101,7 +101,7 @@ def thresholded_histogram_off_by_one(x: Any, n: int, draw: Draw) -> Any:
     return _thresholded(x, n, draw)
 
 
-def _tail(steps: int) -> float:
+def tail(steps: int) -> float:
     """The probability that discrete Laplace noise of scale 1 is ``steps`` or more."""
     return math.exp(-steps) / (1 + math.exp(-1.0))
 
@@ -194,7 +194,7 @@ BROKEN = (
     broken(sparse_vector_of_two_at_the_price_of_one),
     broken(sparse_vector_with_its_values),
     broken(randomised_response_of_three_quarters, pairs=ONE_PERSON),
-    broken(thresholded_histogram_off_by_one, space=COUNTS, delta=_tail(_TAU)),
+    broken(thresholded_histogram_off_by_one, space=COUNTS, delta=tail(_TAU)),
     broken(histogram_with_noise_of_scale_epsilon, space=SUMMANDS, epsilon=0.5),
     broken(sum_in_floats, space=SUMMANDS),
     broken(visits_with_a_cap_per_page, pairs=PERSONS),
@@ -206,7 +206,7 @@ RIGHT = (
     right(gumbel_maximum_one_way, space=ONE_WAY),
     right(sparse_vector_of_two),
     right(randomised_response, pairs=ONE_PERSON),
-    right(thresholded_histogram, space=COUNTS, delta=_tail(_TAU - 1)),
+    right(thresholded_histogram, space=COUNTS, delta=tail(_TAU - 1)),
     right(laplace_parallel, space=SUMMANDS),
     right(prefix_sums, space=SUMMANDS),
     right(truncated_geometric, space=COUNTS),
