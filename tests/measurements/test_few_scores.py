@@ -16,6 +16,7 @@ import pytest
 
 import opendp_topk as tk
 
+from ..concepts.losses import number
 from ..oracles import floats, maps, rhos
 
 MAX, RANGE, ZCDP, PROFILE = MEASURES = (
@@ -117,7 +118,7 @@ def test_no_neighbour_exceeds_a_claim_whatever_is_selected() -> None:
 def test_the_least_of_both_bounds_is_charged() -> None:
     """Twenty winners of fifty: what all scores cost where it is less, and what the winners cost otherwise."""
     wrong = []
-    rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: h / mpmath.tanh(h / 2) - 2}
+    rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: number(h) / mpmath.tanh(number(h) / 2) - 2}
     for noise, changes, size, d_in in itertools.product(
         (tk.Laplace(), tk.Logistic(), tk.Gumbel(), tk.Exponential()), (1, 3, 30), (None, 4, 50), (1, 2)
     ):
