@@ -126,7 +126,7 @@ def test_the_least_of_both_bounds_is_charged() -> None:
         whole = moved * h, 2 * moved * h, moved * rho_of.get(noise.name, float)(h)
         winners = maps.one_shot(noise.name, k, size, "ranking", h)
         for measure, all_scores, alone in zip(MEASURES, whole, winners, strict=False):
-            least = min(all_scores, alone) if noise in (tk.Laplace(), tk.Logistic()) else alone
+            least = min(all_scores, alone, key=number) if noise in (tk.Laplace(), tk.Logistic()) else alone
             found = build(noise, measure, changes, size, k=k, scale=7).map(d_in)
             if not math.isclose(found, least, rel_tol=1e-12):
                 wrong.append((noise, changes, size, d_in, measure, found, float(least)))
