@@ -41,13 +41,6 @@ FAULTS = (
         "        elif sign is None:\n            return self.function(self.input_domain.validate(value))",
     ),
     Fault(
-        "command-errs-at-once",
-        "what is wrong with a table is told as soon as it is found",
-        "cli/padded.py",
-        "except Exception as error:",
-        "except ZeroDivisionError as error:",
-    ),
-    Fault(
         "time-of-draw",
         "the record of a padded release tells when it was drawn",
         "cli/release.py",
