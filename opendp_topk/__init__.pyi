@@ -155,6 +155,7 @@ from .spaces.metrics import LInfDistance as LInfDistance
 from .spaces.metrics import Metric as Metric
 from .spaces.metrics import RangeDistance as RangeDistance
 from .spaces.metrics import UserDistance as UserDistance
+from .spaces.valued_frames import NumberFrameDomain as NumberFrameDomain
 from .spaces.valued_frames import ValuedFrameDomain as ValuedFrameDomain
 from .tables.files import read_table as read_table
 from .transformations.cap_scores import make_cap_scores as make_cap_scores
@@ -168,6 +169,9 @@ from .transformations.keep_items import then_keep_items as then_keep_items
 from .transformations.minimum_users import add_to_counts as add_to_counts
 from .transformations.minimum_users import make_minimum_users as make_minimum_users
 from .transformations.minimum_users import then_minimum_users as then_minimum_users
+from .transformations.quantile_scores import make_quantile_scores as make_quantile_scores
+from .transformations.quantile_scores import multiples as multiples
+from .transformations.quantile_scores import then_quantile_scores as then_quantile_scores
 from .transformations.sum_by_item import make_sum_by_item as make_sum_by_item
 from .transformations.sum_by_item import then_sum_by_item as then_sum_by_item
 from .transformations.user import make_user_transformation as make_user_transformation
@@ -225,6 +229,7 @@ __all__ = [
     "MissingExtraError",
     "NonFiniteError",
     "NotDeclaredError",
+    "NumberFrameDomain",
     "Odometer",
     "OutOfBoundsError",
     "ParameterError",
@@ -294,6 +299,7 @@ __all__ = [
     "make_private_selection",
     "make_pureDP_to_range",
     "make_pureDP_to_zCDP",
+    "make_quantile_scores",
     "make_range_to_approxDP",
     "make_range_to_pureDP",
     "make_range_to_zCDP",
@@ -309,6 +315,7 @@ __all__ = [
     "make_user_transformation",
     "make_weighted_partition_selection",
     "make_zCDP_to_approxDP",
+    "multiples",
     "read_table",
     "recommend",
     "release_in_parts",
@@ -335,6 +342,7 @@ __all__ = [
     "then_pay_what_you_get",
     "then_peeled_top_k",
     "then_permute_and_flip",
+    "then_quantile_scores",
     "then_report_noisy_top_k",
     "then_select_then_count",
     "then_stable_histogram",

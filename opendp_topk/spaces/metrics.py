@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import DistanceError, SpaceError, checks
 from ..errors.checks import Number
 from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
-from .valued_frames import ValuedFrameDomain
+from .valued_frames import NumberFrameDomain, ValuedFrameDomain
 
 
 class Metric(ABC):
@@ -170,7 +170,7 @@ class UserDistance(Metric):
         checks.choice("neighbors", self.neighbors, ("add_remove", "replace"))
 
     def fits(self, domain: Domain) -> bool:
-        return isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain)
+        return isinstance(domain, FrameDomain | GroupedFrameDomain | ValuedFrameDomain | NumberFrameDomain)
 
     def distance(self, value: Any, name: str) -> int:
         if not checks.is_integer(value):

@@ -1,4 +1,4 @@
-"""Tables of users, items and numbers.
+"""Tables of users and numbers, with or without items.
 
 Proof: proofs/spaces/valued_frames.tex
 """
@@ -35,6 +35,29 @@ class ValuedFrameDomain(Domain):
         from ..tables import frames
 
         return frames.valued_columns(value, self.user, self.item, self.value)  # [columns]
+
+
+@dataclass(frozen=True)
+class NumberFrameDomain(Domain):
+    """Tables with a column of user identifiers and one of numbers, such as ages or prices. Other columns are ignored.
+
+    The numbers are integers up to Int64, floats or decimals.
+    """
+
+    user: str
+    value: str
+
+    def __post_init__(self) -> None:
+        for name in ("user", "value"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise ParameterTypeError(f"{name} must be the name of a column, a non-empty string")
+        if self.user == self.value:
+            raise ParameterError("user and value must be two different columns")
+
+    def validate(self, value: Any) -> Any:
+        from ..tables import frames
+
+        return frames.identifier_columns(value, {"user": self.user}, self.value)  # [number-columns]
 
 
 # end-proof-region: valued_frames

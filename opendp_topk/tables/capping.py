@@ -137,7 +137,7 @@ def _chosen(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> 
         else (["user", "item"], [False, False])
     )
     ordered = rest.sort(order, descending=falling)  # [in-order]
-    starts = _starts(ordered["user"])
+    starts = first_places(ordered["user"])
     ranks = random_ranks(starts) if random_ranks else np.arange(len(starts)) - starts  # [ranks]
     kept = nw.Series.from_numpy("kept", ranks < most, backend=ordered.implementation)  # [most]
     return nw.concat(
@@ -145,7 +145,7 @@ def _chosen(every: nw.DataFrame[Any], most: int, random_ranks: Ranks | None) -> 
     )
 
 
-def _starts(users: nw.Series[Any]) -> Starts:
+def first_places(users: nw.Series[Any]) -> Starts:
     """For each entry the place of the first one of its user, whose entries lie side by side."""
     new = (users != users.shift(1)).fill_null(True).to_numpy()
     return np.maximum.accumulate(np.where(new, np.arange(len(users)), 0))  # [first-of-user]

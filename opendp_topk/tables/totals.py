@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .firsts import keep_first
@@ -67,15 +67,26 @@ def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farth
     """
     import narwhals as nw
 
-    user, item, value = map(nw.col, rows.collect_schema().names())
-    if types[2] == "Int64":
-        value = value.clip(-_WHOLE, _WHOLE)  # [whole-floats]
-    known = rows.select(user.alias("user"), item.alias("item"), value.cast(nw.Float64()).alias("value")).drop_nulls()
-    numbers = known.filter(~nw.col("value").is_nan())  # [known-rows]
-    near = (nw.col("value") / step).clip(-farthest, farthest)  # [steps]
-    placed = numbers.with_columns(((near + 0.5).floor()).cast(nw.Int64()).alias("value"))  # [place]
+    placed = in_steps(rows, ("user", "item"), types, step, farthest)
     summed = placed.group_by("user", "item").agg(nw.col("value").sum())  # [total]
     return summed.with_columns(nw.col("value").cast(nw.Int64()))
+
+
+def in_steps(
+    rows: nw.LazyFrame[Any], roles: Sequence[str], types: list[str], step: float, farthest: int
+) -> nw.LazyFrame[Any]:
+    """The rows without a null or NaN: the columns but the last under ``roles``, and that as ``value``, in steps."""
+    import narwhals as nw
+
+    *others, last = rows.collect_schema().names()
+    value = nw.col(last)
+    if types[-1] == "Int64":
+        value = value.clip(-_WHOLE, _WHOLE)  # [whole-floats]
+    named = [nw.col(name).alias(role) for name, role in zip(others, roles, strict=True)]
+    known = rows.select(*named, value.cast(nw.Float64()).alias("value")).drop_nulls()
+    numbers = known.filter(~nw.col("value").is_nan())  # [known-rows]
+    near = (nw.col("value") / step).clip(-farthest, farthest)  # [steps]
+    return numbers.with_columns(((near + 0.5).floor()).cast(nw.Int64()).alias("value"))  # [place]
 
 
 # end-proof-region: table_totals

@@ -74,10 +74,7 @@ def make_cap_scores(
     listed = [checks.count("each of caps", cap) for cap in caps]
     if not listed or len(set(listed)) < len(listed) or max(listed) >= 2**63:  # [check-caps]
         raise ParameterError("caps must be different integers below 2^63, at least one")
-    part = Fraction(exact(checks.probability(share, "share")))
-    p, q = part.numerator, part.denominator
-    if q > _PARTS:  # [check-share]
-        raise ParameterError(f"share must have a denominator of at most {_PARTS}, such as Fraction(9, 10)")
+    p, q = lowest_terms(share, "share")
     moved = q if input_metric.neighbors == "replace" else max(p, q - p)  # [moved]
 
     def function(rows: Any) -> Any:
@@ -96,6 +93,14 @@ def make_cap_scores(
         stability_map=lambda d_in: d_in * moved,  # [stability]
         parameters={"transformation": "cap_scores", "caps": tuple(listed), "share": f"{p}/{q}"},
     )
+
+
+def lowest_terms(share: Number, name: str) -> tuple[int, int]:
+    """Numerator and denominator of a share of users or rows."""
+    part = Fraction(exact(checks.probability(share, name)))
+    if part.denominator > _PARTS:  # [check-share]
+        raise ParameterError(f"{name} must have a denominator of at most {_PARTS}, such as Fraction(9, 10)")
+    return part.numerator, part.denominator
     # end-proof-region: cap_scores
 
 

@@ -15,13 +15,12 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
 from ..samplers.entropy import SYSTEM, Entropy
 from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from .count_by_item import integers_or_strings
-from .sum_by_item import FARTHEST, STEPS
+from .sum_by_item import FARTHEST, grid_step
 
 RULES = ("random", "order", "rows", "value")
 
@@ -96,9 +95,7 @@ def make_keep_items(
     checks.choice("by", by, RULES)
     if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
         raise ParameterError('by="value" needs a ValuedFrameDomain(user, item, value)')
-    step = exact(checks.scale(granularity, "granularity"))
-    if not STEPS[0] <= step <= STEPS[1]:
-        raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
+    step = grid_step(granularity)  # [check-granularity]
 
     def function(rows: Any) -> Any:
         from ..tables.capping import keep_items, listed

@@ -103,9 +103,7 @@ def make_sum_by_item(
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     checks.instance("input_domain", input_domain, ValuedFrameDomain, "a ValuedFrameDomain(user, item, value)")
     items = None if candidates is None else integers_or_strings(candidates, "candidates")  # [check-candidates]
-    step = exact(checks.scale(granularity, "granularity"))
-    if not STEPS[0] <= step <= STEPS[1]:
-        raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
+    step = grid_step(granularity)
     lower, upper = whole_steps(bounds, step)  # [whole-steps]
     if items is None and lower < 0:
         raise ParameterError("bounds must not be negative without candidates: give a lower bound >= 0")  # [counts]
@@ -170,6 +168,14 @@ def nameless_sum(
         function=function,  # [nameless]
         parameters={**named.parameters, "candidates": n_candidates},
     )
+
+
+def grid_step(granularity: Number) -> Fraction:
+    """The step of the grid."""
+    step = Fraction(exact(checks.scale(granularity, "granularity")))
+    if not STEPS[0] <= step <= STEPS[1]:
+        raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
+    return step
 
 
 def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:

@@ -109,6 +109,10 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
 OTHERS: dict[str, Callable[[], Any]] = {
     "make_count_by_item": count,
     "make_cap_scores": lambda: ROWS >> tk.then_cap_scores(caps=[1, 2], share=Fraction(1, 2)),
+    "make_quantile_scores": lambda: (
+        (tk.NumberFrameDomain("u", "v"), tk.UserDistance())
+        >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 5))
+    ),
     "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
     "make_minimum_users": lambda: KEYED >> tk.then_minimum_users(minimum_users=3),
     "make_noisy_histogram": lambda: (

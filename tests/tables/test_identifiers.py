@@ -15,6 +15,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.tables.grouping import count_by_group, split_by_group
 from tests.concepts.sentinels import raises_exactly
+from tests.transformations.test_quantile_scores import kept as spaced
+from tests.transformations.test_quantile_scores import scored
 
 from .test_frames import needs
 
@@ -174,6 +176,13 @@ def breadth(frame: Any) -> Any:
     return (PAIRS >> tk.then_cap_scores(caps=[1, 2, 3, 4, 5], share=Fraction(1, 2)))(frame).tolist()
 
 
+def numbers(frame: Any) -> Any:
+    link = tk.make_quantile_scores(
+        tk.NumberFrameDomain("member", "paid"), tk.UserDistance(), quantile=Fraction(1, 2), bounds=(0, 9)
+    )
+    return link(frame).tolist()
+
+
 def grouped(frame: Any) -> Any:
     return count_by_group(GROUPED.validate(frame), GROUPS, LISTED).rows(0, len(GROUPS)).tolist()
 
@@ -201,13 +210,14 @@ def _reference() -> dict[str, Any]:
         "capped_sums": dict(first),
         "outside": [sum(min(2, n) for n in others.values())],
         "breadth": [-abs(sum(1 if n <= cap else -1 for n in broad.values())) for cap in (1, 2, 3, 4, 5)],
+        "numbers": scored(spaced([(u, p) for u, _, _, p in ROWS], Fraction(1), (0, 9), 1), (0, 9), Fraction(1, 2)),
         "grouped": [[sum(homes[u] == g for u, i in pairs if i == item) for item in LISTED] for g in GROUPS],
         "split": [sorted((u, i) for u, i in pairs if homes[u] == g) for g in GROUPS],
     }
 
 
 REFERENCE = _reference()
-PATHS = [listed, unlisted, max_items, kept, sums, capped_sums, outside, breadth, grouped, split]
+PATHS = [listed, unlisted, max_items, kept, sums, capped_sums, outside, breadth, numbers, grouped, split]
 
 
 @pytest.mark.quick(case="duckdb-nocase")

@@ -115,6 +115,11 @@ PATHS: dict[str, Callable[[Any], Any]] = {
     "max_items": lambda table: dict(_count(candidates=None, max_items=2)(table)) == dict.fromkeys("12", _USERS),
     "sums": lambda table: (VALUED >> tk.then_sum_by_item(candidates=["1"], bounds=(0, 1)))(table).tolist() == [_USERS],
     "outside": lambda table: (PAIRS >> tk.then_count_outside(items=["1"], max_rows=9))(table).tolist() == [2 * _USERS],
+    "numbers": lambda table: (
+        ((tk.NumberFrameDomain("member", "paid"), tk.UserDistance())
+         >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 1), max_rows=2))(table).tolist()
+        == [-2 * _USERS, 0]
+    ),
     "breadth": lambda table: (PAIRS >> tk.then_cap_scores(caps=[3], share=Fraction(1, 2)))(table).tolist() == [-_USERS],
     **{
         f"keep by {by}": lambda table, by=by: (

@@ -10,6 +10,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
 from tests.oracles.counts import distinct_users
 from tests.oracles.groups import by_group
 from tests.oracles.totals import clamped_totals
+from tests.transformations.test_quantile_scores import kept as spaced
+from tests.transformations.test_quantile_scores import scored
 
 from . import hostile
 from .spark_session import Shared
@@ -97,6 +100,19 @@ def test_sums_are_those_of_the_reference(spark: Any, kind: str) -> None:
         assert dict(sums) == expected
         ranked = sorted(expected, key=lambda key: (-expected[key], key))
         assert list(sums.largest(2).items()) == [(key, expected[key]) for key in ranked[:2]]
+
+
+def test_rows_by_number_agree_with_the_reference(spark: Any) -> None:
+    for seed, kind in enumerate(("integers", "floats", "decimals")):
+        dtype, _, step = KINDS[kind]
+        rows = random_rows(kind, 40, seed)
+        table = spark.createDataFrame(frame(rows, dtype).to_arrow()).repartition(4)
+        link = tk.make_quantile_scores(
+            tk.NumberFrameDomain("item", "paid"), SPACE[1],
+            quantile=Fraction(1, 2), bounds=(-2 * step, 9 * step), granularity=step, max_rows=2,
+        )  # fmt: skip
+        numbers = spaced([(item, number) for _, item, number in rows], step, (-2, 9), 2)
+        assert link(table).tolist() == scored(numbers, (-2, 9), Fraction(1, 2))
 
 
 def test_no_more_keys_leave_spark_than_take_part(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,7 @@ def _spaces() -> Iterator[Case]:
         ("FrameDomain", tk.FrameDomain, (("a", "a"), ("", "b"), (1, "b"), ("a", None))),
         ("GroupedFrameDomain", tk.GroupedFrameDomain, (("a", "b", "b"), ("a", "b", ""))),
         ("ValuedFrameDomain", tk.ValuedFrameDomain, (("a", "b", "a"), ("a", "b", 3))),
+        ("NumberFrameDomain", tk.NumberFrameDomain, (("a", "a"), ("", "b"), ("a", 3))),
         ("LInfDistance", tk.LInfDistance, (("yes",), (1,), (None,))),
         ("UserDistance", tk.UserDistance, (("users",), (None,), (3,))),
         ("KeyedCountDistance", tk.KeyedCountDistance, ((0,), (1.5,), ("3",), (3, "yes"), (3, True, 0))),
@@ -272,6 +273,7 @@ def _own(privacy_map: Any = float) -> Any:
 
 def _of_tables() -> Iterator[Case]:
     rows, sums = (tk.FrameDomain("a", "b"), tk.UserDistance()), (tk.ValuedFrameDomain("a", "b", "c"), tk.UserDistance())
+    numbers = tk.NumberFrameDomain("a", "b"), tk.UserDistance()
     lists: dict[str, Any] = {
         "none": None, "empty": [], "equal": ["x", "x"], "mixed": ["x", 1], "floats": [1.5], "bools": [True],
         "string": "xy", "number": 3, "large": [2**64], "nested": [["x"]],
@@ -293,6 +295,7 @@ def _of_tables() -> Iterator[Case]:
             ("make_count_by_item", rows, "max_items", {"candidates": None}),
             ("make_keep_items", rows, "most", {}),
             ("make_count_outside", rows, "max_rows", {"items": ["x"]}),
+            ("make_quantile_scores", numbers, "max_rows", {"quantile": 0.5, "bounds": (0, 5)}),
         ):
             yield (
                 named(role, f"{name}={value!r}"),
@@ -302,6 +305,10 @@ def _of_tables() -> Iterator[Case]:
         yield named("caps", repr(value)), partial(_accepted, tk.make_cap_scores, *rows, caps=value, share=0.5)
     for value in NUMBERS:
         yield named("share", repr(value)[:30]), partial(_accepted, tk.make_cap_scores, *rows, caps=[1], share=value)
+        yield (
+            named("quantile", repr(value)[:30]),
+            partial(_accepted, tk.make_quantile_scores, *numbers, quantile=value, bounds=(0, 5)),
+        )
         yield (
             named("granularity of sums", repr(value)[:30]),
             partial(_accepted, tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value),

@@ -81,6 +81,10 @@ def _links() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield named("outside", max_rows=most), partial(tk.make_count_outside, ROWS_DOMAIN, USERS, **options)
     for by in ("order", "value"):
         yield named("kept", by), partial(_kept, by)
+    numbers = tk.NumberFrameDomain("buyer", "paid")
+    for most in (1, 2):
+        options = {"quantile": Fraction(1, 2), "bounds": (0, 10), "max_rows": most}
+        yield named("median", max_rows=most), partial(tk.make_quantile_scores, numbers, USERS, **options)
     yield "caps", partial(tk.make_cap_scores, ROWS_DOMAIN, USERS, caps=[1, 2, 3], share=Fraction(1, 2))
 
 

@@ -17,6 +17,7 @@ NEIGHBOURS = ("add_remove", "replace")
 MONOTONIC = (None, True, False)
 ROWS = tk.FrameDomain("reader", "book")
 SUMS = tk.ValuedFrameDomain("reader", "book", "paid")
+NUMBERS = tk.NumberFrameDomain("reader", "paid")
 BOUNDS = ((0, 10), (-3, 10), (5, 7), (Fraction(-1, 2), Fraction(5, 2)))
 
 
@@ -82,6 +83,11 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
         for share in (Fraction(1, 2), Fraction(9, 10), 1, 0.25):
             name = named("cap_scores", kind, share=share)
             yield name, partial(tk.make_cap_scores, ROWS, between, caps=[1, 2, 50], share=share)
+            options = {"quantile": share, "bounds": (0, 1), "granularity": Fraction(1, 4), "max_rows": 3}
+            yield (
+                named("quantile_scores", kind, quantile=share),
+                partial(tk.make_quantile_scores, NUMBERS, between, **options),
+            )
 
 
 def _selected() -> Iterator[tuple[str, str, dict[str, Any]]]:

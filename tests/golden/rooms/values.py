@@ -34,6 +34,7 @@ def _spaces() -> Iterator[Case]:
     others: dict[str, Any] = {
         "rows": tk.FrameDomain("a", "b"),
         "rows of numbers": tk.ValuedFrameDomain("a", "b", "c"),
+        "rows of users and numbers": tk.NumberFrameDomain("a", "b"),
         "rows of groups": tk.GroupedFrameDomain("a", "b", "c"),
         "keyed": tk.KeyedCountsDomain(),
         "l1": tk.L1Distance(),

@@ -6,6 +6,8 @@ from tests.mutation.fault import Fault
 
 _SUM = "transformations/sum_by_item.py"
 _TOTALS = "tables/totals.py"
+_QUANTILES = "transformations/quantile_scores.py"
+_SPREAD = "tables/spread.py"
 
 FAULTS = (
     Fault(
@@ -168,5 +170,47 @@ FAULTS = (
         "transformations/cap_scores.py",
         'side="right"',
         'side="left"',
+    ),
+    Fault(
+        "quantiles-replaced-as-added",
+        "users who are exchanged move the scores of a quantile as users who are added do",
+        _QUANTILES,
+        '(q if input_metric.neighbors == "replace" else max(p, q - p))',
+        "max(p, q - p)",
+    ),
+    Fault(
+        "quantiles-of-one-row",
+        "the map of a quantile forgets that several rows of a user count",
+        _QUANTILES,
+        "moved = most * (q",
+        "moved = (q",
+    ),
+    Fault(
+        "quantiles-of-the-cheaper-side",
+        "a row above all candidates is said to move the scores as one below them does",
+        _QUANTILES,
+        "else max(p, q - p))",
+        "else q - p)",
+    ),
+    Fault(
+        "quantiles-without-ties",
+        "rows that are equal to a candidate count as above it",
+        _QUANTILES,
+        "p * whole - q * upto",
+        "p * whole - q * below",
+    ),
+    Fault(
+        "all-rows-of-a-user",
+        "all rows of a user count for a quantile",
+        _SPREAD,
+        "np.minimum(own, most)",
+        "own",
+    ),
+    Fault(
+        "later-rows-of-a-user",
+        "of a user's numbers larger ones count than those that are evenly spaced",
+        _SPREAD,
+        "(2 * kept * first + own - 1) // (2 * own)",
+        "(kept * first) // own",
     ),
 )

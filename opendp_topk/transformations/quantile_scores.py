@@ -1,0 +1,172 @@
+"""How far each number of a public grid is from a quantile: scores from which one can be chosen privately."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.claims import proven
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
+from ..numerics.arithmetic import exact
+from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.metrics import LInfDistance, UserDistance
+from ..spaces.valued_frames import NumberFrameDomain
+from .cap_scores import lowest_terms
+from .sum_by_item import FARTHEST, grid_step, whole_steps
+
+_MOST_ROWS = 2**20  # of a user: with 2^32 users and shares of thousandths, scores stay below 2^63
+_WIDEST = 2**24  # candidates: their scores take 128 MiB
+
+
+@proven("transformations/quantile_scores")
+def make_quantile_scores(
+    input_domain: NumberFrameDomain,
+    input_metric: UserDistance,
+    *,
+    quantile: Number,
+    bounds: tuple[Number, Number],
+    granularity: Number = 1,
+    max_rows: int = 1,
+) -> Transformation:
+    """Score each multiple of ``granularity`` within ``bounds`` by how far it is from a quantile of a column of numbers.
+
+    ``x_c = -max(0, q B_c - p N, p N - q (B_c + E_c))`` with quantile = p / q in lowest terms, N the number of rows, B_c
+    that of numbers below c and E_c that of numbers equal to c
+
+    The score is 0 where c is a quantile: no more than the share p / q of the rows lies below it, and no more than the
+    rest above. Otherwise it is -q times the number of rows by which c fails that. A selection that follows chooses a
+    candidate privately; ``index_candidates(multiples(bounds, granularity))`` names it.
+
+    A number counts as the multiple nearest to it, as in ``make_sum_by_item``, and one beyond a bound as the last
+    multiple within. So numbers that many rows share are hit exactly, whatever lies around them. A row whose user or
+    number is null or NaN counts for nothing.
+
+    Args:
+        input_domain: ``NumberFrameDomain(user, value)``: the names of the two columns.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        quantile: The share of rows below, strictly between 0 and 1, with a denominator of at most 1000:
+            ``Fraction(1, 2)`` is the median. The float 0.9 is another number than ``Fraction(9, 10)``.
+        bounds: ``(lower, upper)``, finite numbers, lower < upper. Public, and chosen without looking at the table.
+        granularity: The step of the grid, > 0, as in ``make_sum_by_item``. Public. At least 2 and at most 2^24
+            multiples must lie within the bounds.
+        max_rows: How many rows of one user count at most, from 1 to 2^20. Of a user with more, so many evenly spaced in
+            the order of the numbers: of n rows those at the places floor((2 j + 1) n / (2 max_rows)), counted from 0;
+            with one the median of the user's own numbers. The score moves in proportion to it.
+
+    Returns:
+        A :class:`Transformation` to int64 vectors, one score a candidate in ascending order, under ``LInfDistance()``.
+        Its map is ``d_in max_rows max(p, q - p)`` under "add_remove" and ``d_in max_rows q`` under "replace". Both are
+        attained, and from three candidates on one score may rise as far while another one falls.
+
+    Accuracy:
+        One of the scores is 0. So where a selection of one candidate promises a score within b of the largest, the
+        released number fails to be a quantile by at most b / q of the rows that count.
+
+    Raises:
+        ParameterError: The quantile is out of range; the bounds are reversed, infinite or too far apart for the
+            granularity, or hold too few or too many multiples of it; ``max_rows`` is out of range.
+        ParameterTypeError: An argument has another type.
+        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+
+        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``. No number raises an error.
+
+    Runtime: One pass of the table's back end, and a sort of the pairs of user and number.
+
+    Proof: proofs/transformations/quantile_scores.tex
+
+    References:
+        Smith, *Privacy-preserving statistical estimation with optimal convergence rates* (2011), Section 3, for the
+        choice of a quantile by its rank.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> from fractions import Fraction
+        >>> space = tk.NumberFrameDomain(user="reader", value="age"), tk.UserDistance()
+        >>> scores = space >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(30, 35))
+        >>> scores(pl.DataFrame({"reader": [1, 2, 3, 4], "age": [31, 33, 33, 90]}))
+        array([-4, -2, -2,  0, -2, -2])
+        >>> scores.map(1)
+        1
+        >>> chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=20.0)
+        >>> age = chosen >> tk.index_candidates(tk.multiples((30, 35)))
+        >>> age.map(1)
+        0.1
+    """
+    # proof-region: quantile_scores
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
+    p, q = lowest_terms(quantile, "quantile")  # [share]
+    step = grid_step(granularity)
+    lower, upper = _ends(bounds, granularity)  # [ends]
+    most = checks.count("max_rows", max_rows, at_most=_MOST_ROWS, limit="2^20")  # [check-rows]
+    moved = most * (q if input_metric.neighbors == "replace" else max(p, q - p))  # [moved]
+
+    def function(rows: Any) -> Any:
+        from ..tables.spread import rows_by_number
+
+        equal = rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [equal]
+        upto = np.cumsum(equal)
+        below, whole = upto - equal, int(upto[-1])  # [below]
+        return -np.maximum(0, np.maximum(q * below - p * whole, p * whole - q * upto))  # [scores]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=VectorDomain(AtomDomain(int), size=upper - lower + 1),
+        output_metric=LInfDistance(),
+        function=function,
+        stability_map=lambda d_in: d_in * moved,  # [stability]
+        parameters={
+            "transformation": "quantile_scores",
+            "user": input_domain.user,
+            "value": input_domain.value,
+            "quantile": f"{p}/{q}",
+            "lower": bounds[0],
+            "upper": bounds[1],
+            "granularity": granularity,
+            "candidates": upper - lower + 1,
+            "max_rows": most,
+        },
+    )
+
+
+def _ends(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:
+    """The least and the greatest multiple within the bounds, in steps."""
+    lower, upper = whole_steps(bounds, grid_step(granularity))  # [whole-steps]
+    if not 2 <= upper - lower + 1 <= _WIDEST:  # [check-width]
+        raise ParameterError("bounds must hold at least 2 and at most 2^24 multiples of the granularity")
+    return lower, upper
+
+
+def multiples(bounds: tuple[Number, Number], granularity: Number = 1) -> list[int] | list[float]:
+    """The candidates of ``make_quantile_scores``, for ``index_candidates``: all multiples within the bounds, ascending.
+
+    Args:
+        bounds: As there.
+        granularity: As there.
+
+    Returns:
+        Integers where the granularity is one, and otherwise the float64 numbers nearest to the multiples.
+
+    Raises:
+        ParameterError, ParameterTypeError: As there.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> tk.multiples((0, 1), 0.25)
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    (lower, upper), step = _ends(bounds, granularity), exact(granularity)
+    if step.denominator == 1:
+        return [steps * int(step) for steps in range(lower, upper + 1)]  # [integers]
+    return [float(steps * step) for steps in range(lower, upper + 1)]  # [floats]
+    # end-proof-region: quantile_scores
+
+
+then_quantile_scores = partial(make_quantile_scores)
