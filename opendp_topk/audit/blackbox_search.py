@@ -94,7 +94,7 @@ def search(
             side serve the search.
         confidence, delta, batched, workers, progress: As for :func:`estimate`.
         extremes: Whether an eighth of the pairs may have scores near 2^31, 2^53 and 2^63, or subnormal ones, where
-            arithmetic fails. Those at which ``function`` raises an error are left out.
+            arithmetic fails. Those at which ``function`` raises errors on both sides, or in batches, are left out.
         pairs: Neighbours among which to look, in place of those made up: inputs of any kind, as :func:`record_pairs`
             and :func:`table_pairs` give them. Only ``measure`` is then asked for, and ``d_in`` is what holds of them.
 
@@ -223,12 +223,12 @@ def _edges(
 
 
 def _bears(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
-    """Whether ``function`` releases anything on either side; what it is plays no part."""
+    """Whether ``function`` can be audited on a pair, where it may raise errors; what it releases plays no part."""
+    draws = Draws(function, 2, **{**options, "progress": False})
     try:
         for value in pair:
-            draws = Draws(function, 1, **{**options, "progress": False})
             draws(value, 1)
-            draws.close()
+        draws.close()
     except Exception:
         return False
     return True  # [bears]
