@@ -31,8 +31,8 @@ def readings(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[Read
     """The readings worth a try, by the outcomes on the two sides.
 
     Bits only where there are floats, kinds only where equal outcomes differ in them, and labels where they vary beside
-    numbers. Where outcomes have several places and are seldom met again, those by themselves whose laws differ most, and
-    the sum of those whose means do.
+    numbers. Where outcomes have several places and are seldom met again, those by themselves whose laws differ most,
+    and the sum of those whose means do.
     """
     outcomes = [*first, *second]
     parts = [*map(leaves, outcomes)]
@@ -163,10 +163,8 @@ class Sum:
 
 def words(reading: Reading, cells: Sequence[Hashable]) -> str:
     """An event in words: its first cells, by how they are read."""
-    how = getattr(
-        reading, "told", {kinds: "one of the types {!r}".format, labels: "one of the form {!r}".format}.get(reading)
-    )
-    told = [how(cell) for cell in cells[:_WORDS]]
+    bare = "form" if reading is labels else "types"
+    told = [getattr(reading, "told", lambda cell: f"one of the {bare} {cell!r}")(cell) for cell in cells[:_WORDS]]
     more = [f"one of {len(cells) - len(told)} others"] if len(cells) > len(told) else []
     return f"{getattr(reading, 'noun', 'the release')} is {' or '.join([*told, *more])}"
 
