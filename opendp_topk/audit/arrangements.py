@@ -21,7 +21,7 @@ _ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4  # as many as the functions below tell a
 _FARTHEST = 40  # in units: as far as scores of neighbours lie apart, and e^-40 is never seen in samples
 _EXTREMES = (2**53, 2**31, 2**63)  # where floats stop to hold all integers, and where integers of machines end
 _EXTREME_SIZES = 2  # that are tried at these
-_LEAST_FLOAT = Fraction(1, 2**1074)
+_LEAST_FLOAT = Fraction(1, 2**1074)  # the subnormal number nearest to 0
 _GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill the unit interval evenly
 _FINEST = 2**64  # so fine that no two of the places meant to differ are equal
 
