@@ -318,4 +318,3 @@ _TINY, _HUGE = math.ulp(0.0), 2**900  # a float64 holds them
 
 
 then_stable_histogram = partial(make_stable_histogram)
-TRIED = {"scale": (1.0,), "epsilon": (None,)}
