@@ -36,6 +36,7 @@ _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is us
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
 _NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting, nor more detail
 _NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
+_COARSE = 64  # and by so much in the first detail, before it is known in which one they will be drawn
 _MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
@@ -160,20 +161,21 @@ def layers(task: Task) -> list[Layer]:
     last = _last(task.rungs.everybody, task.k, task.ordered)
     everything = _everything(task.rungs.everybody, task.k, task.ordered)
     rest = Layer(last, last, inf, everything, _log_size(everything), _DETAIL)  # [last-layer]
-    found, known, detail = [task.layer(0, last, _DETAIL), rest], 0, _DETAIL
+    found, known, detail = _narrowed(task, [task.layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY), 0, _DETAIL
     while True:
-        found = _narrowed(task, found, detail, _MANY)
         top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
-        if top.end == known or (fine := _close(task, top, _ANEW if known else _CLOSE)) is top:
+        fine = top if top.end == known else _close(task, top, _ANEW if known else _CLOSE)
+        if known and fine is top:
             return found
         known, detail = fine.end, fine.detail
         found = [fine if layer is top else layer for layer in found]  # [finer-top]
+        found = _narrowed(task, found, detail, _NARROW, _MANY)
 
 
 def improved(task: Task, found: list[Layer]) -> list[Layer]:
     """The same layers in more detail, if there is more, all of them narrow where weight may be."""
     detail = max(layer.detail for layer in found)
-    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, inf)  # [more-detail]
+    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, _NARROW, inf)  # [more-detail]
 
 
 def _close(task: Task, layer: Layer, gain: float) -> Layer:
@@ -184,7 +186,7 @@ def _close(task: Task, layer: Layer, gain: float) -> Layer:
     return layer if layer.log_size <= finer.log_size + gain else _close(task, finer, gain)
 
 
-def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[Layer]:
+def _narrowed(task: Task, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
     """The same layers, but those that are heavy in this detail at least, and split until they are narrow."""
     kept, heaviest = [found[-1]], -inf
     waiting: list[tuple[float, int, Layer]] = []
@@ -203,7 +205,7 @@ def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[
             kept.append(layer)
         elif layer.detail < detail:
             push(task.finer(layer, detail))  # [finer]
-        elif layer.end - layer.start <= _NARROW + len(kept) / many:  # [narrow]
+        elif layer.end - layer.start <= narrow + len(kept) / many:  # [narrow]
             kept.append(layer)
         else:
             middle = min(task.latest((layer.start + layer.end) // 2), layer.end - 1)
