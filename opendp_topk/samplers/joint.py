@@ -161,11 +161,12 @@ def layers(task: Task) -> list[Layer]:
     last = _last(task.rungs.everybody, task.k, task.ordered)
     everything = _everything(task.rungs.everybody, task.k, task.ordered)
     rest = Layer(last, last, inf, everything, _log_size(everything), _DETAIL)  # [last-layer]
-    found, known, detail = _narrowed(task, [task.layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY), 0, _DETAIL
+    found = _narrowed(task, [task.layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY)
+    known, detail = -1, _DETAIL  # no layer ends there
     while True:
         top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
-        fine = top if top.end == known else _close(task, top, _ANEW if known else _CLOSE)
-        if known and fine is top:
+        fine = top if top.end == known else _close(task, top, _CLOSE if known < 0 else _ANEW)
+        if known >= 0 and fine is top:
             return found
         known, detail = fine.end, fine.detail
         found = [fine if layer is top else layer for layer in found]  # [finer-top]
