@@ -212,8 +212,8 @@ FAULTS = (
         "rows-alike",
         "an undecided race among several is settled by the digits of the first",
         "samplers/rows.py",
-        "_Shifted(self.entropy, int(first[row])))",
-        "_Shifted(self.entropy, int(first[0])))",
+        "Shifted(self.entropy, int(first[row])))",
+        "Shifted(self.entropy, int(first[0])))",
     ),
     Fault(
         "rows-same-scores",
