@@ -9,12 +9,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import EntropyError
 from opendp_topk.samplers import gap_rows, gaps
+from opendp_topk.samplers.advantages import Scores
 
 from ..oracles import noise as oracle
 from ..oracles.chi_square import assert_follows
@@ -106,6 +108,22 @@ def test_scores_and_scales_at_the_ends(scores: list[Any], scale: Fraction, sign:
 def test_noise_far_out_is_decided_by_further_digits(name: str) -> None:
     for digits in ("1" * 79, "0" * 79, "1" * 45 + "0" * 35, "0" * 39 + "1" * 41, "1" * 200, "0" * 200):
         _check(name, Case([3, 1, 2], Fraction(2), {0: digits}), 2, 3, 1, 5)
+
+
+@every_noise
+def test_the_noise_of_all_that_begin_so_is_within_its_room(name: str) -> None:
+    rng = random.Random(name)
+    begun = [rng.getrandbits(80) >> rng.randrange(40) for _ in range(300)]
+    begun += [2**80 - 1 - n for n in begun]
+    races = gap_rows._Races(Scores(np.arange(3), Fraction(1), 1), getattr(tk, name)(), 1, Streams())
+    prefix = np.array([n >> 64 for n in begun], dtype=np.uint16)
+    words = np.array([n % 2**64 for n in begun], dtype=np.uint64)
+    (high, low), room = races._noise(prefix, words)
+    assert np.isfinite(room).all()
+    with mpmath.workprec(300):
+        for n, a, b, most in zip(begun, high.tolist(), low.tolist(), room.tolist(), strict=True):
+            for end in (n, n + 1):
+                assert abs(mpmath.mpf(a) + b - oracle.QUANTILE[name](Fraction(end, 2**80))) <= most
 
 
 def test_most_gaps_are_certain_from_eighty_digits(monkeypatch: pytest.MonkeyPatch) -> None:
