@@ -126,6 +126,7 @@ def _check_problems(name: str) -> list[str]:
                 f"{name}.tex calls {check.label} checked by {check.theorem}, but {', '.join(uncompiled)} is not what "
                 "was compiled: python -m tests.machine --record"
             )
+        found += [f"{name}.tex {said}" for said in check.misjudged]
     return found
 
 

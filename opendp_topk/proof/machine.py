@@ -1,8 +1,9 @@
 r"""Which statements of the documents a proof assistant has checked, and whether it still is those statements.
 
 ``\checked{label}{File.theorem}{digest}{remark}`` in a document says that the theorem of ``proofs/machine/File.v``
-states what the theorem with this label does, but for what the remark says. The digest stands for both statements and
-for the vocabulary of the machine's: all that is no proof in the file, and in those that it requires.
+states what the theorem with this label does: the ``same``, a ``part`` of it, or something ``weaker``, with which word
+the remark begins. The words of the theorem that are meant are quoted. The digest stands for both statements and for the
+vocabulary of the machine's: all that is no proof in the file, and in those that it requires.
 
 Checked is what was compiled: ``machine/compiled.json`` holds the digest of every source that the proof assistant
 compiled and its checker accepted, and each marked theorem as it prints it. A test compiles them again and compares.
@@ -19,17 +20,19 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .statements import CHECKED, statement
+from .statements import CHECKED, statement, theorem
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 _REQUIRE = re.compile(r"From Machine Require Import ([^.]*)\.")
 _SENTENCE = re.compile(r"\.(?=\s|\Z)")
 _STATED = re.compile(r"(?:Theorem|Lemma) (\w+)\b")
+_QUOTED = re.compile(r"``(.*?)''")
+KINDS = ("same", "part", "weaker")
 
 
 @dataclass(frozen=True)
 class Check:
-    """That a machine has checked one statement of a document; ``remark`` says where its statement says less."""
+    """That a machine has checked one statement of a document; ``remark`` says how much of it, and in which sense."""
 
     document: str
     label: str
@@ -72,6 +75,26 @@ class Check:
         """
         then = compiled()["sources"]
         return [name for name in required(self.theorem.partition(".")[0]) if then.get(name) != source_digest(name)]
+
+    @property
+    def kind(self) -> str:
+        """What the two statements are to each other: the word with which the remark begins, one of ``KINDS``."""
+        return self.remark.partition(":")[0]
+
+    @property
+    def misjudged(self) -> list[str]:
+        """What is wrong with the remark, one sentence each, from its first word to its quotes of the theorem."""
+        said, quotes = theorem(library.text(self.document), self.label), _QUOTED.findall(self.remark)
+        found = [f"calls {self.label} checked, which is no theorem, lemma or the like"] if not said else []
+        if self.kind not in KINDS:
+            found.append(f"must say of {self.label} and {self.theorem} whether it is same:, part: or weaker:")
+        if self.kind != KINDS[0] and not quotes:
+            found.append(f"must quote the words of {self.label} that {self.theorem} is about, as ``...''")
+        return found + [
+            f"says that {self.theorem} checks `{one}', which {self.label} does not say"
+            for one in quotes
+            if said and one not in said
+        ]
 
     @property
     def status(self) -> str:

@@ -29,6 +29,12 @@ def relations(text: str) -> list[Relation]:
     return sorted({(target, label) for label, target in _RELIES.findall(text)})
 
 
+def theorem(text: str, label: str) -> str:
+    """The theorem with this label, with single spaces; the empty text where the label is that of none."""
+    found = (match[0] for match in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in match[0] and label)
+    return " ".join(next(found, "").split())
+
+
 def statement(text: str, label: str) -> str:
     """The hypotheses of the document, and the theorem with this label (empty: all that the document states).
 
@@ -37,11 +43,8 @@ def statement(text: str, label: str) -> str:
     """
     text = CHECKED.sub("", text)
     parts = _parts(text)
-    theorem = next(
-        (match[0] for match in _ENVIRONMENT.finditer(text) if rf"\label{{{label}}}" in match[0] and label),
-        parts.get("postcondition", ""),
-    )
-    return " ".join((parts.get("precondition", "") + " " + theorem).split())
+    stated = theorem(text, label) or parts.get("postcondition", "")
+    return " ".join((parts.get("precondition", "") + " " + stated).split())
 
 
 def statement_digest(text: str, label: str) -> str:

@@ -124,6 +124,28 @@ def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
     assert any("below the theorem" in problem for problem in form.problems(DOCUMENT))
 
 
+@pytest.mark.parametrize(
+    ("remark", "said"),
+    [
+        ("", "whether it is same:, part: or weaker:"),
+        ("some: ``$L(y)-L(y')\\le a(r)$''", "whether it is same:, part: or weaker:"),
+        ("part: a half", "must quote the words of flips that FlippingRange.flipping_range is about"),
+        ("part: ``$L(y)-L(y')\\le r$''", "which flips does not say"),
+        ("same: ``$L(y)-L(y')\\le r$''", "which flips does not say"),
+    ],
+)
+def test_words_that_a_mark_may_not_say(copy: Path, remark: str, said: str) -> None:
+    """The first is what all marks once were; the last two quote a theorem that the document does not have."""
+    assert mark().misjudged == []
+    spoil(copy / TEX, mark().remark, remark)
+    assert any(said in problem for problem in form.problems(DOCUMENT))
+
+
+def test_a_mark_on_what_is_no_theorem(copy: Path) -> None:
+    spoil(copy / TEX, r"\checked{flips}", r"\checked{loss}")
+    assert any("is no theorem" in problem for problem in mark().misjudged)
+
+
 def test_a_renewal_writes_what_is_now_stated(copy: Path) -> None:
     form.repin(DOCUMENT)  # writes what rewordings have carried so far
     spoil(copy / TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y') \le a(r) + 0$")

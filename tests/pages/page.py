@@ -13,7 +13,7 @@ from pathlib import Path
 from opendp_topk.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
-from . import copies, proof_map, reference
+from . import copies, machine_marks, proof_map, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
@@ -44,14 +44,24 @@ class Page:
 
 
 def with_proof_map(text: str) -> str:
-    """proofs/README.md with its table made anew.
+    """proofs/README.md with its table made anew; errors are those of :func:`with_table`."""
+    return with_table(text, proof_map.table())
+
+
+def with_marks(text: str) -> str:
+    """docs/machine_checked.md with its table made anew; errors are those of :func:`with_table`."""
+    return with_table(text, machine_marks.table())
+
+
+def with_table(text: str, table: str) -> str:
+    """A page with another table.
 
     Raises:
         ValueError: The marks around the table are gone.
     """
-    made, count = _GENERATED.subn(lambda _: proof_map.table(), text)
+    made, count = _GENERATED.subn(lambda _: table, text)
     if count != 1:
-        raise ValueError(f"proofs/README.md must hold <!-- {COMMAND} --> and <!-- end --> around its table")
+        raise ValueError(f"the page must hold <!-- {COMMAND} --> and <!-- end --> around its table")
     return made
 
 
@@ -92,6 +102,7 @@ PAGES = {
     for page in (
         Page(PUBLIC_NAMES, stub, lambda text: stub(text) == text),
         Page("proofs/README.md", with_proof_map, lambda text: with_proof_map(text) == text),
+        Page("docs/machine_checked.md", with_marks, lambda text: with_marks(text) == text),
         Page("docs/tightness.md", tightness, has_the_rows),
         Page("docs/reference/names.md", lambda _: reference.names(), lambda text: reference.names() == text),
         Page("docs/reference/command.md", lambda _: reference.commands(), lambda text: reference.commands() == text),

@@ -86,6 +86,36 @@ def test_a_statement_on_which_it_relies_is_shown(kept: Path) -> None:
     assert r"+\begin{theorem}\label{a} Two. \end{theorem}" in shown
 
 
+MARKED = r"""\relieson[a]{other}
+\pin{sum}{}
+\postcondition
+\begin{theorem}\label{exact} Sums are added exactly. \end{theorem}
+\checked{exact}{Sums.exact}{}{part: ``Sums are added''}
+\end{document}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("part: ``Sums are added''", "weaker: ``added exactly'', of few"), ("exactly. ", "exactly and fast. ")],
+    ids=["remark", "theorem"],
+)
+def test_a_mark_is_renewed_by_whoever_quotes_its_new_words(kept: Path, old: str, new: str) -> None:
+    """No code has changed: what the document says of a machine's statement, or its own theorem, has."""
+    tex = kept / "proofs/inner/sums.tex"
+    write(kept / "proofs/machine/Sums.v", "Theorem exact : True.\nProof.\nexact I.\nQed.\n")
+    write(tex, MARKED)
+    renew([(NAME, "Sums are added", "Theorem exact")], "A Reader")
+    commit(kept)
+    assert "nothing" in difference(NAME)
+    write(tex, tex.read_text().replace(old, new))
+    with pytest.raises(tk.ProofError, match="no changed line"):
+        renew([(NAME, CHECKED, "return helper(a)")], "A Reader")
+    renew([(NAME, "Sums are added", new)], "A Reader")
+    assert proof.checks(NAME)[0].digest == proof.checks(NAME)[0].actual
+    assert not any("readings.jsonl" in problem for problem in form.problems(NAME))
+
+
 def test_the_difference_is_to_the_pins_and_not_to_the_last_commit(kept: Path) -> None:
     write(kept / "opendp_topk/inner/sums.py", HELPED.replace("LIMIT = 7", "LIMIT = 8"))
     commit(kept)

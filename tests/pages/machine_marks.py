@@ -1,0 +1,26 @@
+"""The table of docs/machine_checked.md: which theorem a machine has checked, and how its two statements compare."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from opendp_topk import proof
+from opendp_topk.proof.machine import KINDS
+
+HEAD = "| theorem | in Coq | | in which sense |\n|---|---|---|---|\n"
+_QUOTED = re.compile(r"``(.*?)''")
+_FORMULA = re.compile(r"\$([^$]*)\$")
+
+
+def table() -> str:
+    """How many marks say what, and a line for each."""
+    marks = [check for name in proof.documents() for check in proof.checks(name)]
+    theorems = {(check.document, check.label) for check in marks}
+    counts = Counter(check.kind for check in marks)
+    said = ", ".join(f"{counts[kind]} *{kind}*" for kind in KINDS)
+    rows = []
+    for check in marks:
+        words = _FORMULA.sub(r"`\1`", _QUOTED.sub(r"“\1”", check.remark.partition(":")[2].strip()))
+        rows.append(f"| `{check.document}#{check.label}` | `{check.theorem}` | {check.kind} | {words} |\n")
+    return f"{len(marks)} marks on {len(theorems)} theorems: {said}.\n\n{HEAD}{''.join(rows)}"
