@@ -72,8 +72,8 @@ def shown(name: str) -> dict[str, str]:
         stated = statement(library.text(target), label) if library.document(target) else ""
         found[f"relies on {library.key((target, label))}"] = "\n".join(textwrap.wrap(stated, 110))
     for check in checks(name):
-        stated = textwrap.wrap(statement(library.text(name), check.label), 110)
-        lines = [check.remark, *stated, stated_by(check.theorem)]
+        proved = textwrap.wrap(statement(library.text(name), check.label), 110)
+        lines = [check.remark, *proved, stated_by(check.theorem)]
         found[f"calls {check.label} checked by {check.theorem}"] = "\n".join(lines)
     return found
 

@@ -53,9 +53,9 @@ class Row(NamedTuple):
 # proof-region: walks
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """All sets of ``k`` ranks under ceilings, and under the conditions of ``blocks`` alone others as well."""
+    """All sets of ranks under ``ceilings``, found among those under the conditions of ``blocks``, which are fewer."""
 
-    k: int
+    ceilings: Indices
     blocks: Blocks
 
     def log_bound(self) -> float:
@@ -66,7 +66,8 @@ class Walk:
     @cached_property
     def rows(self) -> list[Row]:
         """The first row is that of no blocks, the last one that of all."""
-        found, left, tilt = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0)], self.k, float(self.blocks.tilts[0])
+        k, tilt = len(self.ceilings), float(self.blocks.tilts[0])
+        found, left = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0)], k
         steps = zip(self.blocks.tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
         for (first, weights, total, other), share, new in steps:
             left -= share
@@ -74,15 +75,18 @@ class Walk:
             raw = np.convolve(damped, weights)  # [convolve]
             start = found[-1].start + first - share
             raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], min(max(start, 0), left)  # [cut]
-            found.append(_row(raw, start, found[-1], outside * total, other, self.k))
+            found.append(_row(raw, start, found[-1], outside * total, other, k))
             tilt = new
         return found
 
     def draw(self, entropy: Entropy) -> tuple[Indices, mpq] | None:
-        """A set, as ranks counted from 0, ascending, with the exact probability with which it is drawn; or none."""
-        counts: list[int] = []
+        """A set under the ceilings, as ranks counted from 0, ascending, with the exact probability with which it is
+        drawn; or none, as soon as the last of its members are known not to be under them.
+        """
+        parts: list[Indices] = []
         odds: list[int] = []
-        excess = 0
+        drawn: list[tuple[int, int]] = []
+        excess, left, start = 0, len(self.ceilings), int(self.ceilings[-1])
         for i in range(len(self.blocks.sizes) - 1, -1, -1):
             step = self._step(i, excess)
             if step is None:
@@ -92,14 +96,19 @@ class Walk:
             place = int(np.searchsorted(heights, below(whole, entropy), side="right"))  # [place]
             if place == len(ways):
                 return None  # [missed]
-            counts.append(excess + int(self.blocks.shares[i]) - least - place)  # [members]
             odds += [int(ways[place]), whole]
-            excess = least + place
-        filled = _filled(self.blocks.sizes, counts[::-1])
-        members = [choose(b, t, entropy) + start for start, b, t in filled]
-        wholes = [mpz(n) for n in odds[1::2]] + [bincoef(b, t) for _, b, t in filled]
+            size, members = int(self.blocks.sizes[i]), excess + int(self.blocks.shares[i]) - least - place  # [members]
+            excess, start = least + place, start - size
+            if members:
+                ranks = start + choose(size, members, entropy)
+                if (ranks >= self.ceilings[left - members : left]).any():
+                    return None  # [outside]
+                parts.append(ranks)
+                drawn.append((size, members))
+                left -= members
+        wholes = [mpz(n) for n in odds[1::2]] + [bincoef(b, t) for b, t in drawn]
         chance = mpq(product([mpz(n) for n in odds[::2]]), product(wholes))  # [probability]
-        return np.concatenate(members), chance
+        return np.concatenate(parts[::-1]), chance
 
     def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
         """The least excess before block i, odds for it and those above, and the whole of which they are parts."""
@@ -164,15 +173,9 @@ def _window(values: Floats, start: int, outside: float, low: int, high: int) -> 
     return found
 
 
-def _filled(sizes: Indices, counts: list[int]) -> list[tuple[int, int, int]]:
-    """Start, size and members of each block that has members."""
-    starts = (np.cumsum(sizes) - sizes).tolist()
-    return [(start, b, t) for start, b, t in zip(starts, sizes.tolist(), counts, strict=True) if t]
-
-
 def walk(ceilings: Indices, detail: int) -> Walk:
-    """The walk over the sets under ``ceilings``; with more ``detail`` it draws fewer others."""
-    return Walk(len(ceilings), blocks(ceilings, detail))
+    """The walk over the sets under ``ceilings``; with more ``detail`` it draws fewer others, in vain."""
+    return Walk(ceilings, blocks(ceilings, detail))
 
 
 # end-proof-region: walks

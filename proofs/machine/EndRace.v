@@ -1,7 +1,7 @@
 (* The race that runs releases only what its digits leave no doubt of: so what End.v says of honest races holds for it. *)
 From Coq Require Import Reals List Lra Lia Bool ZArith Permutation Sorted.
 From Interval Require Import Interval.
-From Machine Require Import Sums Laws Jumps Noises Best Boundaries Cells Parts Counted FromDigits Sets Executable End.
+From Machine Require Import Sums Laws Jumps Noises Best Boundaries Cells Parts Counted FromDigits Sets Executable Costs.
 Import ListNotations.
 Open Scope R_scope.
 

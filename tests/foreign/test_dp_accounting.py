@@ -1,4 +1,4 @@
-"""Composed curves between the optimistic and the pessimistic estimates of dp-accounting, on mixed compositions."""
+"""Composed curves between the optimistic and pessimistic estimates of dp-accounting: mixed compositions, and prices."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
-from opendp_topk.spaces.curves.totals import compose
+from opendp_topk.spaces.curves.totals import compose, times
 
 from .needed import Needed
 
 accounting = Needed("dp_accounting")
 pld = Needed("dp_accounting.pld.privacy_loss_distribution")
 common = Needed("dp_accounting.pld.common")
+dots = Needed("dp_accounting.pld.pld_pmf")
 pytestmark = pytest.mark.foreign
 
 DELTA = 1e-6
@@ -81,7 +83,7 @@ def test_mixed_compositions(seed: int) -> None:
     whole = compose([curve for curve, _, count in parts for _ in range(count)])
     estimates = []
     for high in (False, True):
-        joint = None
+        joint: Any = None
         for _, theirs, count in parts:
             one = theirs(high).self_compose(count)
             joint = one if joint is None else joint.compose(one)
@@ -102,3 +104,183 @@ def test_a_hundred_winners_cost_no_more_than_by_any_of_their_accounts() -> None:
     least = min(rdp.get_epsilon(DELTA), pure.get_epsilon_for_delta(DELTA))
     assert curve.epsilon(DELTA) < least
     print(f"epsilon at delta = {DELTA}: {curve.epsilon(DELTA):.4f} here, {least:.4f} there")
+
+
+LISTED = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.LInfDistance(monotonic=True)
+FEW = LISTED[0], tk.L01InfDistance(changes=7, monotonic=True)
+KEYED = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=7)
+ROWS = tk.FrameDomain("user", "item"), tk.UserDistance()
+PROFILE, STRICT = tk.PrivacyProfile(), tk.Approximate(tk.ZeroConcentratedDivergence())
+Bounds = Callable[[bool, float], float]
+
+
+def of_pairs(*options: list[tuple[Callable[[bool], Any], int]]) -> Bounds:
+    """Epsilon of compositions of pairs, a direction of rounding and a delta given: the largest of several such."""
+
+    def bounds(high: bool, delta: float) -> float:
+        found = []
+        for option in options:
+            whole: Any = None
+            for theirs, count in option:
+                one = theirs(high).self_compose(count)
+                whole = one if whole is None else whole.compose(one)
+            found.append(float(whole.get_epsilon_for_delta(delta)))
+        return max(found)
+
+    return bounds
+
+
+def outcomes(below: list[float], above: list[float], symmetric: bool = True) -> Callable[[bool], Any]:
+    """A pair of laws of few outcomes."""
+    logs = [{i: math.log(mass) for i, mass in enumerate(law) if mass} for law in (below, above)]
+    return lambda high: pld.from_two_probability_mass_functions(
+        *logs, pessimistic_estimate=high, value_discretization_interval=STEP, symmetric=symmetric
+    )
+
+
+def lost(delta: float) -> Callable[[bool], Any]:
+    """What fails with this probability, and says nothing otherwise."""
+    return lambda high: pld.PrivacyLossDistribution.create_from_rounded_probability(
+        {0: 1 - delta}, delta, STEP, pessimistic_estimate=high
+    )
+
+
+def answers(loss: float, delta: float) -> Callable[[bool], Any]:
+    """A randomised response that gives itself away with probability delta."""
+    law = [(1 - delta) / (1 + math.exp(sign * loss)) for sign in (1, -1)]
+    return outcomes([0, delta, *law], [delta, 0, *reversed(law)])
+
+
+def choices(loss: float, steps: int) -> Bounds:
+    """Choices by Gumbel noise: between two blocks of which one rises, at best, and at worst by the pair of all."""
+
+    def between(share: float) -> Callable[[bool], Any]:
+        rises = loss * share
+        other = math.expm1(loss - rises) / math.expm1(loss)
+        return outcomes([other, 1 - other], [other * math.exp(rises), 1 - other * math.exp(rises)], symmetric=False)
+
+    def any_choice(high: bool) -> Any:
+        last = math.ceil(loss / STEP)
+        epsilons = (np.arange(-last, last + 1) * STEP).clip(-loss, loss)
+        deltas = np.expm1((epsilons - loss) / 2) ** 2 / -math.expm1(-loss)
+        deltas[0] = -math.expm1(-last * STEP)
+        return pld.PrivacyLossDistribution(
+            dots.create_pmf_pessimistic_connect_dots_fixed_gap(STEP, -last, last, deltas)
+        )
+
+    low = of_pairs(*([(between(0.4 + i / 50), steps)] for i in range(11)))
+    high = of_pairs([(any_choice, steps)])
+    return lambda up, delta: (high if up else low)(up, delta)
+
+
+def concentrated(rho: float) -> Bounds:
+    def bounds(high: bool, delta: float) -> float:
+        accountant = accounting.rdp.RdpAccountant([1 + 1.02**i / 1000 for i in range(900)])
+        accountant.compose(accounting.ZCDpEvent(rho))
+        return float(accountant.get_epsilon(delta)) * (1 if high else 0.999)  # its orders are a coarse list
+
+    return bounds
+
+
+def gumbel_rho(loss: float) -> float:
+    """What one choice by Gumbel noise costs."""
+    z = loss / -math.expm1(-loss)
+    return z - 1 - math.log(z)
+
+
+def ranked(noise: Any, k: int, scale: float) -> PrivacyCurve:
+    return (LISTED >> tk.then_lipschitz_top_k(PROFILE, k=k, scale=scale, noise=noise)).map(1)  # type: ignore[no-any-return]
+
+
+def led(noise: Any, k: int, scale: float) -> PrivacyCurve:
+    return (LISTED >> tk.then_noisy_top_k_with_gaps(PROFILE, k=k, scale=scale, noise=noise)).map(1)  # type: ignore[no-any-return]
+
+
+def stable(gaussian: bool, times_over: int) -> tuple[PrivacyCurve, Bounds]:
+    """Keys with counts: each of the seven counts of a user, and the delta of the keys of nobody else."""
+    b, threshold = 10, 60 if gaussian else 220
+    if gaussian:
+        mass = [math.exp(-(z**2) / 2 / b**2) for z in range(-400, 401)]
+        reached = sum(mass[400 + threshold - 1 :]) / sum(mass)
+    else:
+        reached = math.exp((1 - threshold) / b) / (1 + math.exp(-1 / b))
+    one = discrete_gaussian if gaussian else discrete_laplace_of_one
+    made = KEYED >> tk.then_stable_histogram(PROFILE, scale=float(b), threshold=threshold, gaussian=gaussian)
+    any_of_seven = -math.expm1(7 * math.log1p(-reached))
+    return made.map(1), of_pairs([(one(b)[1], 7 * times_over), (lost(any_of_seven), times_over)])
+
+
+def discrete_laplace_of_one(scale: float) -> Part:
+    curve = PrivacyCurve(DiscreteLaplace(1, Fraction(scale)))
+    return curve, lambda high: pld.from_discrete_laplace_mechanism(1 / scale, sensitivity=1, **grid(high))
+
+
+def listed(gaussian: bool, times_over: int) -> tuple[PrivacyCurve, Bounds]:
+    one = discrete_gaussian if gaussian else discrete_laplace_of_one
+    curve = (FEW >> tk.then_noisy_histogram(PROFILE, scale=10.0, gaussian=gaussian)).map(1)
+    return curve, of_pairs([(one(10)[1], 7 * times_over)])
+
+
+def keys(times_over: int) -> tuple[PrivacyCurve, Bounds]:
+    made = KEYED >> tk.then_partition_selection(PROFILE, epsilon=1.0, delta=1e-7)
+    return made.map(1), of_pairs([(answers(*made.parameters["each"]), 7 * times_over)])
+
+
+def weighted_keys(rounds: int, times_over: int) -> tuple[PrivacyCurve, Bounds]:
+    scale = 4.0
+    given: dict[str, Any] = {"max_items": 10, "delta": 1e-8, "scale": scale, "rounds": rounds}
+    parts = (1.0,) if rounds == 1 else (3.2, 1.053)
+    curve = (ROWS >> tk.then_weighted_partition_selection(PROFILE, **given)).map(1)
+    delta = (ROWS >> tk.then_weighted_partition_selection(STRICT, **given)).map(1)[1]
+    sums = [(gaussian(scale * part)[1], times_over) for part in parts]
+    return curve, of_pairs([*sums, (lost(delta), times_over)])
+
+
+# What a release costs, how many there are, the deltas, and how far a pessimistic estimate may be above the curve.
+PRICES: dict[str, tuple[Callable[[], tuple[PrivacyCurve, Bounds]], int, float]] = {
+    "logistic, 3 of scale 10": (lambda: (ranked(tk.Logistic(), 3, 10.0), choices(0.1, 12)), 4, 1.15),
+    "logistic, 2 of scale 4": (lambda: (ranked(tk.Logistic(), 2, 4.0), choices(0.25, 20)), 10, 1.16),
+    "Laplace, 1 of scale 4": (lambda: (ranked(tk.Laplace(), 1, 4.0), of_pairs([(laplace(4)[1], 20)])), 20, 1.001),
+    "half-logistic, 2 of scale 4": (
+        lambda: (ranked(tk.HalfLogistic(), 2, 4.0), of_pairs([(laplace(2)[1], 5)])),
+        5,
+        1.001,
+    ),
+    "Gumbel leads, 3 of scale 10": (
+        lambda: (led(tk.Gumbel(), 3, 10.0), concentrated(6 * 4 * gumbel_rho(0.1))),
+        6,
+        1.002,
+    ),
+    "logistic leads, 9 of scale 20": (
+        lambda: (led(tk.Logistic(), 9, 20.0), concentrated(8 * 10 * gumbel_rho(0.05))),
+        8,
+        1.002,
+    ),
+    "exponential leads, 1 of scale 4": (
+        lambda: (led(tk.Exponential(), 1, 4.0), of_pairs([(laplace(4)[1], 20)])),
+        20,
+        1.001,
+    ),
+    "listed counts, Laplace": (lambda: listed(False, 3), 3, 1.001),
+    "listed counts, Gaussian": (lambda: listed(True, 3), 3, 1.001),
+    "found counts, Laplace": (lambda: stable(False, 3), 3, 1.002),
+    "found counts, Gaussian": (lambda: stable(True, 3), 3, 1.002),
+    "found keys": (lambda: keys(3), 3, 1.002),
+    "found keys, by weight": (lambda: weighted_keys(1, 3), 3, 1.002),
+    "found keys, by weight, in two rounds": (lambda: weighted_keys(2, 3), 3, 1.002),
+}
+
+
+@pytest.mark.parametrize("price", PRICES)
+def test_composed_prices(price: str) -> None:
+    """Between the estimates of the pair that dominates one release; no one pair does choices by Gumbel noise."""
+    made, count, apart = PRICES[price]
+    curve, bounds = made()
+    whole = times(curve, count)
+    for delta in (1e-4, 1e-6):
+        found = whole.epsilon(delta)
+        low, high = (bounds(up, delta) for up in (False, True))
+        assert low <= found * (1 + 1e-9)
+        assert found <= high * 1.002
+        assert high <= found * apart
+        assert found * 0.95 < low

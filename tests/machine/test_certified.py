@@ -14,6 +14,7 @@ import pytest
 
 from opendp_topk.audit import certified
 from opendp_topk.audit.recorded import Known
+from opendp_topk.noises.noise import Noise
 from opendp_topk.noises.standard import STANDARD
 from opendp_topk.samplers import quantile_tables, scan, settle, short
 from opendp_topk.samplers.upper_tail import BLOCK
@@ -58,14 +59,14 @@ def repeated(release: certified.Release, streams: Streams, digits: int) -> certi
 @pytest.mark.slow
 def test_the_race_has_the_list_of_its_reference(built: Path) -> None:
     """Of the 60 one has more scores than the short path takes; ``python -m tests.machine --race N`` takes N."""
-    same_lists(built, 60)
+    same_lists(built, range(60))
 
 
-def same_lists(folder: Path, cases: int) -> None:
+def same_lists(folder: Path, cases: range) -> None:
     """Digits in, list out: the proved race reads 48 digits of everybody, or 600 where the first 160 are alike."""
     rng = random.Random()
     releases, sizes = [], [*range(1, 13), 40, short.MOST, short.MOST + 1]
-    for i in range(cases):
+    for i in cases:
         size = sizes[i % 13] if i % 60 else rng.choice(sizes[13:])
         values = np.array([rng.randrange(rng.choice((2, 9))) for _ in range(size)], dtype=np.int64)
         alike = i % 50 == 7
@@ -120,9 +121,19 @@ def sampled() -> list[int]:
     return sorted({p for p in [*ends, *(rng.randrange(2**16) for _ in range(9))] if 0 <= p < 2**16})
 
 
+def spread(noise: Noise, by_chance: int) -> list[int]:
+    """The first and the last 256 prefixes, those beside whom an exponent or a sign changes, and some by chance."""
+    entries, chosen = quantile_tables.table(noise), {*range(256), *range(2**16 - 256, 2**16)}
+    for bounds in (entries.lower[: 2**16], entries.upper[: 2**16]):
+        marks = np.where(np.isfinite(bounds), np.sign(bounds) * 5000 + np.frexp(bounds)[1], 0)
+        (changes,) = np.nonzero(np.diff(marks))
+        chosen |= {*changes.tolist(), *(changes + 1).tolist()}
+    return sorted(chosen | {*random.Random().sample(range(2**16), by_chance)})
+
+
 @pytest.mark.slow
 def test_entries_of_tables_are_bounds(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each noise some 25 prefixes; ``python -m tests.machine --tables`` takes all."""
+    """Of each noise some 25 prefixes; ``python -m tests.machine --tables 1000`` takes some 1,600."""
     assert certified.wrong_entries({noise: sampled() for noise in STANDARD}, built) == []
     entries = quantile_tables.table(STANDARD[0])
     lower, upper = entries.lower.copy(), entries.upper.copy()

@@ -86,8 +86,15 @@ FAULTS = (
         "chance-without-binomials",
         "the probability of a walk leaves out which members of a block it takes",
         "samplers/walks.py",
-        " + [bincoef(b, t) for _, b, t in filled]",
-        " + [mpz(1) for _, b, t in filled]",
+        " + [bincoef(b, t) for b, t in drawn]",
+        " + [mpz(1) for b, t in drawn]",
+    ),
+    Fault(
+        "sets-not-looked-at",
+        "a walk returns sets with a member one rank above its ceiling",
+        "samplers/walks.py",
+        "if (ranks >= self.ceilings[",
+        "if (ranks > self.ceilings[",
     ),
     Fault(
         "promise-too-high",
