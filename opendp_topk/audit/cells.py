@@ -96,7 +96,7 @@ def words(reading: Reading, cells: Sequence[Hashable]) -> str:
 
 def _told(reading: Reading, cell: Any) -> str:
     if isinstance(reading, Bits) and isinstance(cell, tuple) and cell[:1] == ("bits",):
-        beside = f" with {cell[1]!r}" if cell[1] else ""
+        beside = f" beside {', '.join(map(repr, cell[1]))}" if cell[1] else ""
         return f"one whose floats{beside} end at the bit of 2^{cell[2]:g}"
     return repr(cell) if isinstance(reading, Bits) else f"one of the types {cell!r}"
 
