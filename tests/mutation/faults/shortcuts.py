@@ -6,6 +6,20 @@ from tests.mutation.fault import Fault
 
 FAULTS = (
     Fault(
+        "ties-as-they-fall",
+        "of racers with equal bounds a processor's way to sort decides who draws first",
+        "samplers/settle.py",
+        'order = (-lower).argsort(kind="stable")  # [descending]',
+        "order = (-lower).argsort()  # [descending]",
+    ),
+    Fault(
+        "last-of-equal-groups",
+        "of groups with equal scores the last ones are looked at",
+        "samplers/forecast.py",
+        "    ahead[(groups == last).nonzero()[0][: count",
+        "    ahead[(groups == last).nonzero()[0][::-1][: count",
+    ),
+    Fault(
         "forecast-selects",
         "a score of some rank is selected, which takes ten times as long where one score is raised above equal ones",
         "samplers/forecast.py",
