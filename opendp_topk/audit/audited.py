@@ -100,6 +100,7 @@ def audit_claim(
     input_metric: Metric | None = None,
     d_in: Any = 1,
     scale: Any = None,
+    extremes: bool = True,
     samples: int = 20_000,
     confidence: float = 0.999,
     batched: bool = False,
@@ -118,7 +119,7 @@ def audit_claim(
         size: The number of scores, where ``function`` takes no other; by default 2 to 6 are tried.
         input_metric: The distance between neighbours; by default that of a measurement, or ``LInfDistance()``.
         d_in: How far apart they are, at most.
-        scale, batched, workers: As for :func:`search`.
+        scale, extremes, batched, workers: As for :func:`search`.
         samples: How many releases are drawn on each input of the pair that is tested in the end; about four times as
             many serve the search.
         confidence: A claim that is kept is refuted with probability at most 1 - ``confidence``.
@@ -153,6 +154,7 @@ def audit_claim(
         confidence=confidence,
         delta=claimed[1] if isinstance(claimed, tuple) else 0.0,
         pairs=pairs,
+        extremes=extremes,
         batched=batched,
         workers=workers,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..core.measurement import Measurement
 from ..core.rendering import as_outcome
 from ..core.repeatable import Batched, Repeatable
 from ..errors import ParameterError, TopKError, checks
+from .cells import Unordered
 
 _BATCH = 10_000  # releases at a time, so that memory stays small
 _WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
@@ -153,11 +154,15 @@ def _called(function: Callable[..., Any], value: Any) -> Hashable:
 
 
 def _outcome(released: Any) -> Hashable:
-    """What :func:`as_outcome` says, at once for what is a key already and for lists of such."""
+    """What :func:`as_outcome` says, at once for what is a key already and for lists of such; sets and dictionaries."""
     if type(released) in _KEYS:
         return released  # type: ignore[no-any-return]
-    if type(released) in (list, tuple) and _KEYS.issuperset(map(type, released)):
-        return tuple(released)
+    if isinstance(released, list | tuple):
+        return tuple(released) if _KEYS.issuperset(map(type, released)) else tuple(map(_outcome, released))
+    if isinstance(released, Mapping):
+        return Unordered.of("dict", [(_outcome(key), _outcome(value)) for key, value in released.items()])
+    if isinstance(released, Set):
+        return Unordered.of("set", [_outcome(element) for element in released])
     return as_outcome(released)
 
 
