@@ -167,9 +167,11 @@ def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
     """The scale, that of the counts, and the threshold."""
     parameters = plan.measurement.parameters
     counts = f", and {plain(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
-    if "delta" in parameters:
+    if "delta" in parameters and "gaussian" not in parameters:
         return _of_keys(parameters)
-    rows = [("scale", f"{parameters['scale']}{counts} (the smallest that meet{'' if counts else 's'} the target)")]
+    smallest = f"the smallest that meet{'' if counts else 's'} the target"
+    chosen = "chosen with the threshold, so that this is about the smallest" if "delta" in parameters else smallest
+    rows = [("scale", f"{parameters['scale']}{counts} ({chosen})")]
     if "threshold" in parameters:
         least = parameters.get("minimum_users", 1)
         beyond = f", counted from {least} users on, as fewer are never released" if least > 1 else ""
