@@ -34,6 +34,17 @@ TRACED = (
     "tests/tables/",
 )
 
+# Tests that read sources and documents anew, and so forget what is known of them: last, lest others read it all again.
+FORGETTING = (
+    "tests/audit/test_html.py",
+    "tests/audit/test_registry.py",
+    "tests/cli/test_proofs.py",
+    "tests/machine/",
+    "tests/proof/",
+    "tests/repo/test_proofs.py",
+    "tests/repo/test_reach.py",
+)
+
 TIERS = ("slow", "browser", "tex", "mutation", "foreign")
 
 ON_SHARED_SPARK = (
@@ -92,8 +103,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
 
     Slow tests that are not :data:`TRACED` are ``untraced``. Under quick tests a warning is an error, but for those that
-    the settings ignore, and for files that an interrupted call left to the collector.
+    the settings ignore, and for files that an interrupted call left to the collector. What is
+    :data:`FORGETTING` comes last.
     """
+    items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
     ignored = items[0].config.getini("filterwarnings") if items else ()
     for item in items:
         for mark in item.iter_markers("quick"):

@@ -15,10 +15,13 @@ from fractions import Fraction
 
 from ..spaces.domains import VectorDomain
 from ..spaces.metrics import Metric
-from .neighbours import LIKELIEST, Vector, admitted, neighbours
+from .neighbours import LIKELIEST, Vector, admitted, corners, neighbours
 
 _ORDERS, _DIRECTIONS, _LEVELS = 4, 2, 4  # as many as the functions below tell apart
 _FARTHEST = 40  # in units: as far as scores of neighbours lie apart, and e^-40 is never seen in samples
+_EXTREMES = (2**53, 2**31, 2**63)  # where floats stop to hold all integers, and where integers of machines end
+_EXTREME_SIZES = 2  # that are tried at these
+_LEAST_FLOAT = Fraction(1, 2**1074)  # the subnormal number nearest to 0
 _GOLDEN = Fraction(1618, 1000)  # near the golden section: its multiples fill the unit interval evenly
 _FINEST = 2**64  # so fine that no two of the places meant to differ are equal
 
@@ -29,6 +32,24 @@ def first_pairs(
 ) -> tuple[tuple[Vector, Vector], ...]:
     """The first ``most`` pairs of :func:`arranged`, remembered for the next search of the same space."""
     return tuple(itertools.islice(arranged(domain, metric, d_in, unit, sizes), most))
+
+
+def extreme_pairs(
+    domain: VectorDomain, metric: Metric, d_in: Fraction, sizes: tuple[int, ...]
+) -> Iterator[tuple[Vector, Vector]]:
+    """Pairs where arithmetic fails: a score at the end of a format, or small ones beside it, and subnormal scores."""
+    for d in sizes[:_EXTREME_SIZES]:
+        one, rest = (True, *[False] * (d - 1)), (False, *[True] * (d - 1))
+        small = (_LEAST_FLOAT, *[Fraction(0)] * (d - 1))
+        made = [
+            ((large, *[least] * (d - 1)), moves)
+            for end in map(Fraction, _EXTREMES)
+            for large, least, corner in ((end, d_in, rest), (end - d_in, Fraction(0), one))
+            for moves in corners(metric, d_in, corner, 1)
+        ]
+        for scores, moves in [*made, (small, tuple(-score for score in small))]:
+            for turn in (1, -1):
+                yield from admitted(domain, metric, d_in, scores[::turn], moves[::turn])
 
 
 def arranged(

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from ..core.measurement import Measurement
 from ..errors import ParameterError, checks
@@ -31,6 +33,12 @@ class Audited:
     def exit_code(self) -> int:
         """0, or 1 where the claim is refuted, or 3 where it is not tested."""
         return EXIT_CODES[self.verdict]
+
+    @property
+    def pair(self) -> Any:
+        """The pair for :func:`audit_pair`, in JSON values: the number of one that was given, or both inputs."""
+        found = self.found
+        return [list(found.x), list(found.x_neighbor)] if found.number is None else found.number
 
     @property
     def lines(self) -> list[str]:
@@ -92,6 +100,7 @@ def audit_claim(
     input_metric: Metric | None = None,
     d_in: Any = 1,
     scale: Any = None,
+    extremes: bool = True,
     samples: int = 20_000,
     confidence: float = 0.999,
     batched: bool = False,
@@ -110,7 +119,7 @@ def audit_claim(
         size: The number of scores, where ``function`` takes no other; by default 2 to 6 are tried.
         input_metric: The distance between neighbours; by default that of a measurement, or ``LInfDistance()``.
         d_in: How far apart they are, at most.
-        scale, batched, workers: As for :func:`search`.
+        scale, extremes, batched, workers: As for :func:`search`.
         samples: How many releases are drawn on each input of the pair that is tested in the end; about four times as
             many serve the search.
         confidence: A claim that is kept is refuted with probability at most 1 - ``confidence``.
@@ -145,10 +154,31 @@ def audit_claim(
         confidence=confidence,
         delta=claimed[1] if isinstance(claimed, tuple) else 0.0,
         pairs=pairs,
+        extremes=extremes,
         batched=batched,
         workers=workers,
     )
     return Audited(claimed, found.estimate.verdict(claimed), found)
+
+
+def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **settings: Any) -> Audited:
+    """Audit one pair anew with fresh samples: that which ``Audited.pair`` tells, among ``pairs`` if it is a number.
+
+    Raises:
+        ParameterError: There is no such pair.
+    """
+    if isinstance(pair, int):
+        given = list(pairs or ())
+        if not 0 <= pair < len(given):
+            raise ParameterError("pair must be the number of a pair that is given: they are counted from 0")
+        chosen, number = given[pair], pair
+    else:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(side, list) and side for side in pair)):
+            raise ParameterError("pair must be two lists of scores, or the number of a pair that is given")
+        chosen, number = (np.array(pair[0]), np.array(pair[1])), None
+    again = audit_claim(function, pairs=[chosen], **settings)
+    x, x_neighbor = chosen if number is not None else map(tuple, pair)
+    return replace(again, found=replace(again.found, x=x, x_neighbor=x_neighbor, number=number))
 
 
 def _claim(function: Any, epsilon: Any, delta: Any, rho: Any, d_in: Any) -> tuple[Measure, Any]:

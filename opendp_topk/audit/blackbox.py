@@ -94,9 +94,10 @@ def estimate(
 
     Args:
         function: Called with ``x`` and with ``x_neighbor``, which it must not change; each call must be independent
-            of all others. Releases are arrays, lists, tuples or hashable values; floats are cut at quantiles, or told
-            by their bits or types where these show more. An error that some calls raise and others do not is an
-            outcome too; errors of this library, and those of batches, come through.
+            of all others. Releases are arrays, lists, tuples, sets, dictionaries or hashable values. Floats are cut at
+            quantiles; bits, types, the order in which the elements of a set or dictionary come, single values of a
+            release, and the sum of those that move are read where these show more. An error that some calls raise and
+            others do not is an outcome too; errors of this library, and those of batches, come through.
         x: An input.
         x_neighbor: A neighbouring input.
         samples: How many releases are drawn on each of the two inputs, 100 to 4,000,000.
@@ -199,7 +200,7 @@ def _reach(measure: Measure, delta: float, half: int, alpha: float) -> float:
 
 def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alpha: float) -> Reading:
     """Of the readings of outcomes the one for which one part of these samples bounds most, by events of the other."""
-    tried = readings([*outcomes[0], *outcomes[1]])
+    tried = readings(*outcomes)
     middle = len(outcomes[0]) // 2
 
     def shown(cells: Reading) -> float:

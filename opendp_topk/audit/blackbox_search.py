@@ -5,6 +5,7 @@ Proof: proofs/audit/blackbox.tex
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -18,17 +19,18 @@ from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import Metric
-from .arrangements import first_pairs
+from .arrangements import extreme_pairs, first_pairs
 from .blackbox import Estimate, estimate, require_settings
 from .cells import readings
 from .draws import Draws, Raised
-from .edges import Edge, worst_edge
+from .edges import Edge, worst_edges
 from .events import choose
 from .neighbours import within
 
 _SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
 _EDGE_SIZES = (*_SIZES, 6)  # an edge needs few draws a size, and top-5 shows none below six scores
 _LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
+_EXTREME = 8  # one of so many pairs may be extreme: the others find most
 _STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
 
 
@@ -63,6 +65,7 @@ def search(
     confidence: float = 0.99,
     delta: float = 0.0,
     pairs: Sequence[tuple[Any, Any]] | None = None,
+    extremes: bool = True,
     batched: bool = False,
     workers: int = 1,
     progress: bool = False,
@@ -72,9 +75,9 @@ def search(
     Many pairs of score vectors are made up: those of :func:`verify` in every order, direction and level, for a function
     may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds, some
     releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. Beside
-    these stands the pair at which an outcome of the one side most often is absent from the other, which is looked for
-    at the gap between scores beyond which outcomes vanish. The better of the two is handed to :func:`estimate` with
-    fresh samples, so its confidence needs no correction for the number of pairs.
+    these stand the pairs at which an outcome of the one side most often is absent from the other, which are looked for
+    at the gap between scores, and at the level of all, beyond which outcomes vanish. The best of these is handed to
+    :func:`estimate` with fresh samples, so its confidence needs no correction for the number of pairs.
 
     Args:
         function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
@@ -90,6 +93,8 @@ def search(
         samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
             side serve the search.
         confidence, delta, batched, workers, progress: As for :func:`estimate`.
+        extremes: Whether an eighth of the pairs may have scores near 2^31, 2^53 and 2^63, or subnormal ones, where
+            arithmetic fails. Those at which ``function`` raises errors on both sides, or in batches, are left out.
         pairs: Neighbours among which to look, in place of those made up: inputs of any kind, as :func:`record_pairs`
             and :func:`table_pairs` give them. Only ``measure`` is then asked for, and ``d_in`` is what holds of them.
 
@@ -133,18 +138,27 @@ def search(
     size = _vectors(input_domain).size
     sizes, edge_sizes = (_SIZES, _EDGE_SIZES) if size is None else ((size,), (size,))
     most = checks.count("candidates", candidates)
-    edge = _edge(function, input_domain, input_metric, distance, edge_sizes, 2 * half, options)
-    unit = told or max(distance, edge.unit if edge else distance)
-    made = list(first_pairs(input_domain, input_metric, distance, unit, sizes, most))
-    if not made:
-        raise ParameterError("no neighbours could be made up in input_domain at d_in")
 
     def members(chosen: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         return [(input_domain.validate(first), input_domain.validate(second)) for first, second in chosen]
 
+    def bears(pair: tuple[Any, Any]) -> bool:
+        return _bears(function, members([pair])[0], options)
+
+    edges = _edges(function, input_domain, input_metric, distance, edge_sizes, 2 * half, bears, options)
+    unit = told or max([distance, *(edge.unit for edge in edges)])
+    far = [
+        pair
+        for pair in itertools.islice(extreme_pairs(input_domain, input_metric, distance, sizes), most // _EXTREME)
+        if checks.flag("extremes", extremes) and bears(pair)
+    ]
+    made = [*first_pairs(input_domain, input_metric, distance, unit, sizes, most - len(far)), *far]
+    if not made:
+        raise ParameterError("no neighbours could be made up in input_domain at d_in")
+
     x, x_neighbor = made[_survivor(function, measure, shift, members(made), 2 * half, _STANDARD_ERRORS, options)]
-    if edge:
-        finalists = [(x, x_neighbor), edge.pair]
+    if edges:
+        finalists = [(x, x_neighbor), *(edge.pair for edge in edges)]
         x, x_neighbor = finalists[
             _survivor(function, measure, shift, members(finalists), half // 2, 2 * _STANDARD_ERRORS, options)
         ]
@@ -186,15 +200,16 @@ def _among(
     return Found(estimate(function, x, x_neighbor, **settings, **options), x, x_neighbor, len(given), number)
 
 
-def _edge(
+def _edges(
     function: Callable[..., Any],
     domain: VectorDomain,
     metric: Metric,
     d_in: Fraction,
     sizes: tuple[int, ...],
     samples: int,
+    usable: Callable[[tuple[Any, Any]], bool],
     options: dict[str, Any],
-) -> Edge | None:
+) -> list[Edge]:
     """Where outcomes vanish, by releases of its own."""
     draws = Draws(function, samples, **options)
 
@@ -204,7 +219,19 @@ def _edge(
         except Exception as error:  # of a batch: no bound rests on these draws, so they may all be the same
             return [Raised(type(error).__name__)] * n
 
-    return worst_edge(draw, domain, metric, d_in, sizes, samples)  # [edge]
+    return worst_edges(draw, domain, metric, d_in, sizes, samples, usable)  # [edge]
+
+
+def _bears(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
+    """Whether ``function`` can be audited on a pair, where it may raise errors; what it releases plays no part."""
+    draws = Draws(function, 2, **{**options, "progress": False})
+    try:
+        for value in pair:
+            draws(value, 1)
+        draws.close()
+    except Exception:
+        return False
+    return True  # [bears]
 
 
 def _survivor(
@@ -239,7 +266,7 @@ def _shown(measure: Measure, delta: float, z: float, first: Sequence[Hashable], 
     """The loss that two samples show by any reading, ``z`` standard errors to the safe side."""
     return max(
         choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), z)[0]
-        for cells in readings([*first, *second])
+        for cells in readings(first, second)
     )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 from ..core.measurement import Measurement
 from ..core.rendering import as_outcome
-from ..core.repeatable import Repeatable
+from ..core.repeatable import Batched, Repeatable
 from ..errors import ParameterError, TopKError, checks
+from .cells import Unordered
 
 _BATCH = 10_000  # releases at a time, so that memory stays small
 _WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
@@ -39,7 +40,7 @@ class Draws:
     ) -> None:
         self._function = checks.function("function", function)
         self._batched = checks.flag("batched", batched)
-        if isinstance(function, Measurement) and isinstance(function.function, Repeatable) and not batched:
+        if isinstance(function, Measurement) and isinstance(function.function, Batched | Repeatable) and not batched:
             self._function, self._batched = _at_once(function, function.function), True
         self._workers = checks.count("workers", workers)
         if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
@@ -153,15 +154,19 @@ def _called(function: Callable[..., Any], value: Any) -> Hashable:
 
 
 def _outcome(released: Any) -> Hashable:
-    """What :func:`as_outcome` says, at once for what is a key already and for lists of such."""
+    """What :func:`as_outcome` says, at once for what is a key already and for lists of such; sets and dictionaries."""
     if type(released) in _KEYS:
         return released  # type: ignore[no-any-return]
-    if type(released) in (list, tuple) and _KEYS.issuperset(map(type, released)):
-        return tuple(released)
+    if isinstance(released, list | tuple):
+        return tuple(released) if _KEYS.issuperset(map(type, released)) else tuple(map(_outcome, released))
+    if isinstance(released, Mapping):
+        return Unordered.of("dict", [(_outcome(key), _outcome(value)) for key, value in released.items()])
+    if isinstance(released, Set):
+        return Unordered.of("set", [_outcome(element) for element in released])
     return as_outcome(released)
 
 
-def _at_once(measurement: Measurement, function: Repeatable) -> Callable[[Any, int], Any]:
+def _at_once(measurement: Measurement, function: Batched | Repeatable) -> Callable[[Any, int], Any]:
     """As many releases as are asked for in one go, with the law of as many calls of ``measurement``."""
     return lambda value, count: function.many(measurement.input_domain.validate(value), count)
 

@@ -10,5 +10,8 @@ HOLDS, FAILS = "holds", "fails"
 REFUTED, NOT_REFUTED = "refuted", "not refuted"
 NOT_TESTED = "not tested"
 
+TONES = {HOLDS: "good", NOT_REFUTED: "open", FAILS: "bad", REFUTED: "bad", NOT_TESTED: "warn"}
+"""Of the colour in which the word is shown: green, blue, red or yellow on a terminal and on a page."""
+
 EXIT_CODES = {HOLDS: 0, NOT_REFUTED: 0, FAILS: 1, REFUTED: 1, NOT_TESTED: 3}
 """Of a command that audits; 2 says that its command line is wrong."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import inspect
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,14 +16,18 @@ import typer
 from .. import audit as auditing
 from .. import proof
 from ..audit import certified
+from ..audit.audited import Audited, audit_pair
 from ..audit.html.audited import audited_page
 from ..audit.registry import claim_digest, tests_are_here
 from ..audit.signoffs import accept
+from ..audit.verdicts import REFUTED, TONES
 from ..errors import ParameterError, ProofError
 from ..ledger.creation import write_new
 from . import html_report, show
 from .exit_codes import DATA, guarded
 from .proofs import document_of
+
+_SURE = 1 - 1e-9  # of an audit that is repeated: whoever reports a fault wants no doubt
 
 audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
 
@@ -130,6 +137,14 @@ def run(
     samples: Annotated[int, typer.Option(help="Releases on each of the two inputs that are tested.")] = 20_000,
     confidence: Annotated[float, typer.Option(help="So surely a claim that is kept is not refuted.")] = 0.999,
     batched: Annotated[bool, typer.Option("--batched", help="The function takes (input, n) and returns n.")] = False,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PAIR",
+            help="Audit this pair alone, as an audit before named it: a number, or JSON.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     html: Annotated[
         str | None,
@@ -140,29 +155,51 @@ def run(
 
     refuted (exit code 1): a loss above the claim was shown, with the stated probability of error. not refuted (0): none
     was shown, which proves nothing. not tested (3): no samples of this number could have refuted so large a claim.
+
+    What is refuted comes with the command that audits its pair anew, with fresh samples, at an error probability of
+    1e-9.
     """
-    pairs = None if on == "vectors" else _named(on, "--on")
-    found = auditing.audit_claim(
-        _named(function, "MODULE:NAME"),
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        pairs=pairs() if callable(pairs) else pairs,
-        size=size,
-        d_in=d_in,
-        samples=samples,
-        confidence=confidence,
-        batched=batched,
-    )
+    given = None if on == "vectors" else _named(on, "--on")
+    pairs, audited = given() if callable(given) else given, _named(function, "MODULE:NAME")
+    claim: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rho": rho,
+        "size": size,
+        "d_in": d_in,
+        "batched": batched,
+    }
+    settings: dict[str, Any] = {**claim, "pairs": pairs, "samples": samples, "confidence": confidence}
+    found = auditing.audit_claim(audited, **settings) if pair is None else audit_pair(audited, _read(pair), **settings)
+    again = _again(function, found, {**claim, "on": on, "samples": samples}) if found.verdict == REFUTED else None
     if html is not None:
-        write_new(Path(html), audited_page(function, found).encode())
+        write_new(Path(html), audited_page(function, found, again).encode())
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2))
+        typer.echo(json.dumps({**found.as_dict(), "again": again}, indent=2))
     else:
         word, _, why = found.lines[0].partition(": ")
-        show.rows([("verdict", show.status(word)), ("why", why), *(_halves(line) for line in found.lines[1:])])
+        show.rows([("verdict", show.status(word, TONES[word])), ("why", why), *map(_halves, found.lines[1:])])
+        if again:
+            show.say("", "To audit this pair anew with fresh samples, at an error probability of 1e-9:")
+            typer.echo(again)  # in one line, to be copied
     if found.exit_code:
         raise typer.Exit(found.exit_code)
+
+
+def _again(function: str, found: Audited, options: dict[str, Any]) -> str:
+    """The command that audits the pair of a refuted claim once more."""
+    usual = {name: one.default for name, one in inspect.signature(run).parameters.items()}
+    words = ["opendp-topk", "audit", "run", function]
+    for name, value in {**options, "pair": json.dumps(found.pair), "confidence": _SURE}.items():
+        if value != usual[name]:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return shlex.join(words)
+
+
+def _read(pair: str) -> Any:
+    with contextlib.suppress(ValueError):
+        return json.loads(pair)
+    raise ParameterError("--pair must be a number, or two lists in JSON, such as [[0, 1], [1, 0]]")
 
 
 def certify(

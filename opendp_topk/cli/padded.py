@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from ..core.padding import Deadline, seconds_of
+from ..core.padding import Answer, hold, seconds_of
 from ..errors import ParameterError
 from .exit_codes import Interrupted
 
@@ -17,7 +16,7 @@ PadOption = Annotated[
     typer.Option(
         metavar="SECONDS",
         help="Answer so long after the table begins to be opened, and not before; where it takes longer there is an "
-        "error, no answer, and the cost is spent. Choose it without looking at the table.",
+        "error, no answer, and what was paid stays paid. Choose it without looking at the table.",
         show_default=False,
     ),
 ]
@@ -34,27 +33,18 @@ def require_fitting(pad: float | None, files: str | None, from_record: str | Non
         raise ParameterError("--from-record looks at no table: leave --pad out")
 
 
-@contextlib.contextmanager
-def held(pad: float | None) -> Iterator[None]:
-    """End at the deadline, however the body ends.
+def held(pad: float | None, compute: Callable[[], Answer]) -> Answer:
+    """What ``compute`` returns or raises, at the deadline if there is one.
 
     Raises:
-        DeadlineError: The body took longer.
-        Interrupted: Somebody did not want to wait. What was drawn is not told.
+        DeadlineError: It took longer.
+        Interrupted: Somebody did not want to wait. Whether it was drawn by then is not told.
     """
     if pad is None:
-        yield
-        return
-    deadline, failure = Deadline(seconds_of(pad, "--pad")), None
+        return compute()
     try:
-        yield
-    except Exception as error:
-        failure = error
-    try:
-        deadline.wait()
+        return hold(seconds_of(pad, "--pad"), compute)
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted before the deadline: there is no answer, and what was drawn has its cost"
         ) from None
-    if failure is not None:
-        raise failure

@@ -186,31 +186,33 @@ def release(
             record = _again(from_record, account, asked(whole, where, listing, told(words, account)), files)
         else:
             started = now()
-            with (
-                show.working("reading and counting") as seen,
-                held(pad),
-                chosen.table(table, reading, columns.names) as source,
-            ):
+
+            def answered() -> ReleaseRecord:
+                with chosen.table(table, reading, columns.names) as source:
+                    rows = domain.validate(columns.read(source.frame))
+                    kinds = rows.collect_schema()
+                    _LOG.info("the table has the columns")
+                    asked_for = plan
+                    if listed is not None:
+                        asked_for = plan.on(as_integers(listed, item) if kinds[item].is_integer() else listed)
+                    promises = query.task.promises(asked_for)
+                    whole = asked_for if others is None else others.after(asked_for)
+                    with kept(files, source.files) as digest:
+                        read_as = Read(chosen.recorded(), where, digest, listing, pad)
+
+                        def recorded(
+                            released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
+                        ) -> ReleaseRecord:
+                            source.require_unchanged()
+                            winners = Released.of(released) if others is None else others.released(released)
+                            made = ReleaseRecord.of(winners, whole, promises, entry, read_as, stated)
+                            return made if pad is None else replace(made, time=started)
+
+                        return drawn(whole, rows, account, words, recorded, planned)
+
+            with show.working("reading and counting") as seen:
                 parts.watcher.set(seen.parts if pad is None else show.Working().parts)
-                rows = domain.validate(columns.read(source.frame))
-                kinds = rows.collect_schema()
-                _LOG.info("the table has the columns")
-                if listed is not None:
-                    plan = plan.on(as_integers(listed, item) if kinds[item].is_integer() else listed)
-                promises = query.task.promises(plan)
-                plan = plan if others is None else others.after(plan)
-                with kept(files, source.files) as digest:
-                    read_as = Read(chosen.recorded(), where, digest, listing, pad)
-
-                    def recorded(
-                        released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
-                    ) -> ReleaseRecord:
-                        source.require_unchanged()
-                        winners = Released.of(released) if others is None else others.released(released)
-                        made = ReleaseRecord.of(winners, plan, promises, entry, read_as, stated)
-                        return made if pad is None else replace(made, time=started)
-
-                    record = drawn(plan, rows, account, words, recorded, planned)
+                record = held(pad, answered)
                 _LOG.info("%d items were released", len(record.released.items))
         failure: Exception | None = None
         try:

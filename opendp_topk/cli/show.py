@@ -32,14 +32,8 @@ _MEASURES = {
     "PrivacyProfile": "(epsilon, delta)-differential privacy, from the whole privacy curve",
 }
 BAD = ("stale", "missing")  # states of a proof that is none of the code that runs
-_STYLES = {
-    "current": "green",
-    "stale": "bold red",
-    "missing": "bold red",
-    "unproven": "yellow",
-    "refuted": "bold red",
-    "not tested": "yellow",
-}
+_TONES = {"current": "good", "stale": "bad", "missing": "bad", "unproven": "warn"}  # of those states
+_STYLES = {"good": "green", "bad": "bold red", "warn": "yellow", "open": "blue"}
 _TWELVE_UP = Context(prec=12, rounding=ROUND_CEILING)
 
 
@@ -105,9 +99,9 @@ def _text(text: str | Text, style: str = "") -> Text:
     return text if isinstance(text, Text) else Text(foreign.line(text), style=style)
 
 
-def status(word: str) -> Text:
-    """The state of a proof, coloured on a terminal."""
-    return Text(foreign.line(word), style=_STYLES.get(word, ""))
+def status(word: str, tone: str = "") -> Text:
+    """The state of a proof, or another word in its tone, coloured on a terminal."""
+    return Text(foreign.line(word), style=_STYLES.get(tone or _TONES.get(word, ""), ""))
 
 
 def item(value: Any) -> str:
@@ -173,9 +167,11 @@ def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
     """The scale, that of the counts, and the threshold."""
     parameters = plan.measurement.parameters
     counts = f", and {plain(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
-    if "delta" in parameters:
+    if "delta" in parameters and "gaussian" not in parameters:
         return _of_keys(parameters)
-    rows = [("scale", f"{parameters['scale']}{counts} (the smallest that meet{'' if counts else 's'} the target)")]
+    smallest = f"the smallest that meet{'' if counts else 's'} the target"
+    chosen = "chosen with the threshold, so that this is about the smallest" if "delta" in parameters else smallest
+    rows = [("scale", f"{parameters['scale']}{counts} ({chosen})")]
     if "threshold" in parameters:
         least = parameters.get("minimum_users", 1)
         beyond = f", counted from {least} users on, as fewer are never released" if least > 1 else ""

@@ -24,8 +24,8 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
     """The same measurement, whose answer comes ``seconds`` after the call and never before.
 
     The clock starts before the argument is checked. An error is held back as an answer is. Where the computation takes
-    longer there is a :class:`DeadlineError` and no answer, and the cost is spent, in a ledger too. The error comes when
-    the computation ends, and tells that it took long.
+    longer there is a :class:`DeadlineError` and no answer, and the cost counts as spent, in a ledger too. The error
+    comes when the computation ends, and tells that it took long.
 
     Args:
         measurement: Any measurement that is not interactive, under any measure; the whole chain, from the data to

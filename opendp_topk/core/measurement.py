@@ -166,7 +166,8 @@ class Measurement(Claimed):
         ``"exact"``: the winners are the k best. ``"great"``: they contain the best ceil(k / 10) and none beyond rank
         floor(1.1 k). ``"good"``: the best ceil(k / 100) and none beyond rank floor(1.5 k). Equal scores may be ranked
         in any order; the order of the winners does not count. The bounds are as private as ``scores``. They speak of
-        the selection before any post-processing.
+        the selection before any post-processing. Where nobody lists the keys, ``scores`` are the counts by key, and
+        a release of fewer than k keys is no success.
 
         Raises:
             NotDeclaredError: The measurement declares no probability of success.

@@ -7,37 +7,41 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import DeadlineError, ParameterError, checks
 from ..spaces.domains import Domain
 
 LONGEST = 10**6  # seconds, eleven days: every system sleeps as long in one call
 _SECOND = 10**9  # nanoseconds
+Answer = TypeVar("Answer")
 
 
 # proof-region: padding
-class Deadline:
-    """The moment that lies ``seconds`` after this was made."""
+def hold(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
+    """What ``compute`` returns or raises, ``seconds`` after the call and not before.
 
-    def __init__(self, seconds: Fraction) -> None:
-        self._ends = time.monotonic_ns() + math.ceil(seconds * _SECOND)  # [ends]
-
-    def wait(self) -> None:
-        """Return at the deadline.
-
-        Raises:
-            DeadlineError: It is over.
-        """
-        if time.monotonic_ns() > self._ends:  # [over]
-            raise DeadlineError(
-                "the deadline was missed: what was computed is not released, and what it costs is spent. Take more "
-                "seconds, chosen without the data"
-            )
-        while (left := self._ends - time.monotonic_ns()) > 0:  # [not-before]
-            time.sleep(left / _SECOND)
+    Raises:
+        DeadlineError: It took longer.
+    """
+    ends, failure = time.monotonic_ns() + math.ceil(seconds * _SECOND), None  # [ends]
+    try:
+        answer = compute()  # [computed]
+    except Exception as error:
+        failure = error  # and not raised again here, where an error of the deadline would carry it along
+    if time.monotonic_ns() > ends:  # [over]
+        raise DeadlineError(
+            "the deadline was missed: what was computed is not released, and what was paid for it stays paid. Take "
+            "more seconds, chosen without the data"
+        )
+    while (left := ends - time.monotonic_ns()) > 0:  # [not-before]
+        time.sleep(left / _SECOND)
+    if failure is not None:
+        raise failure  # [errors-too]
+    return answer
 
 
 class Unchecked(NamedTuple):
@@ -59,20 +63,14 @@ class Padded:
     seconds: Fraction
 
     def __call__(self, value: Any) -> Any:
-        deadline = Deadline(self.seconds)  # [start]
-        release, failure = None, None
-        try:
-            release = self.measured.invoke(value.checked() if isinstance(value, Unchecked) else value)  # [once]
-        except Exception as error:
-            failure = error  # and not raised again here, where an error of the deadline would carry it along
-        deadline.wait()  # [hold]
-        if failure is not None:
-            raise failure  # [errors-too]
-        return release
+        def release() -> Any:
+            return self.measured.invoke(value.checked() if isinstance(value, Unchecked) else value)  # [once]
+
+        return hold(self.seconds, release)  # [hold]
 
 
 def seconds_of(value: Any, name: str) -> Fraction:
-    """A span of time for a :class:`Deadline`, in seconds, as the rational that it is."""
+    """A span of time to :func:`hold` for, in seconds, as the rational that it is."""
     seconds = Fraction(checks.scale(value, name))
     if not 0 < seconds <= LONGEST:  # [in-range]
         raise ParameterError(f"{name} must be above 0 and at most {LONGEST:,} seconds")

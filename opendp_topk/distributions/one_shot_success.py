@@ -1,6 +1,7 @@
 """The probability that the k best of independently perturbed scores are the right ones, enclosed.
 
-The winners are right if they contain the ranks 1..sure and none beyond reach, in some order of equal scores.
+The winners are right if they contain the ranks 1..sure and none beyond reach, in some order of equal scores. Some of
+those that take part may be barred: they have no rank, and winners are wrong where one of them is among these.
 
 Proof: proofs/distributions/one_shot_success.tex
 """
@@ -34,23 +35,27 @@ _MOST_CELLS = 2**23  # 64 MiB in one array
 
 # proof-region: one_shot_success
 def probability(
-    noise: Noise, values: NDArray[Any], tau: Fraction, k: int, sign: int, sure: int, reach: int
+    noise: Noise, values: NDArray[Any], tau: Fraction, k: int, sign: int, sure: int, reach: int, barred: int = 0
 ) -> tuple[float, float]:
-    """Bounds on the probability of the event, for 1 <= sure <= k <= reach <= d, k < d and tau > 0.
+    """Bounds on the probability of the event, for 1 <= sure <= k <= reach <= d - barred, k < d and tau > 0.
+
+    The last ``barred`` of the values take part and have no rank: where one of them wins, the event fails.
 
     Raises:
         CapacityError: The ranks between sure and reach are too many.
     """
-    order = noiseless.top_k(values, len(values), sign=sign, ordered=True)
-    scores = Scores(np.ascontiguousarray(values[order]), tau, sign)
-    groups = grouped(scores.values, k, sure, reach)
     d = len(values)
+    order = noiseless.top_k(values, d, sign=sign, ordered=True)
+    reference = values[order][k]  # [reference]
+    order = np.concatenate([order[order < d - barred], order[order >= d - barred]])  # [barred-last]
+    scores = Scores(np.ascontiguousarray(values[order]), tau, sign)
+    groups = grouped(scores.values[: d - barred], k, sure, reach)
     if groups.size == d and groups.sure == groups.top == 0:
         return 1.0, 1.0  # [nothing-asked]
     if groups.steps > _MOST_STEPS:
         raise CapacityError("the probability needs too many sums: use fewer winners, or the event exact")
     with np.errstate(all="ignore"):
-        advantages = np.clip(scores.advantages(scores.values, scores.values[k]), -_CLIP, _CLIP)  # [clip]
+        advantages = np.clip(scores.advantages(scores.values, reference), -_CLIP, _CLIP)  # [clip]
         spread = float(np.max(np.abs(advantages)))
         lower, upper = _enclosed(noise, exp(-advantages), groups, k)
     loss = 2 * k * (spread * 2.0**-50 + 2.0**-48)  # [perturbation]

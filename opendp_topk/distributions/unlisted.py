@@ -1,4 +1,4 @@
-"""The exact law of the noisy top-k of counts by key, up to a stop symbol.
+"""The exact law of the noisy top-k of counts by key, up to a stop symbol, and how likely it is right.
 
 Proof: proofs/distributions/unlisted.tex
 """
@@ -9,8 +9,9 @@ from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..samplers.unlisted import Search, slots_of
+from ..samplers.unlisted import Search, slots_of, top_k
 from . import one_shot
+from .events import ranks
 
 
 # proof-region: unlisted_law
@@ -31,3 +32,26 @@ def law(counts: Mapping[Any, int], search: Search) -> dict[Hashable, Any]:
 
 
 # end-proof-region: unlisted_law
+
+
+# proof-region: unlisted_success
+def success(counts: Mapping[Any, int], search: Search, event: str) -> tuple[float, float]:
+    """Bounds on the probability that k keys are released and that they are right, for at least k counts by key.
+
+    Raises:
+        CapacityError: The ranks that the event leaves free are too many.
+    """
+    from . import one_shot_success  # a release needs none of it
+
+    slots, k, scale = slots_of(counts, search.limit, search.threshold), search.k, search.scale
+    if scale == 0:
+        sure = float(len(top_k(counts, search)) == k)
+        return sure, sure  # [no-noise]
+    sure_of, reach = ranks(event, k, len(slots.keys))  # [ranks-of-keys]
+    barred = len(slots.values) - len(slots.keys)  # [no-keys]
+    return one_shot_success.probability(
+        search.noise, slots.values, scale * slots.unit, k, 1, sure_of, reach, barred
+    )  # [success]
+
+
+# end-proof-region: unlisted_success

@@ -152,7 +152,7 @@ class BudgetError(TopKError, ValueError):
 
 
 class DeadlineError(TopKError, TimeoutError):
-    """What is padded took longer than its public deadline: nothing is released, and its cost is spent."""
+    """What is padded took longer than its public deadline: nothing is released, and what was paid stays paid."""
 
 
 class ForeignError(TopKError, RuntimeError):

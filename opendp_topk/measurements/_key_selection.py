@@ -14,7 +14,8 @@ from typing import Any
 from ..core.releases import FoundItems
 from ..core.spaces import require_space
 from ..distributions import one_shot as laws
-from ..errors import ParameterError, checks
+from ..distributions import unlisted as exact_law
+from ..errors import DataLengthError, ParameterError, checks
 from ..errors.checks import Number
 from ..noises.gumbel import Gumbel
 from ..noises.noise import Noise
@@ -101,6 +102,12 @@ class KeySelection:
         slots = self.metric.moved_one_way(d_in, asked.limit)  # [slots]
         lead = (asked.threshold - self.metric.range_distance(d_in)) / asked.scale
         return released_before_stop(asked.noise, slots, lead)  # [lost]
+
+    def success(self, counts: Mapping[Any, int], event: str) -> tuple[float, float]:
+        """Bounds on the probability that k keys are released which ``event`` allows."""
+        if len(counts) < self.search.k:
+            raise DataLengthError(f"counts must have at least k keys ({self.search.k})")  # [enough-keys]
+        return exact_law.success(self.best(counts), self.search, event)  # [success]
 
     def accuracy(self, _: Any, alpha: Any) -> float:
         """By how much a released key may fall short of the one of its rank."""

@@ -35,7 +35,7 @@ def shares(loss: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]
     found = [even]
     for part in _PARTS:
         share = share_of(delta * exact(part), m)
-        each = exact(_largest(m, float(loss), float((delta - any_of(share, m)) / (1 - any_of(share, m)))))
+        each = exact(largest_each(m, float(loss), float((delta - any_of(share, m)) / (1 - any_of(share, m)))))
         if each > 0 and share > 0 and exact(round_up(together(m, each, share, loss))) <= delta:
             found.append((each, share))  # [kept]
     return min(found, key=lambda pair: _users(*map(float, pair)))
@@ -64,7 +64,7 @@ def responses(m: int, each: Fraction, loss: Fraction) -> Fraction:
 # end-proof-region: key_shares
 
 
-def _largest(m: int, loss: float, delta: float) -> float:
+def largest_each(m: int, loss: float, delta: float) -> float:
     """About the largest epsilon of each of m keys that lose at most ``loss`` but for ``delta`` together, from below."""
     ups = np.arange(m + 1)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(m, 0, -1) / np.arange(1, m + 1)))])

@@ -97,7 +97,7 @@ def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> flo
 
     def level(odds: float) -> float:
         part = 1 / (1 + math.exp(-odds))
-        scale = apart / _distance(epsilon, delta * (1 - part))
+        scale = apart / apart_by(epsilon, delta * (1 - part))
         return max(
             1 / math.sqrt(n) - scale * STANDARD.inv_cdf(max(delta * part / n, 5e-324)) for n in {1, min(keys, 4), keys}
         )
@@ -111,7 +111,7 @@ def share_of_delta(epsilon: float, delta: float, keys: int, apart: float) -> flo
 
 def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[float], bool]) -> float:
     """About the least scale that is ``kept``, near the one at which normal noise on what moves by ``apart`` is."""
-    scale, more = apart / _distance(epsilon, delta), 2.0**-40
+    scale, more = apart / apart_by(epsilon, delta), 2.0**-40
     while scale < math.inf and not kept(scale):
         scale, more = scale * (1 + more), 2 * more
     if scale == math.inf:
@@ -119,7 +119,7 @@ def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[floa
     return scale
 
 
-def _distance(epsilon: float, delta: float) -> float:
+def apart_by(epsilon: float, delta: float) -> float:
     """About how far normal laws of variance 1 may be apart to have this delta at this epsilon."""
     low, high = -30.0, 12.0
     for _ in range(_HALVINGS):

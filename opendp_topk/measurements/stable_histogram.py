@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -24,11 +26,14 @@ from ..spaces.curves.closed_forms import ApproximateDP, Concentrated
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteLaplace
+from ..spaces.curves.normal import NormalPair
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
-from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.measures import Approximate, MaxDivergence, Measure, PrivacyProfile
 from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
 from ._any_of import any_of, laplace_beyond
 from ._grid import Grid
+from ._key_shares import largest_each
+from ._new_keys import STANDARD, apart_by
 from .select_then_count import count_curve
 
 
@@ -38,9 +43,10 @@ def make_stable_histogram(
     input_metric: KeyedCountDistance,
     output_measure: Measure,
     *,
-    scale: Number,
+    scale: Number | None = None,
     delta: Number | None = None,
     threshold: int | None = None,
+    epsilon: Number | None = None,
     gaussian: bool = False,
 ) -> Measurement:
     """Release every key whose noisy count reaches the threshold, with its noisy count.
@@ -52,15 +58,18 @@ def make_stable_histogram(
         input_domain: ``KeyedCountsDomain()``: counts by key, as ``make_count_by_item(candidates=None, max_items=...)``
             gives them.
         input_metric: ``KeyedCountDistance(max_items, ...)`` with a limit to the keys that one user may have.
-        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, for Laplace noise,
-            ``Approximate(MaxDivergence())``.
+        output_measure: ``Approximate(ZeroConcentratedDivergence())``, ``PrivacyProfile()`` or, for Laplace noise and
+            where ``epsilon`` is given, ``Approximate(MaxDivergence())``.
         scale: The scale of the noise in units of the counts, finite, >= 0: for Gaussian noise its standard deviation,
             nearly. At 0 the exact counts that reach the threshold are released, with an infinite privacy loss.
-        delta: The delta that the release may have at d_in = 1, in (0, 1): the threshold is the least that keeps it.
-            Give this or ``threshold``.
-        threshold: The least noisy count that is released, an integer >= 2.
-        gaussian: Whether the noise is discrete Gaussian, whose tails are lighter: its threshold is the lower one under
-            ``Approximate(ZeroConcentratedDivergence())`` where users may have several keys.
+        delta: With ``scale``, the delta at d_in = 1 that the threshold alone may cost, in (0, 1): the threshold is the
+            least that keeps it. With ``epsilon``, the delta of the whole release.
+        threshold: The least noisy count that is released, an integer >= 2. Give this or ``delta`` with ``scale``.
+        epsilon: What the release may cost at d_in = 1, up to ``delta``, finite, > 0, in the place of ``scale``. Scale
+            and threshold are chosen together: a part of ``delta`` is the threshold's, the rest that of the curve of
+            the noise, and the part is one with which the threshold is about the least.
+        gaussian: Whether the noise is discrete Gaussian, whose tails are lighter: its threshold is the lower one where
+            users may have several keys.
 
     Returns:
         A :class:`Measurement` whose releases are named tuples ``(items, counts)``: the keys, the largest noisy count
@@ -80,9 +89,13 @@ def make_stable_histogram(
           G(E, h) = E - (h / sinh(h)) (1 - exp(-E)); for d_in u = 1 that is (D m / scale) tanh(1 / (2 scale));
         * with Gaussian noise rho is D d_in u m / (2 scale^2).
 
-        At d_in = 1 the curve is that of D m / u integers that move by u, each exactly, where they are at most 1024.
-        Otherwise it is what epsilon and rho say. At d_in = 1 under ``monotonic=True`` epsilon and rho are attained as
-        well.
+        At d_in = 1 the curve is that of D m / u integers that move by u, each exactly, where they are at most 1024 and
+        the noise is neither below u / 8 nor Gaussian of a scale above 256. With Gaussian noise of a scale above 6 it is
+        that of normal laws of variance scale^2 - 16 whose means are sqrt(D d_in u m) apart, too. Otherwise it is what
+        epsilon and rho say. At d_in = 1 under ``monotonic=True`` epsilon and rho are attained as well.
+
+        With ``epsilon`` it is (epsilon, delta'), delta' <= ``delta``, at d_in = 1, and for groups d_in epsilon with the
+        delta of the curve there.
 
     Accuracy:
         The noise Z of a count has P(|Z| >= z) = 2 exp(-z / scale) / (1 + exp(-1 / scale)) for integers z >= 1 where it
@@ -91,20 +104,23 @@ def make_stable_histogram(
         half of that probability.
 
     Raises:
-        ParameterError: An argument is out of range or of the wrong type, both or neither of ``delta`` and ``threshold``
-            are given, or the metric has no ``max_items``.
-        ParameterTypeError: The measure is another, or ``Approximate(MaxDivergence())`` with Gaussian noise.
+        ParameterError: An argument is out of range or of the wrong type, what is given is neither ``scale`` with one of
+            ``delta`` and ``threshold`` nor ``epsilon`` with ``delta``, or the metric has no ``max_items``.
+        ParameterTypeError: The measure is another, or ``Approximate(MaxDivergence())`` with Gaussian noise of a given
+            scale.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
     Runtime:
-        O(n) for n keys, vectorised; 0.2 s for 10^6 keys in a ``dict``, and less where they come from a table.
+        O(n) for n keys, vectorised; 0.2 s for 10^6 keys in a ``dict``, and less where they come from a table. To
+        construct it with ``epsilon`` takes up to some seconds.
 
     Proof: proofs/measurements/stable_histogram.tex
 
     References:
         Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately" (2009). Canonne,
-        Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020).
+        Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020). Kairouz, Oh and Viswanath, "The
+        Composition Theorem for Differential Privacy" (2015).
 
     Example:
         >>> import opendp_topk as tk
@@ -117,20 +133,24 @@ def make_stable_histogram(
     """
     # proof-region: stable_histogram
     require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(max_items, ...)")  # [check-space]
-    most = input_metric.limited()
-    allowed, note = (STRICT[1:], ", with Gaussian noise") if checks.flag("gaussian", gaussian) else (STRICT, "")
+    noise = _Noise(input_metric, input_metric.limited(), checks.flag("gaussian", gaussian))
+    alone = gaussian and epsilon is None
+    allowed, note = (STRICT[1:], ", with Gaussian noise of a given scale") if alone else (STRICT, "")
     require_with_delta(output_measure, allowed, note)  # [check-measure]
-    scale = checks.scale(scale)
-    b = exact(scale)  # [check-scale]
-    draw, beyond = (discrete_gaussian, gaussian_beyond) if gaussian else (discrete_laplace, laplace_beyond)  # [draw]
-
-    def lost(d_in: int, level: int) -> Fraction:
-        apart, alike = level - input_metric.rise(1), level - input_metric.rise(d_in)  # [leads]
-        if alike <= 0:
-            return Fraction(1)
-        return max(any_of(beyond(b, apart), d_in * most), any_of(beyond(b, alike), most))  # [delta]
-
-    level = _threshold(lost, input_metric.rise(1), b, delta, threshold)  # [level]
+    loss: Fraction | None = None
+    if epsilon is None:
+        scale = checks.scale(scale)
+        b = exact(scale)  # [check-scale]
+        level = _threshold(noise, b, delta, threshold)  # [level]
+    else:
+        loss = exact(checks.scale(epsilon, "epsilon"))
+        if not loss:
+            raise ParameterError("epsilon must be > 0: noise always loses something")  # [check-epsilon]
+        if delta is None or (scale, threshold) != (None, None):
+            raise ParameterError("epsilon goes with delta alone: leave scale and threshold out")
+        level, b = noise.chosen(loss, exact(checks.probability(delta, "delta")))  # [chosen]
+        scale = float(b)
+    draw = discrete_gaussian if gaussian else discrete_laplace  # [draw]
 
     def function(counts: Mapping[Any, int]) -> FoundCounts:
         sizes, keys_at = columns(counts)  # [columns]
@@ -146,14 +166,12 @@ def make_stable_histogram(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if b == 0:
             return output_measure.infinite  # [no-noise]
-        each, many = input_metric.rise(d_in), input_metric.steps(d_in) * most
-        moved = input_metric.range_distance(d_in) * most  # [moved]
-        cost = Cost(rho=moved * each / (2 * b * b)) if gaussian else _laplace_cost(moved, each, b)  # [cost]
-        if d_in == 1 and many <= _MOST and output_measure == PrivacyProfile():
-            steps = Composed(((count_curve(each, b) if gaussian else _moved_once(each, b), many),))  # [curves]
-            curve = PrivacyCurve(*cost.under(output_measure).bounds, steps)
-            return curve_with_delta(curve, lost(d_in, level), strict=True)
-        return with_delta(output_measure, cost, lost(d_in, level), strict=True)  # [map]
+        lost = noise.lost(b, d_in, level)
+        if output_measure == PrivacyProfile():
+            return curve_with_delta(noise.curve(b, d_in), lost, strict=True)  # [mixture]
+        if loss is not None and output_measure == Approximate(MaxDivergence()):
+            return d_in * loss, noise.delta(b, d_in, d_in * loss, lost)  # [at-epsilon]
+        return with_delta(output_measure, noise.cost(b, d_in), lost, strict=True)  # [map]
 
     return Measurement(
         input_domain=input_domain,
@@ -161,14 +179,111 @@ def make_stable_histogram(
         output_measure=output_measure,
         function=function,
         privacy_map=privacy_map,
-        parameters={"mechanism": "stable_histogram", "scale": scale, "threshold": level, "gaussian": gaussian},
+        parameters={"mechanism": "stable_histogram", "scale": scale, "threshold": level, "gaussian": gaussian}
+        | ({} if epsilon is None else {"epsilon": epsilon, "delta": delta}),
     )
 
 
-def _laplace_cost(moved: int, most: int, b: Fraction) -> Cost:
-    """The cost of Laplace noise on counts that move by ``moved`` together, and by ``most`` each at most."""
-    rho = moved * rho_of_discrete_laplace(most / b, 1 / b) / most
-    return Cost(moved / b, 2 * moved / b, rho)  # [laplace-cost]
+@dataclass(frozen=True)
+class _Noise:
+    """Noise on counts, of which one user moves up to ``most``, as far as the metric says."""
+
+    metric: KeyedCountDistance
+    most: int
+    gaussian: bool
+
+    def lost(self, b: Fraction, d_in: int, level: int) -> Fraction:
+        """How likely a key that d_in users alone have comes out, or more; b > 0 is the scale."""
+        beyond = gaussian_beyond if self.gaussian else laplace_beyond
+        apart, alike = level - self.metric.rise(1), level - self.metric.rise(d_in)  # [leads]
+        if alike <= 0:
+            return Fraction(1)
+        return max(any_of(beyond(b, apart), d_in * self.most), any_of(beyond(b, alike), self.most))  # [delta]
+
+    def cost(self, b: Fraction, d_in: int) -> Cost:
+        """What the noise on all counts costs."""
+        each, moved = self.metric.rise(d_in), self.metric.range_distance(d_in) * self.most  # [moved]
+        if self.gaussian:
+            return Cost(rho=moved * each / (2 * b * b))  # [cost]
+        rho = moved * rho_of_discrete_laplace(each / b, 1 / b) / each
+        return Cost(moved / b, 2 * moved / b, rho)  # [laplace-cost]
+
+    def curve(self, b: Fraction, d_in: int, *, composed: bool = True) -> PrivacyCurve:
+        """The curve of the noise on all counts; with ``composed=False`` but for the bound that takes time."""
+        bounds = self.cost(b, d_in).under(PrivacyProfile()).bounds
+        each, many = self.metric.rise(d_in), self.metric.steps(d_in) * self.most
+        if self.gaussian and b * b >= _SMOOTH and many <= _COUNTS:
+            squares = self.metric.range_distance(d_in) * self.most * each
+            bounds += (NormalPair(squares / (b * b - _ROUNDED)),)  # [normal]
+        near = each <= _STEEP * b and (b <= _WIDE or not self.gaussian)
+        if composed and near and d_in == 1 and many <= _MOST:
+            once = count_curve(each, b) if self.gaussian else _moved_once(each, b)
+            bounds += (Composed(((once, many),)),)  # [curves]
+        return PrivacyCurve(*bounds)
+
+    def delta(self, b: Fraction, d_in: int, epsilon: Fraction, lost: Fraction) -> float:
+        """The delta of the release at ``epsilon``, where ``lost`` is that of its threshold."""
+        found = curve_with_delta(self.curve(b, d_in, composed=False), lost, strict=True).delta(epsilon)
+        if found <= round_up(lost) or epsilon > _GREAT:
+            return found  # [quick]
+        return curve_with_delta(self.curve(b, d_in), lost, strict=True).delta(epsilon)  # [whole]
+
+    def level(self, b: Fraction, delta: Fraction) -> int:
+        """The least threshold at which a key of one user comes out with a chance of at most ``delta``."""
+        low, high = self.metric.rise(1), self.metric.rise(1) + 1
+        while b and exact(round_up(self.lost(b, 1, high))) > delta:  # [kept]
+            low, high = high, 2 * high
+            if high > _FARTHEST * b + _FARTHEST * self.metric.rise(1):
+                raise ParameterError("delta is too small: no threshold keeps it")
+        while high - low > 1:
+            middle = (low + high) // 2
+            passes = not b or exact(round_up(self.lost(b, 1, middle))) <= delta
+            low, high = (low, middle) if passes else (middle, high)  # [passes]
+        return high
+
+    def chosen(self, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
+        """The lower of two thresholds, and the scale, at which one user costs ``epsilon`` > 0 up to ``delta``."""
+        found = []
+        moved = self.metric.range_distance(1) * self.most
+        if moved > min(epsilon, Fraction(1)) * _HUGE:
+            raise ParameterError(
+                "epsilon is too small for as many keys as a user may have: raise it or lower max_items"
+            )
+        if not self.gaussian:
+            b = exact(round_up(moved / epsilon))  # [pure]
+            found.append((self.level(b, delta), b))
+        if self.gaussian or (epsilon <= _GREAT and moved > 1):
+            share = delta * min(_PARTS, key=lambda part: self._likely(epsilon, delta, part)[1])
+
+            def kept(b: Fraction) -> bool:
+                return self.delta(b, 1, epsilon, share) <= delta  # [whole-kept]
+
+            b = _grown(self._likely(epsilon, delta, share / delta)[0], kept)
+            found.append((self.level(b, share), b))
+        return min(found, key=lambda one: one[0])
+
+    def _likely(self, epsilon: Fraction, delta: Fraction, part: Fraction) -> tuple[float, float]:
+        """About the scale, and the threshold, where ``part`` of delta is that of the threshold."""
+        each, many = self.metric.rise(1), self.metric.steps(1) * self.most
+        loss = float(min(epsilon, Fraction(_GREAT)))
+        own, rest = float(delta * part), float(delta * (1 - part))
+        if self.gaussian or many > _MOST:
+            b = each * math.sqrt(many) / apart_by(loss, rest)
+        else:
+            b = each / largest_each(many, loss, rest)
+        beyond = max(own / self.most, _TINY)
+        return b, b * (-STANDARD.inv_cdf(beyond) if self.gaussian else -math.log(2 * beyond))
+
+
+def _grown(b: float, kept: Callable[[Fraction], bool]) -> Fraction:
+    """About the least scale from ``b`` on that is ``kept``, where ``b`` may be less by the errors of a float64."""
+    size, power = math.frexp(b)
+    b, more = math.ldexp(math.ceil(size * 2**_SHORT), power - _SHORT), _CLOSE
+    while b < math.inf and not kept(exact(b)):
+        b, more = b * (1 + more), 2 * more  # [grown]
+    if b == math.inf:
+        raise ParameterError("epsilon and delta are too small for any noise: raise one of them")
+    return exact(b)
 
 
 def _moved_once(each: int, b: Fraction) -> PrivacyCurve:
@@ -179,27 +294,26 @@ def _moved_once(each: int, b: Fraction) -> PrivacyCurve:
     return PrivacyCurve(ApproximateDP(each / b), Concentrated(round_up(rho)), DiscreteLaplace(each, b))  # [far-curve]
 
 
-def _threshold(lost: Any, each: int, b: Fraction, delta: Any, threshold: Any) -> int:
+def _threshold(noise: _Noise, b: Fraction, delta: Any, threshold: Any) -> int:
     if (delta is None) == (threshold is None):
         raise ParameterError("give either delta or threshold, and not both")
-    if delta is None:
-        if checks.count("threshold", threshold) < 2:
-            raise ParameterError("threshold must be at least 2: one user alone must not reach it without noise")
-        return int(threshold)  # [given]
-    most = exact(checks.probability(delta, "delta"))
-    low, high = each, each + 1
-    while b and exact(round_up(lost(1, high))) > most:  # [kept]
-        low, high = high, 2 * high
-        if high > _FARTHEST * b + _FARTHEST * each:
-            raise ParameterError("delta is too small: no threshold keeps it")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if not b or exact(round_up(lost(1, middle))) <= most else (middle, high)  # [passes]
-    return high
+    if threshold is None:
+        return noise.level(b, exact(checks.probability(delta, "delta")))
+    if checks.count("threshold", threshold) < 2:
+        raise ParameterError("threshold must be at least 2: one user alone must not reach it without noise")
+    return int(threshold)  # [given]
 
 
 _MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
 _FARTHEST = 4096  # scales: beyond them no float64 is as small as what is lost
+# Beyond these scales and distances to a scale a composition takes long, and normal laws, or none, say as much.
+_WIDE, _STEEP = 256, 8
+_SMOOTH, _ROUNDED, _COUNTS = 32, 16, 2**41  # what normal laws ask of discrete noise, and what they lose
+_GREAT = 64  # epsilons beyond which no composition is looked at
+_PARTS = tuple(Fraction(i, 16) for i in range(1, 16))  # of delta: the threshold hardly changes between two of them
+_CLOSE = 2.0**-12  # part of a scale: what a composition adds
+_SHORT = 24  # binary digits of a scale that is looked for: so many are the same on all machines
+_TINY, _HUGE = math.ulp(0.0), 2**900  # a float64 holds them
 # end-proof-region: stable_histogram
 
 

@@ -158,7 +158,7 @@ def make_unknown_domain_counts(
         function=function,
         privacy_map=privacy_map,
         parameters={**named, **asked.parameters, "count_scale": count_scale},
-        declared=Declared(accuracy=asked.accuracy),  # [selected-accuracy]
+        declared=Declared(accuracy=asked.accuracy, success=asked.success),  # [of-the-selection]
     )
 
 

@@ -85,6 +85,7 @@ def make_unknown_domain_top_k(
         least that of the t-th best key less A, for all t; and if j <= k keys lead the (limit + 1)-th best count by more
         than threshold + A, at least j keys are released. A is scale ln((limit + 1) k / alpha) for Gumbel and
         scale ln((limit + 1) / alpha) for exponential noise, rounded up; the first argument is of no matter.
+        ``success_probability(counts)`` bounds how likely k keys are released and are the k best.
 
     Raises:
         ParameterError: An argument is out of range or of the wrong type, limit < k, both or neither of ``delta`` and
@@ -153,6 +154,7 @@ def make_unknown_domain_top_k(
             law=lambda counts: exact_law.law(counts, search),  # [law]
             decode=asked.found,  # [decode]
             accuracy=asked.accuracy,
+            success=asked.success,
             steps=Steps(search.k, asked.width, asked.lost, _steps_to(search.k)) if asked.strict else None,  # [steps]
         ),
     )

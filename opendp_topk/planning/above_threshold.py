@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ..core.binary_search import binary_search_param
 from ..core.measurement import Measurement
 from ..distributions.discrete import largest_noise
+from ..errors import ParameterError, SearchError
+from ..ledger.amounts import stated
 from ..measurements.stable_histogram import then_stable_histogram
 from ..numerics.arithmetic import exact
 from ..spaces.measures import is_pure, without_delta
@@ -33,18 +36,39 @@ class AboveThreshold(Unlisted):
 
     def built(self, query: Query[Any, Users], scale: float, threshold: float) -> Measurement:
         """The chain from a table to the items and their counts."""
+        return self._chain(query, scale=scale, threshold=int(threshold))
+
+    def within(self, query: Query[Any, Users], epsilon: Any, delta: Any) -> Measurement:
+        """The chain whose scale and threshold are chosen so that one user costs no more than this."""
+        return self._chain(query, epsilon=epsilon, delta=delta)
+
+    def _chain(self, query: Query[Any, Users], **options: Any) -> Measurement:
         measurement: Measurement = query.unit.scores(None) >> then_stable_histogram(
-            query.budget.measure, scale=scale, threshold=int(threshold), gaussian=self.gaussian
+            query.budget.measure, gaussian=self.gaussian, **options
         )
         left_out = query.unit.columns.left_out
         return measurement >> add_to_counts(left_out) if left_out else measurement
 
     def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
-        """The chain with which an item of the fewest users surely gets in: with Laplace noise, or with Gaussian."""
-        both = self.gaussian or is_pure(without_delta(query.budget.measure))
-        kinds = (self,) if both else (self, replace(self, gaussian=True))
-        found = [super(AboveThreshold, kind).least(query, known) for kind in kinds]
+        """The chain with which an item of the fewest users surely gets in: with Laplace noise, or with Gaussian.
+
+        Under epsilon and delta the noise of a group of users is Laplace.
+        """
+        pure = is_pure(without_delta(query.budget.measure))
+        if pure and query.unit.d_in > 1:
+            return super().least(query, known)
+        kinds = (self,) if self.gaussian else (self, replace(self, gaussian=True))
+        found = []
+        for kind in kinds:
+            with suppress(ParameterError):
+                found.append(kind._within_all(query) if pure else super(AboveThreshold, kind).least(query, known))
+        if not found:
+            raise SearchError("no noise and no threshold meet the budget: raise epsilon or delta")
         return min(found, key=lambda one: self.accuracy(Plan(query, one)))
+
+    def _within_all(self, query: Query[Any, Users]) -> Measurement:
+        budget = query.budget
+        return self.within(query, stated(budget.main, "epsilon"), stated(budget.delta, "delta"))
 
     def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
         """The smallest threshold that meets the budget with this scale, a whole number."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..core.partials import Partial, partial
-from ..distributions.discrete import largest_noise
+from ..distributions.discrete import largest_range
 from ..errors import NotDeclaredError, ParameterError, SpaceError
 from ..errors.checks import Number
 from ..measurements._listed import constructors
@@ -42,7 +42,7 @@ _MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two se
 # proof-region: apart
 def apart(scale: Number, n_candidates: int, alpha: Any, *, gaussian: bool) -> float:
     """How far the t-th largest of all noisy counts may be from the t-th largest count, for every t."""
-    return 2 * largest_noise(exact(scale), n_candidates, alpha, gaussian=gaussian)  # [apart]
+    return largest_range(exact(scale), n_candidates, alpha, gaussian=gaussian)  # [apart]
 
 
 # end-proof-region: apart

@@ -92,6 +92,9 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
     top = TopKUnknownDomain(int(record.k or 0), known["limit"], known["candidates"]) if not above else None
     unlisted = AboveThreshold(drawn) if top is None else top
     asked = Query(unlisted, unit, budget, alpha=alpha)
+    if isinstance(unlisted, AboveThreshold) and "epsilon" in known:
+        yield Plan(asked, unlisted.within(asked, exactly(known["epsilon"]), exactly(known["delta"])))
+        return
     yield Plan(asked, unlisted.built(asked, float(record.scale or 0), known["threshold"]))
 
 

@@ -99,8 +99,8 @@ def _commit(name: str) -> str | None:
         return None
     line = f"-S{begun(name, written(name))}"
     log, document = f"proofs/{file().name}", f"proofs/{name}.tex"
-    # What a merge brings together was read on one of its sides, unless its own commit has logged it.
-    searches = [line, "--", log], ["-m", line, "--", log], ["-m", r"-G^\\pin\{", "--", document]
+    # What a merge brings together was read on its sides, unless its own commit has logged it.
+    searches = [line, "--", log], ["-m", line, "--", log], ["--no-merges", r"-G^\\pin\{", "--", document]
     commits = (_git(root, "log", "-1", "--format=%H", *search).decode().split() for search in searches)
     return next((found[0] for found in commits if found), None)
 

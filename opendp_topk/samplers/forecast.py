@@ -95,11 +95,21 @@ def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
 def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
     """All scores of the best groups, and the best of each other group, of as many as tell enough."""
     few, d = min(few, len(groups) - 1), len(groups)
-    many = min(_MANY * few + 1, d)
-    order = np.argpartition(groups, (d - few, d - many) if scores.sign > 0 else (few, many - 1))
-    ends = slice(d - few, d), slice(d - many, d - few)
-    best, others = (order[ends[0]], order[ends[1]]) if scores.sign > 0 else (order[:few], order[few:many])
-    return np.concatenate([scores.take((best[:, None] * GROUP + np.arange(GROUP)).ravel()), groups[others]])
+    ranked = np.sort(groups)[:: -scores.sign]
+    looked_at, told = (_ahead(groups, ranked, count, scores.sign) for count in (few, min(_MANY * few + 1, d)))
+    opened = looked_at.nonzero()[0]
+    rest = groups[told & ~looked_at]
+    return np.concatenate([scores.take((opened[:, None] * GROUP + np.arange(GROUP)).ravel()), rest])
+
+
+def _ahead(groups: NDArray[Any], ranked: NDArray[Any], count: int, sign: int) -> NDArray[np.bool_]:
+    """Which groups are the ``count`` best: of equal ones the first, so that no processor's way to sort decides."""
+    if count == 0:
+        return np.zeros(len(groups), dtype=np.bool_)
+    last = ranked[count - 1]
+    ahead = np.asarray(groups > last if sign > 0 else groups < last)
+    ahead[(groups == last).nonzero()[0][: count - np.count_nonzero(ahead)]] = True
+    return ahead
 
 
 def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:

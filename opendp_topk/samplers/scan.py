@@ -120,7 +120,8 @@ class Scan:
         self._drop()
         if not abs(self.threshold) <= _FAR:
             rank = len(self.lower) - self.k
-            leader = self.index[np.argpartition(self.lower, rank)[rank]]
+            leads = self.lower == np.partition(self.lower, rank)[rank]
+            leader = self.index[leads.argmax()]  # the first of equal ones
             self.reference = self.scores.take([leader])[0]  # [rebase]
             self.lower, self.upper = self._bounds(self.index, self.prefix)
             self.threshold = -np.inf

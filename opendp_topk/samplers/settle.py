@@ -67,7 +67,7 @@ def _indices(racers: list[Racer]) -> Indices:
 
 
 def _settled(racers: Racers, lower: Floats, upper: Floats, k: int, ordered: bool) -> Indices:
-    order = (-lower).argsort()  # [descending]
+    order = (-lower).argsort(kind="stable")  # [descending]
     if decided(lower[order], upper[order], k, ordered):
         return order[:k]  # [at-once]
     runs = opened(lower[order], upper[order])

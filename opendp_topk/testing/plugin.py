@@ -23,6 +23,7 @@ _SURE = 1 - 1e-9  # of a replay: whoever reports a fault wants no doubt
 _SAMPLES = {"quick": 4_000, "usual": 20_000, "thorough": 1_000_000}
 _KEPT = "dp_audit/{}"  # in pytest's cache: the pair of the last refutation, a file for each audit of a test
 _SAID = "dp_audit"
+_COLOURS = {"bad": "red", "open": "blue", "warn": "yellow"}
 _SHARE = pytest.StashKey[float]()
 
 
@@ -80,7 +81,7 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]
 
     def audited(function: Callable[..., Any], **options: Any) -> Audited:
         nonlocal made
-        from ..audit.audited import audit_claim
+        from ..audit.audited import audit_claim, audit_pair
 
         made += 1
         place = _KEPT.format(hashlib.sha256(f"{node.nodeid} {made}".encode()).hexdigest()[:24])
@@ -89,11 +90,12 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Audited]]
             pytest.skip("dp_audit: nothing to replay: this claim was not refuted in the last run")
         settings = {"samples": _samples(request.config), **stated, **options}
         confidence = _SURE if replay else math.nextafter(1 - share * 2.0**-made, 1.0)
-        found = audit_claim(function, **settings, **(_again(kept, settings) if replay else {}), confidence=confidence)
+        settings["confidence"] = confidence
+        found = audit_pair(function, kept, **settings) if replay else audit_claim(function, **settings)
         node.user_properties.append((_SAID, found.verdict))
         if found.exit_code == 1:
             if not replay:
-                _keep(request.config, place, found)
+                _keep(request.config, place, found.pair)
             _refuted(node.nodeid, found, replay)
         elif found.exit_code:
             pytest.skip(f"dp_audit: {found.lines[0]}; more samples or a smaller claim would")
@@ -114,12 +116,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         if name == _SAID and getattr(report, "when", "") == "call"
     ]
     if said and not config.getoption("--dp-replay"):
-        counts = ", ".join(f"{said.count(word)} {word}" for word in ("refuted", "not refuted", "not tested"))
+        from ..audit.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, TONES
+
+        terminalreporter.write(f"dp_audit: {len(said)} claims: ")
+        for word, after in ((REFUTED, ", "), (NOT_REFUTED, ", "), (NOT_TESTED, "; ")):
+            terminalreporter.write(f"{said.count(word)} {word}", **{_COLOURS[TONES[word]]: True})
+            terminalreporter.write(after)
         alarm = config.getoption("--dp-false-alarm") or float(config.getini("dp_false_alarm"))
-        terminalreporter.write_line(
-            f"dp_audit: {len(said)} claims: {counts}; of claims that are all kept, any is refuted with probability at "
-            f"most {alarm:g}"
-        )
+        terminalreporter.write_line(f"of claims that are all kept, any is refuted with probability at most {alarm:g}")
 
 
 def _samples(config: pytest.Config) -> int:
@@ -132,20 +136,10 @@ def _kept(config: pytest.Config, place: str) -> Any:
     return None if cache is None else cache.get(place, None)
 
 
-def _keep(config: pytest.Config, place: str, found: Audited) -> None:
+def _keep(config: pytest.Config, place: str, pair: Any) -> None:
     """The pair, so that it can be audited anew: a made-up one whole, of the caller's its number."""
-    pair = found.found
     if (cache := getattr(config, "cache", None)) is not None:
-        whole = {"x": list(pair.x), "x_neighbor": list(pair.x_neighbor)} if pair.number is None else {}
-        cache.set(place, {"number": pair.number, **whole})
-
-
-def _again(kept: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    import numpy as np
-
-    if kept["number"] is not None:
-        return {"pairs": [list(settings["pairs"])[kept["number"]]]}
-    return {"pairs": [(np.array(kept["x"]), np.array(kept["x_neighbor"]))]}
+        cache.set(place, pair)
 
 
 def _refuted(test: str, found: Audited, replay: bool) -> None:

@@ -124,6 +124,27 @@ Qed.
 Lemma few_are_all : forall k l, NoDup l -> length l <= k -> best k l l.
 Proof. intros k l distinct few. repeat split; [assumption|now intros ?|lia|easy]. Qed.
 
+Lemma kept_once : forall k ls ws, NoDup (concat ls) -> Forall2 (best k) ls ws -> NoDup (concat ws).
+Proof.
+  intros k ls ws distinct parts. induction parts as [|l w ls ws one parts IH]; simpl in *; [constructor|].
+  pose proof (distinct_parts _ _ distinct) as [_ rest]. specialize (IH rest). pose proof (kept_within k ls ws parts) as within.
+  destruct one as (fresh & inside & _ & _). clear parts rest.
+  assert (only : forall i, In i w -> ~ In i (concat ws)).
+  { intros i here there. apply inside in here. apply within in there. clear - distinct here there.
+    induction l as [|j l step]; [easy|]. simpl in distinct. inversion distinct as [|? ? absent distinct']; subst.
+    destruct here as [->|here]; [apply absent, in_or_app; now right|now apply step]. }
+  clear inside. induction w as [|i w step]; [assumption|]. simpl. inversion fresh as [|? ? absent fresh']; subst. constructor.
+  - intros back. apply in_app_or in back. destruct back as [back|back]; [easy|]. now apply (only i (or_introl eq_refl)).
+  - apply step; [assumption|]. intros j here. apply only. now right.
+Qed.
+
+Theorem few_of_the_best : forall k ls ws, NoDup (concat ls) -> Forall2 (best k) ls ws ->
+  length (concat ws) <= k -> best k (concat ls) (concat ws).
+Proof.
+  intros k ls ws distinct parts few. apply best_of_the_best with ws; [assumption|assumption|].
+  apply few_are_all; [now apply (kept_once k ls)|assumption].
+Qed.
+
 (* However the candidates are shared out and merged, what is kept are the best of all. *)
 Theorem finalists : forall k l w, NoDup l -> part k l w -> best k l w.
 Proof.

@@ -1,7 +1,7 @@
 (* The range of permute-and-flip: the theorem. *)
 From Coq Require Import Reals List Lra.
 From Coquelicot Require Import Coquelicot.
-From Machine Require Import Sums Laws Exponential Peeling Orders PermuteAndFlip Flips PermuteAndFlipRange.
+From Machine Require Import Sums Laws RangeConcentrated RangeExact Exponential Peeling Orders PermuteAndFlip Flips PermuteAndFlipRange.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -12,6 +12,16 @@ Lemma ln_bound : forall r, 0 <= r -> ln (bound r) = a_PF r.
 Proof.
   intros r nonneg. pose proof (exp_half_le r nonneg). unfold bound, a_PF.
   rewrite !ln_mult, ln_exp by (try apply exp_pos; try apply Rmult_lt_0_compat; lra). lra.
+Qed.
+
+Theorem how_it_grows : forall r r', 0 <= r < r' -> a_PF r < a_PF r' /\ r <= a_PF r <= 2 * r.
+Proof.
+  intros r r' [nonneg less]. unfold a_PF. pose proof (exp_half_le r nonneg). split; [|split].
+  - assert (exp (- (r' / 2)) < exp (- (r / 2))) by (apply exp_increasing; lra).
+    assert (ln (2 - exp (- (r / 2))) < ln (2 - exp (- (r' / 2)))) by (apply ln_increasing; lra). lra.
+  - assert (0 <= ln (2 - exp (- (r / 2)))) by (rewrite <- ln_1; apply ln_le; lra). lra.
+  - assert (ln (2 - exp (- (r / 2))) <= r / 2); [|lra]. rewrite <- (ln_exp (r / 2)) at 2. apply ln_le; [lra|].
+    pose proof (exp_ineq1_le (r / 2)). pose proof (exp_ineq1_le (- (r / 2))). lra.
 Qed.
 
 Section Range.
@@ -151,6 +161,12 @@ Proof.
     2: { rewrite !(loss_swap l (flipped s) (flipped s')) by (try apply flipping_is_a_law; assumption). ring. }
     rewrite (pair_loss s' s z y) by auto.
     apply ln_le; [apply quotients_positive; auto|apply ahead; unfold t, c in *; auto; lra].
+Qed.
+
+Theorem flipping_zCDP : forall s s' r, 0 < r -> spread l s s' r -> zCDP l (flipped s) (flipped s') (price (a_PF r)).
+Proof.
+  intros s s' r positive near. pose proof (how_it_grows r (r + 1) ltac:(lra)).
+  apply range_to_exact_zCDP; try (now apply flipping_is_a_law); [lra|]. now apply flipping_range.
 Qed.
 
 End Range.

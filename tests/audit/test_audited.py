@@ -9,16 +9,23 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.audit import verdicts
+from opendp_topk.audit.audited import audit_pair
+from opendp_topk.audit.html import audited
 from opendp_topk.audit.html.audited import audited_page
+from opendp_topk.cli import show
+from opendp_topk.testing import plugin
 from tests.concepts.sentinels import raises_exactly
 
 PAIR = [(0, 1)]
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "audit.md"
 
 
 def constant(x: Any) -> int:
@@ -43,6 +50,62 @@ def test_the_three_verdicts_and_what_goes_with_them() -> None:
         page = audited_page("a & b", found)
         assert f'class="status {verdict.replace(" ", "-")}"' in page
         assert "a &amp; b" in page
+        again = audited_page("a", found, "run --pair '[[0], [1]]'")
+        assert "<code>run --pair &#x27;[[0], [1]]&#x27;</code>" in again
+        assert "<code>" not in page
+
+
+def test_words_colours_and_exit_codes_are_the_same_on_terminals_pages_and_in_pytest() -> None:
+    assert {word: verdicts.EXIT_CODES[word] for word in verdicts.TONES} == verdicts.EXIT_CODES
+    styles = Path(audited.__file__).with_name("style.css").read_text(encoding="utf-8")
+    wanted = {
+        "good": ("green", "--good"),
+        "bad": ("red", "--bad"),
+        "warn": ("yellow", "--warn"),
+        "open": ("blue", "--link"),
+    }
+    for word, tone in verdicts.TONES.items():
+        terminal, page = wanted[tone]
+        assert str(show.status(word, tone).style).split()[-1] == terminal
+        (line,) = (line for line in styles.splitlines() if f".status.{word.replace(' ', '-')}" in line)
+        assert line.endswith(f"; color: var({page}); }}")
+        assert plugin._COLOURS.get(tone, "green") == terminal
+    told = re.findall(
+        r"^\| (refuted|not refuted|not tested) \| [^|]*\| (\d) \|", GUIDE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {word: int(code) for word, code in told} == {
+        word: verdicts.EXIT_CODES[word] for word in (verdicts.REFUTED, verdicts.NOT_REFUTED, verdicts.NOT_TESTED)
+    }
+
+
+def test_a_pair_is_audited_anew_and_told_as_it_was() -> None:
+    pairs = [(0, 0), (0, 1)]
+    settings: dict[str, Any] = {"epsilon": 1.0, "batched": True, "samples": 4000}
+    first = tk.audit.audit_claim(response(2.0, 1), pairs=pairs, **settings)
+    assert first.pair == 1
+    again = audit_pair(response(2.0, 2), first.pair, pairs=pairs, confidence=1 - 1e-9, **settings)
+    assert (again.verdict, again.pair, again.found.pairs) == ("refuted", 1, 1)
+    assert "input: that of pair 1 of those given" in again.lines
+    best = lambda scores: int(scores.argmax())  # noqa: E731
+    made = tk.audit.audit_claim(best, epsilon=1.0, samples=400)
+    anew = audit_pair(best, json.loads(json.dumps(made.pair)), epsilon=1.0, samples=400)
+    assert (anew.verdict, anew.pair, anew.lines[3:5]) == ("refuted", made.pair, made.lines[3:5])
+    for wrong in (2, -1, [[0.0]], [[0.0], []], "0", None):
+        raises_exactly(tk.ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be")
+
+
+def test_the_picture_has_a_bar_and_a_number_for_each_side_of_a_release() -> None:
+    found = tk.audit.audit_claim(lambda x: "<b>" if x else "c" * 200, epsilon=1, pairs=[(3, 0)], samples=200)
+    page = audited_page("a", found)
+    bars = re.findall(r'<rect x="0" y="(\d+)" width="([\d.]+)" height="\d+" class="(\w+)">', page)
+    assert [kind for _, _, kind in bars] == ["one", "other"] * 2
+    assert sorted(float(width) for _, width, _ in bars) == [0, 0, 840, 840]
+    assert len({y for y, _, _ in bars}) == 4
+    assert re.findall(r"<text [^>]*>(\d+)</text>", page) in (["100", "0", "0", "100"], ["0", "100", "100", "0"])
+    assert "&lt;b&gt;" in page
+    assert f"{'c' * 118}\u2026</text>" in page
+    assert f"{'c' * 200}" in page
+    assert {"\u221e", "-\u221e"} == set(re.findall("-?\u221e", page))
 
 
 def test_the_event_and_its_counts_are_those_of_the_samples() -> None:

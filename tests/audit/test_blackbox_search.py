@@ -135,6 +135,62 @@ def test_a_gap_far_beyond_the_moves_is_found() -> None:
     assert search(blunt, **TWO_OF_THREE, **options).estimate.lower > 1
 
 
+def test_scores_at_the_ends_of_formats_are_tried() -> None:
+    """A counter of 32 bits, a sum of floats, and a test for zero, each with the noise that it needs otherwise."""
+    source = np.random.default_rng(8)
+
+    def wraps(x: Any, n: int) -> Any:
+        return (x.astype(np.int64).astype(np.int32)[:, None] + source.gumbel(scale=4, size=(len(x), n))).argmax(axis=0)
+
+    def sums(x: Any, n: int) -> Any:
+        total = 0.0
+        for score in x:
+            total += score
+        return np.round(total + source.laplace(scale=1, size=n))
+
+    def zeros(x: Any, n: int) -> Any:
+        return (np.count_nonzero(x) == 1) & (np.abs(x).max() < 1e-300) & (source.random(n) < 0.5)
+
+    options: dict[str, Any] = {"measure": PURE, "batched": True, "samples": 4000, "confidence": SURE}
+    for fault, metric in ((wraps, tk.LInfDistance()), (sums, tk.L1Distance()), (zeros, tk.LInfDistance())):
+        space = {"input_domain": SPACE["input_domain"], "input_metric": metric}
+        assert search(fault, **space, **options).contradicts(1.5), fault
+        assert not search(fault, **space, **options, extremes=False).contradicts(1.5), fault
+
+
+def test_a_level_at_which_arithmetic_overflows_is_found() -> None:
+    source = np.random.default_rng(9)
+
+    def softmax(x: Any, n: int) -> Any:
+        with np.errstate(all="ignore"):
+            weights = np.exp(x / 2)
+        if np.isinf(weights).any():
+            return np.full(n, weights.argmax())
+        return (np.cumsum(weights)[:, None] < source.random(n) * weights.sum()).sum(axis=0)
+
+    found = search(softmax, **SPACE, measure=PURE, batched=True, samples=20_000, confidence=SURE)
+    assert found.contradicts(1.0)
+    assert 1415 < max(found.x) < 1425
+
+
+def test_pairs_at_which_a_function_fails_are_left_out() -> None:
+    """Whether it fails in batches, where an error ends an audit, or with an error of this library."""
+    for error in (OverflowError, tk.ParameterError):
+
+        def fails(x: Any, n: int, error: type[Exception] = error) -> Any:
+            if np.abs(x).max() > 100:
+                raise error
+            return np.zeros(n)
+
+        assert search(fails, **SPACE, measure=PURE, batched=True, samples=4000).estimate.lower == 0
+        alone = search(lambda x: fails(x, 1)[0], **SPACE, measure=PURE, samples=1000)
+        assert alone.estimate.lower == 0
+        assert alone.pairs == 256
+    one_sided = search(lambda x: 1 // int(x.max() < 2.0**53), **SPACE, measure=PURE, samples=1000)
+    assert one_sided.estimate.lower > 1
+    assert one_sided.estimate.seen[0].event == "the release is Raised(kind='ZeroDivisionError')"
+
+
 @pytest.mark.slow
 def test_noise_that_is_not_cut_is_not_accused() -> None:
     """The edge of what samples show is no edge of the law: exponential noise of scale 4 keeps 2 * 2 / 4."""

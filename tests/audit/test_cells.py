@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.audit import estimate
-from opendp_topk.audit.cells import Bits, Cells, finest_bit, kinds, readings
+from opendp_topk.audit.cells import (
+    Bits,
+    Cells,
+    Place,
+    Sum,
+    Unordered,
+    finest_bit,
+    kinds,
+    labels,
+    leaves,
+    readings,
+    words,
+)
 
 
 def test_outcomes_of_every_shape() -> None:
@@ -51,11 +64,14 @@ def test_what_is_repeated_is_kept_to_the_last_bit() -> None:
 
 
 def test_bits_are_read_of_floats_only() -> None:
-    assert [type(reading) for reading in readings([1, (2, "a")])] == [Cells]
-    assert [type(reading) for reading in readings([1, (2, 0.5)])] == [Cells, Bits]
-    assert [type(reading) for reading in readings([1, (2, (3, ("a", 0.5)))])] == [Cells, Bits]
-    assert [type(reading) for reading in readings([1, 1.0])] == [Cells, Bits, type(kinds)]
-    assert [type(reading) for reading in readings([(1,), (1.0,)])] == [Cells, Bits, type(kinds)]
+    def read(*outcomes: Any) -> list[type]:
+        return [type(reading) for reading in readings(outcomes, outcomes) if not isinstance(reading, Place)]
+
+    assert read(1, 2) == [Cells]
+    assert read((1, 2), (2, 0.5)) == [Cells, Bits]
+    assert read((1, (3, (4, 4))), (2, (3, (4, 0.5)))) == [Cells, Bits]
+    assert read(1, 1.0) == [Cells, Bits, type(kinds)]
+    assert read((1,), (1.0,)) == [Cells, Bits, type(kinds)]
 
 
 def test_a_float_that_can_occur_on_one_side_only_shows() -> None:
@@ -71,6 +87,74 @@ def test_a_generator_with_few_states_shows() -> None:
     source = random.Random(4)
     found = estimate(lambda x: math.log(source.randrange(1, 5000)) + x, 0.0, 1e-9, samples=20_000)
     assert found.lower > 4
+
+
+def test_places_whose_laws_differ_are_read_alone() -> None:
+    source = random.Random(5)
+    sides = [
+        [tuple(source.randrange(50) + 9 * move * (i == 7) for i in range(9)) for _ in range(400)] for move in (0, 1)
+    ]
+    places = [reading for reading in readings(*sides) if isinstance(reading, Place)]
+    assert len(places) == 3
+    (seventh,) = (reading for reading in places if reading.noun == "value 7 of the release")
+    assert seventh((0, 1, 2, 3, 4, 5, 6, 70, 8)) == 70
+    assert seventh((1, 2)) == ()
+    assert words(seventh, [70, 3, ()]) == "value 7 of the release is 70 or 3 or absent"
+    assert not any(isinstance(reading, Place) for reading in readings([1, 2, 3], [3, 4, 5]))
+    assert not any(isinstance(reading, Place) for reading in readings([(1, 2)] * 9, [(1, 3)] * 9))
+
+
+def test_the_sum_is_that_of_the_values_that_move_with_their_signs() -> None:
+    source = random.Random(6)
+    sides = [[(source.random() + 5 * up, "a", i % 7, source.random() - 3 * up) for i in range(50)] for up in (0, 1)]
+    (total,) = (reading for reading in readings(*sides) if isinstance(reading, Sum))
+    assert total.noun == "value 0 - value 3"
+    cells = [total((value, "a", 0.5, 0.0)) for value in (-9.0, 9.0)]
+    assert cells[0] == total((0.0, "a", 7.0, 9.0)) != cells[1] == total((99.0, "b", 1.0, 1.0))
+    assert words(total, [(), cells[1]]).startswith("value 0 - value 3 is no number or above ")
+    for none in ((), (1, 2), (1, "a", 2, "b"), (1e300, "a", 2, 0), (10**400, "a", 2, 0), (math.nan, "a", 2, 0)):
+        assert total(none) == ()
+    assert not any(isinstance(reading, Sum) for reading in readings(sides[0], sides[0]))
+
+
+def test_a_fault_of_one_value_among_many_shows() -> None:
+    """Each release is seen once, so that no event of whole releases tells anything."""
+    source = random.Random(7)
+    fault = lambda x: (*(source.randrange(10**6) for _ in range(4)), x if source.random() < 0.1 else 0)  # noqa: E731
+    found = estimate(fault, 0, 1, samples=4000)
+    assert found.lower > 2
+    assert found.seen[0].event == "value 4 of the release is 1"
+
+
+def test_a_fault_of_a_sum_shows() -> None:
+    """Discrete Laplace noise of scale 1 on each of five values that all move by 1: a loss of 5, and of 1 for each."""
+    source = random.Random(8)
+    fault = lambda x: [x + int(source.expovariate(1)) - int(source.expovariate(1)) for _ in range(5)]  # noqa: E731
+    found = estimate(fault, 0, 1, samples=20_000, confidence=1 - 1e-6)
+    assert 2 < found.lower < 5
+    assert "value 0 + value 1 + value 2 + value 3 + value 4" in found.seen[0].event
+
+
+def test_labels_are_all_but_numbers() -> None:
+    assert labels(("a", 1.5, (None, True, 3))) == ("a", 0, (None, 0, 0))
+    sides = [[(1.0, i) for i in range(50)], [(1.0, i, 2) for i in range(50)]]
+    assert labels in readings(*sides)
+    assert words(labels, [(0, 0)]) == "the release is one of the form (0, 0)"
+    source = random.Random(9)
+    found = estimate(
+        lambda x: {i: source.random() for i in range(3 + (x and source.random() < 0.1))}, 0, 1, samples=4000
+    )
+    assert found.lower > 2
+
+
+def test_sets_and_dictionaries_are_equal_in_any_order_which_kinds_tell() -> None:
+    one, other = (Unordered.of("set", elements) for elements in ((1, 2), (2, 1)))
+    assert one == other == (1, 2)
+    assert kinds(one) != kinds(other)
+    assert kinds(one) != kinds(Unordered.of("dict", (1, 2))) != kinds((1, 2))
+    assert kinds in readings([one], [other])
+    assert kinds not in readings([one], [one])
+    assert leaves((0, Unordered.of("dict", [("b", 2), ("a", (1,))]))) == (0, "a", 1, "b", 2)
 
 
 @pytest.mark.slow

@@ -51,7 +51,22 @@ def test_an_outcome_is_the_key_of_an_exact_law(released: Any) -> None:
 
 
 def test_a_release_that_is_no_key_is_refused() -> None:
-    raises_exactly(tk.errors.CapacityError, lambda: draws(lambda x: [1, {2}])(0, 1), "needs hashable releases")
+    raises_exactly(tk.errors.CapacityError, lambda: draws(lambda x: [1, bytearray()])(0, 1), "needs hashable releases")
+
+
+def test_sets_and_dictionaries_are_outcomes_and_so_is_their_order() -> None:
+    ((counts, chosen),) = draws(lambda x: ({"b": np.array([1.5]), "a": 2}, {3, 1}))(0, 1)
+    assert counts == (("a", 2), ("b", (1.5,)))
+    assert chosen == (1, 3)
+    options: dict[str, Any] = {"samples": 400}
+    assert tk.audit.estimate(lambda x: {"a": 0, "b": x}, 0, 1, **options).lower > 1
+    assert tk.audit.estimate(lambda x: {"a": 0} | ({"b": 0} if x else {}), 0, 1, **options).lower > 1
+    in_order = tk.audit.estimate(lambda x: dict.fromkeys("ab"[:: 1 - 2 * x]), 0, 1, **options)
+    assert in_order.lower > 1
+    assert "one of the types ('dict', (" in in_order.seen[0].event
+    assert tk.audit.estimate(lambda x: dict.fromkeys("ab"), 0, 1, **options).lower == 0
+    shared = draws(lambda x: {os.urandom(1)[0] % 2: 1.5}, workers=2)(0, 1000)
+    assert {outcome.came for outcome in shared} == {("dict", (0,))}  # type: ignore[attr-defined]
 
 
 def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,6 +87,7 @@ def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypa
 
 def test_a_function_is_audited_by_its_name(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import random\nsource = random.Random(1)\ndef bit(x): return x if source.random() < 0.9 else 1 - x\n"
+    code += "def best(x): return int(x.argmax())\n"
     (tmp_path / "flips_of_a_bit.py").write_text(f"{code}pairs = [(0, 1)]\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     run = ("audit", "run", "flips_of_a_bit:bit", "--on", "flips_of_a_bit:pairs", "--samples", 4000)
@@ -93,7 +95,21 @@ def test_a_function_is_audited_by_its_name(command: Command, tmp_path: Path, mon
     assert (refuted.code, refuted.field("verdict")) == (1, "refuted")
     assert "of 2000 times on the input" in refuted.flat
     assert "The two laws" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    again = shlex.split(refuted.out.splitlines()[-1])
+    assert again[:4] == ["opendp-topk", *run[:3]]
+    assert again[again.index("--pair") + 1] == "0"
+    repeated = command(*again[1:])
+    assert (repeated.code, repeated.field("verdict")) == (1, "refuted")
+    assert "with probability at most 1e-09" in repeated.flat
+    assert repeated.out.splitlines()[-1] == refuted.out.splitlines()[-1]
+    told = json.loads(command(*run, "--epsilon", 1, "--json").out)
+    assert shlex.split(told["again"]) == again
+    command(*run, "--epsilon", 1, "--pair", "1").complains(2, "pair must be")
+    command(*run, "--epsilon", 1, "--pair", "[").complains(2, "--pair must be")
+    made = command("audit", "run", "flips_of_a_bit:best", "--epsilon", 1, "--samples", 400)
+    assert command(*shlex.split(made.out.splitlines()[-1])[1:]).field("input") == made.field("input")
     told = json.loads(command(*run, "--epsilon", 3, "--json").out)
+    assert told["again"] is None
     assert (told["verdict"], told["claimed"], told["samples"]) == ("not refuted", 3.0, 4000)
     untested = command(*run, "--rho", 90)
     assert (untested.code, untested.field("verdict")) == (3, "not tested")

@@ -62,7 +62,7 @@ def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     opening_takes(3, clock, monkeypatch)
     arguments = library.release("--epsilon", 1, "--ledger", ledger, "--out", library.folder / "top.json")
     before = set(os.listdir(library.folder))
-    command(*arguments, "--pad", 2).complains(1, "deadline was missed", "what it costs is spent")
+    command(*arguments, "--pad", 2).complains(1, "deadline was missed", "what was paid for it stays paid")
     monkeypatch.setattr(clock, "sleep", pressed)
     command(*arguments, "--pad", 5).complains(130, "interrupted before the deadline", "what was drawn has its cost")
     assert set(os.listdir(library.folder)) == before

@@ -39,6 +39,7 @@ KINDS: dict[str, tuple[object, ...]] = {
     "unlisted": ("--epsilon", 1, "--delta", 1e-6, "--max-items", 2, "--keep", "random"),
     "sums": ("--epsilon", 1, "--sum", "paid", "--bounds", "0,50", "--step", "1/3", "--counts"),
     "above": ("--rho", 1, "--delta", 1e-6, "--max-items", 2, "--above-threshold", "--other"),
+    "above, both": ("--epsilon", 0.3, "--delta", 1e-6, "--max-items", 5, "--above-threshold"),
 }
 OWN = "--max-items"  # what a release without candidates has
 

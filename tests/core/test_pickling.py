@@ -132,6 +132,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
         KEYED >> tk.then_unknown_domain_counts(UP_TO_DELTA, k=2, scale=1, limit=3, delta=1e-6)
     ),
     "make_stable_histogram": lambda: KEYED >> tk.then_stable_histogram(UP_TO_DELTA, scale=1, delta=1e-6),
+    "a histogram within epsilon and delta": lambda: (
+        KEYED >> tk.then_stable_histogram(UP_TO_DELTA, epsilon=1, delta=1e-6, gaussian=True)
+    ),
     "make_partition_selection": lambda: KEYED >> tk.then_partition_selection(UP_TO_DELTA, epsilon=1, delta=1e-6),
     "make_weighted_partition_selection": lambda: (
         ROWS >> tk.then_weighted_partition_selection(UP_TO_DELTA, max_items=2, epsilon=1, delta=1e-6)

@@ -165,6 +165,10 @@ BROKEN = [
     ("Executable", "In.ln prec (ratio prec c (N - c))", "In.ln prec (ratio prec c N)"),
     ("Executable", "(h, (Z.max best (score e), i :: members))", "(h, (Z.min best (score e), i :: members))"),
     ("Executable", "if forallb (behind best) others then", "if true then"),
+    ("Unknown", "exp (INR k * r)", "exp (INR (k - 1) * r)"),
+    ("Unknown", "(INR n * exp r + exp (t / tau))", "(INR n * exp r + exp (2 * (t / tau)))"),
+    ("Unknown", "f i = i)", "f i = f i)"),
+    ("FlippingRange", "<= 2 * r.", "<= r."),
     ("Deferred", "share possible i question false * drawn", "/ 2 * drawn"),
 ]  # fmt: skip
 

@@ -171,13 +171,24 @@ def test_the_compared_value_itself_would_leak() -> None:
     assert density(2.0, 1.0) == 0, "a score of 2 found below, and then a value of 1 above"
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_answers_follow_the_law(at_once: bool) -> None:
-    for noise, s, t, k, x in ((tk.Exponential(), 2, 1, 2, (1, 0, 2)), (tk.Laplace(), 1, 2, 1, (0, -1, 1))):
-        measurement = build(MAX, noise=noise, scale=s, threshold_scale=t, k=k, ask=range(3) if at_once else None)
-        n = 3000
-        found = Counter(tuple(measurement(x).tolist()) if at_once else talk(measurement, x) for _ in range(n))
-        assert_follows(found, oracle.law(noise.name, x, float(s), float(t), k), detects=0.5)
+SAMPLED = [(tk.Exponential(), 2, 1, 2, (1, 0, 2)), (tk.Laplace(), 1, 2, 1, (0, -1, 1))]
+
+
+@pytest.mark.parametrize(
+    ("at_once", "case"),
+    [
+        pytest.param(
+            at_once, case, id=f"{case[0].name}-{at_once}", marks=[] if at_once == first else [pytest.mark.slow]
+        )
+        for at_once in (True, False)
+        for case, first in zip(SAMPLED, (True, False), strict=True)
+    ],
+)
+def test_answers_follow_the_law(at_once: bool, case: tuple[Any, ...]) -> None:
+    noise, s, t, k, x = case
+    measurement = build(MAX, noise=noise, scale=s, threshold_scale=t, k=k, ask=range(3) if at_once else None)
+    found = Counter(tuple(measurement(x).tolist()) if at_once else talk(measurement, x) for _ in range(3000))
+    assert_follows(found, oracle.law(noise.name, x, float(s), float(t), k), detects=0.5)
 
 
 def test_scores_may_be_asked_for_in_any_order_again_and_in_lists() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.exponential_mechanism import make_exponential_mechanism, then_exponential_mechanism
+from opendp_topk.measurements.exponential_mechanism import make_exponential_mechanism
 from tests.concepts.losses import number, realised
 from tests.oracles import rhos
 
@@ -35,7 +35,7 @@ def test_the_mean_shortfall_is_that_of_the_theorem() -> None:
 
 
 def test_the_frame() -> None:
-    check_frame(make_exponential_mechanism, then_exponential_mechanism, "exponential_mechanism")
+    check_frame(make_exponential_mechanism, "exponential_mechanism")
 
 
 @pytest.mark.parametrize("d", [None, 2, 9])

@@ -16,6 +16,7 @@ import pytest
 
 import opendp_topk as tk
 
+from ..concepts.losses import number
 from ..oracles import floats, maps, rhos
 
 MAX, RANGE, ZCDP, PROFILE = MEASURES = (
@@ -117,7 +118,7 @@ def test_no_neighbour_exceeds_a_claim_whatever_is_selected() -> None:
 def test_the_least_of_both_bounds_is_charged() -> None:
     """Twenty winners of fifty: what all scores cost where it is less, and what the winners cost otherwise."""
     wrong = []
-    rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: h / mpmath.tanh(h / 2) - 2}
+    rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: number(h) / mpmath.tanh(number(h) / 2) - 2}
     for noise, changes, size, d_in in itertools.product(
         (tk.Laplace(), tk.Logistic(), tk.Gumbel(), tk.Exponential()), (1, 3, 30), (None, 4, 50), (1, 2)
     ):
@@ -125,7 +126,7 @@ def test_the_least_of_both_bounds_is_charged() -> None:
         whole = moved * h, 2 * moved * h, moved * rho_of.get(noise.name, float)(h)
         winners = maps.one_shot(noise.name, k, size, "ranking", h)
         for measure, all_scores, alone in zip(MEASURES, whole, winners, strict=False):
-            least = min(all_scores, alone) if noise in (tk.Laplace(), tk.Logistic()) else alone
+            least = min(all_scores, alone, key=number) if noise in (tk.Laplace(), tk.Logistic()) else alone
             found = build(noise, measure, changes, size, k=k, scale=7).map(d_in)
             if not math.isclose(found, least, rel_tol=1e-12):
                 wrong.append((noise, changes, size, d_in, measure, found, float(least)))

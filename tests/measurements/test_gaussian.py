@@ -63,14 +63,6 @@ def test_the_map_is_the_formula_rounded_up_once(
     assert math.nextafter(found, 0) < cost <= found
 
 
-def test_the_map_at_the_ends() -> None:
-    noisy, exact = build(scale=1.5), build(scale=0)
-    assert noisy.map(0) == exact.map(0) == 0
-    assert exact.map(1) == noisy.map(math.inf) == math.inf
-    assert build(scale=5e-324).map(10**300) == math.inf
-    assert 0 < build(scale=Fraction(10) ** 400).map(1) <= 5e-324
-
-
 def test_releases_follow_the_law() -> None:
     scale, n = Fraction(5, 2), 20_000
     x = np.array([7, -3] * (n // 2))
@@ -94,13 +86,7 @@ def test_without_noise_the_scores_are_released() -> None:
     assert build(scale=0)([3, -1, 2**70]).tolist() == [3, -1, 2**70]
 
 
-def test_obligations_of_every_measurement() -> None:
-    check_measurement(
-        build(3, scale=1.5),
-        members=[[3, 1, 2], np.array([0, -5, 2**62]), (2**70, 0, 1)],
-        non_members=[[1, 2], [1.0, 2.0, 3.0], [True, 1, 2], "abc", None, [[1, 2, 3]]],
-        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
-    )
+def test_obligations_with_floats() -> None:
     check_measurement(
         build(3, float, scale=1.5, granularity=Fraction(1, 3)),
         members=[[3.0, 1.5, -2.0], np.array([0.0, 1e300, 5e-324])],
@@ -122,19 +108,10 @@ def test_noisy_scores_are_no_indices() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "error", "required"),
     [
-        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
-        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
-        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
-        ("scale", True, tk.ParameterTypeError, "scale must be a number >= 0"),
-        ("granularity", 1, tk.ParameterError, "granularity must be left out"),
-        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
-        ("input_domain", [1], tk.ParameterTypeError, "input_domain must be a domain"),
         ("input_domain", tk.VectorDomain(tk.AtomDomain(float), size=2), tk.ParameterError, "granularity must be given"),
-        ("input_metric", tk.L1Distance(), tk.ParameterTypeError, "input_metric must be L2Distance()"),
         ("input_metric", tk.RangeDistance(), tk.ParameterTypeError, "input_metric must be L2Distance()"),
         ("output_measure", tk.MaxDivergence(), tk.ParameterTypeError, "must be ZeroConcentratedDivergence()"),
         ("output_measure", tk.RangeDivergence(), tk.ParameterTypeError, "must be ZeroConcentratedDivergence()"),
-        ("output_measure", None, tk.ParameterTypeError, "must be ZeroConcentratedDivergence()"),
     ],
 )
 def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:

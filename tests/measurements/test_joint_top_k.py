@@ -14,7 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.joint_top_k import make_joint_top_k, then_joint_top_k
-from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.links import check_constructor
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import joint as oracle
@@ -151,32 +151,6 @@ def test_the_map_is_the_formula(measure: tk.Measure, release: str) -> None:
         assert Fraction(math.nextafter(found, 0)) < exact
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_the_map_at_the_ends(measure: tk.Measure, release: str) -> None:
-    noisy = build(None, tk.LInfDistance(), measure, k=2, scale=1.5, release=release)
-    exact = build(None, tk.LInfDistance(), measure, k=2, scale=0, release=release)
-    assert noisy.map(0) == exact.map(0) == 0
-    assert exact.map(1) == noisy.map(math.inf) == math.inf
-    assert build(3, tk.LInfDistance(), measure, k=3, scale=0, release="set").map(5) == 0
-    assert build(3, tk.LInfDistance(), measure, k=3, scale=0, release="ranking").map(5) == math.inf
-    assert build(None, tk.LInfDistance(), measure, k=2, scale=5e-324, release=release).map(10**300) == math.inf
-    assert 0 < build(None, tk.LInfDistance(), measure, k=2, scale=Fraction(10) ** 400, release=release).map(1) <= 5e-324
-
-
-@pytest.mark.parametrize("measure", MEASURES, ids=repr)
-@pytest.mark.parametrize(("optimize", "release"), [("max", "ranking"), ("min", "set")])
-def test_obligations_of_every_measurement(measure: tk.Measure, optimize: str, release: str) -> None:
-    options = {"k": 2, "scale": 1.5, "optimize": optimize, "release": release}
-    check_measurement(
-        build(4, tk.LInfDistance(monotonic=True), measure, **options),
-        members=[[3, 1, 2, 2], np.array([0, -5, 2**62, 7]), (2**70, 0, 1, 2**70 + 1)],
-        non_members=[[1, 2, 3], [1.0, 2.0, 3.0, 4.0], [True, 1, 2, 3], "abcd", None, [[1, 2], [3, 4]]],
-        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
-        neighbours=[([3, 1, 2, 2], [4, 1, 3, 2], 1), ([3, 1, 2, 2], [4, 0, 2, 2], 2), ([0, 0, 0, 0], [0, 1, 1, 0], 1)],
-    )
-
-
 def test_make_and_then_build_the_same() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     built = check_constructor(make_joint_top_k, then_joint_top_k, space, tk.RangeDivergence(), k=2, scale=3)
@@ -255,38 +229,6 @@ def test_success_is_that_of_the_law(optimize: str, release: str) -> None:
             assert low <= exact <= high < low + 1e-10
     many = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=11, scale=2, release=release)
     raises_exactly(tk.CapacityError, lambda: many.success_probability(list(range(20))), "at most 10 winners")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "error", "required"),
-    [
-        ("k", 0, tk.ParameterError, "k must be an integer >= 1"),
-        ("k", True, tk.ParameterTypeError, "k must be an integer >= 1"),
-        ("k", 1.5, tk.ParameterTypeError, "k must be an integer >= 1"),
-        ("k", 6, tk.ParameterError, "k must be at most the size of input_domain (5)"),
-        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
-        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
-        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
-        ("release", "sequence", tk.ParameterError, "release must be one of 'ranking', 'set'"),
-        ("release", None, tk.ParameterTypeError, "release must be one of 'ranking', 'set'"),
-        ("release", True, tk.ParameterTypeError, "release must be one of 'ranking', 'set'"),
-        ("optimize", "largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
-        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
-        ("input_domain", [1], tk.ParameterTypeError, "input_domain must be a domain"),
-        ("input_metric", tk.L1Distance(), tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
-        ("output_measure", tk.Approximate(tk.MaxDivergence()), tk.ParameterTypeError, "output_measure must be Max"),
-        ("output_measure", tk.MaxDivergence, tk.ParameterTypeError, "output_measure must be Max"),
-    ],
-)
-def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:
-    arguments: dict[str, Any] = {
-        "input_domain": tk.VectorDomain(tk.AtomDomain(int), size=5),
-        "input_metric": tk.LInfDistance(),
-        "output_measure": tk.MaxDivergence(),
-        "k": 2,
-        "scale": 1.0,
-    }
-    raises_exactly(error, lambda: make_joint_top_k(**(arguments | {option: value})), required)
 
 
 @pytest.mark.parametrize(

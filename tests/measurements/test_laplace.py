@@ -74,15 +74,6 @@ def test_the_map_is_the_formula_rounded_up_once(
     assert math.nextafter(found, 0) < cost <= found
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_the_map_at_the_ends(measure: tk.Measure) -> None:
-    noisy, exact = build(measure, scale=1.5), build(measure, scale=0)
-    assert noisy.map(0) == exact.map(0) == exact.map(0.0) == 0
-    assert exact.map(1) == noisy.map(math.inf) == math.inf
-    assert build(measure, scale=5e-324).map(10**300) == math.inf
-    assert 0 < build(measure, scale=Fraction(10) ** 400).map(1) <= 5e-324
-
-
 def test_the_floats_pay_for_the_pairs_that_rounding_drives_apart() -> None:
     """Two floats a hair apart on either side of a middle: the releases are a step apart, which costs g / b."""
     measurement = build(MAX, 1, float, scale=2, granularity=1)
@@ -132,13 +123,7 @@ def test_without_noise_the_scores_are_released() -> None:
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_obligations_of_every_measurement(measure: tk.Measure) -> None:
-    check_measurement(
-        build(measure, 3, scale=1.5),
-        members=[[3, 1, 2], np.array([0, -5, 2**62]), (2**70, 0, 1), np.array([2**64 - 1, 0, 1], dtype=np.uint64)],
-        non_members=[[1, 2], [1.0, 2.0, 3.0], [True, 1, 2], "abc", None, [[1, 2, 3]]],
-        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
-    )
+def test_obligations_with_floats(measure: tk.Measure) -> None:
     check_measurement(
         build(measure, 3, float, scale=1.5, granularity=2**-10),
         members=[[3.0, 1.5, -2.0], np.array([0.0, 1e300, 5e-324])],
@@ -161,23 +146,8 @@ def test_noisy_scores_are_no_indices() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "error", "required"),
     [
-        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
-        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
-        ("scale", math.inf, tk.ParameterError, "scale must be finite"),
-        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
-        ("scale", True, tk.ParameterTypeError, "scale must be a number >= 0"),
-        ("scale", None, tk.ParameterTypeError, "scale must be a number >= 0"),
-        ("granularity", 1, tk.ParameterError, "granularity must be left out"),
-        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
-        ("input_domain", tk.FrameDomain("u", "i"), tk.SpaceError, "does not measure members of input_domain"),
-        ("input_domain", [1], tk.ParameterTypeError, "input_domain must be a domain"),
         ("input_domain", tk.VectorDomain(tk.AtomDomain(float), size=2), tk.ParameterError, "granularity must be given"),
-        ("input_metric", tk.L2Distance(), tk.ParameterTypeError, "input_metric must be L1Distance()"),
         ("input_metric", tk.LInfDistance(), tk.ParameterTypeError, "input_metric must be L1Distance()"),
-        ("input_metric", None, tk.ParameterTypeError, "input_metric must be L1Distance()"),
-        ("output_measure", tk.Approximate(MAX), tk.ParameterTypeError, "output_measure must be Max"),
-        ("output_measure", tk.MaxDivergence, tk.ParameterTypeError, "output_measure must be Max"),
-        ("output_measure", None, tk.ParameterTypeError, "output_measure must be Max"),
     ],
 )
 def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:

@@ -16,9 +16,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
 from opendp_topk.distributions import peeled as laws
-from opendp_topk.measurements.peeled_top_k import make_peeled_top_k, then_peeled_top_k
+from opendp_topk.measurements.peeled_top_k import make_peeled_top_k
 from opendp_topk.samplers import peeled
-from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import one_shot, rhos
@@ -240,33 +239,14 @@ def test_the_map_of_peeled_permute_and_flip(k: int, d: int | None, steps: int, w
 
 
 @every_mechanism
-def test_the_map_at_the_ends(mechanism: str) -> None:
+def test_one_candidate_costs_nothing_and_without_noise_the_best_come_first(mechanism: str) -> None:
     for measure in MEASURES:
-        noisy = build(None, measure, k=2, scale=1.5, mechanism=mechanism)
-        exact = build(None, measure, k=2, scale=0, mechanism=mechanism)
-        assert noisy.map(0) == exact.map(0) == 0
-        assert exact.map(1) == noisy.map(math.inf) == math.inf
         assert build(1, measure, k=1, scale=1, mechanism=mechanism).map(9) == 0
+        exact = build(None, measure, k=2, scale=0, mechanism=mechanism)
         assert exact([4, 9, 6, 9]).tolist() == [1, 3]
+        assert exact([4, 9, 6, 9]).dtype == np.int64
         assert exact.distribution([4, 9, 6, 9]) == {(1, 3): 1}
-
-
-@every_mechanism
-def test_obligations_of_every_measurement(mechanism: str) -> None:
-    for measure in MEASURES:
-        space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
-        options = {"k": 2, "scale": 1.5, "mechanism": mechanism}
-        measurement = check_constructor(make_peeled_top_k, then_peeled_top_k, space, measure, **options)
-        check_measurement(
-            measurement,
-            members=[[3, 1, 2], np.array([0, -5, 7]), (2**70, 0, 1)],
-            non_members=[[1, 2], [1.0, 2.0, 3.0], "abc", None],
-            distances=[Fraction(1, 3), 0.5, 1, 100],
-            neighbours=[([3, 1, 2], [4, 1, 3], 1)],
-        )
-        assert measurement.proof.status == "current"
-        assert list(measurement.parameters) == ["mechanism", "choice", "k", "scale", "optimize", "release"]
-        assert measurement([3, 1, 2]).dtype == np.int64
+        assert list(exact.parameters) == ["mechanism", "choice", "k", "scale", "optimize", "release"]
 
 
 @every_mechanism
@@ -287,14 +267,6 @@ def test_accuracy_bound_fails_no_more_often_than_it_says(mechanism: str) -> None
     [
         ({"mechanism": "gumbel"}, tk.ParameterError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
         ({"mechanism": None}, tk.ParameterTypeError, "mechanism must be one of 'exponential', 'permute_and_flip'"),
-        ({"k": 0}, tk.ParameterError, "k must be an integer >= 1"),
-        ({"k": 6}, tk.ParameterError, "k must be at most the size of input_domain (5)"),
-        ({"k": True}, tk.ParameterTypeError, "k must be an integer >= 1"),
-        ({"scale": -1.0}, tk.ParameterError, "scale must be >= 0"),
-        ({"scale": math.inf}, tk.ParameterError, "scale must be finite"),
-        ({"optimize": "best"}, tk.ParameterError, "optimize must be one of 'max', 'min'"),
-        ({"input_metric": tk.L1Distance()}, tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
-        ({"output_measure": "epsilon"}, tk.ParameterTypeError, "output_measure must be Max"),
     ],
     ids=repr,
 )

@@ -17,7 +17,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements._selection import permute_and_flip_range
-from opendp_topk.measurements.permute_and_flip import make_permute_and_flip, then_permute_and_flip
+from opendp_topk.measurements.permute_and_flip import make_permute_and_flip
 from tests.concepts.losses import number, realised
 from tests.oracles import rhos
 from tests.oracles.maps import widest
@@ -74,7 +74,7 @@ def test_the_mean_shortfall_is_that_of_the_theorem() -> None:
 
 
 def test_the_frame() -> None:
-    check_frame(make_permute_and_flip, then_permute_and_flip, "permute_and_flip")
+    check_frame(make_permute_and_flip, "permute_and_flip")
 
 
 @pytest.mark.parametrize("d", [None, 2, 9])

@@ -318,13 +318,7 @@ def test_winners_become_items() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("release", ["ranking", "set"])
-def test_obligations_of_every_measurement(measure: tk.Measure, release: str) -> None:
-    check_measurement(
-        build(measure, 4, k=2, scale=1.5, release=release),
-        members=[[3, 1, 2, 2], np.array([0, -5, 2**62, 7]), (2**70, 0, 1, 2**70 + 1)],
-        non_members=[[1, 2, 3], [1.0, 2.0, 3.0, 4.0], [True, 1, 2, 3], "abcd", None],
-        distances=[Fraction(1, 3), 0.5, 1, 2, 100],
-    )
+def test_obligations_with_floats(measure: tk.Measure, release: str) -> None:
     check_measurement(
         build(measure, None, BOTH, float, k=1, scale=1.5, granularity=2**-4, release=release),
         members=[[3.0, 1.0], np.array([0.0, -5.5, 1e300])],
@@ -346,25 +340,9 @@ def test_the_constructor_and_its_partial() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "error", "required"),
     [
-        ("k", 0, tk.ParameterError, "k must be an integer >= 1"),
-        ("k", True, tk.ParameterTypeError, "k must be an integer >= 1"),
-        ("k", 6, tk.ParameterError, "k must be at most the size of input_domain (5)"),
-        ("scale", -1.0, tk.ParameterError, "scale must be >= 0"),
-        ("scale", math.nan, tk.ParameterError, "scale must be finite"),
-        ("scale", "1", tk.ParameterTypeError, "scale must be a number >= 0"),
-        ("count_scale", -1.0, tk.ParameterError, "count_scale must be >= 0"),
-        ("count_scale", math.inf, tk.ParameterError, "count_scale must be finite"),
-        ("count_scale", "1", tk.ParameterTypeError, "count_scale must be a number >= 0"),
-        ("count_scale", True, tk.ParameterTypeError, "count_scale must be a number >= 0"),
-        ("optimize", "largest", tk.ParameterError, "optimize must be one of 'max', 'min'"),
-        ("release", "list", tk.ParameterError, "release must be one of 'ranking', 'set'"),
-        ("granularity", 1, tk.ParameterError, "granularity must be left out"),
-        ("input_domain", tk.AtomDomain(int), tk.SpaceError, "does not measure members of input_domain"),
         ("input_domain", tk.VectorDomain(tk.AtomDomain(float)), tk.ParameterError, "granularity must be given"),
         ("input_metric", tk.RangeDistance(), tk.ParameterTypeError, "counts need a bound on every score"),
-        ("input_metric", tk.L1Distance(), tk.ParameterTypeError, "input_metric must be LInfDistance(...)"),
         ("output_measure", tk.RangeDivergence(), tk.ParameterTypeError, "must be MaxDivergence(), Zero"),
-        ("output_measure", tk.Approximate(MAX), tk.ParameterTypeError, "must be MaxDivergence(), Zero"),
     ],
 )
 def test_bad_arguments(option: str, value: Any, error: type[Exception], required: str) -> None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 import opendp_topk as tk
@@ -284,6 +285,113 @@ def test_the_curve_of_laplace_noise_is_that_of_as_many_counts_as_a_user_moves(
     assert 0.999 * rho < met <= rho * (1 + 1e-12)
 
 
+def sums_of_gaussians(scale: float, n: int) -> tuple[Any, Any]:
+    """The law of n independent draws of discrete Gaussian noise together: the sums, and their probabilities."""
+    far = math.ceil(16 * scale)
+    once = np.exp(-(np.arange(-far, far + 1.0) ** 2) / (2 * scale**2))
+    law = np.ones(1)
+    for _ in range(n):
+        law = np.convolve(law, once / once.sum())
+    return np.arange(-n * far, n * far + 1.0), law
+
+
+def moved_counts(noise: str, scale: float, n: int, far: int, missed: float, epsilon: float) -> float:
+    """The delta of n counts that move by ``far`` each, where new keys are missed beside with probability ``missed``."""
+    if n == 0:
+        return 0.0
+    if noise == "gaussian":
+        total, law = sums_of_gaussians(scale, n)
+        loss = (2 * far * total + n * far**2) / (2 * scale**2)
+        with np.errstate(over="ignore"):
+            return float((law * np.maximum(missed - np.exp(epsilon - loss), 0)).sum())
+    assert far == 1
+    return missed * responses(n, 1 / scale, epsilon - math.log(missed))
+
+
+def reached(noise: str, scale: float, least: int) -> float:
+    """The probability that noise is at least ``least`` >= 1."""
+    if noise == "gaussian":
+        total, law = sums_of_gaussians(scale, 1)
+        return float(law[total >= least].sum())
+    return math.exp(-least / scale) / (1 + math.exp(-1 / scale))
+
+
+def met_by_users(measurement: tk.Measurement, most: int, monotonic: bool, each: int, users: int, at: float) -> float:
+    """The largest delta of tables in which ``users`` users move some of their keys, and others are theirs alone."""
+    noise = "gaussian" if measurement.parameters["gaussian"] else "laplace"
+    scale, level = measurement.parameters["scale"], measurement.parameters["threshold"]
+    far, found = users * each, 0.0
+    for alone in range(most + 1):
+        moved = (1 if monotonic else 2) * most - alone
+        missed = (1 - reached(noise, scale, level - far)) ** alone
+        found = max(found, 1 - missed + moved_counts(noise, scale, moved, far, missed, at))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("noise", "most", "monotonic", "each", "epsilon", "delta"),
+    [
+        ("gaussian", 1, True, 1, 1, 1e-3),
+        ("gaussian", 5, True, 1, 1, 1e-8),
+        ("gaussian", 3, False, 1, 0.5, 1e-5),
+        ("gaussian", 4, True, 7, 3, 1e-5),
+        ("laplace", 2, True, 1, 1, 1e-3),
+        ("laplace", 30, True, 1, 1, 1e-6),
+        ("laplace", 20, False, 1, 2, 1e-5),
+    ],
+)
+def test_within_epsilon_and_delta_no_user_costs_more(
+    noise: str, most: int, monotonic: bool, each: int, epsilon: float, delta: float
+) -> None:
+    """Keys that are one user's alone, beside counts that the user moves, all combinations; nearly attained."""
+    options = {"epsilon": epsilon, "delta": delta, "gaussian": noise == "gaussian", "scale": None, "each": each}
+    measurement = build(MAX, most, monotonic, **options)
+    loss, claimed = measurement.map(1)
+    assert loss == epsilon
+    met = met_by_users(measurement, most, monotonic, each, 1, epsilon)
+    assert met <= claimed * (1 + 1e-9) <= delta * (1 + 1e-9)
+    scale, level = measurement.parameters["scale"], measurement.parameters["threshold"]
+    alone = 1 - (1 - reached(noise, scale, level - each)) ** most
+    moved = moved_counts(noise, scale, most if monotonic else 2 * most, each, 1.0, epsilon)
+    assert claimed <= 1.06 * (alone + moved)
+    assert build(PROFILE, most, monotonic, **options).map(1).delta(epsilon) <= claimed
+
+
+@pytest.mark.parametrize(("noise", "each"), [("gaussian", 1), ("gaussian", 3), ("laplace", 1)])
+def test_within_epsilon_and_delta_a_group_is_no_single_user(noise: str, each: int) -> None:
+    """Two users with the same keys: counts move twice as far, and keys of theirs alone lead by so much."""
+    options = {"epsilon": 1, "delta": 1e-4, "gaussian": noise == "gaussian", "scale": None, "each": each}
+    measurement = build(MAX, 3, True, **options)
+    loss, claimed = measurement.map(2)
+    assert loss == 2
+    scale, level = measurement.parameters["scale"], measurement.parameters["threshold"]
+    assert 1 - (1 - reached(noise, scale, level - 2 * each)) ** 3 <= claimed * (1 + 1e-9)
+    if noise == "gaussian":
+        met = met_by_users(measurement, 3, True, each, 2, 2.0)
+        assert measurement.map(1)[1] < met <= claimed <= 5 * met
+
+
+@pytest.mark.parametrize(
+    ("most", "gaussian", "least"), [(5, True, 72), (10, True, 103), (100, True, 340), (100, False, 1200)]
+)
+def test_within_epsilon_and_delta_keys_share_what_may_be_lost(most: int, gaussian: bool, least: int) -> None:
+    """Splitting epsilon among the keys of a user leads to thresholds of 99, 202 and 2235."""
+    split = build(MAX, most, scale=most, delta=1e-8)
+    assert split.map(1)[0] == 1
+    found = build(MAX, most, epsilon=1, delta=1e-8, gaussian=gaussian, scale=None).parameters["threshold"]
+    assert found <= least < split.parameters["threshold"]
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("most", [1, 6, 2000])
+@pytest.mark.parametrize("epsilon", [200, 65, 1e-9])
+def test_within_any_epsilon_a_scale_is_found(epsilon: float, most: int, gaussian: bool) -> None:
+    measurement = build(MAX, most, epsilon=epsilon, delta=1e-6, gaussian=gaussian, scale=None)
+    assert measurement.map(1) == (epsilon, pytest.approx(5e-7, abs=5e-7))
+    if not gaussian and epsilon > 64:
+        assert measurement.parameters["scale"] == pytest.approx(most / epsilon, rel=1e-15)
+
+
 @pytest.mark.quick(scale=100.0)
 @pytest.mark.parametrize("most", [1, 4])
 @pytest.mark.parametrize("scale", [Fraction(1, 3), 2, 100.0, 1e200])
@@ -337,7 +445,21 @@ def test_obligations(measure: tk.Measure) -> None:
         ({"threshold": 3, "scale": -1}, tk.ParameterError, "scale"),
         ({"threshold": 3, "most": None}, tk.ParameterError, "max_items"),
         ({"threshold": 3, "measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
-        ({"threshold": 3, "gaussian": True}, tk.ParameterTypeError, "with Gaussian noise"),
+        ({"threshold": 3, "gaussian": True}, tk.ParameterTypeError, "with Gaussian noise of a given scale"),
+        ({"scale": None, "delta": 0.1}, tk.ParameterTypeError, "scale"),
+        ({"epsilon": 1, "delta": 0.1}, tk.ParameterError, "leave scale and threshold out"),
+        ({"epsilon": 1, "scale": None}, tk.ParameterError, "epsilon goes with delta"),
+        ({"epsilon": 1, "scale": None, "delta": 0.1, "threshold": 3}, tk.ParameterError, "leave scale and threshold"),
+        ({"epsilon": 0, "scale": None, "delta": 0.1}, tk.ParameterError, "epsilon must be > 0"),
+        ({"epsilon": math.inf, "scale": None, "delta": 0.1}, tk.ParameterError, "epsilon"),
+        ({"epsilon": 1, "scale": None, "delta": 1}, tk.ParameterError, "delta"),
+        ({"epsilon": 5e-324, "scale": None, "delta": 0.1}, tk.ParameterError, "epsilon is too small"),
+        ({"epsilon": 1, "scale": None, "delta": Fraction(1, 10**400)}, tk.ParameterError, "too small"),
+        (
+            {"epsilon": 1, "scale": None, "delta": 5e-324, "gaussian": True, "most": 2000},
+            tk.ParameterError,
+            "any noise",
+        ),
         ({"threshold": 3, "gaussian": 1}, tk.ParameterTypeError, "gaussian"),
         ({"delta": 2, "gaussian": True, "measure": ZCDP}, tk.ParameterError, "delta"),
     ],

@@ -103,6 +103,12 @@ def test_as_many_counts_are_charged_as_users_move(kind: str) -> None:
     assert wrong == []
 
 
+@functools.cache
+def law_of(setting: Setting, h: Counts, name: str, scale: Fraction) -> Mapping[Any, float]:
+    """The law of the whole release; a table is a neighbour of many."""
+    return with_counts(unlisted.law(setting, h), h, name, scale)
+
+
 # Every pair of tables of few users on three keys.
 
 SETTINGS = [(1, 1, 1.0, 1.5), (2, 2, 2.0, 1.0), (2, 3, 1.0, 1.5)]
@@ -126,7 +132,7 @@ def test_no_pair_of_tables_exceeds_epsilon_and_delta(noise: str, kind: str, most
         setting, scale = Setting(noise, k, limit, tau, threshold), Fraction(2)
         epsilon, delta = of(setting, MAX, scale, most, kind).map(1)
         for h, other in pairs(most, kind):
-            laws = [with_counts(unlisted.law(setting, one), one, "laplace", scale) for one in (h, other)]
+            laws = [law_of(setting, one, "laplace", scale) for one in (h, other)]
             found = unlisted.excess(*laws, epsilon)
             assert found <= delta + 1e-11, (setting, h, other)
             ratio = max(ratio, found / delta)
@@ -151,7 +157,7 @@ def test_gumbel_and_gaussian_noise_are_approximately_concentrated(kind: str, mos
             losses = [unlisted.renyi(*({y: part[y] for y in both} for part in parts), order) for order in (1.01, 2, 4)]
             assert max(losses) <= rho * (1 + 1e-9) + 1e-9, (setting, h, other)
             largest = max(largest, max(losses) / rho)
-            laws = [with_counts(unlisted.law(setting, one), one, "gaussian", scale) for one in (h, other)]
+            laws = [law_of(setting, one, "gaussian", scale) for one in (h, other)]
             for law, part in zip(laws, parts, strict=True):
                 assert all((1 - delta) * p <= law.get(y, 0.0) + 1e-11 for y, p in part.items())
             for epsilon, allowed in claimed.items():
@@ -167,7 +173,7 @@ def test_no_curve_with_exponential_noise_is_exceeded(kind: str) -> None:
         curve = of(setting, PROFILE, scale, 2, kind).map(1)
         claimed = {epsilon: curve.delta(epsilon) for epsilon in (0.0, 1.0)}
         for h, other in pairs(2, kind):
-            laws = [with_counts(unlisted.law(setting, one), one, "gaussian", scale) for one in (h, other)]
+            laws = [law_of(setting, one, "gaussian", scale) for one in (h, other)]
             for epsilon, allowed in claimed.items():
                 assert unlisted.excess(*laws, epsilon) <= allowed + 1e-11, (setting, h, other, epsilon)
 
@@ -176,7 +182,7 @@ def test_counts_of_fewer_keys_than_move_are_refuted() -> None:
     """With two keys a user, one moved count is too few: rankings and counts of both lose more."""
     setting, scale = Setting("Gumbel", 2, 3, 4.0, 0.5), Fraction(1)
     h, other = (3, 2, 2), (3, 3, 3)
-    laws = [with_counts(unlisted.law(setting, one), one, "laplace", scale) for one in (h, other)]
+    laws = [law_of(setting, one, "laplace", scale) for one in (h, other)]
     loss = max(abs(math.log(laws[0][y] / laws[1][y])) for y in laws[0])
     assert of(setting, MAX, scale, 2, "add_remove").map(1)[0] >= loss > 2 / 4 + 1.5
 

@@ -157,6 +157,36 @@ def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> 
     assert "nothing" in difference(NAME)
 
 
+def test_a_merge_of_two_readings_is_read_again(kept: Path) -> None:
+    """Each side has its own pins in the document, and the log has no line for both together."""
+    write(kept / "proofs/machine/Sums.v", "Theorem exact : True.\nProof.\nexact I.\nQed.\n")
+    tex, log = kept / "proofs/inner/sums.tex", kept / "proofs/readings.jsonl"
+    write(tex, MARKED)
+    renew([(NAME, "Sums are added", "Theorem exact")], "A Reader")
+    commit(kept)
+    start, read, texts = git(kept, "rev-parse", "HEAD"), log.read_text(), []
+    for side, name, old, new in (
+        ("ours", "opendp_topk/inner/sums.py", "return x + LIMIT", "return x - LIMIT"),
+        ("theirs", "proofs/inner/sums.tex", "part: ``Sums are added''", "weaker: ``added exactly'', of few"),
+    ):
+        git(kept, "checkout", "-q", "-b", side, start)
+        write(kept / name, (kept / name).read_text().replace(old, new))
+        renew([(NAME, "Sums are added", new)], "A Reader")
+        texts.append((tex.read_text(), log.read_text().removeprefix(read)))
+        commit(kept)
+    git(kept, "merge", "-q", "--no-commit", "-s", "ours", "ours")
+    code = git(kept, "show", "ours:opendp_topk/inner/sums.py")
+    write(kept / "opendp_topk/inner/sums.py", code + "\n")
+    write(tex, texts[0][0].replace("part: ``Sums are added''", "weaker: ``added exactly'', of few"))
+    write(log, read + texts[0][1] + texts[1][1])
+    commit(kept)
+    proof.forget()
+    readings.forget_readings()
+    assert any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))
+    renew([(NAME, "Sums are added", "weaker: ``added exactly'', of few")], "A Reader")
+    assert not any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))
+
+
 def test_without_history_all_is_new(house: Path) -> None:
     shown = difference(NAME)
     assert shown.startswith("no commit holds")

@@ -17,7 +17,7 @@ from tests.concepts.combinations import COMBINATIONS
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.specimens import Specimen, check_specimen
 from tests.concepts.tried import LISTED, specimens_of
-from tests.conftest import TRACED
+from tests.conftest import FORGETTING, TRACED
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
@@ -71,6 +71,15 @@ def test_processes_that_share_the_tests_get_whole_modules() -> None:
 
 def test_what_is_traced_among_slow_tests_is_there() -> None:
     assert [path for path in TRACED if not (ROOT / path).exists()] == []
+
+
+def test_what_forgets_the_proofs_is_run_last() -> None:
+    tests = [
+        path for path in (ROOT / "tests").rglob("test_*.py") if "proof.forget()" in path.read_text(encoding="utf-8")
+    ]
+    names = {path.relative_to(ROOT).as_posix() for path in tests} - {Path(__file__).relative_to(ROOT).as_posix()}
+    assert names
+    assert sorted(name for name in names if not name.startswith(FORGETTING)) == []
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)

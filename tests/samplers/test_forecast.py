@@ -12,7 +12,7 @@ import opendp_topk as tk
 from opendp_topk.samplers import forecast_race, race
 from opendp_topk.samplers.advantages import Scores
 from opendp_topk.samplers.entropy import Entropy, Indices
-from opendp_topk.samplers.forecast import forecast
+from opendp_topk.samplers.forecast import _ahead, forecast
 
 D = 20 * 4096 + 5
 GENERATOR = np.random.default_rng(8)
@@ -46,6 +46,16 @@ def test_forecasts_are_reached(name: str, shape: str, k: int, monkeypatch: pytes
     for _ in range(10):
         race.top_k(sign * SHAPES[shape], Fraction(10), noise, k, sign=sign, ordered=False)
     assert len(wrong) < 2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_of_equal_groups_the_first_are_looked_at(sign: int) -> None:
+    """However a processor sorts: with equal digits a release is then the same on every machine."""
+    best = np.random.default_rng(2).integers(0, 9, 300)
+    order = sorted(range(300), key=lambda place: (-sign * best[place], place))
+    for count in (0, 1, 2, 40, 150, 299, 300):
+        ahead = _ahead(best, np.sort(best)[::-sign], count, sign)
+        assert ahead.nonzero()[0].tolist() == sorted(order[:count])
 
 
 class Counted(Entropy):

@@ -18,6 +18,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.errors import EntropyError
 from opendp_topk.samplers import race, settle
+from opendp_topk.samplers.entropy import Entropy, Indices
 
 from ..oracles import noise as oracle
 from ..oracles.race import best
@@ -89,6 +90,24 @@ def test_few_digits_are_drawn_where_few_are_needed() -> None:
     streams = Streams(1)
     race.top_k(np.array([0, 1000, 0]), Fraction(1), tk.Gumbel(), 1, sign=1, ordered=True, entropy=streams)
     assert set(streams.read.values()) == {16}
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_of_equal_bounds_the_first_draws_first_however_a_processor_sorts(ordered: bool) -> None:
+    """So that equal digits give an equal release on every machine."""
+    d, asked = 600, []
+
+    class Equal(Entropy):
+        def prefixes(self, index: Indices) -> Any:
+            return (2**15 + index % 3).astype(np.uint16)
+
+        def words(self, index: Indices) -> Any:
+            asked.append(index.tolist())
+            return np.random.default_rng(1).permutation(len(index)).astype(np.uint64) << np.uint64(50)
+
+    race.top_k(np.zeros(d), Fraction(1), tk.Exponential(), 10, sign=1, ordered=ordered, entropy=Equal())
+    assert len(asked[0]) >= d // 3
+    assert asked[0] == sorted(asked[0], key=lambda i: (-(i % 3), i))
 
 
 def test_a_set_does_not_need_the_order_of_its_members() -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from ...markup.elements import Markup, el, table
 from ..audited import Audited
+from ..blackbox import Seen
 from .page import status, whole
 
-_ROW, _BAR, _WIDTH = 34, 12, 640  # in pixels
+_ROW, _BAR, _WIDTH, _NUMBERS, _TOP = 58, 13, 900, 60, 16  # in pixels
+_LETTERS = 120  # of a release that is told beside its bars: as many fit into the width
 
 
-def audited_page(name: str, found: Audited) -> str:
-    """A whole page, which needs no other file and no network."""
+def audited_page(name: str, found: Audited, again: str | None = None) -> str:
+    """A whole page, which needs no other file and no network; ``again`` is the command that repeats the audit."""
     word, _, why = found.lines[0].partition(": ")
     facts = [line.partition(": ") for line in found.lines[1:]]
     return whole(
         f"An audit of {name}",
         el("p", status(word), " ", why),
+        *([el("p", "To audit this pair anew with fresh samples: ", el("code", again))] if again else []),
         table("What was tried", ("what", "value"), [(what, value) for what, _, value in facts]),
         _laws(found),
     )
@@ -24,16 +29,8 @@ def audited_page(name: str, found: Audited) -> str:
 def _laws(found: Audited) -> Markup:
     """The likeliest releases: how often each came of the input (above) and of its neighbour (below)."""
     shown = found.found.estimate.outcomes
-    top = max(max(one.first, one.second) for one in shown)
-    made = []
-    for at, one in enumerate(shown):
-        y = at * _ROW
-        words = f"{one.event}: {one.first} of {one.of} on the input, {one.second} on the neighbour"
-        made.append(el("title", words))
-        for below, (count, kind) in enumerate(((one.first, "full"), (one.second, "other"))):
-            width = f"{_WIDTH * count / top:.1f}"
-            made.append(el("rect", el("title", words), x=0, y=y + below * _BAR, width=width, height=_BAR, class_=kind))
-    rows = [(one.event.removeprefix("the release is "), one.first, one.second) for one in shown]
+    most = max(max(one.first, one.second) for one in shown)
+    made = [part for at, one in enumerate(shown) for part in _bars(one, at * _ROW, (_WIDTH - _NUMBERS) / most)]
     picture = el(
         "svg",
         *made,
@@ -41,11 +38,42 @@ def _laws(found: Audited) -> Markup:
         role="img",
         aria_label="How often each of the likeliest releases came of the two inputs; the table below has the numbers.",
     )
-    caption = f"The likeliest releases of {shown[0].of} on each side: above on the input, below on its neighbour"
+    key = [
+        join
+        for kind, words in (("one", "on the input"), ("other", "on its neighbour"))
+        for join in (el("span", class_=f"key {kind}"), f" {words} ")
+    ]
+    caption = el("figcaption", f"How often each of the likeliest releases came, of {shown[0].of}: ", *key)
+    rows = [(_release(one), one.first, one.second, _ratio(one)) for one in shown]
     return el(
         "section",
         el("h2", "The two laws"),
-        el("figure", picture, el("figcaption", caption), class_="plot wide"),
-        table("The same in numbers", ("release", "input", "neighbour"), rows),
+        el("figure", caption, picture, class_="plot laws"),
+        table("The same in numbers", ("release", "input", "neighbour", "ln of their ratio"), rows),
         id="laws",
     )
+
+
+def _bars(one: Seen, y: int, unit: float) -> list[Markup]:
+    """The release in words, and below it a bar with its number for each input."""
+    words = _release(one)
+    told = words if len(words) <= _LETTERS else f"{words[: _LETTERS - 1]}\u2026"
+    made = [el("text", told, x=0, y=y + _TOP - 4, class_="told")]
+    for below, (count, kind) in enumerate(((one.first, "one"), (one.second, "other"))):
+        top, width = y + _TOP + below * (_BAR + 2), unit * count
+        made.append(el("rect", x=0, y=top, width=f"{width:.1f}", height=_BAR, class_=kind))
+        made.append(el("text", str(count), x=f"{width + 6:.1f}", y=top + _BAR - 2))
+    return made
+
+
+def _release(one: Seen) -> str:
+    return one.event.removeprefix("the release is ")
+
+
+def _ratio(one: Seen) -> tuple[str, float]:
+    """In words, and as a number to sort by."""
+    if not one.first or not one.second:
+        value = math.inf if one.first else -math.inf
+        return ("\u221e" if one.first else "-\u221e"), value
+    value = math.log(one.first / one.second)
+    return f"{value:.2f}", value

@@ -67,6 +67,8 @@ def _fits(role: str, measure: str, options: dict[str, Any]) -> bool:
     """Whether the mechanism has a cost under the measure; that it has none is tried elsewhere."""
     if role == "make_partition_selection" or options.get("noise") == NOISES["exponential"]:
         return measure == "approx-max"
+    if role == "make_stable_histogram" and "epsilon" in options:
+        return measure == "approx-max"
     if role == "make_stable_histogram":
         return options["gaussian"] == (measure == "approx-zcdp")
     return True
@@ -102,6 +104,9 @@ def _mechanisms() -> Iterator[tuple[str, str, dict[str, Any]]]:
             for scale in (1, Fraction(1, 3), 5, 0):
                 more = {"scale": scale, "gaussian": gaussian, **options}
                 yield named("make_stable_histogram", **more), "make_stable_histogram", more
+    for gaussian in (False, True):
+        options = {"epsilon": 1, "delta": 1e-6, "gaussian": gaussian}
+        yield named("make_stable_histogram", **options), "make_stable_histogram", options
     for epsilon in (1, Fraction(1, 10), 3, 0):
         for delta in (1e-6, Fraction(1, 8)):
             options = {"epsilon": epsilon, "delta": delta}

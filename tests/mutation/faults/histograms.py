@@ -102,7 +102,7 @@ FAULTS = (
         "threshold-of-one-step",
         "a key of one user is taken to lead nothing by one step, however far the user moves it",
         "measurements/stable_histogram.py",
-        "apart, alike = level - input_metric.rise(1), level - input_metric.rise(d_in)",
+        "apart, alike = level - self.metric.rise(1), level - self.metric.rise(d_in)",
         "apart, alike = level - 1, level - d_in",
     ),
     Fault(

@@ -37,7 +37,7 @@ FAULTS = (
         "changed-and-released",
         "what was drawn from files that changed meanwhile is released",
         "cli/release.py",
-        "                        source.require_unchanged()\n",
+        "                            source.require_unchanged()\n",
         "",
     ),
     Fault(

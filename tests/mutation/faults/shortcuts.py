@@ -6,6 +6,20 @@ from tests.mutation.fault import Fault
 
 FAULTS = (
     Fault(
+        "ties-as-they-fall",
+        "of racers with equal bounds a processor's way to sort decides who draws first",
+        "samplers/settle.py",
+        'order = (-lower).argsort(kind="stable")  # [descending]',
+        "order = (-lower).argsort()  # [descending]",
+    ),
+    Fault(
+        "last-of-equal-groups",
+        "of groups with equal scores the last ones are looked at",
+        "samplers/forecast.py",
+        "    ahead[(groups == last).nonzero()[0][: count",
+        "    ahead[(groups == last).nonzero()[0][::-1][: count",
+    ),
+    Fault(
         "forecast-selects",
         "a score of some rank is selected, which takes ten times as long where one score is raised above equal ones",
         "samplers/forecast.py",
@@ -209,11 +223,39 @@ FAULTS = (
         "np.float64(bounds[0]) <= np.float64(ends.min()) and np.float64(ends.max()) <= np.float64(bounds[1])",
     ),
     Fault(
+        "gap-rows-drawn-twice",
+        "a gap that 80 digits leave open is decided by other digits than those that were drawn",
+        "samplers/gap_rows.py",
+        "next(fresh) if word is None else word",
+        "next(fresh) if word is None else word ^ 1",
+    ),
+    Fault(
+        "gap-rows-no-room",
+        "gaps of many races are rounded as if their errors were a millionth of what they are",
+        "samplers/gap_rows.py",
+        "error + 2.0**-78 / nearer",
+        "(error + 2.0**-78 / nearer) / 2**20",
+    ),
+    Fault(
+        "pair-logs-short",
+        "the first part of a logarithm is taken for all of it",
+        "numerics/pairs.py",
+        "return total, lost + (exponent * low + second + left)",
+        "return total, lost + left",
+    ),
+    Fault(
+        "counts-of-one-winner",
+        "each row of counts has the type that all of them need",
+        "measurements/select_then_count.py",
+        "map(narrow, counts.reshape(indices.shape))",
+        "counts.reshape(indices.shape)",
+    ),
+    Fault(
         "rows-alike",
         "an undecided race among several is settled by the digits of the first",
         "samplers/rows.py",
-        "_Shifted(self.entropy, int(first[row])))",
-        "_Shifted(self.entropy, int(first[0])))",
+        "Shifted(self.entropy, int(first[row])))",
+        "Shifted(self.entropy, int(first[0])))",
     ),
     Fault(
         "rows-same-scores",

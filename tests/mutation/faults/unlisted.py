@@ -134,7 +134,7 @@ FAULTS = (
         "one-key-of-many",
         "the delta of a histogram is that of one key, however many a user may have",
         "measurements/stable_histogram.py",
-        "max(any_of(beyond(b, apart), d_in * most), any_of(beyond(b, alike), most))",
+        "max(any_of(beyond(b, apart), d_in * self.most), any_of(beyond(b, alike), self.most))",
         "max(any_of(beyond(b, apart), d_in), beyond(b, alike))",
     ),
     Fault(
@@ -235,8 +235,8 @@ FAULTS = (
         "users-with-keys-in-common",
         "the delta of several users is that of users who have the same keys",
         "measurements/stable_histogram.py",
-        "max(any_of(beyond(b, apart), d_in * most), any_of(beyond(b, alike), most))",
-        "any_of(beyond(b, alike), most)",
+        "max(any_of(beyond(b, apart), d_in * self.most), any_of(beyond(b, alike), self.most))",
+        "any_of(beyond(b, alike), self.most)",
     ),
     Fault(
         "gaussian-of-one-key",
