@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.measurement import Measurement
 from ..core.rendering import as_outcome
-from ..core.repeatable import Repeatable
+from ..core.repeatable import Batched, Repeatable
 from ..errors import ParameterError, TopKError, checks
 from .cells import Unordered
 
@@ -40,7 +40,7 @@ class Draws:
     ) -> None:
         self._function = checks.function("function", function)
         self._batched = checks.flag("batched", batched)
-        if isinstance(function, Measurement) and isinstance(function.function, Repeatable) and not batched:
+        if isinstance(function, Measurement) and isinstance(function.function, Batched | Repeatable) and not batched:
             self._function, self._batched = _at_once(function, function.function), True
         self._workers = checks.count("workers", workers)
         if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
@@ -166,7 +166,7 @@ def _outcome(released: Any) -> Hashable:
     return as_outcome(released)
 
 
-def _at_once(measurement: Measurement, function: Repeatable) -> Callable[[Any, int], Any]:
+def _at_once(measurement: Measurement, function: Batched | Repeatable) -> Callable[[Any, int], Any]:
     """As many releases as are asked for in one go, with the law of as many calls of ``measurement``."""
     return lambda value, count: function.many(measurement.input_domain.validate(value), count)
 

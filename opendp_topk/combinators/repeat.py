@@ -7,7 +7,7 @@ from typing import Any
 from ..core.claims import claimed, proven
 from ..core.measurement import Declared, Measurement
 from ..core.queryable import sealed
-from ..core.repeatable import Repeatable
+from ..core.repeatable import Batched, Repeatable
 from ..errors import checks
 from ..proof import Proof
 from ._rules import decode_all, product_law, require_fixed_rule, times_over
@@ -42,8 +42,8 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
 
     Runtime:
         A few times that of inexact noise in one array, for one-shot and peeled selections among at most 512 candidates,
-        listed or not, and for canonical and joint ones with at most 512 outputs, such as pairs of 30; otherwise that of
-        ``times`` calls.
+        listed or not, with gaps or counts or without, and for canonical and joint ones with at most 512 outputs, such
+        as pairs of 30; otherwise that of ``times`` calls.
 
     Proof: proofs/combinators/repeat.tex
 
@@ -67,7 +67,7 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
     times = checks.count("times", times)  # [check-times]
 
     def function(value: Any) -> Any:
-        if isinstance(measurement.function, Repeatable):
+        if isinstance(measurement.function, Batched | Repeatable):
             return measurement.function.many(value, times)  # [at-once]
         return tuple(sealed(measurement.function, value) for _ in range(times))  # [one-by-one]
 

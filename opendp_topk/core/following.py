@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from .padding import Padded
-from .repeatable import Composed, Repeatable
+from .repeatable import Batched, Composed, Repeatable
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -40,7 +40,7 @@ def released(function: Callable[[Any], Any], domain: Any) -> tuple[Any, int | No
         return (None if before is None or not isinstance(then, Follower) else then.released_after(before, size)), size
     if isinstance(function, Padded):
         return released(function.measured.function, domain)
-    drawn = function.once if isinstance(function, Repeatable) else function
+    drawn = function.once if isinstance(function, Batched | Repeatable) else function
     if not inspect.isfunction(drawn) or (drawn.__module__ or "").partition(".")[0] != _PACKAGE:
         return None, None
     return returned(drawn), getattr(domain, "size", None)

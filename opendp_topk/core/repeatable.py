@@ -35,6 +35,17 @@ class Repeatable:
         return self.once(value)
 
 
+@dataclass(frozen=True, eq=False)
+class Batched:
+    """``once(value)`` is a release, and ``many(value, times)`` holds that many independent ones, as a sequence."""
+
+    once: Callable[[Any], Any]
+    many: Callable[[Any, int], Sequence[Any]]
+
+    def __call__(self, value: Any) -> Any:
+        return self.once(value)
+
+
 # proof-region: repeatable
 @dataclass(frozen=True, eq=False)
 class Composed:

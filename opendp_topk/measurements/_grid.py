@@ -40,7 +40,7 @@ class Grid:
         if not self.rounds:
             terms = _exact(scores), _exact(noise)
             own = noise if terms[1] is noise and terms[0].dtype == noise.dtype else None
-            return _narrow(np.add(*terms, out=own))  # [sum]
+            return narrow(np.add(*terms, out=own))  # [sum]
         top, bottom = self.step.as_integer_ratio()
         total = [self.nearest(x) + z for x, z in zip(scores.tolist(), noise.tolist(), strict=True)]  # [sum-of-steps]
         return np.array([_quotient(n * top, bottom) for n in total], dtype=np.float64)  # [release]
@@ -98,7 +98,8 @@ def _exact(values: Array) -> Array:
     return values.astype(object)
 
 
-def _narrow(values: Array) -> Array:
+def narrow(values: Array) -> Array:
+    """int64 where Python integers fit, all of them; other arrays as they are."""
     fits = values.dtype == object and min(values) in _INT64 and max(values) in _INT64
     return values.astype(np.int64) if fits else values  # [narrow]
 

@@ -12,11 +12,13 @@ from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..core.releases import RankingWithGaps
+from ..core.repeatable import Batched
 from ..errors import DataLengthError, ParameterError
 from ..errors.checks import Number
 from ..noises.exponential import Exponential
 from ..noises.noise import Noise
 from ..numerics.arithmetic import exact
+from ..samplers import gap_rows
 from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost, require_measure
@@ -146,6 +148,12 @@ def make_noisy_top_k_with_gaps(
             return RankingWithGaps(*noiseless_top_k_with_gaps(scores, k, sign=sign))  # [exact-gaps]
         return RankingWithGaps(*top_k_with_gaps(scores, tau, noise, k, sign=sign))  # [sample]
 
+    def many(scores: NDArray[Any], times: int) -> tuple[RankingWithGaps, ...]:
+        check_length(scores)
+        if tau == 0:
+            return tuple(function(scores) for _ in range(times))  # [one-by-one]
+        return tuple(map(RankingWithGaps, *gap_rows.top_k_with_gaps(scores, tau, noise, k, times, sign=sign)))  # [many]
+
     def success(scores: NDArray[Any], event: str) -> tuple[float, float]:
         assert ranking.declared.success is not None
         check_length(scores)
@@ -153,7 +161,7 @@ def make_noisy_top_k_with_gaps(
 
     return replace(
         ranking,
-        function=function,
+        function=Batched(function, many),
         privacy_map=map_of(
             lambda choice, r: _cost(noise, choice, r), choice, input_domain, input_metric, output_measure, noise
         ),  # [map]

@@ -10,6 +10,7 @@ from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..core.releases import SelectedCounts
+from ..core.repeatable import Batched
 from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
@@ -24,7 +25,7 @@ from ..spaces.curves.totals import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
 from ..spaces.metrics import L01InfDistance, LInfDistance, attainable
-from ._grid import Array, grid_of
+from ._grid import Array, grid_of, narrow
 from .report_noisy_top_k import make_report_noisy_top_k
 
 
@@ -133,11 +134,17 @@ def make_select_then_count(
     draw = discrete_laplace if pure else discrete_gaussian  # [draw]
     chosen = k == size and release == "set"
     steps = 0 if chosen else k if size is None else min(k, size - 1)  # [steps]
+    drawn: Any = select.function
     few = min(k, input_metric.changes) if isinstance(input_metric, L01InfDistance) else k  # [few]
 
     def function(scores: Array) -> SelectedCounts:
         indices = select.function(scores)  # [select]
         return SelectedCounts(indices, grid.noisy(scores[indices], draw(b / grid.step, k)))  # [count]
+
+    def many(scores: Array, times: int) -> tuple[SelectedCounts, ...]:
+        indices = drawn.many(scores, times)  # [select-many]
+        counts = grid.noisy(scores[indices.ravel()], draw(b / grid.step, indices.size))  # [count-many]
+        return tuple(map(SelectedCounts, indices, map(narrow, counts.reshape(indices.shape))))  # [narrow-each]
 
     def privacy_map(d_in: Number) -> Any:
         range_distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
@@ -159,7 +166,7 @@ def make_select_then_count(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=function,
+        function=Batched(function, many),  # [batched]
         privacy_map=privacy_map,
         parameters={**select.parameters, "mechanism": "select_then_count", "count_scale": count_scale}
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),

@@ -21,6 +21,7 @@ from ..noises.noise import Noise
 from ..numerics.arithmetic import Interval
 from ..numerics.floatlog import Floats
 from . import noiseless
+from .advantages import Scores
 from .entropy import SYSTEM, Entropy, Indices
 from .race import contenders
 from .settle import MOST_LEVELS, Racer, finalists
@@ -51,15 +52,20 @@ def top_k_with_gaps(
     """
     with np.errstate(all="ignore"):  # [floating-point-state]
         best = finalists(*contenders(values, scale, noise, k + 1, sign=sign, entropy=entropy), k + 1)  # [runner-up]
+    return released(best, Scores(values, scale, sign), noise)  # [released]
+
+
+def released(best: list[Racer], scores: Scores, noise: Noise) -> tuple[Indices, Floats]:
+    """The indices of all of ``best`` but the last, and the gaps between successive ones."""
     index = np.array([racer.index for racer in best], dtype=np.int64)
-    scores = [sign * mpq(score) for score in values[index].tolist()]
+    exact = [scores.sign * mpq(score) for score in scores.values[index].tolist()]
     near = [_first(racer, noise) for racer in best]
-    unit = mpq(scale.numerator, scale.denominator)
+    unit = mpq(scores.scale.numerator, scores.scale.denominator)
     gaps = [
         _quick(x - y, first, second, unit) or _gap(a, b, unit)
-        for (x, y), (first, second), (a, b) in zip(pairwise(scores), pairwise(near), pairwise(best), strict=True)
+        for (x, y), (first, second), (a, b) in zip(pairwise(exact), pairwise(near), pairwise(best), strict=True)
     ]  # [gaps]
-    return index[:k], np.array(gaps)
+    return index[:-1], np.array(gaps)
 
 
 def _first(racer: Racer, noise: Noise) -> Interval | None:

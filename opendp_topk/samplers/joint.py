@@ -14,7 +14,7 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 from math import ceil, inf, log2
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from gmpy2 import mpq
@@ -36,6 +36,7 @@ _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is us
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
 _NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting, nor more detail
 _NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
+_COARSE = 64  # and by so much in the first detail, before it is known in which one they will be drawn
 _MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
 _FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
@@ -44,8 +45,11 @@ _PATIENCE = 2**8  # proposals in vain, after which better layers are worth their
 _DIGITS = 40  # weights of layers are integers up to about 2^40
 
 
+Outputs: TypeAlias = Rankings | Paths | Walk
+
+
 class Layer(NamedTuple):
-    """All outputs under ``ceilings``, whose losses are at most ``limit``; 2^log_size bounds their number.
+    """All ``outputs`` under ceilings, whose losses are at most ``limit``; 2^log_size bounds their number.
 
     It is the first layer of those with a loss > start ln 2 scales, up to end ln 2. Sets are found in this ``detail``.
     """
@@ -53,7 +57,7 @@ class Layer(NamedTuple):
     start: int
     end: int
     limit: float | int
-    ceilings: Indices
+    outputs: Outputs
     log_size: float
     detail: int
 
@@ -86,10 +90,10 @@ class Task:
     def layer(self, start: int, end: int, detail: int) -> Layer:
         """All outputs with a loss up to end ln 2 scales."""
         limit = self.rungs.limit(_level(end) * self.scale)
-        reached = self.rungs.ceilings(self.k, limit)  # [reached]
+        outputs = _outputs(self.rungs.ceilings(self.k, limit), self.ordered, detail)  # [reached]
         if limit < inf:
             end = min(end, ceil(Fraction(limit) / (_level(1) * self.scale)))  # [no-later]
-        return Layer(start, end, limit, reached, _log_size(reached, self.ordered, detail), detail)
+        return Layer(start, end, limit, outputs, _log_size(outputs), detail)
 
     def latest(self, end: int) -> int:
         """The last end of those with the limit of this one; integers have few limits where the scale is small."""
@@ -99,8 +103,8 @@ class Task:
 
     def finer(self, layer: Layer, detail: int) -> Layer:
         """The same layer in another detail."""
-        size = layer.log_size if self.exact else _log_size(layer.ceilings, False, detail)
-        return layer._replace(log_size=size, detail=detail)  # [same-layer]
+        outputs = layer.outputs if self.exact else _outputs(layer.outputs.ceilings, False, detail)
+        return layer._replace(outputs=outputs, log_size=_log_size(outputs), detail=detail)  # [same-layer]
 
 
 def draw(
@@ -132,12 +136,9 @@ def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, e
     rungs, limits, shares = task.rungs, [layer.limit for layer in nested], _shares([layer.start for layer in nested])
     weights, exponent = _weights(shares, [layer.log_size for layer in nested])
     proposals = list(accumulate(weights))  # [proposals]
-    known: dict[int, Rankings | Paths | Walk] = {}
     for _ in range(_PATIENCE):
         i = bisect_right(proposals, below(proposals[-1], entropy))  # [propose]
-        if i not in known:
-            known[i] = _outputs(nested[i].ceilings, task.ordered, nested[i].detail)  # [kept-detail]
-        drawn = known[i].draw(entropy)  # [draw]
+        drawn = nested[i].outputs.draw(entropy)  # [draw]
         if drawn is None:
             continue
         ranks, chance = drawn
@@ -157,22 +158,25 @@ def layers(task: Task) -> list[Layer]:
 
     The first starts at 0; the last holds all outputs. Where weight may be they are narrow, and their sets well found.
     """
-    last, everybody = _last(task.rungs.everybody, task.k, task.ordered), np.full(task.k, task.rungs.everybody)
-    rest = Layer(last, last, inf, everybody, _log_size(everybody, task.ordered, _DETAIL), _DETAIL)  # [last-layer]
-    found, known, detail = [task.layer(0, last, _DETAIL), rest], 0, _DETAIL
+    last = _last(task.rungs.everybody, task.k, task.ordered)
+    everything = _everything(task.rungs.everybody, task.k, task.ordered)
+    rest = Layer(last, last, inf, everything, _log_size(everything), _DETAIL)  # [last-layer]
+    found = _narrowed(task, [task.layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY)
+    known, detail = -1, _DETAIL  # no layer ends there
     while True:
-        found = _narrowed(task, found, detail, _MANY)
         top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
-        if top.end == known or (fine := _close(task, top, _ANEW if known else _CLOSE)) is top:
+        fine = top if top.end == known else _close(task, top, _CLOSE if known < 0 else _ANEW)
+        if known >= 0 and fine is top:
             return found
         known, detail = fine.end, fine.detail
         found = [fine if layer is top else layer for layer in found]  # [finer-top]
+        found = _narrowed(task, found, detail, _NARROW, _MANY)
 
 
 def improved(task: Task, found: list[Layer]) -> list[Layer]:
     """The same layers in more detail, if there is more, all of them narrow where weight may be."""
     detail = max(layer.detail for layer in found)
-    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, inf)  # [more-detail]
+    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, _NARROW, inf)  # [more-detail]
 
 
 def _close(task: Task, layer: Layer, gain: float) -> Layer:
@@ -183,7 +187,7 @@ def _close(task: Task, layer: Layer, gain: float) -> Layer:
     return layer if layer.log_size <= finer.log_size + gain else _close(task, finer, gain)
 
 
-def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[Layer]:
+def _narrowed(task: Task, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
     """The same layers, but those that are heavy in this detail at least, and split until they are narrow."""
     kept, heaviest = [found[-1]], -inf
     waiting: list[tuple[float, int, Layer]] = []
@@ -202,7 +206,7 @@ def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[
             kept.append(layer)
         elif layer.detail < detail:
             push(task.finer(layer, detail))  # [finer]
-        elif layer.end - layer.start <= _NARROW + len(kept) / many:  # [narrow]
+        elif layer.end - layer.start <= narrow + len(kept) / many:  # [narrow]
             kept.append(layer)
         else:
             middle = min(task.latest((layer.start + layer.end) // 2), layer.end - 1)
@@ -214,18 +218,22 @@ def _narrowed(task: Task, found: list[Layer], detail: int, many: float) -> list[
 @functools.lru_cache(maxsize=64)
 def _last(d: int, k: int, ordered: bool) -> int:
     """Where the last layer starts."""
-    return ceil(_log_size(np.full(k, d), ordered, _DETAIL)) + _SPARE  # [last-start]
+    return ceil(_log_size(_everything(d, k, ordered))) + _SPARE  # [last-start]
 
 
-def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Rankings | Paths | Walk:
+def _everything(d: int, k: int, ordered: bool) -> Outputs:
+    return _outputs(np.full(k, d), ordered, _DETAIL)
+
+
+def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Outputs:
     if ordered:
         return Rankings(ceilings)
     return Paths(ceilings) if len(ceilings) <= _FEW else walk(ceilings, detail)  # [few]
 
 
-def _log_size(ceilings: Indices, ordered: bool, detail: int) -> float:
+def _log_size(outputs: Outputs) -> float:
     """An upper bound on log2(1 / P), P being the least probability with which one of these outputs is drawn."""
-    return _outputs(ceilings, ordered, detail).log_bound() * _BITS_PER_NAT + 2.0**-20
+    return outputs.log_bound() * _BITS_PER_NAT + 2.0**-20
 
 
 def _shares(starts: list[int]) -> list[mpq]:

@@ -107,20 +107,20 @@ class _Races:
         lower, upper = short.bounds(known.distance, known.factor, short.padded(self.noise)[prefix])
         best = np.argsort(-lower, axis=1)
         winners = np.array(best[:, : self.k])
-        for row in np.flatnonzero(~_decided(lower, upper, best, self.k, self.ordered)).tolist():
+        for row in np.flatnonzero(~decided(lower, upper, best, self.k, self.ordered)).tolist():
             scores = Scores(np.ascontiguousarray(table[row]), self.scale, self.sign)
             reference = known.best[row if len(rows) > 1 else 0, 0]
-            own = Racers(number, prefix[row], scores, self.noise, reference, _Shifted(self.entropy, int(first[row])))
+            own = Racers(number, prefix[row], scores, self.noise, reference, Shifted(self.entropy, int(first[row])))
             winners[row] = settle(own, lower[row], upper[row], self.k, self.ordered)  # [settle]
         return winners
 
     def _alone(self, values: NDArray[Any], first: int) -> Indices:
-        entropy = _Shifted(self.entropy, first)
+        entropy = Shifted(self.entropy, first)
         options: Any = {"sign": self.sign, "ordered": self.ordered, "entropy": entropy}
         return race.top_k(values, self.scale, self.noise, self.k, **options)
 
 
-def _decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool) -> NDArray[np.bool_]:
+def decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool) -> NDArray[np.bool_]:
     """In which rows bounds leave nothing open of the k best, and of their order."""
     first = 0 if ordered else k - 1
     ranked = np.take_along_axis(upper, order, axis=1)[:, first + 1 :]
@@ -130,7 +130,7 @@ def _decided(lower: Floats, upper: Floats, order: Indices, k: int, ordered: bool
     return np.asarray((best > rest[:, : last - first]).all(axis=1))  # [decided]
 
 
-class _Shifted(Entropy):
+class Shifted(Entropy):
     """The digits of one race of several, whose candidates are numbered on from race to race."""
 
     def __init__(self, entropy: Entropy, offset: int) -> None:

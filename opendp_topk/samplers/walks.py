@@ -23,7 +23,7 @@ from .tilts import Blocks, blocks
 
 _SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 rounded products rounds
 _FINE = 2.0**-50  # odds are whole numbers below 2^53, which float64 holds
-_NEGLIGIBLE = 2.0**-44  # bounds so much smaller than the largest are no longer kept apart
+_NEGLIGIBLE = 2.0**-32  # bounds so much smaller than the largest are no longer kept apart
 _TINY = 2.0**-800  # as small as a number may be and have its relative error when it is multiplied
 _SHORT = 8  # so few bounds at the ends are not worth cutting off
 _LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products neither overflow nor underflow

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -101,6 +102,53 @@ def test_releases_have_the_shapes_that_the_documentation_says() -> None:
     peeled = COUNTS >> tk.then_peeled_top_k(tk.MaxDivergence(), k=2, scale=1.0, mechanism="permute_and_flip")
     assert tk.make_repeat(peeled, times=3)(scores).shape == (3, 2)
     assert isinstance(tk.make_repeat(replaced(peeled), times=3)(scores), tuple)
+
+
+def test_gaps_and_counts_come_as_one_named_tuple_a_release() -> None:
+    gaps = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=2, scale=1.0)
+    counts = COUNTS >> tk.then_select_then_count(tk.MaxDivergence(), k=2, scale=1.0)
+    for one, fields in ((gaps, ("indices", "gaps")), (counts, ("indices", "counts"))):
+        found, single = tk.make_repeat(one, times=5)([3, 1, 2]), one([3, 1, 2])
+        assert isinstance(found, tuple)
+        assert len({tuple(release[1].tolist()) for release in found}) > 1
+        for release in found:
+            assert type(release) is type(single)
+            for field in fields:
+                drawn, alone = getattr(release, field), getattr(single, field)
+                assert (drawn.shape, drawn.dtype) == (alone.shape, alone.dtype)
+        raises_exactly(tk.DataLengthError, partial(tk.make_repeat(one, times=3), [1]), "at least k")
+    exact = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=2, scale=0)
+    assert [release.gaps.tolist() for release in tk.make_repeat(exact, times=2)([3, 1, 7])] == [[4.0, 2.0]] * 2
+
+
+def test_counts_of_a_repetition_have_the_type_that_each_alone_would_have() -> None:
+    """A count beyond 64 bits in one release leaves those of the others as they are."""
+    most = 2**63 - 1
+    one = COUNTS >> tk.then_select_then_count(tk.MaxDivergence(), k=1, scale=1.0, count_scale=1.0)
+    found = tk.make_repeat(one, times=200)([most - 1, 0])
+    kinds = {(release.counts.dtype == object, int(release.counts[0]) > most) for release in found}
+    assert kinds == {(False, False), (True, True)}
+
+
+def test_the_direction_of_gaps_is_kept() -> None:
+    least = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=1, scale=1e-3, optimize="min")
+    for release in tk.make_repeat(least, times=20)([3000, 1000, 2000]):
+        assert release.indices.tolist() == [1]
+        assert abs(release.gaps[0] - 1000) < 1
+
+
+def test_counts_that_are_drawn_at_once_follow_the_law() -> None:
+    """Winner and noise of one release, and noise of two winners: independent discrete Laplace variables."""
+    one = COUNTS >> tk.then_select_then_count(tk.MaxDivergence(), k=2, scale=2.0, count_scale=1.0)
+    found = tk.make_repeat(one, times=40_000)([0, 1, 1])
+    law = rankings("Exponential", [1.0, math.exp(0.5), math.exp(0.5)], 2)
+    assert_follows(Counter(tuple(release.indices.tolist()) for release in found), law, detects=0.13)
+    noise = Counter(
+        tuple(max(-2, min(2, int(c) - (0, 1, 1)[i])) for i, c in zip(*release, strict=True)) for release in found
+    )
+    q = math.exp(-1)
+    each = {z: (1 - q) / (1 + q) * q ** abs(z) for z in (-1, 0, 1)} | dict.fromkeys((-2, 2), q * q / (1 + q))
+    assert_follows(noise, {(a, b): p * r for a, p in each.items() for b, r in each.items()}, detects=0.13)
 
 
 def test_a_repetition_is_repeated_and_composed() -> None:

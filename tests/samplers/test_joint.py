@@ -144,7 +144,7 @@ def test_layers_hold_what_they_say_and_their_shares_bound_weights(
     weights, exponent = joint._weights(joint._shares(starts), [layer.log_size for layer in nested])
     assert starts[0] == 0
     assert starts == sorted(set(starts))
-    assert nested[-1].ceilings.tolist() == [len(scores)] * k
+    assert nested[-1].outputs.ceilings.tolist() == [len(scores)] * k
     sizes = Counter[int]()
     for output in oracle.outputs(len(scores), k, ordered):
         loss = oracle.loss(scores, output, ordered)
@@ -174,7 +174,7 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
 
     class Recorded:
         def __init__(self, ceilings: np.ndarray, ordered: bool, detail: int) -> None:
-            self._plain, self._label = plain_outputs(ceilings, ordered, detail), ceilings.tobytes()
+            self._plain, self.ceilings = plain_outputs(ceilings, ordered, detail), ceilings
 
         def log_bound(self) -> float:
             return self._plain.log_bound()
@@ -182,7 +182,7 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
         def draw(self, entropy: Any) -> Any:
             drawn = self._plain.draw(entropy)
             assert drawn is not None
-            proposals.append((self._label, drawn[0], Fraction(drawn[1])))
+            proposals.append((self.ceilings.tobytes(), drawn[0], Fraction(drawn[1])))
             return drawn
 
     def accepted(log_weight: Any, ratio: Any, clock: Any, entropy: Any) -> bool:
@@ -222,7 +222,7 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
                 afresh = []
                 for i, layer in enumerate(nested):
                     end = Fraction(1, 2 ** starts[i + 1]) if i + 1 < len(nested) else Fraction(0)
-                    if layer.ceilings.tobytes() == label:
+                    if layer.outputs.ceilings.tobytes() == label:
                         share = Fraction(1, 2**layer.start) - end
                         afresh.append(weights[i] * Fraction(2) ** exponent * chance / share / 2**first)
                 assert ratio in afresh
@@ -385,21 +385,17 @@ def test_each_layer_is_drawn_in_the_detail_of_its_promise(monkeypatch: pytest.Mo
     assert len({layer.detail for layer in nested}) > 1
     for layer, after in pairwise(nested):
         assert layer.limit == task.rungs.limit(joint._level(after.start) * scale)
-        assert layer.ceilings.tolist() == task.rungs.ceilings(k, layer.limit).tolist()
+        assert layer.outputs.ceilings.tolist() == task.rungs.ceilings(k, layer.limit).tolist()
     for layer in nested:
-        assert layer.log_size == joint._log_size(layer.ceilings, False, layer.detail)
-        assert -layer.log_size * math.log(2) <= -joint.walk(layer.ceilings, layer.detail).log_bound()
+        afresh = joint.walk(layer.outputs.ceilings, layer.detail)
+        assert layer.outputs.blocks.sizes.tolist() == afresh.blocks.sizes.tolist()
+        assert -layer.log_size * math.log(2) <= -layer.outputs.log_bound() == -afresh.log_bound()
     heaviest = max(layer.log_weight for layer in nested)
     assert {layer.detail for layer in nested if layer.log_weight > heaviest - 8} == {max(one.detail for one in nested)}
-    promised, asked, outputs = {one.ceilings.tobytes(): one.detail for one in nested}, [], joint._outputs
+    drawn, plain = [], joint.Walk.draw
     monkeypatch.setattr(joint, "layers", lambda _: nested)
-
-    def noted(ceilings: np.ndarray, ordered: bool, detail: int) -> Any:
-        asked.append((ceilings.tobytes(), detail))
-        return outputs(ceilings, ordered, detail)
-
-    monkeypatch.setattr(joint, "_outputs", noted)
+    monkeypatch.setattr(joint.Walk, "draw", lambda walk, entropy: drawn.append(walk) or plain(walk, entropy))
     for seed in range(3):
         joint.draw(scores, scale, k, sign=1, ordered=False, entropy=Streams(seed))
-    assert asked
-    assert all(promised[ceilings] == detail for ceilings, detail in asked)
+    assert drawn
+    assert all(any(walk is layer.outputs for layer in nested) for walk in drawn)

@@ -104,7 +104,7 @@ def test_rows_are_decided_where_the_best_certainly_beat_all_others(ordered: bool
         lower = np.array([[float(rng.randrange(12)) for _ in range(d)] for _ in range(8)])
         upper = lower + np.array([[rng.choice((0, 1, 1, 2, 7, np.inf)) for _ in range(d)] for _ in range(8)])
         order = np.argsort(-lower, axis=1)
-        found = rows._decided(lower, upper, order, k, ordered)
+        found = rows.decided(lower, upper, order, k, ordered)
         for row in range(8):
             low, high = lower[row][order[row]].tolist(), upper[row][order[row]].tolist()
             cuts = {c for c in range(1, d) if min(low[:c]) > max(high[c:])} | {d}

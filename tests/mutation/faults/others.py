@@ -80,8 +80,8 @@ FAULTS = (
         "wrong-neighbour",
         "every gap is the one to the runner-up",
         "samplers/gaps.py",
-        "in zip(pairwise(scores), pairwise(near), pairwise(best), strict=True)",
-        "in zip(*(zip(one, one[-1:] * k, strict=False) for one in (scores, near, best)), strict=True)",
+        "in zip(pairwise(exact), pairwise(near), pairwise(best), strict=True)",
+        "in zip(*(zip(one, one[-1:] * len(one[:-1]), strict=False) for one in (exact, near, best)), strict=True)",
     ),
     Fault(
         "zero-twice",

@@ -1,0 +1,95 @@
+"""Numbers as sums of two float64 numbers, some 100 digits of them: sums, products and logarithms with proven bounds.
+
+A pair is two arrays, of which the second is what the first leaves. All is made of single operations of IEEE 754, exact
+scalings by powers of two, and one table of constants from MPFR.
+"""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpfr, mpq
+
+from .floatlog import Floats
+
+Pair = tuple[Floats, Floats]
+
+_CELLS = 4096  # a unit: |z| <= 2^-12 in each, so that six terms of the series leave less than 2^-86
+_FIRST, _LAST = 3072, 6144  # the cells around 3/4 and around 3/2, between which numbers are scaled
+_SPLITTER = 2.0**27 + 1  # Dekker's
+_FRONT = 2.0**26  # the front of a number has so many digits after the point
+_UNIT = 2**42  # of the first parts of logarithms: their sums with a multiple of that of 2 are exact
+
+
+# proof-region: pairs
+def two_sum(a: Floats, b: Floats) -> Pair:
+    """The sum rounded to nearest, and what that leaves, exactly; not a number where the sum overflows."""
+    total = a + b
+    other = total - a
+    return total, (a - (total - other)) + (b - other)  # [two-sum]
+
+
+def two_product(a: Floats, b: Floats) -> Pair:
+    """The product rounded to nearest, and what that leaves, exactly, where nothing over- or underflows."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)  # [two-product]
+
+
+def _halves(a: Floats) -> Pair:
+    scaled = a * _SPLITTER
+    high = scaled - (scaled - a)
+    return high, a - high  # [halves]
+
+
+def nearest(value: Fraction) -> Pair:
+    """The float64 number nearest to ``value``, and that nearest to what it leaves."""
+    first = float(value)
+    return np.array(first), np.array(float(value - Fraction(first)))  # [nearest]
+
+
+def log(x: Pair) -> Pair:
+    """The logarithm of x = x[0] + x[1], elementwise, for 2^-100 <= x[0] <= 2^100 and |x[1]| <= 2^-52 x[0].
+
+    With s the first part of what is returned, the sum of both parts is within 2^-72, and within 2^-46 s^2 + 2^-100, of
+    the logarithm. The second part is at most 2^-24.
+    """
+    mantissa, power = np.frexp(x[0])  # [frexp]
+    small = mantissa < 0.75
+    m = np.where(small, 2 * mantissa, mantissa)
+    exponent = power - small  # [scale]
+    rest = np.ldexp(x[1], -exponent)
+    cell = np.rint(m * _CELLS).astype(np.int64) - _FIRST  # [cell]
+    inverse, first, second = (column[cell] for column in _logs_of_inverses())
+    front = np.rint(m * _FRONT) / _FRONT
+    z, left = two_sum(front * inverse - 1, (m - front) * inverse)  # [reduce]
+    left = left + rest * inverse
+    curve = z * z * (0.5 - z * (1 / 3 - z * (0.25 - z * (0.2 - z * (1 / 6)))))  # [series]
+    left = (left - left * z) - curve  # [remainder]
+    high, low = _LOG_2
+    total, lost = two_sum(exponent * high + first, z)  # [leading]
+    return total, lost + (exponent * low + second + left)  # [trailing]
+
+
+def _parted(value: mpfr) -> tuple[float, float]:
+    """The multiple of 1 / _UNIT nearest to ``value``, and the float64 number nearest to what it leaves."""
+    numerator, denominator = value.as_integer_ratio()
+    exact = mpq(numerator, denominator)
+    first = mpq(round(exact * _UNIT), _UNIT)
+    return float(first), float(exact - first)  # [parted]
+
+
+@functools.cache
+def _logs_of_inverses() -> tuple[Floats, Floats, Floats]:
+    """For each cell a short number near the inverse of its centre, and minus its logarithm in two parts."""
+    inverses = [round(Fraction(2**15 * _CELLS, cell)) / 2**15 for cell in range(_FIRST, _LAST + 1)]  # [inverse]
+    parts = [_parted(_AT.minus(_AT.log(mpfr(inverse)))) for inverse in inverses]
+    return np.array(inverses), np.array([part[0] for part in parts]), np.array([part[1] for part in parts])  # [table]
+
+
+_AT = gmpy2.context(precision=160, round=gmpy2.RoundToNearest)
+_LOG_2 = _parted(_AT.log(mpfr(2)))  # [log-2]
+# end-proof-region: pairs
