@@ -95,7 +95,7 @@ def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
 def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
     """All scores of the best groups, and the best of each other group, of as many as tell enough."""
     few, d = min(few, len(groups) - 1), len(groups)
-    ranked = np.sort(groups)[:: -scores.sign]
+    ranked = np.sort(groups, kind="stable")[:: -scores.sign]
     looked_at, told = (_ahead(groups, ranked, count, scores.sign) for count in (few, min(_MANY * few + 1, d)))
     opened = looked_at.nonzero()[0]
     rest = groups[told & ~looked_at]
