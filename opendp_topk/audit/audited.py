@@ -20,6 +20,11 @@ from ..spaces.metrics import LInfDistance, Metric
 from .blackbox_search import Found, search
 from .verdicts import EXIT_CODES, NOT_REFUTED, REFUTED
 
+_TIMED = (
+    "time: that of a call, in nanoseconds, is the last value of its release; the odds hold where no call changes the "
+    "state of the machine"
+)
+
 
 @dataclass(frozen=True)
 class Audited:
@@ -56,6 +61,7 @@ class Audited:
             f"{self.verdict}: {why}",
             f"tried: {self.found.pairs} pairs of neighbours, the last with {estimate.samples} samples on each side",
             f"reach: so many samples can refute claims below {reach}",
+            *([_TIMED] if estimate.timed else []),
             f"input: {_shown(self.found, self.found.x)}",
             f"neighbour: {_shown(self.found, self.found.x_neighbor)}",
             *(
@@ -79,6 +85,7 @@ class Audited:
             "error_probability": 1 - estimate.confidence,
             "refutable_below": estimate.reach,
             "samples": estimate.samples,
+            "timed": estimate.timed,
             "pairs": self.found.pairs,
             "pair": self.found.number,
             "input": _shown(self.found, self.found.x),
@@ -105,6 +112,7 @@ def audit_claim(
     confidence: float = 0.999,
     batched: bool = False,
     workers: int = 1,
+    timed: bool = False,
 ) -> Audited:
     """Try to refute a claim about ``function`` by its releases alone.
 
@@ -119,7 +127,7 @@ def audit_claim(
         size: The number of scores, where ``function`` takes no other; by default 2 to 6 are tried.
         input_metric: The distance between neighbours; by default that of a measurement, or ``LInfDistance()``.
         d_in: How far apart they are, at most.
-        scale, extremes, batched, workers: As for :func:`search`.
+        scale, extremes, batched, workers, timed: As for :func:`search`.
         samples: How many releases are drawn on each input of the pair that is tested in the end; about four times as
             many serve the search.
         confidence: A claim that is kept is refuted with probability at most 1 - ``confidence``.
@@ -157,6 +165,7 @@ def audit_claim(
         extremes=extremes,
         batched=batched,
         workers=workers,
+        timed=timed,
     )
     return Audited(claimed, found.estimate.verdict(claimed), found)
 

@@ -42,7 +42,7 @@ class Estimate:
     ``c`` gives a ``lower`` above ``c`` with probability at most 1 - ``confidence``. No samples of this number could
     have given more than ``reach``, whatever the function: of a claim that is not below it they say nothing. ``seen``
     are the events by which the two inputs were told apart, with their counts among the samples that were tested, and
-    ``outcomes`` the likeliest of these, each as an event.
+    ``outcomes`` the likeliest of these, each as an event. ``timed``: the loss is that of releases with their times.
     """
 
     measure: Measure
@@ -54,6 +54,7 @@ class Estimate:
     reach: float = math.inf
     seen: tuple[Seen, ...] = ()
     outcomes: tuple[Seen, ...] = ()
+    timed: bool = False
 
     def contradicts(self, claimed: Any) -> bool:
         """Whether the bound exceeds ``claimed``, a distance of the measure (its first part under ``Approximate``)."""
@@ -84,6 +85,7 @@ def estimate(
     batched: bool = False,
     workers: int = 1,
     progress: bool = False,
+    timed: bool = False,
 ) -> Estimate:
     """Bound the loss of ``function`` between two neighbouring inputs from below, by sampling.
 
@@ -110,6 +112,11 @@ def estimate(
             randomness is the operating system's, as that of all measurements here is: copies of a pseudo-random
             generator would repeat each other. That is refused where it shows.
         progress: Whether to show a bar on standard error.
+        timed: Whether the time of a call, in nanoseconds, is part of its release, as the last value; under
+            ``MaxDivergence()`` and ``Approximate(MaxDivergence())``, call by call in one process. The two inputs take
+            turns in an order that fair coins decide, so that a machine that grows slower accuses nobody. The bound
+            holds if neither calls nor coins change the state of the machine, and is of the state in which the loss is
+            largest: what remembers its inputs from call to call, such as a cache, may be accused wrongly.
 
     Returns:
         An :class:`Estimate`. Its randomness is that of ``function`` alone.
@@ -123,7 +130,8 @@ def estimate(
 
     References:
         Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
-        (1934). Jagielski, Ullman and Oprea, "Auditing Differentially Private Machine Learning" (2020).
+        (1934). Jagielski, Ullman and Oprea, "Auditing Differentially Private Machine Learning" (2020). Hoeffding, "On
+        the distribution of the number of successes in independent trials" (1956), for calls that are timed.
 
     Example:
         >>> import opendp_topk as tk
@@ -131,26 +139,27 @@ def estimate(
         >>> found.contradicts(1.0)
         True
     """
-    alpha, shift, half = require_settings(samples, measure, confidence, delta)
-    draws = Draws(function, 4 * half, batched=batched, workers=workers, progress=progress)
-    chosen_on = [draws(value, half) for value in (x, x_neighbor)]
+    alpha, shift, half = require_settings(samples, measure, confidence, delta, timed)
+    draws = Draws(function, 4 * half, batched=batched, workers=workers, progress=progress, timed=timed)
+    chosen_on = draws.sides((x, x_neighbor), half)
     cells = _reading(measure, shift, chosen_on, alpha)
     seen = [Counter(map(cells, outcomes)) for outcomes in chosen_on]
     _, choice = choose(measure, shift, seen[0], seen[1], standard_errors(alpha))
-    tested = [Counter(map(cells, draws(value, half))) for value in (x, x_neighbor)]
+    tested = [Counter(map(cells, outcomes)) for outcomes in draws.sides((x, x_neighbor), half)]
     draws.close()
     return Estimate(
         measure=measure,
-        lower=_bound(measure, shift, choice, tested, half, alpha),
+        lower=_bound(measure, shift, choice, tested, half, alpha, int(timed)),
         delta=shift,
         confidence=1 - alpha,
         samples=2 * half,
         distinct_outcomes=len(set(seen[0]) | set(seen[1])),
-        reach=_reach(measure, shift, half, alpha),
+        reach=_reach(measure, shift, half, alpha, int(timed)),
         seen=tuple(_seen(cells, event, tested, half) for event in _events(measure, choice)),
         outcomes=tuple(
             _seen(cells, frozenset([cell]), tested, half) for cell, _ in (tested[0] + tested[1]).most_common(_OUTCOMES)
         ),
+        timed=timed,
     )
 
 
@@ -165,16 +174,22 @@ def _seen(cells: Reading, event: frozenset[Hashable], tested: list[Counter[Hasha
 
 # proof-region: blackbox
 def _bound(
-    measure: Measure, delta: float, choice: Choice, tested: list[Counter[Hashable]], half: int, alpha: float
+    measure: Measure,
+    delta: float,
+    choice: Choice,
+    tested: list[Counter[Hashable]],
+    half: int,
+    alpha: float,
+    spare: int = 0,
 ) -> float:
     first, second = reversed(tested) if choice.swapped else tested  # [direction]
     parts = 4 if isinstance(measure, RangeDivergence) else 2
 
     def below(counts: Counter[Hashable], event: frozenset[Hashable]) -> float:
-        return lower_bound(_hits(counts, event), half, alpha / parts)  # [union-bound]
+        return lower_bound(max(_hits(counts, event) - spare, 0), half, alpha / parts)  # [union-bound]
 
     def above(counts: Counter[Hashable], event: frozenset[Hashable]) -> float:
-        return upper_bound(_hits(counts, event), half, alpha / parts)
+        return upper_bound(min(_hits(counts, event) + spare, half), half, alpha / parts)  # [spare]
 
     p, q = below(first, choice.high), above(second, choice.high)
     if isinstance(measure, ZeroConcentratedDivergence):
@@ -189,13 +204,13 @@ def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
     return sum(count for cell, count in counts.items() if cell in event)
 
 
-def _reach(measure: Measure, delta: float, half: int, alpha: float) -> float:
+def _reach(measure: Measure, delta: float, half: int, alpha: float, spare: int) -> float:
     """The largest bound that any samples give: that of an event which all of one side show and none of the other."""
     always, never = frozenset({True}), frozenset({False})
     sides = [Counter[Hashable]({True: half}), Counter[Hashable]({False: half})]
     orders = ORDERS if isinstance(measure, ZeroConcentratedDivergence) else (0.0,)
     choices = (Choice(False, always, never, order) for order in orders)
-    return max(_bound(measure, delta, choice, sides, half, alpha) for choice in choices)  # [reach]
+    return max(_bound(measure, delta, choice, sides, half, alpha, spare) for choice in choices)  # [reach]
 
 
 def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alpha: float) -> Reading:
@@ -215,7 +230,9 @@ def _reading(measure: Measure, delta: float, outcomes: list[list[Hashable]], alp
 # end-proof-region: blackbox
 
 
-def require_settings(samples: Any, measure: Measure, confidence: Any, delta: Any) -> tuple[float, float, int]:
+def require_settings(
+    samples: Any, measure: Measure, confidence: Any, delta: Any, timed: Any = False
+) -> tuple[float, float, int]:
     """What every audit checks: alpha, delta and the size of a half, or an error."""
     if checks.count("samples", samples, at_most=2 * MOST_TRIALS) < LEAST_SAMPLES:
         raise ParameterError(f"samples must be at least {LEAST_SAMPLES}")
@@ -225,6 +242,8 @@ def require_settings(samples: Any, measure: Measure, confidence: Any, delta: Any
             "measure must be MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence() or "
             "Approximate(MaxDivergence())"
         )
+    if checks.flag("timed", timed) and measure not in (MaxDivergence(), Approximate(MaxDivergence())):
+        raise ParameterError("timed is for claims of epsilon and delta: a mean over states keeps them")
     alpha = 1 - float(checks.probability(confidence, "confidence"))
     if not 0 < alpha < 1:
         raise ParameterError("confidence must differ from 0 and from 1 by at least 2^-53")

@@ -69,6 +69,7 @@ def search(
     batched: bool = False,
     workers: int = 1,
     progress: bool = False,
+    timed: bool = False,
 ) -> Found:
     """Look for the neighbours between which ``function`` loses most, then bound that loss from below.
 
@@ -92,7 +93,7 @@ def search(
         candidates: The number of pairs to try, at most.
         samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
             side serve the search.
-        confidence, delta, batched, workers, progress: As for :func:`estimate`.
+        confidence, delta, batched, workers, progress, timed: As for :func:`estimate`.
         extremes: Whether an eighth of the pairs may have scores near 2^31, 2^53 and 2^63, or subnormal ones, where
             arithmetic fails. Those at which ``function`` raises errors on both sides, or in batches, are left out.
         pairs: Neighbours among which to look, in place of those made up: inputs of any kind, as :func:`record_pairs`
@@ -118,7 +119,7 @@ def search(
         True
     """
     checks.function("function", function)
-    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress}
+    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress, "timed": timed}
     if isinstance(function, Measurement) and pairs is not None:
         measure = measure or function.output_measure
     elif isinstance(function, Measurement):
@@ -129,7 +130,7 @@ def search(
         return _among(function, pairs, measure, samples, confidence, delta, options)
     if input_domain is None or input_metric is None or measure is None:
         raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
-    _, shift, half = require_settings(samples, measure, confidence, delta)
+    _, shift, half = require_settings(samples, measure, confidence, delta, timed)
     distance = exact(checks.distance(d_in, "d_in"))
     told = None if scale is None or scale == 0 else exact(checks.scale(scale))
     if distance == 0:
@@ -188,7 +189,7 @@ def _among(
     """The search among pairs that the caller gives."""
     if measure is None:
         raise ParameterError("measure must be given: function is no measurement")
-    _, shift, half = require_settings(samples, measure, confidence, delta)
+    _, shift, half = require_settings(samples, measure, confidence, delta, options["timed"])
     given = [(first, second) for first, second in pairs]
     if not given:
         raise ParameterError("pairs must hold at least one pair of neighbours")
@@ -211,7 +212,7 @@ def _edges(
     options: dict[str, Any],
 ) -> list[Edge]:
     """Where outcomes vanish, by releases of its own."""
-    draws = Draws(function, samples, **options)
+    draws = Draws(function, samples, **{**options, "timed": False})
 
     def draw(x: Any, n: int) -> list[Hashable]:
         try:
@@ -224,7 +225,7 @@ def _edges(
 
 def _bears(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
     """Whether ``function`` can be audited on a pair, where it may raise errors; what it releases plays no part."""
-    draws = Draws(function, 2, **{**options, "progress": False})
+    draws = Draws(function, 2, **{**options, "progress": False, "timed": False})
     try:
         for value in pair:
             draws(value, 1)
@@ -251,8 +252,8 @@ def _survivor(
     drawn: dict[int, tuple[list[Hashable], list[Hashable]]] = {number: ([], []) for number in range(len(pairs))}
     for n in each:
         for number, sides in drawn.items():
-            for value, outcomes in zip(pairs[number], sides, strict=True):
-                outcomes += draws(value, n)
+            for outcomes, more in zip(sides, draws.sides(pairs[number], n), strict=True):
+                outcomes += more
         ranked = sorted(drawn, key=lambda number: _shown(measure, delta, z, *drawn[number]), reverse=True)
         drawn = {number: drawn[number] for number in ranked[: -(-len(ranked) // 2)]}  # [halve]
     draws.close()

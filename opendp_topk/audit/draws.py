@@ -1,11 +1,15 @@
-"""Drawing from a black box: call by call, in batches, or by several processes; with a bar of progress."""
+"""Drawing from a black box: call by call, in batches, by several processes, or with times; with a bar of progress.
+
+Proof: proofs/audit/blackbox.tex
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +17,11 @@ from ..core.measurement import Measurement
 from ..core.rendering import as_outcome
 from ..core.repeatable import Batched, Repeatable
 from ..errors import ParameterError, TopKError, checks
+from ..samplers.entropy import SYSTEM
 from .cells import Unordered
 
 _BATCH = 10_000  # releases at a time, so that memory stays small
 _WORTH_A_PROCESS = 1000  # fewer are drawn sooner than a process starts
-_KEYS = frozenset({bool, int, float, str, bytes, type(None)})  # types of values that are outcomes as they are
 _TELLING = 10  # so many agreeing releases, none of them the usual one, are no accident
 
 
@@ -28,21 +32,36 @@ class Raised:
     kind: str
 
 
+_KEYS = frozenset({bool, int, float, str, bytes, type(None), Raised})  # types of values that are outcomes as they are
+
+
 class Draws:
     """Releases of ``function`` as outcomes. ``total`` is how many will be drawn, for the bar.
+
+    With ``timed`` the time of the call, in nanoseconds, is the last value of each, and calls on two inputs take turns.
 
     An error that a single call raises is an outcome, unless all calls raise. Errors of this library and those of
     batches come through at once: the first speak of arguments, and of the second nobody knows which release it was.
     """
 
     def __init__(
-        self, function: Callable[..., Any], total: int, *, batched: bool, workers: int, progress: bool
+        self,
+        function: Callable[..., Any],
+        total: int,
+        *,
+        batched: bool,
+        workers: int,
+        progress: bool,
+        timed: bool = False,
     ) -> None:
         self._function = checks.function("function", function)
-        self._batched = checks.flag("batched", batched)
-        if isinstance(function, Measurement) and isinstance(function.function, Batched | Repeatable) and not batched:
+        self._batched, self._timed = checks.flag("batched", batched), checks.flag("timed", timed)
+        alone = self._batched or self._timed
+        if isinstance(function, Measurement) and isinstance(function.function, Batched | Repeatable) and not alone:
             self._function, self._batched = _at_once(function, function.function), True
         self._workers = checks.count("workers", workers)
+        if timed and (batched or self._workers > 1):
+            raise ParameterError("timed needs calls one by one: leave batched out, and workers at 1")
         if self._workers > 1 and "fork" not in multiprocessing.get_all_start_methods():
             raise ParameterError("workers must be 1 on this system: more need processes that are forked")
         self._bar = Bar(total, progress)
@@ -57,6 +76,20 @@ class Draws:
             self._returned = not all(isinstance(outcome, Raised) for outcome in outcomes)
             self._raised_on = [value]
         return outcomes
+
+    def sides(self, values: Sequence[Any], count: int) -> list[list[Hashable]]:
+        """``count`` outcomes on each of two values."""
+        if not self._timed:
+            return [self(value, count) for value in values]
+        return in_turns(self._timed_call, values, count)
+
+    def _timed_call(self, value: Any) -> Hashable:
+        start = time.perf_counter_ns()
+        released = _called(self._function, value)
+        took = float(time.perf_counter_ns() - start)
+        self._returned, self._raised_on = self._returned or not isinstance(released, Raised), [value]
+        self._bar.add(1)
+        return _outcome(released), took
 
     def _drawn(self, value: Any, count: int) -> list[Hashable]:
         if self._workers == 1 or count < _WORTH_A_PROCESS:
@@ -102,6 +135,19 @@ class Draws:
             self._function(value)
 
 
+# proof-region: turns
+def in_turns(call: Callable[[Any], Hashable], values: Sequence[Any], count: int) -> list[list[Hashable]]:
+    """``count`` calls on each of two values, in turns of two calls: a fair coin says on which value the first is."""
+    found: list[list[Hashable]] = [[], []]
+    for coin in (SYSTEM.auxiliary(count) & 1).tolist():  # [coin]
+        for side in (coin, 1 - coin):
+            found[side].append(call(values[side]))  # [turn]
+    return found
+
+
+# end-proof-region: turns
+
+
 class Bar:
     """A bar of progress on standard error, drawn at most a hundred times."""
 
@@ -131,7 +177,7 @@ class Bar:
 
 def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: int, bar: Bar) -> list[Hashable]:
     if not batched:
-        return [_called(function, value) for _ in bar.steps(count)]
+        return [_outcome(_called(function, value)) for _ in bar.steps(count)]
     outcomes: list[Hashable] = []
     while len(outcomes) < count:
         size = min(_BATCH, count - len(outcomes))
@@ -143,14 +189,14 @@ def _outcomes(function: Callable[..., Any], batched: bool, value: Any, count: in
     return outcomes
 
 
-def _called(function: Callable[..., Any], value: Any) -> Hashable:
+def _called(function: Callable[..., Any], value: Any) -> Any:
+    """What it releases, or which error it raised."""
     try:
-        released = function(value)
+        return function(value)
     except TopKError:
         raise
     except Exception as error:
         return Raised(type(error).__name__)
-    return _outcome(released)
 
 
 def _outcome(released: Any) -> Hashable:

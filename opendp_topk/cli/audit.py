@@ -137,6 +137,9 @@ def run(
     samples: Annotated[int, typer.Option(help="Releases on each of the two inputs that are tested.")] = 20_000,
     confidence: Annotated[float, typer.Option(help="So surely a claim that is kept is not refuted.")] = 0.999,
     batched: Annotated[bool, typer.Option("--batched", help="The function takes (input, n) and returns n.")] = False,
+    timed: Annotated[
+        bool, typer.Option("--timed", help="The time of a call is part of its release, as the last value.")
+    ] = False,
     pair: Annotated[
         str | None,
         typer.Option(
@@ -168,6 +171,7 @@ def run(
         "size": size,
         "d_in": d_in,
         "batched": batched,
+        "timed": timed,
     }
     settings: dict[str, Any] = {**claim, "pairs": pairs, "samples": samples, "confidence": confidence}
     found = auditing.audit_claim(audited, **settings) if pair is None else audit_pair(audited, _read(pair), **settings)

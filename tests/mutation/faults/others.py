@@ -112,6 +112,20 @@ FAULTS = (
         "Counter[Hashable]({True: half}), Counter[Hashable]({True: half})",
     ),
     Fault(
+        "turns-in-one-order",
+        "of two inputs whose calls are timed the same one is called first in each turn",
+        "audit/draws.py",
+        "for coin in (SYSTEM.auxiliary(count) & 1).tolist():  # [coin]",
+        "for coin in (SYSTEM.auxiliary(count) & 0).tolist():  # [coin]",
+    ),
+    Fault(
+        "no-hit-to-spare",
+        "bounds for trials of equal odds are taken for those of timed calls",
+        "audit/blackbox.py",
+        "return upper_bound(min(_hits(counts, event) + spare, half), half, alpha / parts)  # [spare]",
+        "return upper_bound(_hits(counts, event), half, alpha / parts)  # [spare]",
+    ),
+    Fault(
         "not-tested-is-passed",
         "a claim beyond the reach of the samples counts as not refuted",
         "audit/blackbox.py",
