@@ -63,6 +63,7 @@ UNREACHED = {
     "planning.keys:_STEPS": "how finely a delta is looked for; the map of what is found meets the budget",
     "planning.top_k:Counts": "its measurement makes its own claim, and it declares no curve",
     "ledger:__all__": "the list of names that this folder hands on",
+    "samplers.joint:Outputs": "another name for three types, with which nothing is computed",
     "core.partials:partial": "it hands its arguments to the constructor, whose claim is proved",
     "core.partials:_unknown": "it words the error for a keyword that a constructor does not have",
     "core.version:version": "it reads what was installed",
