@@ -89,7 +89,7 @@ def search(
         measure: One of those of :func:`estimate`. Default: that of the measurement.
         d_in: The distance of neighbours, > 0, in units of the scores.
         scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the
-            measurement, or what the gap at which outcomes vanish shows of it, or ``d_in``.
+            measurement, or ``d_in`` and, for half of the pairs, what a far gap at which outcomes vanish shows of it.
         candidates: The number of pairs to try, at most.
         samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
             side serve the search.
@@ -147,13 +147,15 @@ def search(
         return _bears(function, members([pair])[0], options)
 
     edges = _edges(function, input_domain, input_metric, distance, edge_sizes, 2 * half, bears, options)
-    unit = told or max([distance, *(edge.unit for edge in edges)])
+    units = [told] if told else sorted({distance, *(edge.unit for edge in edges if edge.unit)})
     far = [
         pair
         for pair in itertools.islice(extreme_pairs(input_domain, input_metric, distance, sizes), most // _EXTREME)
         if checks.flag("extremes", extremes) and bears(pair)
     ]
-    made = [*first_pairs(input_domain, input_metric, distance, unit, sizes, most - len(far)), *far]
+    share = -(-(most - len(far)) // len(units))
+    near = (first_pairs(input_domain, input_metric, distance, unit, sizes, share) for unit in units)
+    made = [*itertools.islice(itertools.chain.from_iterable(near), most - len(far)), *far]
     if not made:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
 

@@ -92,11 +92,9 @@ def test_a_constant_seed_is_found_whatever_it_is(space: Any) -> None:
 @pytest.mark.parametrize("space", [SCORES, ONE_WAY], ids=["both ways", "one way"])
 @pytest.mark.parametrize("threshold", [7.5, 25.0, -30.0])
 def test_a_threshold_is_found_wherever_it_lies(monkeypatch: pytest.MonkeyPatch, threshold: float, space: Any) -> None:
-    """The scores that are tried lie around any threshold within 40 units; scores from 0 downward never meet 7.5.
-
-    With so few samples a search may miss one: of eight seeds two did, at 25 one way with a bare threshold.
-    """
+    """The scores that are tried lie around any threshold within 40 units; scores from 0 downward never meet 7.5."""
     monkeypatch.setattr(mechanisms, "THRESHOLD", threshold)
     for mechanism in (mechanisms.sparse_vector_with_bare_queries, mechanisms.sparse_vector_with_a_bare_threshold):
-        assert sum(audited(mechanism, seed, FEW, space).contradicts(CLAIM) for seed in (1, 2, 3)) >= 2
+        for seed in (1, 2, 3):
+            assert audited(mechanism, seed, FEW, space).contradicts(CLAIM), seed
     assert not audited(mechanisms.sparse_vector, 1, FEW, space).contradicts(CLAIM)

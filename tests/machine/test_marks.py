@@ -54,7 +54,7 @@ def test_every_mark_holds() -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        (TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y')\le r$"),
+        (TEX, r"For all $y,y'$, $L(y)-L(y')\le a(r)$", r"For all $y,y'$, $L(y)-L(y')\le r$"),
         (V, "range l (flipped s) (flipped s') (a_PF r)", "range l (flipped s) (flipped s') r"),
         (V, "r + 2 * ln (2 - exp (- (r / 2)))", "r + ln (2 - exp (- (r / 2)))"),
         ("proofs/machine/Laws.v", "loss P P' y - loss P P' z <= a", "loss P P' y - loss P P' z <= 2 * a"),
