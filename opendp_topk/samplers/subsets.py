@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .entropy import Entropy
 
 _WORD = 64  # digits come in words of the machine
+_FEW = 32  # so few numbers are sorted, and told apart, in less time one by one
 
 
 class Cell(NamedTuple):
@@ -55,7 +56,11 @@ def members(k: int, h: int, t: int, entropy: Entropy) -> NDArray[np.int64]:
 def choose(n: int, m: int, entropy: Entropy) -> NDArray[np.int64]:
     """``m`` distinct integers of 0..n-1, ascending; every such set is equally likely."""
     if 2 * m > n:
-        return np.delete(np.arange(n), choose(n, n - m, entropy))  # [complement]
+        kept = np.ones(n, dtype=bool)
+        kept[choose(n, n - m, entropy)] = False  # [complement]
+        return kept.nonzero()[0]
+    if m <= _FEW:
+        return np.array(_few(n, m, entropy), dtype=np.int64)
     chosen = np.zeros(0, dtype=np.int64)
     while len(chosen) < m:
         words = entropy.auxiliary(m - len(chosen))  # [missing]
@@ -63,6 +68,15 @@ def choose(n: int, m: int, entropy: Entropy) -> NDArray[np.int64]:
         chosen = np.sort(np.concatenate([chosen, (words % np.uint64(n)).astype(np.int64)]))
         chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])[: len(chosen)]]  # [distinct]
     return chosen
+
+
+def _few(n: int, m: int, entropy: Entropy) -> list[int]:
+    """What ``choose`` returns where 2 m <= n, from the same words."""
+    chosen: set[int] = set()
+    while len(chosen) < m:
+        words = entropy.auxiliary(m - len(chosen)).tolist()  # [few-missing]
+        chosen.update(word % n for word in words if word < 2**_WORD - 2**_WORD % n)  # [few-fair]
+    return sorted(chosen)
 
 
 def below(n: int | gmpy2.mpz, entropy: Entropy) -> int:

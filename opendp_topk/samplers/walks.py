@@ -34,7 +34,8 @@ class Row(NamedTuple):
     """Bounds for the walks through the first blocks that have W more members than these blocks' shares.
 
     The bound is ``bounds[W - start]``, or ``outside`` where there is no such entry, times 2 to the sum of all ``power``
-    so far; none exceeds ``peak``. ``unit`` and ``rest`` belong to the step from the row before, in units of this row.
+    so far; none exceeds ``peak``. ``unit`` and ``rest`` belong to the step from the row before, in units of this row,
+    as does ``damped``: the bounds of that row and what is outside of them, as this step takes them, in its units.
     """
 
     start: int
@@ -44,6 +45,7 @@ class Row(NamedTuple):
     unit: float
     rest: float
     power: int
+    damped: tuple[Floats, float]
 
     def at(self, excess: int) -> float:
         i = excess - self.start
@@ -67,15 +69,15 @@ class Walk:
     def rows(self) -> list[Row]:
         """The first row is that of no blocks, the last one that of all."""
         k, tilt = len(self.ceilings), float(self.blocks.tilts[0])
-        found, left = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0)], k
+        found, left = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0, (np.ones(1), 0.0))], k
         steps = zip(self.blocks.tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
         for (first, weights, total, other), share, new in steps:
             left -= share
-            damped, outside = _damped(found[-1], tilt, new)
-            raw = np.convolve(damped, weights)  # [convolve]
+            damped = _damped(found[-1], tilt, new)
+            raw = np.convolve(damped[0], weights)  # [convolve]
             start = found[-1].start + first - share
             raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], min(max(start, 0), left)  # [cut]
-            found.append(_row(raw, start, found[-1], outside * total, other, k))
+            found.append(_row(raw, start, found[-1], damped, total, other, k))
             tilt = new
         return found
 
@@ -92,8 +94,7 @@ class Walk:
             if step is None:
                 return None
             least, ways, whole = step
-            heights = np.cumsum(ways)
-            place = int(np.searchsorted(heights, below(whole, entropy), side="right"))  # [place]
+            place = int(ways.cumsum().searchsorted(below(whole, entropy), side="right"))  # [place]
             if place == len(ways):
                 return None  # [missed]
             odds += [int(ways[place]), whole]
@@ -122,7 +123,7 @@ class Walk:
         odds = np.full(most - least + 1, int(row.rest / row.unit))  # [rest]
         low, high = max(least, total - first - len(weights) + 1), min(most, total - first)
         if low <= high:
-            damped, outside = _damped(before, float(self.blocks.tilts[max(i - 1, 0)]), float(self.blocks.tilts[i]))
+            damped, outside = row.damped
             odds[low - least : high - least + 1] += (
                 weights[total - high - first : total - low - first + 1][::-1]
                 * _window(damped, before.start, outside, low, high)
@@ -131,10 +132,10 @@ class Walk:
         return least, odds, int(row.at(excess) / row.unit)  # [whole]
 
 
-def _row(raw: Floats, start: int, before: Row, inflow: float, other: float, k: int) -> Row:
-    """The next row: ``raw`` from the bounds before, ``inflow`` from those outside, ``other`` for unlisted weights."""
+def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], total: float, other: float, k: int) -> Row:
+    """The next row: ``raw`` from the bounds before, weights of ``total``, and ``other`` for unlisted ones."""
     raw = raw if len(raw) else np.zeros(1)
-    most = float(raw.max())
+    most, inflow = float(np.maximum.reduce(raw)), damped[1] * total
     unlisted = 2 * other * before.peak
     unit = max(most, inflow, (k + 2) * unlisted, _TINY) * _FINE  # [unit]
     rest = unlisted + 3 * unit  # [rest-bound]
@@ -149,7 +150,7 @@ def _row(raw: Floats, start: int, before: Row, inflow: float, other: float, k: i
     scaled = ldexp(_SLACK, -power)
     bounds = (raw * _SLACK + everywhere) * scaled  # [bounds]
     peak = (most * _SLACK + outside) * (_SLACK * scaled)  # [peak]
-    return Row(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power)
+    return Row(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power, damped)
 
 
 def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:

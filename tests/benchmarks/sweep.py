@@ -113,6 +113,7 @@ def _scores(shape: str, size: int) -> Any:
 
 
 def _serve(connection: Connection) -> None:
+    connection.send(0.0)  # all is imported
     while True:
         try:
             case = connection.recv()
@@ -134,6 +135,7 @@ class Worker:
         self._process = context.Process(target=_serve, args=(other,), daemon=True)
         self._process.start()
         other.close()
+        self._connection.recv()
 
     def seconds(self, case: Case) -> float:
         """How long the case took, or the limit; the middle of three where it is long enough to stick out."""

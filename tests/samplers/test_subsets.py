@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from math import comb
 
 import numpy as np
@@ -81,6 +82,18 @@ def test_chosen_subsets_are_uniform(n: int, m: int) -> None:
     assert set(counts) == set(expected)
     if len(expected) > 1:
         assert_follows(counts, {chosen: Fraction(1, len(expected)) for chosen in expected}, detects=1.3)
+
+
+@pytest.mark.parametrize(("n", "m"), [(7, 3), (64, 32), (66, 33), (70, 60), (90, 50), (3 * 2**61, 32), (3 * 2**61, 40)])
+def test_the_first_distinct_residues_of_fair_words_are_chosen(n: int, m: int) -> None:
+    """Be they few or many, or chosen as those who are left over; words at the edge of what is fair are among them."""
+    generator, top = random.Random(m), 2**64 // n * n
+    words = [generator.randrange(2**64) for _ in range(2000)]
+    words[::7], words[3::7] = [min(top, 2**64 - 1)] * len(words[::7]), [top - 1] * len(words[3::7])
+    distinct = dict.fromkeys(word % n for word in words if word < top)
+    first = set(islice(distinct, min(m, n - m)))
+    expected = first if 2 * m <= n else set(range(n)) - first
+    assert subsets.choose(n, m, Streams(auxiliary=words)).tolist() == sorted(expected)
 
 
 def test_words_that_would_favour_small_numbers_are_rejected() -> None:

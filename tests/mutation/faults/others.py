@@ -20,6 +20,20 @@ FAULTS = (
         "",
     ),
     Fault(
+        "word-remainder-of-few",
+        "a few positions are remainders of words of which one more is taken than are fair",
+        "samplers/subsets.py",
+        "if word < 2**_WORD - 2**_WORD % n)",
+        "if word <= 2**_WORD - 2**_WORD % n)",
+    ),
+    Fault(
+        "step-of-another-row",
+        "a walk's odds are weighed by bounds that were damped for the step before",
+        "samplers/walks.py",
+        "damped, outside = row.damped",
+        "damped, outside = before.damped",
+    ),
+    Fault(
         "binomial-off-by-one",
         "a class of subsets is counted with one candidate too few",
         "samplers/subsets.py",
