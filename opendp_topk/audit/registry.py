@@ -67,12 +67,13 @@ def graph() -> dict[str, list[str]]:
 
 def claim_digest(name: str) -> str:
     """What a sign-off of ``name`` holds for: its text, its code, what this reaches, and those of its foundations."""
-    whole = hashlib.sha256()
-    for one in [name, *proof.foundations(name)]:
+    whole, documents = hashlib.sha256(), [name, *proof.foundations(name)]
+    for one in documents:
         if proof.document(one) is None:
             raise ProofError(f"there is no proof document {one}.tex; opendp-topk proofs lists those that exist")
+    for one, parts in zip(documents, proof.all_pinned(documents), strict=True):
         whole.update(f"{one}\n{' '.join(proof.text(one).split())}\n".encode())
-        for part in proof.all_pinned(one):
+        for part in parts:
             whole.update(part.encode())
     return whole.hexdigest()[:16]
 

@@ -6,6 +6,8 @@ transformations, measurements, combinators, ledger, audit, audit.html and planni
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 
 from ..errors import MissingExtraError
@@ -19,6 +21,7 @@ def main() -> None:
     Raises:
         SystemExit: Always, with the exit code.
     """
+    atexit.register(gc.freeze)  # or Python looks for garbage in all that was read, once more, before it ends
     try:
         from .app import run
 

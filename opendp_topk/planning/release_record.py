@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -278,21 +278,21 @@ def list_digest(items: Iterable[Any]) -> str:
 
 def proof_of(measurement: Measurement) -> dict[str, Any]:
     """What a record says of the proof: its state, and each document with its digests."""
-    documents = [_document(proof) for proof in links(measurement.proof)]
+    from ..audit.registry import claim_digest  # a plan needs no audit; and proofs answer for all that is loaded so far
+
+    documents = [_document(proof, claim_digest) for proof in links(measurement.proof)]
     return {"status": measurement.proof.status, "documents": documents}
 
 
-def _document(proof: Proof) -> dict[str, Any]:
+def _document(proof: Proof, digest_of: Callable[[str], str]) -> dict[str, Any]:
     path = proof.path
     digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": _claim(proof.name)}
+    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": _claim(proof.name, digest_of)}
 
 
-def _claim(name: str | None) -> str | None:
+def _claim(name: str | None, digest_of: Callable[[str], str]) -> str | None:
     """The digest that a reader of this claim signs; None where there is none."""
-    from ..audit.registry import claim_digest  # a plan needs no audit
-
     try:
-        return None if name is None else claim_digest(name)
+        return None if name is None else digest_of(name)
     except ProofError:
         return None

@@ -30,9 +30,11 @@ for what says whether pins are current cannot pin itself.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,13 +95,28 @@ def digest(document: str, name: str) -> str:
 def pinned(document: str, name: str) -> str:
     """All that belongs to the pin of a region by ``document``, as one text; errors are those of :func:`region`."""
     package = library.package()
-    return _pinned(package, running(package), document, name)
+    with uncollected():
+        return _pinned(package, running(package), document, name)
 
 
-def all_pinned(document: str) -> tuple[str, ...]:
-    """What belongs to each pin of a document; errors are those of :func:`pins` and :func:`region`."""
+def all_pinned(documents: Iterable[str]) -> list[tuple[str, ...]]:
+    """What belongs to each pin of each document; errors are those of :func:`pins` and :func:`region`."""
     package = library.package()
-    return _all_pinned(package, running(package), document)
+    at_work = running(package)
+    with uncollected():
+        return [_all_pinned(package, at_work, document) for document in documents]
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """While code is read: its trees are kept and are no garbage, and looking for some among them takes long."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @functools.cache

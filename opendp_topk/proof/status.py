@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import ProofError
 from ..markup import notebook
 from .carried import forget_carried
-from .closures import forget_pins, pins
+from .closures import forget_pins, pins, uncollected
 from .library import document, foundations
 from .machine import forget_sources
 from .readings import forget_readings, strayed
@@ -74,7 +74,8 @@ def _status(name: str) -> str:
     """``missing``, ``current``, or ``stale``: also where anything is stale on which the document rests."""
     if document(name) is None:
         return "missing"
-    return "current" if all(_own_is_current(one) for one in [name, *foundations(name)]) else "stale"
+    with uncollected():
+        return "current" if all(_own_is_current(one) for one in [name, *foundations(name)]) else "stale"
 
 
 @functools.cache

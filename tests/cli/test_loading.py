@@ -45,6 +45,15 @@ def test_a_plan_reads_no_tables_and_audits_nothing() -> None:
     assert not rooms(modules, "audit", "tables")
 
 
+def test_what_was_read_is_not_looked_through_when_the_command_ends() -> None:
+    """What is registered first is called last."""
+    script = "import atexit, gc; atexit.register(lambda: print('frozen:', gc.get_freeze_count()))"
+    output = subprocess.check_output(
+        [sys.executable, "-c", script + _SCRIPT.format(arguments=("--version",))], text=True
+    )
+    assert int(output.rpartition("frozen:")[2]) > 0
+
+
 def test_importing_the_package_loads_what_is_asked_for() -> None:
     script = "import sys, opendp_topk as tk; before = set(sys.modules); tk.Gumbel; print(*before); print(*sys.modules)"
     before, after = map(str.split, subprocess.check_output([sys.executable, "-c", script], text=True).splitlines())

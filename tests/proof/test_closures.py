@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from pathlib import Path
 
 import pytest
 
+import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.proof import library
+from opendp_topk.proof import closures, library
 from opendp_topk.proof.closures import closure
 from opendp_topk.proof.modules import module
 from opendp_topk.proof.renewal import repin
@@ -145,6 +147,26 @@ def test_what_has_not_changed_is_parsed_once(sums: Path) -> None:
     with library.at(other):
         assert module(other, "inner.sums") is before[0]
         assert proof.digest("inner/sums", "total") != here
+
+
+def test_no_garbage_is_looked_for_while_code_is_read(sums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def read(*key: object) -> str:
+        seen.append(gc.isenabled())
+        raise tk.ProofError("unreadable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(closures, "_pinned", read)
+        for before in (True, False):
+            (gc.enable if before else gc.disable)()
+            try:
+                with pytest.raises(tk.ProofError, match="unreadable"):
+                    proof.digest("inner/sums", "total")
+                assert gc.isenabled() is before
+            finally:
+                gc.enable()
+    assert seen == [False, False]
 
 
 def test_a_module_behind_the_name(sums: Path) -> None:
