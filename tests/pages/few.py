@@ -248,8 +248,8 @@ def section() -> str:
     rows = []
     for case in cases():
         met = largest(case)
-        rows.append((met / case.claimed, f"{case.start} {met:.6g} |"))
-    return HEADER + "".join(f"{row} {ratio:.4f} |\n" for ratio, row in sorted(rows))
+        rows.append((f"{met / case.claimed:.4f}", f"{case.start} {met:.6g} |"))
+    return HEADER + "".join(f"{row} {ratio} |\n" for ratio, row in sorted(rows))
 
 
 def largest(case: Case) -> float:
