@@ -117,7 +117,7 @@ def test_a_record_is_valid_and_whole(
         assert words in shown
         assert words in page
     assert str(record["items"][0]) in page
-    assert "candidates" not in page
+    assert "list of candidates" not in page
     assert "18.0 / 10 rows" in page
 
 
