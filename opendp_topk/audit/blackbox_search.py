@@ -76,8 +76,8 @@ def search(
     Many pairs of score vectors are made up: those of :func:`verify` in every order, direction and level, for a function
     may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds, some
     releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. Beside
-    these stand the pairs at which an outcome of the one side most often is absent from the other, which are looked for
-    at the gap between scores, and at the level of all, beyond which outcomes vanish. The best of these is handed to
+    these stand a few pairs at which an outcome of the one side most often is absent from the other, which are looked
+    for at the gap between scores, and at the level of all, beyond which outcomes vanish. The best of these is handed to
     :func:`estimate` with fresh samples, so its confidence needs no correction for the number of pairs.
 
     Args:

@@ -23,7 +23,7 @@ _WORDS = 4  # cells of an event that are told; the likeliest come first
 _MOST_PLACES = 3  # that are read by themselves: each costs as much as all
 _GLANCE = 2000  # outcomes of a side by which places are ranked
 _NUMBERS = frozenset((bool, int, float))
-_LARGE = 1e300  # sums of a few thousand such numbers are finite
+_LARGE = 1e150  # sums of some thousand squares of such numbers are finite
 _MOVED = 2.0  # standard errors between the means of a place from which on it is part of the sum
 
 

@@ -117,6 +117,11 @@ def test_the_sum_is_that_of_the_values_that_move_with_their_signs() -> None:
     assert not any(isinstance(reading, Sum) for reading in readings(sides[0], sides[0]))
 
 
+def test_values_whose_squares_no_float_holds_are_no_part_of_a_sum() -> None:
+    sides = [[(sign * 1e299 * (1 + i / 99), sign * 9.0 + i) for i in range(99)] for sign in (1, -1)]
+    assert not any(isinstance(reading, Sum) for reading in readings(*sides))
+
+
 def test_a_fault_of_one_value_among_many_shows() -> None:
     """Each release is seen once, so that no event of whole releases tells anything."""
     source = random.Random(7)
