@@ -112,7 +112,8 @@ def plan(
         releases = 1 if releases is None else releases
     more = _other(options)
     if (options.summed, options.quantile) != (None, None) and (compare or proxy is not None):
-        raise ParameterError("--compare and --proxy speak of counts of users: leave --sum and --quantile out")
+        given = "--sum" if options.quantile is None else "--quantile"
+        raise ParameterError(f"--compare and --proxy speak of counts of users: leave {given} out")
     require_plot(plot, compare)
     if out is not None and releases is None:
         raise ParameterError("--out keeps a plan of several releases: give --releases or --ledger")
