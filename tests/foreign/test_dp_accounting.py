@@ -196,16 +196,18 @@ def led(noise: Any, k: int, scale: float) -> PrivacyCurve:
     return (LISTED >> tk.then_noisy_top_k_with_gaps(PROFILE, k=k, scale=scale, noise=noise)).map(1)  # type: ignore[no-any-return]
 
 
-def stable(gaussian: bool, times_over: int) -> tuple[PrivacyCurve, Bounds]:
+def stable(gaussian: bool, times_over: int, **given: float) -> tuple[PrivacyCurve, Bounds]:
     """Keys with counts: each of the seven counts of a user, and the delta of the keys of nobody else."""
-    b, threshold = 10, 60 if gaussian else 220
+    given = given or {"scale": 10.0, "threshold": 60 if gaussian else 220}
+    made = KEYED >> tk.then_stable_histogram(PROFILE, **given, gaussian=gaussian)
+    b, threshold = float(made.parameters["scale"]), made.parameters["threshold"]
     if gaussian:
-        mass = [math.exp(-(z**2) / 2 / b**2) for z in range(-400, 401)]
-        reached = sum(mass[400 + threshold - 1 :]) / sum(mass)
+        reach = int(40 * b)
+        mass = [math.exp(-(z**2) / 2 / b**2) for z in range(-reach, reach + 1)]
+        reached = sum(mass[reach + threshold - 1 :]) / sum(mass)
     else:
         reached = math.exp((1 - threshold) / b) / (1 + math.exp(-1 / b))
     one = discrete_gaussian if gaussian else discrete_laplace_of_one
-    made = KEYED >> tk.then_stable_histogram(PROFILE, scale=float(b), threshold=threshold, gaussian=gaussian)
     any_of_seven = -math.expm1(7 * math.log1p(-reached))
     return made.map(1), of_pairs([(one(b)[1], 7 * times_over), (lost(any_of_seven), times_over)])
 
@@ -219,6 +221,21 @@ def listed(gaussian: bool, times_over: int) -> tuple[PrivacyCurve, Bounds]:
     one = discrete_gaussian if gaussian else discrete_laplace_of_one
     curve = (FEW >> tk.then_noisy_histogram(PROFILE, scale=10.0, gaussian=gaussian)).map(1)
     return curve, of_pairs([(one(10)[1], 7 * times_over)])
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.3, 1e-9)])
+def test_found_counts_keep_the_delta_that_is_claimed(gaussian: bool, epsilon: float, delta: float) -> None:
+    """The delta at the epsilon that was asked for: between both estimates, and not above what was given."""
+    given = {"epsilon": epsilon, "delta": delta}
+    measure = tk.Approximate(tk.MaxDivergence())
+    claimed = (KEYED >> tk.then_stable_histogram(measure, **given, gaussian=gaussian)).map(1)
+    _, bounds = stable(gaussian, 1, **given)
+    assert claimed[0] == epsilon
+    assert claimed[1] <= delta
+    low, high = (bounds(up, claimed[1] * 1.001) for up in (False, True))  # all of it may be that of the threshold
+    assert low <= epsilon <= high * 1.002
+    assert high <= epsilon * 1.002
 
 
 def keys(times_over: int) -> tuple[PrivacyCurve, Bounds]:
@@ -265,6 +282,8 @@ PRICES: dict[str, tuple[Callable[[], tuple[PrivacyCurve, Bounds]], int, float]] 
     "listed counts, Gaussian": (lambda: listed(True, 3), 3, 1.001),
     "found counts, Laplace": (lambda: stable(False, 3), 3, 1.002),
     "found counts, Gaussian": (lambda: stable(True, 3), 3, 1.002),
+    "found counts at an epsilon, Laplace": (lambda: stable(False, 3, epsilon=1.0, delta=1e-8), 3, 1.002),
+    "found counts at an epsilon, Gaussian": (lambda: stable(True, 3, epsilon=1.0, delta=1e-8), 3, 1.002),
     "found keys": (lambda: keys(3), 3, 1.002),
     "found keys, by weight": (lambda: weighted_keys(1, 3), 3, 1.002),
     "found keys, by weight, in two rounds": (lambda: weighted_keys(2, 3), 3, 1.002),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.spaces.stated import rho_of
 
 from ..concepts.losses import number
 from ..oracles import floats, maps, rhos
@@ -178,13 +179,20 @@ def laplace_pairs(h: float, count: int, epsilon: float, up: bool) -> float:
 
 
 def test_the_curve_is_that_of_the_scores_that_move() -> None:
-    """Ten scores with the noise of scale ten: the tenfold composition, where adding up tells less by far."""
-    for changes, scale in ((3, 2), (10, 10)):
+    """One score alone, and ten with the noise of scale ten: the tenfold composition, where adding up tells less."""
+    for changes, scale in ((1, 2), (3, 2), (10, 10)):
         curve = build(tk.Laplace(), PROFILE, changes, k=2 * changes, scale=scale).map(1)
         for epsilon in (0.1, 0.5, 0.8):
             low, high = (laplace_pairs(1 / scale, changes, epsilon, up) for up in (False, True))
             assert low <= curve.delta(epsilon) * (1 + 1e-9)
             assert curve.delta(epsilon) <= high * 1.01 + 1e-9, (changes, epsilon)
+
+
+def test_a_curve_states_the_rho_that_is_charged() -> None:
+    """Of one score, and of several together: filters of zero-concentrated privacy read it from the curve."""
+    for noise, changes in itertools.product((tk.Laplace(), tk.Logistic()), (1, 5)):
+        charged, curve = (build(noise, one, changes, k=60, scale=7).map(1) for one in (ZCDP, PROFILE))
+        assert math.isclose(rho_of(curve), charged, rel_tol=1e-9), (noise, changes)
 
 
 def test_gaps_cost_no_more_than_all_scores_and_counts_only_those_that_move() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from opendp_topk.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
-from . import copies, machine_marks, proof_map, reference
+from . import copies, few, machine_marks, proof_map, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
@@ -80,8 +80,8 @@ def _exported(home: str, name: str) -> str:
 
 
 def tightness(_: str) -> str:
-    """docs/tightness.md: a minute's search for the largest losses, and one among many copies of candidates."""
-    return shipped.table(verify_all(among=listed())) + copies.section()
+    """docs/tightness.md: a minute's search for the largest losses, one among many copies, and one of few that move."""
+    return shipped.table(verify_all(among=listed())) + copies.section() + few.section()
 
 
 def has_the_rows(text: str) -> bool:
@@ -89,7 +89,7 @@ def has_the_rows(text: str) -> bool:
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "`make_" in line]
     rows = [shipped.row(example) for example in listed()]
     same = sorted(tuple(line[:4]) for line in cells) == sorted(rows)
-    return text.startswith(shipped.HEADER) and same and copies.has_the_rows(text)
+    return text.startswith(shipped.HEADER) and same and copies.has_the_rows(text) and few.has_the_rows(text)
 
 
 def listed() -> list[shipped.Example]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutation.fault import Fault
 
+_DISCRETE = "distributions/discrete.py"
+
 FAULTS = (
     Fault(
         "keys-without-their-minimum",
@@ -57,14 +59,14 @@ FAULTS = (
     Fault(
         "noise-a-twentieth-nearer",
         "the noise of several draws is said to be a twentieth smaller than it can be",
-        "distributions/discrete.py",
+        _DISCRETE,
         "if gaussian else over  # [size]",
         "if gaussian else int(0.95 * over)  # [size]",
     ),
     Fault(
         "draws-of-one",
         "several draws are bounded as one",
-        "distributions/discrete.py",
+        _DISCRETE,
         "return alpha if k == 1 else",
         "return alpha if k >= 1 else",
     ),
@@ -88,5 +90,40 @@ FAULTS = (
         "planning/quantile.py",
         "steps.denominator == 1 and least <= steps <= most",
         "steps.denominator == 1 and least <= steps",
+    ),
+    Fault(
+        "range-of-half-noise",
+        "noises lie no farther apart than one of them may be from zero",
+        _DISCRETE,
+        "surely = 2 * largest_noise(scale, k, alpha, gaussian=gaussian)  # [surely]",
+        "surely = largest_noise(scale, k, alpha, gaussian=gaussian)  # [surely]",
+    ),
+    Fault(
+        "range-one-sided",
+        "a window counts as missed on one side alone",
+        _DISCRETE,
+        "total = at.add(total, _power(at, 1 - left - right, k))  # [windows]",
+        "total = at.add(total, _power(at, 1 - left, k))  # [windows]",
+    ),
+    Fault(
+        "range-windows-twice",
+        "what lies in two windows is counted twice",
+        _DISCRETE,
+        "total = at.add(total, at.negative(_power(at, 1 - left - right, k)))  # [both-windows]",
+        "total = at.add(total, at.rational(0))",
+    ),
+    Fault(
+        "range-twice-as-often",
+        "the range is exceeded with twice the probability that is allowed",
+        _DISCRETE,
+        "if _within(scale, k, block, middle, gaussian) >= 1 - exact(alpha):",
+        "if _within(scale, k, block, middle, gaussian) >= 1 - 2 * exact(alpha):",
+    ),
+    Fault(
+        "range-of-one-less",
+        "one of the noises is left out",
+        _DISCRETE,
+        "total = at.add(total, _power(at, 1 - left - right, k))  # [windows]",
+        "total = at.add(total, _power(at, 1 - left - right, k - 1))  # [windows]",
     ),
 )

@@ -8,6 +8,7 @@ _MAP = "measurements/unknown_domain_top_k.py"
 _ASKED = "measurements/_key_selection.py"
 _SLOTS = "samplers/unlisted.py"
 _COUNTED = "measurements/unknown_domain_counts.py"
+_SUCCESS = "distributions/one_shot_success.py"
 _PAID = "combinators/pay_what_you_get.py"
 
 FAULTS = (
@@ -272,5 +273,26 @@ FAULTS = (
         _SLOTS,
         "[slots.named(row) for row in drawn.tolist()]",
         "[slots.named(row) for row in drawn[:1].tolist() * times]",
+    ),
+    Fault(
+        "stops-have-ranks",
+        "the probability of success counts a slot that is no key among the winners",
+        _SUCCESS,
+        "groups = grouped(scores.values[: d - barred], k, sure, reach)",
+        "groups = grouped(scores.values, k, sure, reach)",
+    ),
+    Fault(
+        "stops-among-keys",
+        "a slot that is no key has its place among the keys, and the last keys have no rank instead",
+        _SUCCESS,
+        "order = np.concatenate([order[order < d - barred], order[order >= d - barred]])  # [barred-last]",
+        "",
+    ),
+    Fault(
+        "no-stops",
+        "of unlisted candidates the probability of success takes a slot that is no key for a key",
+        "distributions/unlisted.py",
+        "barred = len(slots.values) - len(slots.keys)  # [no-keys]",
+        "barred = 0",
     ),
 )
