@@ -23,12 +23,6 @@ from . import show
 from .asking import require_noise, too_small
 from .public_counts import Counts
 
-_ORDER = (
-    "order",
-    "by theorems for the worst counts, where canonical and joint come late. Where the k best stand out from the rest "
-    "they find them with far less noise than all others: --proxy shows it, on counts that are public or made up",
-)
-
 
 def compared(
     query: Query[TopK, Users], proxy: Counts | None, far: Callable[[str], None] = lambda _: None
@@ -132,11 +126,20 @@ def _legend(query: Query[TopK, Users], proxy: Counts | None) -> list[tuple[str, 
         ("*", "what release takes if no --mechanism is named"),
         ("scale", "of the noise, in users: the smallest that meets the target"),
         (_symbol(query), f"the cost for {query.unit.whom}{pair}"),
-        ("within", f"with probability at least {sure(query.alpha)}, {each}"),
+        ("within", f"with probability at least {sure(query.alpha)}, {each}{query.unit.columns.counted}"),
         *([] if proxy is None else [exact]),
-        *([_ORDER] if proxy is None and k > 1 else []),
+        *([("order", _order(query.task.release))] if proxy is None and k > 1 else []),
         ("bound", "which of all bounds that are proved decided the cost:"),
     ]
+
+
+def _order(release: str) -> str:
+    """What the order of the rows leaves open."""
+    late, they = ("canonical and joint come", "they find") if release == "set" else ("joint comes", "it finds")
+    return (
+        f"by theorems for the worst counts, where {late} late. Where the k best stand out from the rest {they} them "
+        "with far less noise than all others: --proxy shows it, on counts that are public or made up"
+    )
 
 
 def _whole(users: float | None) -> str:

@@ -62,9 +62,10 @@ class Comparison:
         lines = [("mechanism", "scale", budget.measure.symbol, "accuracy", "decided by"), *map(_cells, self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        worst = (
-            "accuracy: a bound for the worst scores; where the k best stand out, canonical and joint may be best by far"
-        )
+        named = {row.name for row in self.rows}
+        far = " and ".join(name for name in ("canonical", "joint") if name in named and task.k > 1)
+        stand = f"; where the k best stand out, {far} may be best by far" if far else ""
+        worst = f"accuracy: a bound for the worst scores{stand}"
         used = {row.bound for row in self.rows}
         legend = [worst, *(f"{word}: {meaning}" for word, meaning in WORDS.items() if word in used)]
         return "\n".join(line.rstrip() for line in (head, "", *aligned, "", *legend))

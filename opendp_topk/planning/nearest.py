@@ -52,7 +52,7 @@ def _why(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:
         if few
         else f"up to {items} of a user count, which is too many for noise on all {columns.noun}s"
     )
-    return f"{because}: all that is released is within {near}, and {other.name} would promise {far}"
+    return f"{because}: by the rows that count, all that is released is within {near}; {other.name} would promise {far}"
 
 
 def open_to(task: TopK, *, few: bool) -> TopK:

@@ -25,7 +25,7 @@ from .catalogue import TABLE
 from .comparison import compare, six_up
 from .plan import Plan, Query, likely
 from .top_k import TopK, TopKPlan
-from .units import Unit
+from .units import Unit, few_change
 
 NEAR = "near"
 _ORDER = {mechanism.name: place for place, mechanism in enumerate(TABLE)}  # of equal ones the first is the plainest
@@ -87,12 +87,23 @@ class Recommendation:
     @property
     def caution(self) -> str:
         """What the reason leaves open."""
-        if self.goal == NEAR:
-            return (
-                "These are bounds for the worst scores. Where the k best stand out from the rest, canonical and joint "
-                "find them with far less noise than their bounds say: a proxy shows whether they would."
+        kept = " Counts are those of the rows that were kept, not of the whole table." if self._few else ""
+        if self.goal != NEAR:
+            said = (
+                "This holds on the proxy. It must be public or made up: private scores would reveal something of them."
             )
-        return "This holds on the proxy. It must be public or made up: private scores would reveal something of them."
+            return said + kept
+        named = {option.name for option in self.options}
+        far = " and ".join(name for name in ("canonical", "joint") if name in named and self.query.task.k > 1)
+        stand = (
+            f" Where the k best stand out from the rest, {far} may find them with far less noise than the bound says: "
+            "a proxy shows whether that is so."
+        )
+        return f"These are bounds for the worst scores.{stand if far else ''}{kept}"
+
+    @property
+    def _few(self) -> bool:
+        return few_change(self.query.unit.nameless(self.query.task.n_candidates))
 
     def _repr_html_(self) -> str:
         columns = zip(*(_cells(one, self.goal) for one in self.options), strict=True)

@@ -252,3 +252,13 @@ def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, st
     assert max(map(len, shown.out.splitlines())) <= width
     if width >= 80:
         assert sum(line.startswith("lipschitz_half_logistic ") for line in shown.out.splitlines()) == 1
+
+
+def test_what_is_within_reach_is_said_of_the_rows_that_count(command: Command) -> None:
+    asked = "plan", "--k", 2, "--candidates", 9, "--rho", 0.1, "--compare"
+    whole, few = (command(*asked, *own) for own in ((), ("--max-items", 1)))
+    assert (whole.code, few.code) == (0, 0)
+    told = " ".join(few.out.split())
+    assert "counts are of the rows that were kept (of each user at most 1 item, drawn at random)" in told
+    assert "kept" not in whole.out
+    assert "where joint comes late" in " ".join(whole.out.split())

@@ -26,7 +26,8 @@ from ..oracles import rhos
 
 SPACE = tk.VectorDomain(tk.AtomDomain(int), size=900), tk.LInfDistance(monotonic=True)
 SCALAR = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
-PROFILE = tk.PrivacyProfile()
+PROFILE, ZCDP = tk.PrivacyProfile(), tk.ZeroConcentratedDivergence()
+KINDS = "ranking", "set"
 PAIR = 1.0, 1e-6
 
 
@@ -43,6 +44,13 @@ def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
     assert len(found) == len(found.rows)
     accuracies = [row.accuracy for row in found]
     assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
+
+
+def test_what_may_be_best_by_far_has_a_row() -> None:
+    said = {(k, kind): repr(tk.compare(*SPACE, ZCDP, k=k, d_out=1, release=kind)) for k in (1, 2) for kind in KINDS}
+    assert "may be best" not in said[1, "ranking"] + said[1, "set"]
+    assert "stand out, joint may be best by far" in said[2, "ranking"]
+    assert "stand out, canonical and joint may be best by far" in said[2, "set"]
 
 
 def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> None:

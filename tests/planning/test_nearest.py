@@ -39,7 +39,7 @@ def test_one_item_each_costs_what_one_count_costs() -> None:
     one, ratio = 1 - 0.95 ** (1 / 50), math.exp(-1 / 10)
     assert counts.within == math.ceil(10 * math.log(2 / ((1 + ratio) * one))) - 1 == 69
     assert counts.within < ranks.within == 109 < 2 * counts.within
-    assert "noise on all counts costs less than a choice" in found.why
+    assert "noise on all counts costs less than a choice: by the rows that count, all that is" in found.why
     assert "not of the whole table" in counts.words
     assert "of each user at most 1 item, drawn at random" in ranks.words
 

@@ -26,8 +26,18 @@ def test_by_theorems_the_smallest_bound_is_taken() -> None:
     assert advice.measurement.parameters["scale"] == 3.0
     assert advice.options[0].row.accuracy == pytest.approx(3 * math.log(20 / 0.05))
     assert "no winner falls short by more than 17.9744, but for a probability of 0.05" in advice.why
-    assert "canonical and joint" in advice.caution
     assert advice.measurement.check(1, 1.0)
+
+
+def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> None:
+    """Canonical releases sets alone; of one winner joint is the exponential mechanism; and capped counts are others."""
+    ranked, few = (tk.recommend(3, 20, 1.0, **own).caution for own in ({}, {"max_items": 1}))
+    assert "from the rest, joint may" in ranked
+    assert "canonical" not in ranked
+    assert "canonical and joint" in tk.recommend(3, 20, 1.0, release="set").caution
+    assert tk.recommend(1, 20, 1.0).caution == "These are bounds for the worst scores."
+    assert few == f"{ranked} Counts are those of the rows that were kept, not of the whole table."
+    assert "whole table" in tk.recommend(3, 20, 1.0, proxy=STEEP, max_items=1).caution
 
 
 def test_what_the_next_best_would_cost_by_theorems() -> None:
