@@ -6,6 +6,7 @@ import atexit
 import gc
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,8 @@ TRACED = (
     "tests/measurements/test_spark_scores.py",
     "tests/tables/",
 )
+
+INSTANCES = 3  # of a test, traced; further ones seldom reach another line, and tracing doubles their time
 
 # Tests that read sources and documents anew, and so forget what is known of them: last, lest others read it all again.
 FORGETTING = (
@@ -102,9 +105,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
 
-    Slow tests that are not :data:`TRACED` are ``untraced``. Under quick tests a warning is an error, but for those that
-    the settings ignore, and for files that an interrupted call left to the collector. What is
-    :data:`FORGETTING` comes last.
+    Slow tests that are not :data:`TRACED` are ``untraced``, and so are all but the first :data:`INSTANCES` of any test.
+    Under quick tests a warning is an error, but for those that the settings ignore, and for files that an interrupted
+    call left to the collector. What is :data:`FORGETTING` comes last.
     """
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
     ignored = items[0].config.getini("filterwarnings") if items else ()
@@ -113,8 +116,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             given = item.callspec.params  # type: ignore[attr-defined]
             if not all(_among(given[name], values) for name, values in mark.kwargs.items()):
                 item.add_marker(pytest.mark.slow)
+    seen: Counter[tuple[str, bool]] = Counter()
     for item in items:
-        if item.get_closest_marker("slow") and not item.nodeid.startswith(TRACED):
+        slow, test = item.get_closest_marker("slow"), item.nodeid.partition("[")[0]
+        seen[test, slow is None] += 1
+        if (slow and not item.nodeid.startswith(TRACED)) or seen[test, slow is None] > INSTANCES:
             item.add_marker(pytest.mark.untraced)
         if not any(map(item.get_closest_marker, TIERS)):
             item.add_marker(pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored), append=False)

@@ -159,12 +159,13 @@ def search(
     if not made:
         raise ParameterError("no neighbours could be made up in input_domain at d_in")
 
-    x, x_neighbor = made[_survivor(function, measure, shift, members(made), 2 * half, _STANDARD_ERRORS, options)]
+    def best(chosen: Sequence[tuple[Any, Any]], draws: int, z: float) -> tuple[Any, Any]:
+        return chosen[_survivor(function, measure, shift, members(chosen), draws, z, options)]
+
+    x, x_neighbor = best(made, 2 * half, _STANDARD_ERRORS)
     if edges:
-        finalists = [(x, x_neighbor), *(edge.pair for edge in edges)]
-        x, x_neighbor = finalists[
-            _survivor(function, measure, shift, members(finalists), half // 2, 2 * _STANDARD_ERRORS, options)
-        ]
+        vanishing = best([edge.pair for edge in edges], half // 2, 2 * _STANDARD_ERRORS)
+        x, x_neighbor = best([(x, x_neighbor), vanishing], half // 2, 2 * _STANDARD_ERRORS)
     found = estimate(
         function,
         input_domain.validate(x),
