@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, wraps
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -24,10 +24,14 @@ from ..planning.keys import Keys
 from ..planning.nearest import nearest, open_to
 from ..planning.others import Other
 from ..planning.plan import Plan, Query, T_co, Task, U_co
+from ..planning.quantile import Numbers, Quantile
+from ..planning.rebuilding import exactly
+from ..planning.several import signed
 from ..planning.top_k import Counts, TopK
 from ..planning.units import Budget, Unit, Users
 from ..planning.unknown_domain import TopKUnknownDomain
 from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from ..transformations.cap_scores import lowest_terms
 from ..transformations.keep_items import RULES
 from ..transformations.sum_by_item import whole_steps
 
@@ -141,13 +145,26 @@ class Options:
             show_default=False,
         ),
     ] = None
+    quantile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Release a quantile of a column of numbers instead of items: 1/2 for the median, or 0.9. Give "
+            "--column and --bounds, and leave --item, --k and --candidates out.",
+            show_default=False,
+        ),
+    ] = None
+    column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="With --quantile: the column that holds the numbers.", show_default=False),
+    ] = None
     bounds: Annotated[
         str | None,
         typer.Option(
             "--bounds",
             metavar="LOWER,UPPER",
-            help="With --sum: what one user may add to one item. A user's total beyond is clamped. Public: choose them "
-            "without looking at the table.",
+            help="With --sum: what one user may add to one item. A user's total beyond is clamped. With --quantile: "
+            "the least and the largest number that may be released. Public: choose them without looking at the table.",
             show_default=False,
         ),
     ] = None
@@ -156,7 +173,16 @@ class Options:
         typer.Option(
             "--step",
             metavar="STEP",
-            help="With --sum: numbers are rounded to multiples of this, such as 0.01. If not given: 1.",
+            help="With --sum and --quantile: numbers are rounded to multiples of this, such as 0.01. If not given: 1.",
+            show_default=False,
+        ),
+    ] = None
+    max_rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --quantile: how many rows of a user count, evenly spaced in the order of their numbers; the "
+            "noise grows with it. If not given: 1, the median of the user's own.",
             show_default=False,
         ),
     ] = None
@@ -215,11 +241,51 @@ class Options:
         """The columns that count.
 
         Raises:
-            ParameterError: --sum, --bounds and --step do not go together, or are no numbers that do.
+            ParameterError: --sum, or --quantile, does not go with --bounds, --step and other options, or these are no
+                numbers that do; or there is no --item.
         """
+        if self.quantile is not None:
+            return self._numbers()
+        if (self.column, self.max_rows) != (None, None):
+            raise ParameterError("--column and --max-rows go with --quantile P")
+        if not self.item:
+            raise ParameterError("give --item, the column of the items, or --quantile P for one of numbers")
         given = Columns(self.user, self.item, self.summed, max_items=self.max_items)
         given = given if self.keep is None else replace(given, keep=self.keep)
         return scoring(replace(given, minimum_users=self.minimum_users), self.bounds, self.step)
+
+    def _numbers(self) -> Numbers:
+        if self.column is None or self.bounds is None:
+            raise ParameterError(
+                "--quantile needs --column, the numbers, and --bounds LOWER,UPPER: the least and the largest that may "
+                "be released"
+            )
+        share = Fraction(*lowest_terms(stated(self.quantile, "--quantile"), "--quantile"))
+        most = 1 if self.max_rows is None else checks.count("--max-rows", self.max_rows)
+        given = Numbers(self.user, value=self.column, quantile=share, max_rows=most)
+        found = scoring(given, self.bounds, self.step)
+        Quantile.of(found)  # a grid whose numbers are within those of floats
+        if any(exactly(float(one)) != one for one in (found.step, *found.bounds)):
+            raise ParameterError("--step and --bounds must have at most 15 digits: a record keeps no more of them")
+        return found
+
+    def of_quantile(self) -> Query[Quantile, Users]:
+        """The query for a quantile of a column of numbers.
+
+        Raises:
+            ParameterError: An option is missing, out of range, or does not go with the others.
+        """
+        self.require_no_items()
+        columns = self.columns
+        assert isinstance(columns, Numbers)
+        return Query(Quantile.of(columns), self.unit, self._relaxed(), alpha=self.failing)
+
+    def require_no_items(self) -> None:
+        """Raise where an option is given that is of no use where one number is released."""
+        free = Options()
+        given = [named(one) for one in _OF_ITEMS if getattr(self, one) != getattr(free, one)]
+        if given:
+            raise ParameterError(f"--quantile releases one number, and no items: leave {', '.join(given)} out")
 
     @cached_property
     def unit(self) -> Users:
@@ -245,6 +311,8 @@ class Options:
         whole = target(self.epsilon, self.rho)
         if not self.other:
             return None
+        if self.quantile is not None:
+            self.require_no_items()
         if self.columns.value is not None:
             raise ParameterError("--other counts users: leave --sum out")
         return Other(whole, self.unit)
@@ -306,6 +374,7 @@ class Options:
         Raises:
             ParameterError: An option is missing, out of range, or needs candidates.
         """
+        columns = self.columns
         if self.above and self.keys:
             raise ParameterError("--above-threshold releases counts, and --keys none: leave one out")
         found = "--keys" if self.keys else "--above-threshold"
@@ -313,7 +382,7 @@ class Options:
             raise ParameterError(f"{found} releases all items with enough users: leave --k and --limit out")
         if (self.above or self.keys) and self.max_items is None:
             raise ParameterError(f"{found} needs --max-items: how many items of one user count")
-        if self.keys and self.columns.value is not None:
+        if self.keys and columns.value is not None:
             raise ParameterError("--keys counts users: leave --sum out")
         if self.delta is None:
             raise ParameterError(
@@ -321,7 +390,7 @@ class Options:
             )
         if (self.kind, self.mechanism, self.counts) != ("ranking", None, False):
             raise ParameterError("--release set, --mechanism and --counts need a list of candidates: give --candidates")
-        if self.columns.bounds[0] < 0:
+        if columns.bounds[0] < 0:
             raise ParameterError("--bounds must not be negative without --candidates")
         task: Task = Keys() if self.keys else AboveThreshold()
         if not (self.above or self.keys):
@@ -371,6 +440,18 @@ class Options:
             raise ParameterError("--keep value goes with --sum")
 
 
+_OF_ITEMS = (
+    "k", "limit", "max_items", "minimum_users", "kind", "mechanism", "counts", "summed", "above", "keys", "keep",
+    "other",
+)  # fmt: skip
+_CALLED = {"kind": "release", "summed": "sum", "above": "above-threshold"}
+
+
+def named(field: str) -> str:
+    """The option that a field of ``Options`` is."""
+    return "--" + _CALLED.get(field, field.replace("_", "-"))
+
+
 _KINDS = get_type_hints(Options, include_extras=True)
 _OPTIONS = {
     one.name: (_KINDS[one.name], one.default)
@@ -417,7 +498,10 @@ def stating(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def scoring(columns: Columns, bounds: str | None, step: str | None) -> Columns:
+C = TypeVar("C", bound=Columns)
+
+
+def scoring(columns: C, bounds: str | None, step: str | None) -> C:
     """``columns`` with what --bounds and --step say of the numbers in them.
 
     Raises:
@@ -425,24 +509,19 @@ def scoring(columns: Columns, bounds: str | None, step: str | None) -> Columns:
     """
     if columns.value is None:
         if (bounds, step) != (None, None):
-            raise ParameterError("--bounds and --step go with --sum COLUMN")
+            raise ParameterError("--bounds and --step go with --sum COLUMN or --quantile P")
         return columns
     if bounds is None:
         raise ParameterError("--sum needs --bounds LOWER,UPPER: what one user may add to one item")
     ends = bounds.split(",")
     if len(ends) != 2:
         raise ParameterError("--bounds must be two numbers with a comma between them, such as 0,100")
-    lower, upper = map(_signed, ends)
+    lower, upper = (signed(end, "--bounds") for end in ends)
     found = replace(columns, bounds=(lower, upper), step=stated("1" if step is None else step, "--step"))
     if not found.step:
         raise ParameterError("--step must be a number > 0")
     whole_steps(found.bounds, found.step)
     return found
-
-
-def _signed(text: str) -> Fraction:
-    text = text.strip()
-    return -stated(text[1:], "--bounds") if text.startswith("-") else stated(text, "--bounds")
 
 
 def require_noise(query: Query[Task, Unit]) -> None:

@@ -130,8 +130,10 @@ def _as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
 
 
 def _as_csv(record: ReleaseRecord) -> str:
-    """One line an item under a header: rank (of a ranking), item, count or gap (where released)."""
+    """One line an item under a header: rank (of a ranking), item, count or gap (where released); or a number."""
     released = record.released
+    if record.quantile is not None:
+        return "\n".join(["number", *map(str, released.items), ""])  # a number is no formula, whatever its sign
     columns: dict[str, Sequence[Any]] = {"item": released.items}
     if record.release == "ranking":
         columns = {"rank": range(1, len(released.items) + 1), **columns}

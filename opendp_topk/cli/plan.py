@@ -104,24 +104,29 @@ def plan(
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
       opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
       opendp-topk plan --keys --max-items 50 --epsilon 1 --delta 1e-8
+      opendp-topk plan --quantile 1/2 --column age --bounds 0,120 --epsilon 1
     """
     options, paid = replace(options, alpha=alpha), None
     if ledger is not None:
-        paid, options = Opened.at(ledger, options, listed=candidates is not None and options.minimum_users is None)
+        paid, options = Opened.at(ledger, options, listed=_listed(options, candidates))
         releases = 1 if releases is None else releases
     more = _other(options)
-    if options.summed is not None and (compare or proxy is not None):
-        raise ParameterError("--compare and --proxy speak of counts of users: leave --sum out")
+    if (options.summed, options.quantile) != (None, None) and (compare or proxy is not None):
+        given = "--sum" if options.quantile is None else "--quantile"
+        raise ParameterError(f"--compare and --proxy speak of counts of users: leave {given} out")
     require_plot(plot, compare)
     if out is not None and releases is None:
         raise ParameterError("--out keeps a plan of several releases: give --releases or --ledger")
+    if candidates is not None and options.quantile is not None:
+        raise ParameterError("--quantile chooses among the multiples of --step within --bounds: leave --candidates out")
     if candidates is None:
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
+        asked: Any = options.unlisted() if options.quantile is None else options.of_quantile()
         if releases is not None:
-            show_several(replace(options.unlisted(), releases=releases), options, None, out, paid)
+            show_several(replace(asked, releases=releases), options, None, out, paid)
             return
-        show_plan(met(options.unlisted()), more)
+        show_plan(met(asked), more)
         return
     if options.other and compare:
         raise ParameterError("--compare shows selections alone: leave --other out")
@@ -146,6 +151,11 @@ def plan(
                 success = query.task.success(found, scores)
             more = [("on the proxy", success_words(success, query.task)), *more]
         show_plan(found, more)
+
+
+def _listed(options: Options, candidates: str | None) -> bool:
+    """Whether a release has no delta of its own."""
+    return options.quantile is not None or (candidates is not None and options.minimum_users is None)
 
 
 def _other(options: Options) -> list[tuple[str, str]]:

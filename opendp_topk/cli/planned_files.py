@@ -10,6 +10,7 @@ from ..errors import ParameterError, TableError
 from ..errors.ordinary import quoted, read_ordinary
 from ..ledger import Ledger
 from ..planning.plan import Plan
+from ..planning.quantile import Numbers
 from ..planning.several import Scheduled
 from ..planning.units import Users
 from .asking import Options
@@ -46,13 +47,21 @@ def reserved(ledger: str, path: str, label: str) -> tuple[int, int]:
         return made.number, kept.releases
 
 
-def one_of(path: str, n_candidates: int, options: Options) -> Plan[Any, Users]:
+def one_of(path: str, n_candidates: int | None, options: Options) -> Plan[Any, Users]:
     """The plan of one of the releases of the plan in a file, by the columns of ``options``.
 
     Raises:
-        ParameterError: The plan is for another list, or keeps other items of each user than are asked for.
+        ParameterError: The plan is for another list, or for none, or keeps other items of each user than are asked for.
     """
     kept = read_plan(path)
+    if isinstance(kept.unit.columns, Numbers):
+        if n_candidates is not None or options.item:
+            raise ParameterError("the plan is for a quantile: leave --candidates and --item out")
+        options.require_no_items()
+        numbers = replace(kept.unit.columns, user=options.user)
+        return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, numbers), options.failing)
+    if n_candidates is None:
+        raise ParameterError("the plan is for a list of candidates: give --candidates")
     if kept.task.n_candidates != n_candidates:
         raise ParameterError(f"the plan is for {kept.task.n_candidates} candidates: give the list that it was made for")
     own = kept.unit.columns

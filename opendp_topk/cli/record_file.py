@@ -92,6 +92,7 @@ _RECORD = _with(
     engine=_VERSION,
     library=_VERSION,
 )
+_QUANTILE = _with(quantile=_like(r"[1-9]\d{0,2}/[1-9]\d{0,3}"), value=_text, max_rows=_at_least(1, _whole))
 _PAID = _with(head=_like(r"\d{1,18}-[0-9a-f]{64}"), salt=_like("[0-9a-f]{64}"))
 _BESIDE: dict[str, Check] = {
     "counts": _each(_number),
@@ -155,8 +156,13 @@ def _holds(record: dict[str, Any]) -> bool:
 
 
 def _measured(record: dict[str, Any]) -> bool:
-    """Whether sums, which a record has in steps, have steps and bounds, and are numbers that a page can show."""
+    """Whether sums, which a record has in steps, have steps and bounds, and are numbers that a page can show.
+
+    So has a quantile, in the place of items.
+    """
     known = record["mechanism"]
+    if not (_QUANTILE(known) if "quantile" in known else _text(known.get("item"))):
+        return False
     if known.get("value") is None:
         return True
     step, bounds = known.get("granularity"), [known.get(name) for name in ("lower", "upper")]

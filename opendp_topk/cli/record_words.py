@@ -8,6 +8,7 @@ from ..ledger import Ledger
 from ..ledger.officer import plural, protected, spent_and_left
 from ..ledger.stated import NOT_STATED, TITLES, lines
 from ..numerics.arithmetic import exact
+from ..planning.quantile import named
 from ..planning.release_record import Claim, ReleaseRecord
 from ..spaces.curves.guesses import percent_right, total_variation
 
@@ -15,6 +16,8 @@ from ..spaces.curves.guesses import percent_right, total_variation
 def question(record: ReleaseRecord) -> str:
     """What was asked."""
     candidates, column = record.mechanism["candidates"], record.value
+    if record.quantile is not None:
+        return f"The {named(record.quantile)} of {record.mechanism['value']}"
     many = "one" if record.k == 1 else str(record.k)
     ranked = f"that most {several(record)} have" if column is None else f"with the largest sums of {column}"
     if record.k is None:
@@ -38,6 +41,14 @@ def counts(record: ReleaseRecord) -> list[float] | None:
 
 def how(record: ReleaseRecord) -> str:
     """What the list is, and what it is not."""
+    if record.quantile is not None:
+        lower, upper, step = _grid(record)
+        scale = float(exact(record.scale or 0) / record.quantile.denominator)
+        return (
+            f"Of the multiples of {step} from {lower} to {upper} one was drawn, the more likely the nearer its rank in "
+            f"the column is to the {named(record.quantile)}. Random noise of scale {scale:.6g} rows took part, so that "
+            f"the number depends little on any one {person(record)}; how little is said below."
+        )
     unit = several(record) if record.value is None else f"in {record.value}"
     unknown = record.scale is None or keys_alone(record)
     of_scale = "" if unknown else f" of scale {amount(record, record.scale or 0):.6g} {unit}"
@@ -142,8 +153,16 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
 def caps(record: ReleaseRecord) -> str:
     """What was cut before anything was counted."""
     known, one, words = record.mechanism, person(record), []
+    if record.quantile is not None:
+        lower, upper, step = _grid(record)
+        most, rows = known["max_rows"], "evenly spaced in the order of their numbers"
+        counted = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
+        return (
+            f"Of one {one} {counted}. A number counted as the multiple of {step} nearest to it, and one below {lower} "
+            f"or above {upper} as the last multiple within."
+        )
     if record.value is not None:
-        lower, upper, step = (f"{float(known[name]):.12g}" for name in ("lower", "upper", "granularity"))
+        lower, upper, step = _grid(record)
         words.append(
             f"What one {one} adds to one item was cut to {lower} at least and {upper} at most, in multiples of {step}."
         )
@@ -160,9 +179,27 @@ def caps(record: ReleaseRecord) -> str:
     return " ".join([*words, cut])
 
 
+def _grid(record: ReleaseRecord) -> tuple[str, str, str]:
+    """The bounds and the step of numbers."""
+    lower, upper, step = (f"{float(record.mechanism[name]):.12g}" for name in ("lower", "upper", "granularity"))
+    return lower, upper, step
+
+
+def noise(record: ReleaseRecord) -> str:
+    """The scale of the noise in full."""
+    if record.quantile is not None:
+        return f"{record.scale!r} / {record.quantile.denominator} rows"
+    return f"{record.scale!r} {several(record)}"
+
+
 def silent(record: ReleaseRecord) -> list[str]:
     """What the list does not say."""
     noun, words = record.noun, []
+    if record.quantile is not None:
+        return [
+            "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
+            f"It does not tell how many rows there are, nor the number of any one {person(record)}.",
+        ]
     if record.release == "ranking":
         words.append(f"Places are drawn: items whose {noun}s are close could as well stand the other way round.")
     else:
@@ -184,7 +221,9 @@ def checklist(record: ReleaseRecord) -> list[str]:
     one, column = person(record), record.mechanism["user"]
     *titles, last = TITLES.values()
     public = (
-        "Was the list of candidates made without a look at the table?"
+        "Were bounds and step chosen without a look at the table?"
+        if record.quantile is not None
+        else "Was the list of candidates made without a look at the table?"
         if record.listed
         else "Were delta, limits and caps chosen without a look at the table?"
     )

@@ -16,6 +16,7 @@ from ..ledger.stated import Stated
 from ..planning.answers import answer, asked
 from ..planning.others import Other
 from ..planning.plan import Plan, Query
+from ..planning.quantile import Numbers
 from ..planning.release_record import Read, Released, ReleaseRecord, list_digest
 from ..planning.units import Users
 from ..tables import parts
@@ -49,6 +50,8 @@ PUBLIC = (
     f"The list of candidates must be public: one that was taken from the table would itself reveal who is in it. {MORE}"
 )
 
+GRID = f"Bounds and step must be public: a look at the table before they were chosen would reveal some of it. {MORE}"
+
 
 @stating
 def release(
@@ -61,7 +64,12 @@ def release(
         ),
     ],
     user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
-    item: Annotated[str, typer.Option(help="The column that holds items.", metavar="COLUMN")],
+    item: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that holds items; needed but for --quantile.", metavar="COLUMN", show_default=False
+        ),
+    ] = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -141,7 +149,8 @@ def release(
 ) -> None:
     """Release the k items that most users have.
 
-    With --sum COLUMN it is those with the largest sums of a column of numbers.
+    With --sum COLUMN it is those with the largest sums of a column of numbers, and with --quantile P one number: a
+    multiple of --step within --bounds whose rank in a column is near P.
     Only the items are released, and with --counts a noisy count of each; never an exact count. The mechanism
     noisy_top_k_with_gaps adds by how much each leads the next. The noise is the least that meets the privacy
     target. A user counts once for an item, however many rows say so.
@@ -154,29 +163,33 @@ def release(
       opendp-topk release searches.parquet --user visitor --item term --keys --max-items 50 --epsilon 1 --delta 1e-8
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
+      opendp-topk release loans.parquet --user reader --quantile 1/2 --column age --bounds 0,120 --epsilon 1
     """
     require_fitting(pad, files, from_record)
     words = {"label": label, "at_most": at_most, "shared": shared, **own}
     chosen = Engine(engine, master)
-    options = replace(options, user=user, item=item, at_most=at_most, shared=shared)
-    columns = options.columns
-    reading = Reading.of(separator, encoding, where)
-    domain, others = columns.domain, None if planned_by is not None else options.others
-    query: Query[Any, Users] | None
+    options = replace(options, user=user, item=item or "", at_most=at_most, shared=shared)
     if planned_by is not None:
         _require_planned(options, planned, ledger, words, from_record)
-    if candidates is None and planned_by is not None:
-        raise ParameterError("--plan is of a list of candidates: give --candidates")
+    elif options.quantile is not None and (item, candidates) != (None, None):
+        raise ParameterError(
+            "--quantile chooses among the multiples of --step within --bounds: leave --item and --candidates out"
+        )
+    reading = Reading.of(separator, encoding, where)
+    others = None if planned_by is not None else options.others
+    query: Query[Any, Users] | None
     if candidates is None:
-        listed, query = None, options.unlisted()
+        listed, query = None, None if planned_by is not None else _without_a_list(options)
     else:
         options.require_listed()
         listed = remarked(read_candidates(candidates), item)
         query = None if planned_by is not None else options.of_list(len(listed))
     plan: Plan[Any, Users]
+    number = None if listed is None else len(listed)
     with show.working("planning"):
-        plan = met(query) if query is not None else one_of(str(planned_by), len(listed or ()), options)
+        plan = met(query) if query is not None else one_of(str(planned_by), number, options)
     query = plan.query
+    columns = query.unit.columns
     _LOG.info("planned: scale %s", plan.measurement.parameters.get("scale"))
     read = tuple(file for file in (table, candidates, ledger, from_record, planned_by) if file is not None)
     listing = None if listed is None else list_digest(listed)
@@ -189,12 +202,14 @@ def release(
 
             def answered() -> ReleaseRecord:
                 with chosen.table(table, reading, columns.names) as source:
-                    rows = domain.validate(columns.read(source.frame))
+                    rows = columns.domain.validate(columns.read(source.frame))
                     kinds = rows.collect_schema()
                     _LOG.info("the table has the columns")
                     asked_for = plan
-                    if listed is not None:
-                        asked_for = plan.on(as_integers(listed, item) if kinds[item].is_integer() else listed)
+                    if isinstance(columns, Numbers):
+                        asked_for = plan.on(None)
+                    elif listed is not None:
+                        asked_for = plan.on(as_integers(listed, str(item)) if kinds[item].is_integer() else listed)
                     promises = query.task.promises(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)
                     with kept(files, source.files) as digest:
@@ -231,8 +246,14 @@ def release(
             failure = unprinted(error)
         if failure is not None:
             raise failure
-        last = AGAIN if from_record is not None else MORE if listed is None else PUBLIC
+        last = GRID if isinstance(columns, Numbers) else PUBLIC if listed else MORE
+        last = last if from_record is None else AGAIN
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
+
+
+def _without_a_list(options: Options) -> Query[Any, Users]:
+    """The query where no candidates are listed."""
+    return options.unlisted() if options.quantile is None else options.of_quantile()
 
 
 def _require_planned(
@@ -241,7 +262,10 @@ def _require_planned(
     """Raise where something is asked anew that the plan says."""
     if planned is None or ledger is None:
         raise ParameterError("--plan goes with --ledger and --planned ENTRY, the entry that has paid for the plan")
-    asked = (options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed)
+    asked = (
+        *(options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed),
+        *(options.quantile, options.column, options.bounds, options.step, options.max_rows),
+    )
     others = (options.kind, options.users, options.neighbors, options.counts, options.other)
     free = Options()
     if any(one is not None for one in asked) or others != (

@@ -129,7 +129,7 @@ def _made(record: ReleaseRecord) -> list[tuple[str, Any]]:
     return [
         ("mechanism", words.mechanism(record)),
         *words.read(record),
-        *([] if words.keys_alone(record) else [("scale of noise", f"{record.scale!r} {words.several(record)}")]),
+        *([] if words.keys_alone(record) else [("scale of noise", words.noise(record))]),
         ("software", words.made_by(record)),
     ]
 

@@ -20,11 +20,12 @@ from ..planning.comparison import six_up
 from ..planning.keys import Keys
 from ..planning.plan import Plan, Query
 from ..planning.promises import largest, sure
+from ..planning.quantile import Quantile
 from ..planning.several import CURVES, DELTA, PURE, RHOS, Left, Scheduled, Way, text, ways, ways_left, whole
 from ..planning.units import Users
 from ..spaces.measures import Approximate
 from . import show
-from .asking import Options, require_noise, too_small
+from .asking import Options, named, require_noise, too_small
 from .ledger_files import new_file
 from .payment import require_neighbors
 
@@ -66,7 +67,9 @@ class Opened:
                 "gives by --own-delta: give --candidates, or plan within another ledger"
             )
         if listed and left.pairs:
-            raise ParameterError("the ledger pays for releases without --candidates alone: leave --candidates out")
+            raise ParameterError(
+                "the ledger pays for releases without --candidates alone: leave --candidates, or --quantile, out"
+            )
         main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
         delta = None if listed else float(left.delta)
         return cls(address, left), replace(options, **main, delta=delta)  # type: ignore[arg-type]
@@ -95,7 +98,8 @@ def show_several(
         )
     if out is not None:
         new_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
-    task, release = query.task, "" if query.task.k is None else f" ({query.task.release})"
+    task = query.task
+    release = "" if task.k is None or isinstance(task, Quantile) else f" ({task.release})"
     what = task.question(query.unit.columns).removesuffix("?")
     show.say(f"{_times(query.releases)}: {what}{release}, fixed in advance, together within {within}", "")
     show.table(
@@ -142,11 +146,12 @@ def _commands(
 ) -> None:
     """Print what makes a ledger, and the releases that it pays for, way by way."""
     listed = [] if candidates is None else ["--candidates", candidates]
-    named = ["--candidates", "FILE"] if candidates is not None and candidates.isdecimal() else listed
+    list_of = ["--candidates", "FILE"] if candidates is not None and candidates.isdecimal() else listed
     book, user, entry = _BOOK, options.user.upper(), 1
     if paid is not None:
         book, user, entry = paid.address, paid.left.user or user, paid.left.entries + 1
-    table = ["opendp-topk", "release", "TABLE", "--user", user, "--item", options.item.upper()]
+    table = ["opendp-topk", "release", "TABLE", "--user", user]
+    table += ["--item", options.item.upper()] if options.quantile is None else []
     asked = _options(options)
     unit = [one for name in ("--users", "--neighbors") if name in asked for one in (name, str(asked[name]))]
     for way in found:
@@ -163,7 +168,7 @@ def _commands(
             each = ["--plan", plan, "--planned", str(entry)]
         else:
             each = [*_flat(asked), *_cost(way.plan)]
-        _line(*table, *named, *each, "--ledger", book, after=f"  # {_times(query.releases)}")
+        _line(*table, *list_of, *each, "--ledger", book, after=f"  # {_times(query.releases)}")
 
 
 def _times(releases: int) -> str:
@@ -172,13 +177,12 @@ def _times(releases: int) -> str:
 
 def _options(options: Options) -> dict[str, str | None]:
     """What was asked besides the target, by the names of options; None for those that take no value."""
-    names = {"kind": "release", "summed": "sum", "above": "above-threshold", "limit": "limit"}
     found: dict[str, str | None] = {}
     for one in fields(Options):
         value = getattr(options, one.name)
         if value == one.default or one.name in _NOT_ASKED:
             continue
-        found["--" + names.get(one.name, one.name.replace("_", "-"))] = None if value is True else str(value)
+        found[named(one.name)] = None if value is True else str(value)
     return found
 
 
@@ -231,7 +235,9 @@ def _legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[str, str]]
     best = min(found, key=lambda way: math.inf if (near := _users(way.plan)) is None else near)
     reach = f"the t-th released item to the t-th largest {query.unit.columns.noun}, for every t"
     alone = isinstance(task, Keys)
-    if task.k is None:
+    if isinstance(task, Quantile):
+        reach = "the rank of the number to the quantile, in rows that count"
+    elif task.k is None:
         reach = f"a {query.unit.columns.noun} that surely gets in comes to 0"
     elif task.release == "set":
         reach = f"every released item to the {largest(task.k)} {query.unit.columns.noun}"

@@ -83,9 +83,8 @@ def _print(record: ReleaseRecord, ledger: Ledger | None) -> None:
     """The record for people on the terminal."""
     terminal.say(words.question(record), words.how(record), "")
     counts = words.counts(record)
-    _table(
-        record, None if counts is None else [f"{count:.12g}" for count in counts], ranked=record.release == "ranking"
-    )
+    shown = None if counts is None else [f"{count:.12g}" for count in counts]
+    _table(record, shown, record.release == "ranking", "item" if record.quantile is None else "number")
     terminal.say("")
     terminal.rows(
         [
@@ -138,6 +137,8 @@ def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: 
 
 
 def _head(record: ReleaseRecord) -> str:
+    if record.quantile is not None:
+        return "number"
     if record.release == "ranking":
         return "item"
     return "items, in the order of the candidates" if record.listed else "items with enough users, in their order"

@@ -151,6 +151,21 @@ class Columns:
         return rows.with_columns(pl.col(self.value).str.strip_chars().cast(pl.Float64, strict=False))
 
 
+# proof-region: numeral
+def numeral(number: Fraction) -> int | str:
+    """A number of a grid as records write it: an integer, or else a text that ``Fraction`` reads as the very same.
+
+    The text is a decimal where that is finite and of at most 40 digits, and otherwise a fraction in lowest terms.
+    """
+    if number.denominator == 1:
+        return int(number)  # [integer]
+    decimal = written(1, number)
+    return decimal if Fraction(decimal) == number else str(number)  # [same]
+
+
+# end-proof-region: numeral
+
+
 def written(steps: int, step: Fraction) -> str:
     """A score of so many steps as people write it."""
     exact = steps * step

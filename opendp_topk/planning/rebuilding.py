@@ -19,6 +19,7 @@ from .columns import Columns
 from .keys import Keys
 from .plan import Plan, Query
 from .promises import Promise
+from .quantile import Numbers, Quantile
 from .release_record import Claim, ReleaseRecord, canonical, named, plain, proof_of
 from .top_k import Counts, TopK
 from .units import Budget, Users
@@ -76,7 +77,8 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
     unit = Users(claim.neighbors, claim.d_in, _columns(record.mechanism))
     budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
     if record.listed and not record.may_stop:
-        for task in _listed(record):
+        numbers = unit.columns if isinstance(unit.columns, Numbers) else None
+        for task in _listed(record) if numbers is None else [Quantile.of(numbers)]:
             query = Query(task, unit, budget, alpha=alpha)
             with suppress(ParameterError, SpaceError):
                 yield Plan(
@@ -107,12 +109,23 @@ def _listed(record: ReleaseRecord) -> Iterator[TopK]:
 
 def _columns(known: Mapping[str, Any]) -> Columns:
     """The columns that counted."""
+    if "quantile" in known:
+        return _numbers(known)
     columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
     columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
     if columns.value is None:
         return columns
+    return replace(columns, **_grid(known))
+
+
+def _numbers(known: Mapping[str, Any]) -> Numbers:
+    grid, quantile = _grid(known), Fraction(known["quantile"])
+    return Numbers(known["user"], value=known["value"], **grid, quantile=quantile, max_rows=known["max_rows"])
+
+
+def _grid(known: Mapping[str, Any]) -> dict[str, Any]:
     lower, upper, step = (exactly(known[name]) for name in ("lower", "upper", "granularity"))
-    return replace(columns, bounds=(lower, upper), step=step)
+    return {"bounds": (lower, upper), "step": step}
 
 
 def _stated(claim: Claim) -> Any:

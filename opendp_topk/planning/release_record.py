@@ -22,9 +22,10 @@ from .plan import Plan
 from .promises import Promise
 from .units import Users, whom
 
-FORMAT = "opendp_topk.release.v4"
+FORMAT = "opendp_topk.release.v5"  # may be of a column of numbers, without items
+IN_WORDS = FORMAT, "opendp_topk.release.v4"  # repeat what people said, and have the digest of the candidates
 UNSEALED = "opendp_topk.release.v2"  # lacks the head and the salt of what was paid
-READ = FORMAT, "opendp_topk.release.v3", UNSEALED  # the two older ones say nothing in words, nor which candidates
+READ = *IN_WORDS, "opendp_topk.release.v3", UNSEALED
 _PROMISES = ("accuracy", "count_accuracy")
 
 
@@ -161,9 +162,15 @@ class ReleaseRecord:
 
     @property
     def value(self) -> str | None:
-        """The column whose sums rank the items; None where they are ranked by their users."""
+        """The column whose sums rank the items; None where they are ranked by their users, and of a quantile."""
         column = self.mechanism.get("value")
-        return None if column is None else str(column)
+        return None if column is None or self.quantile is not None else str(column)
+
+    @property
+    def quantile(self) -> Fraction | None:
+        """Which quantile of a column of numbers was released; None where items were."""
+        found = self.mechanism.get("quantile")
+        return None if found is None else Fraction(found)
 
     @property
     def noun(self) -> str:

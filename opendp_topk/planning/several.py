@@ -29,6 +29,7 @@ from .columns import Columns
 from .comparison import six_up
 from .nearest import nearest
 from .plan import Plan, Query
+from .quantile import Numbers, Quantile
 from .top_k import Counts, TopK
 from .units import Budget, Users
 
@@ -218,6 +219,7 @@ class Scheduled:
             "delta": str(self.delta),
             **({"counts": True} if task.counted else {}),
             **({} if columns.max_items is None else {"max_items": columns.max_items, "keep": columns.keep}),
+            **(_grid(columns) if isinstance(columns, Numbers) else {}),
         }
 
     @classmethod
@@ -231,12 +233,14 @@ class Scheduled:
             if found["format"] != FORMAT:
                 raise KeyError
             row = {one.name: one for one in TABLE}[found["mechanism"]]
-            kind = Counts if found.get("counts") else TopK
+            kind = Quantile if "quantile" in found else Counts if found.get("counts") else TopK
             task = kind(found["k"], found["candidates"], found["release"], row)
             columns = Columns()
             if "max_items" in found:
                 most, keep = checks.count("max_items", found["max_items"]), checks.choice("keep", found["keep"], RULES)
                 columns = replace(columns, max_items=most, keep=keep)
+            if "quantile" in found:
+                columns = _numbers(found)
             unit = Users(found["neighbors"], checks.count("d_in", found["d_in"]), columns)
             scale, releases = float(found["scale"]), checks.count("releases", found["releases"])
             made = cls(task, unit, releases, scale, *(stated(found[name], name) for name in ("epsilon", "delta")))
@@ -246,3 +250,27 @@ class Scheduled:
         except (KeyError, TypeError, ValueError, TopKError):
             pass
         raise ParameterError("the file of --plan is no plan that `opendp-topk plan --releases N --out FILE` wrote")
+
+
+def signed(text: str, name: str) -> Fraction:
+    """What a person wrote, exactly, as ``stated`` reads it, with a sign or without."""
+    text = text.strip()
+    return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
+
+
+def _grid(columns: Numbers) -> dict[str, Any]:
+    """What a file keeps of a question about a column of numbers."""
+    return {
+        "quantile": str(columns.quantile),
+        "column": columns.value,
+        "bounds": [str(bound) for bound in columns.bounds],
+        "step": str(columns.step),
+        "max_rows": columns.max_rows,
+    }
+
+
+def _numbers(found: Mapping[str, Any]) -> Numbers:
+    """What :func:`_grid` made."""
+    lower, upper = (signed(bound, "bounds") for bound in found["bounds"])
+    share, step = (stated(found[name], name) for name in ("quantile", "step"))
+    return Numbers(value=found["column"], bounds=(lower, upper), step=step, quantile=share, max_rows=found["max_rows"])

@@ -14,8 +14,9 @@ from ..ledger.entries import RELEASED
 from ..ledger.stated import in_words
 from ..numerics.arithmetic import exact
 from ..spaces.metrics import UserDistance
+from .quantile import Numbers
 from .rebuilding import Rebuilt, rebuilt
-from .release_record import FORMAT, Claim, ReleaseRecord, canonical, digest_of
+from .release_record import IN_WORDS, Claim, ReleaseRecord, canonical, digest_of
 
 AGREES, DISAGREES, UNKNOWN = VERDICTS = ("agrees", "does not agree", "cannot be known")
 _LATER = "another version than this one made the record, or other sources of it: verify it with those"
@@ -127,6 +128,9 @@ def _fitting(record: ReleaseRecord, found: Rebuilt) -> bool:
     kinds = {type(item) for item in released.items}
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
     distinct = len(set(released.items)) == len(released.items) and len(kinds) <= 1
+    columns = found.plan.query.unit.columns
+    if isinstance(columns, Numbers) and not all(map(columns.is_candidate, released.items)):
+        return False
     return beside == (counted, led, "then" in known) and whole and distinct
 
 
@@ -172,7 +176,7 @@ def _entry(record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger:
 
 def _words(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether what people said of the release is what they said to the ledger; older records repeat none of it."""
-    if record.format != FORMAT:
+    if record.format not in IN_WORDS:
         return
     same = canonical(dict(record.stated)) == canonical(dict(said))
     why = "the entry and its ledger state the same" if same else "the entry, or its ledger, states another"

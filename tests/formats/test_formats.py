@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -85,13 +86,27 @@ def test_the_first_record_and_ledger_that_say_who_a_person_is_agree(tmp_path: Pa
             ("5", 5, False),
             ("10", 5, True),
         ]
-        assert DISAGREES not in {one.verdict for one in verified(fields, ledger)}
+        found = {one.what: one.verdict for one in verified(fields, ledger)}
+        assert DISAGREES not in found.values()
+        assert "words" in found, "what people said of it is held against the ledger, as in later records"
         assert ledger.history()[0].record == release_record.digest_of(fields)
+
+
+def test_the_first_record_of_a_quantile_holds_the_very_number() -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    from opendp_topk.planning.verification import DISAGREES, verified
+
+    fields = record_file.read_fields(str(HERE / "release.v5.json"))
+    found = record_file.read_record(str(HERE / "release.v5.json"))
+    assert (found.quantile, found.released.items, Fraction(found.released.items[0])) == (
+        Fraction(9, 10), ["-0.75"], Fraction(-3, 4)
+    )  # fmt: skip
+    assert DISAGREES not in {one.verdict for one in verified(fields)}
 
 
 def test_a_record_from_before_is_told_in_one_line() -> None:
     record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v4") as caught:
+    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v5") as caught:
         record_file.read_record(str(HERE / "release.v1.json"))
     assert "\n" not in str(caught.value)
 
@@ -111,7 +126,7 @@ def test_a_ledger_and_a_record_from_before_digests_are_held_against_each_other(t
 
 def test_every_format_has_a_file_and_a_row() -> None:
     assert max(int(one) for one in re.findall(r"ledger\.v(\d+)", " ".join(map(str, HERE.iterdir())))) == records.VERSION
-    assert json.loads((HERE / "release.v4.json").read_text("utf-8"))["format"] == release_record.FORMAT
+    assert json.loads((HERE / "release.v5.json").read_text("utf-8"))["format"] == release_record.FORMAT
     for path in HERE.iterdir():
         if ".v" in path.name:
             assert f"`{path.name}`" in VERSIONS

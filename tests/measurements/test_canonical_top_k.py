@@ -115,6 +115,26 @@ def largest_of_two(noise: str, r: Fraction, gamma: Fraction, utility: str) -> tu
     return pure, spread
 
 
+def test_many_copies_lose_by_the_distance_what_the_map_says() -> None:
+    """Sets of two: one candidate far above e^12 equal ones rises, and one below them; the set of these gains."""
+    n, half = 162_755, Fraction(1, 2)
+    classes = {(0, 1): 1, (0, 2): n, (1, 2): n, (2, 3): n * (n - 1) // 2}
+    before, after = (
+        {y: oracle.utility(scores, y, half, "distance") for y in classes} for scores in ((4, -1, 0, 0), (5, 0, 0, 0))
+    )
+    for noise in NOISES:
+        chances = []
+        for utilities in (before, after):
+            weights = {y: math.exp(u - max(utilities.values())) for y, u in utilities.items()}
+            if noise == tk.Gumbel():
+                total = sum(classes[y] * w for y, w in weights.items())
+                chances.append(weights[0, 1] / total)
+            else:
+                chances.append(oracle.flip_class_law(weights, classes)[0, 1])
+        claimed = claim(MEASURES[0], tk.RangeDistance(), n + 2, 1, k=2, scale=1, noise=noise, utility="distance")
+        assert 0.9999 < math.log(chances[1] / chances[0]) <= claimed
+
+
 def test_the_printed_binomials_break_the_claim() -> None:
     """d = 3, k = 2, near ties: the class (0, 3) of one set is counted as two, so that its loss is ln 2 as r -> 0."""
     r, gamma = Fraction(1, 1000), Fraction(1, 2)

@@ -18,6 +18,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.audit import merged_laws
 
+from ..oracles.one_shot import rankings
+
 PURE, ZCDP, PROFILE = tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.PrivacyProfile()
 RANGE = tk.RangeDivergence()
 ORDERS = (1.05, 1.5, 2.0, 4.0, 16.0)
@@ -326,6 +328,18 @@ TIGHT: list[Any] = [
     pytest.param(tk.make_pureDP_to_zCDP(response(PURE)), 1, ((0.0, 0.0), (1.0, 0.0)), id="make_pureDP_to_zCDP"),
     pytest.param(claims("Logistic 1 set", RANGE), 1, ((0.0, 0.0, -16.0), (0.0, 0.0, -15.0)), id="logistic sets"),
 ]
+
+
+def test_no_sum_over_the_winners_bounds_exponential_noise() -> None:
+    """Two of three: more than twice what one winner costs, and than two choices by permute-and-flip."""
+    before, after = (
+        [float(p) for p in rankings("Exponential", [1.0, 1.0, math.exp(low)], 2).values()] for low in (-0.05, 0.05)
+    )
+    found = losses(np.array(before), np.array(after))[ZCDP]
+    space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance(), ZCDP
+    one, both = (tk.make_lipschitz_top_k(*space, k=k, scale=1, noise=tk.Exponential()).map(0.1) for k in (1, 2))
+    flips = tk.make_peeled_top_k(*space, k=2, scale=1, mechanism="permute_and_flip").map(0.1)
+    assert max(2 * (0.1 + math.expm1(-0.1)), 2 * one, flips) < 0.01001 < found <= both
 
 
 def scaled(measurement: tk.Measurement, share: float) -> tk.Measurement:

@@ -71,6 +71,27 @@ FAULTS = (
         "return alpha if k >= 1 else",
     ),
     Fault(
+        "rank-in-scores",
+        "how far a rank may be from a quantile is said in units of its scores",
+        "planning/quantile.py",
+        "numbers(plan).quantile.denominator)  # [rows]",
+        "1)  # [rows]",
+    ),
+    Fault(
+        "nearly-the-number",
+        "a number without a finite decimal is written as a near one",
+        "planning/columns.py",
+        "decimal if Fraction(decimal) == number else str(number)",
+        "decimal",
+    ),
+    Fault(
+        "beyond-the-bounds",
+        "a record may have a number that the bounds leave out",
+        "planning/quantile.py",
+        "steps.denominator == 1 and least <= steps <= most",
+        "steps.denominator == 1 and least <= steps",
+    ),
+    Fault(
         "range-of-half-noise",
         "noises lie no farther apart than one of them may be from zero",
         _DISCRETE,

@@ -1,0 +1,255 @@
+"""``--quantile``: plans and releases of a quantile of a column of numbers, their records, and who pays for them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.planning.verification import AGREES, DISAGREES, verified
+
+from .command import record_of
+from .conftest import Command
+from .test_paid_plans import ways
+from .test_show import page_of, saved, schema
+
+pl = pytest.importorskip("polars", reason="the command reads tables with polars")
+
+__all__ = ["schema"]
+EXACT = "--epsilon", 10**9
+AGE = "--quantile", "9/10", "--column", "age", "--bounds", "0,120"
+SENTINEL = 77.125  # an age of one reader alone
+
+
+@pytest.fixture
+def readers(tmp_path: Path) -> Path:
+    """Readers 0 to 99 of ages 0.25, 1.25 and so on; reader 100 has many rows, whose median is 50.5."""
+    rows = [(reader, f"{reader}.25") for reader in range(100)]
+    rows += [(100, one) for one in ("-900", "50.5", "77.125", "x", "", "nan")]
+    file = tmp_path / "readers.csv"
+    pl.DataFrame(rows, schema=["reader", "age"], orient="row").write_csv(file)
+    return file
+
+
+def release(file: Path, *more: object) -> tuple[object, ...]:
+    return "release", file, "--user", "reader", *more
+
+
+def test_the_number_is_the_quantile_of_the_rows_that_count(command: Command, readers: Path) -> None:
+    """Of 101 rows, one a reader, the quantile is the 91st: reader 100 counts for one with 50.5, so it is 89.25."""
+    for step, expected in (("0.25", "89.25"), ("0.5", "89.5"), ("1", 89), ("1/3", "268/3")):
+        asked = release(readers, *AGE, *EXACT, "--step", step)
+        record = record_of(command(*asked, "--out", "-").out)
+        assert record["items"] == [expected]
+        assert record["mechanism"]["transformation"] == "quantile_scores"
+    result = command(*release(readers, *AGE, *EXACT, "--step", "0.5"))
+    assert result.out.split()[0] == "number"
+    assert result.out.split()[2] == "89.5"
+
+
+def test_of_a_user_with_many_rows_so_many_count_as_is_asked(command: Command, readers: Path) -> None:
+    """-900 counts as 0, and x, nothing and nan count for nothing."""
+    heavy = readers.with_name("heavy.csv")
+    rows = [(1, n) for n in (-900, 10, 20, 20, 30)] + [(2, 40)]
+    pl.DataFrame(rows, schema=["reader", "age"], orient="row").write_csv(heavy)
+    asked = release(heavy, "--quantile", "0.1", "--column", "age", "--bounds", "0,120", *EXACT)
+    found = [record_of(command(*asked, "--max-rows", most, "--out", "-").out)["items"] for most in (1, 2, 5)]
+    assert found == [[20], [10], [0]]
+
+
+def test_the_table_of_a_number_has_no_rank_and_a_sign(command: Command, readers: Path) -> None:
+    file = readers.with_name("out.csv")
+    asked = "--quantile", "1/2", "--column", "age", "--bounds", "-3,-1", "--step", "0.5"
+    assert command(*release(readers, *asked, *EXACT, "--out", file)).code == 0
+    assert file.read_text("utf-8") == "number\n-1\n"
+    below = "--quantile", "1/2", "--column", "age", "--bounds", "-3.5,-1.5", "--step", "0.5"
+    assert command(*release(readers, *below, *EXACT, "--out", file, "--force")).code == 0
+    assert file.read_text("utf-8") == "number\n-1.5\n"
+
+
+def test_a_plan_tells_what_the_release_does(command: Command, readers: Path) -> None:
+    told = command("plan", *AGE, "--step", "0.5", "--epsilon", 1)
+    done = command(*release(readers, *AGE, "--step", "0.5", "--epsilon", 1))
+    assert (told.code, done.code) == (0, 0)
+    assert told.field("question") == "which of 241 numbers is the 9/10 quantile of age?"
+    assert told.field("accuracy") == done.field("accuracy")
+    assert "of each user 1 row counts, the median of the user's own" in told.field("accuracy")
+    assert told.field("cost") == done.field("cost")
+    assert told.field("scale").startswith("18.0 ")
+    more = command("plan", *AGE, "--max-rows", 3, "--epsilon", 1)
+    assert "of each user at most 3 rows count, evenly spaced" in more.field("accuracy")
+    assert more.field("scale").startswith("54.0 ")
+
+
+@pytest.fixture
+def paid(command: Command, readers: Path) -> tuple[dict[str, Any], Path]:
+    """A record that a ledger has paid for, and the ledger."""
+    book, file = readers.with_name("budget.ledger"), readers.with_name("out.json")
+    command("ledger", "create", book, "--dataset", "readers", "--epsilon", 3, "--user", "reader")
+    asked = release(readers, *AGE, "--step", "0.25", "--epsilon", 1, "--ledger", book, "--out", file)
+    assert command(*asked).code == 0
+    return record_of(file.read_text("utf-8")), book
+
+
+def test_a_record_is_valid_and_whole(
+    command: Command, paid: tuple[dict[str, Any], Path], schema: Any, tmp_path: Path
+) -> None:
+    record, book = paid
+    assert [error.message for error in schema.iter_errors(record)] == []
+    bare = copy.deepcopy(record)
+    del bare["mechanism"]["max_rows"]
+    assert list(schema.iter_errors(bare))
+    with tk.Ledger(book) as ledger:
+        found = {one.what: one.verdict for one in verified(record, ledger)}
+    assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
+    shown = command("show", tmp_path / "out.json", "--ledger", book).flat
+    page = " ".join(page_of(command, tmp_path, record).text.split())
+    for words in (
+        "The 9/10 quantile of age",
+        "Of the multiples of 0.25 from 0 to 120 one was drawn",
+        "noise of scale 1.8 rows",
+        "one row counted, the median of their own.",
+    ):
+        assert words in shown
+        assert words in page
+    assert str(record["items"][0]) in page
+    assert "list of candidates" not in page
+    assert "18.0 / 10 rows" in page
+
+
+def test_an_edit_is_found_without_the_ledger(paid: tuple[dict[str, Any], Path]) -> None:
+    edits: list[tuple[tuple[Any, ...], Any, str]] = [
+        (("items",), ["90.3"], "items"),
+        (("items",), ["120.25"], "items"),
+        (("items",), ["50.50"], "items"),
+        (("items",), [], "measurement"),
+        (("mechanism", "quantile"), "1/2", "cost"),
+        (("mechanism", "quantile"), "9/11", "accuracy"),
+        (("mechanism", "max_rows"), 2, "cost"),
+        (("mechanism", "upper"), 240.0, "measurement"),
+        (("mechanism", "granularity"), 0.5, "measurement"),
+        (("scale",), 9.0, "cost"),
+        (("accuracy", "within_users"), 3, "accuracy"),
+    ]
+    for path, value, what in edits:
+        record = copy.deepcopy(paid[0])
+        place: Any = record
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = value
+        found = {one.what: one.verdict for one in verified(record)}
+        assert found[what] == DISAGREES, (path, value, found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("quantile", "1e9"), ("quantile", "0/1"), ("quantile", 0.5), ("value", None), ("max_rows", 0), ("lower", "0")],
+)
+def test_a_record_that_does_not_hold_together_is_none(
+    command: Command, paid: tuple[dict[str, Any], Path], tmp_path: Path, name: str, value: Any
+) -> None:
+    record = copy.deepcopy(paid[0])
+    record["mechanism"][name] = value
+    for asked in ("show", "verify"):
+        command(asked, saved(tmp_path, record)).complains(1, "is not whole")
+
+
+def test_the_same_question_is_answered_from_its_record(
+    command: Command, readers: Path, paid: tuple[dict[str, Any], Path]
+) -> None:
+    record, book = paid
+    again = release(readers, *AGE, "--step", "0.25", "--epsilon", 1, "--ledger", book)
+    told = command(*again, "--from-record", readers.with_name("out.json"))
+    assert (told.code, told.out.split()[2]) == (0, str(record["items"][0]))
+    other = command(*again, "--max-rows", 2, "--from-record", readers.with_name("out.json"))
+    other.complains(1, "another question")
+
+
+def test_planned_quantiles_are_paid_and_drawn(
+    command: Command, readers: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every command of every way that the plan prints is run."""
+    monkeypatch.chdir(tmp_path)
+    asked = "plan", *AGE, "--step", "1/4", "--max-rows", 2, "--epsilon", 2, "--delta", 1e-6, "--releases", 2
+    found = ways(command(*asked))
+    assert list(found) == ["pure", "zCDP", "(epsilon, delta)"]
+    for name, commands in found.items():
+        (tmp_path / "budget.ledger").unlink(missing_ok=True)
+        for words in commands:
+            own = ["readers.csv" if one == "visits.parquet" else "reader" if one == "visitor" else one for one in words]
+            done = command(*own, *(["--out", "last.json", "--force"] if own[0] == "release" else []))
+            assert done.code == 0, (name, own, done)
+        record = json.loads(Path("last.json").read_text("utf-8"))
+        with tk.Ledger(tmp_path / "budget.ledger") as ledger:
+            assert [one.state for one in ledger.history()].count("released") == 2
+            assert DISAGREES not in {one.verdict for one in verified(record, ledger)}
+        known = record["mechanism"]
+        assert (known["quantile"], known["value"], known["max_rows"], known["granularity"]) == ("9/10", "age", 2, 0.25)
+    for wrong in (("--quantile", "1/2"), ("--max-rows", 3), ("--bounds", "0,9"), ("--step", 1)):
+        own = ["release", readers, "--user", "reader", "--plan", "plan.json", "--planned", 1, "--ledger"]
+        command(*own, "budget.ledger", *wrong).complains(2, "leave --k")
+    own = ["release", readers, "--user", "reader", "--plan", "plan.json", "--planned", 1, "--ledger", "budget.ledger"]
+    command(*own, "--item", "age").complains(2, "leave --candidates and --item out")
+    command(*own, "--max-items", 2).complains(2, "leave --max-items out")
+
+
+def test_other_engines_release_the_same(command: Command, readers: Path) -> None:
+    pytest.importorskip("duckdb", reason="one of the engines")
+    file = readers.with_suffix(".parquet")
+    pl.DataFrame({"reader": range(40), "age": [n / 4 for n in range(40)]}).write_parquet(file)
+    for engine in ("polars", "duckdb"):
+        asked = release(file, *AGE, "--step", "0.25", *EXACT, "--engine", engine, "--out", "-")
+        assert record_of(command(*asked).out)["items"][0] in (9, "8.75")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "--item"),
+        (("--column", "age", "--item", "age"), "--quantile"),
+        (("--quantile", "0.5"), "--column"),
+        (("--quantile", "0.5", "--column", "age"), "--bounds"),
+        (("--quantile", "0", "--column", "age", "--bounds", "0,9"), "strictly between 0 and 1"),
+        (("--quantile", "1", "--column", "age", "--bounds", "0,9"), "strictly between 0 and 1"),
+        (("--quantile", "half", "--column", "age", "--bounds", "0,9"), "--quantile must be"),
+        (("--quantile", "0.12345", "--column", "age", "--bounds", "0,9"), "at most 1000"),
+        ((*AGE, "--bounds", "9,0"), "lower <= upper"),
+        ((*AGE, "--bounds", "0,120.1234567890123456789"), "15 digits"),
+        ((*AGE, "--step", "1e-300"), "granularity"),
+        ((*AGE, "--bounds", "0,1e400", "--step", "1e400"), "granularity"),
+        ((*AGE, "--max-rows", 0), "--max-rows"),
+        ((*AGE, "--item", "book"), "leave --item"),
+        ((*AGE, "--candidates", "none.txt"), "and --candidates out"),
+        ((*AGE, "--k", 1), "leave --k out"),
+        ((*AGE, "--release", "set", "--counts"), "leave --release, --counts out"),
+        ((*AGE, "--sum", "age"), "leave --sum out"),
+        ((*AGE, "--max-items", 2, "--keep", "order"), "leave --max-items, --keep out"),
+        ((*AGE, "--mechanism", "joint"), "leave --mechanism out"),
+        ((*AGE, "--other"), "leave --other out"),
+    ],
+)
+def test_options_that_do_not_fit(command: Command, readers: Path, options: tuple[object, ...], words: str) -> None:
+    result = command(*release(readers, "--epsilon", 1, *options))
+    result.complains(2, words)
+
+
+def test_errors_carry_no_number_of_the_table(command: Command, readers: Path) -> None:
+    texts = readers.with_suffix(".parquet")
+    pl.DataFrame({"reader": [1, 2], "age": [str(SENTINEL).encode(), b"a secret"]}).write_parquet(texts)
+    for file, column in ((texts, "age"), (readers, "ages"), (readers, "reader")):
+        asked = "--quantile", "1/2", "--column", column, "--bounds", "0,120", "--epsilon", 1
+        result = command(*release(file, *asked))
+        assert result.code in (1, 2)
+        assert result.err.count("\n") == 1
+        assert str(SENTINEL) not in result.err
+        assert "secret" not in result.err
+
+
+def test_a_plan_of_a_quantile_has_no_candidates_and_no_comparison(command: Command) -> None:
+    command("plan", *AGE, "--epsilon", 1, "--candidates", 9).complains(2, "leave --candidates out")
+    command("plan", *AGE, "--epsilon", 1, "--compare").complains(2, "--quantile out")
+    command("plan", *AGE, "--epsilon", 1, "--k", 2).complains(2, "leave --k out")

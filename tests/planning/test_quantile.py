@@ -1,0 +1,105 @@
+"""A quantile that is planned: its noise, how near its rank is promised to be, and how the number is written."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.planning.columns import numeral
+from opendp_topk.planning.plan import Query, planned
+from opendp_topk.planning.quantile import Multiple, Numbers, Quantile
+from opendp_topk.planning.units import Budget, Users
+
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+HALF = Fraction(1, 2)
+WORDS = re.compile(r"at most (\S+) N \+ (\S+) lie below the released number, and at most (\S+) N \+ (\S+) above it")
+
+
+def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more: Any) -> Numbers:
+    return Numbers("u", value="v", quantile=quantile, bounds=(Fraction(bounds[0]), Fraction(bounds[1])), **more)
+
+
+def plan_of(own: Numbers, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
+    return planned(Query(Quantile.of(own), Users(*unit, own), budget, alpha=Fraction(1, 20)))
+
+
+def moved(own: Numbers, unit: tuple[str, int]) -> int:
+    """By how much one score rises or falls at most."""
+    p, q = own.quantile.numerator, own.quantile.denominator
+    return unit[1] * own.max_rows * (q if unit[0] == "replace" else max(p, q - p))
+
+
+@pytest.mark.parametrize("unit", [("add_remove", 1), ("replace", 2)])
+@pytest.mark.parametrize("own", [columns(), columns(Fraction(9, 10), max_rows=3), columns(Fraction(1, 3), (-5, 90))])
+def test_noise_and_promise_are_those_of_formulas(own: Numbers, unit: tuple[str, int]) -> None:
+    number, q = int(own.bounds[1] - own.bounds[0]) + 1, own.quantile.denominator
+    pure = 2.0 * moved(own, unit) / 0.5
+    concentrated = 2 * moved(own, unit) / math.sqrt(8 * 0.125)
+    for measure, d_out, scale in (
+        (tk.MaxDivergence(), 0.5, pure),
+        (tk.ZeroConcentratedDivergence(), 0.125, concentrated),
+    ):
+        plan = plan_of(own, Budget(measure, d_out), unit)
+        # Under rho a sharper bound than that of the range may be known: the least scale is no larger.
+        assert plan.scale == pytest.approx(scale) if d_out == 0.5 else 0.5 * scale < plan.scale <= scale * (1 + 1e-9)
+        reach = math.floor(plan.scale * math.log(number / 0.05))
+        promise = plan.query.task.promises(plan)["accuracy"]
+        below, one, above, other = map(Fraction, WORDS.search(promise.words).groups())  # type: ignore[union-attr]
+        assert (below, above, one, other) == (own.quantile, 1 - own.quantile, Fraction(reach, q), Fraction(reach, q))
+        assert promise.within == (math.ceil(reach / q) if own.max_rows == 1 else None)
+
+
+def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
+    """Whatever comes within the bound of the scores keeps the promise, and in some table just so."""
+    for quantile in (HALF, Fraction(1, 3), Fraction(9, 10)):
+        own, tight = columns(quantile, (0, 3)), False
+        plan = plan_of(own, Budget(tk.MaxDivergence(), 2.0 * quantile.denominator))
+        shares = WORDS.search(plan.query.task.promises(plan)["accuracy"].words)
+        assert shares is not None
+        below, reach, above, _ = map(Fraction, shares.groups())
+        bound = plan.measurement.accuracy(4, 0.05)
+        scores = own.scores("add_remove", None)
+        for size in range(1, 9):
+            for values in itertools.combinations_with_replacement((0, 1, 3), size):
+                found = scores(pl.DataFrame({"u": range(size), "v": values}))
+                for candidate, score in enumerate(found.tolist()):
+                    over = max(
+                        sum(value < candidate for value in values) - below * size,
+                        sum(value > candidate for value in values) - above * size,
+                    )
+                    if score >= -bound:
+                        assert over <= reach
+                        tight = tight or over == reach
+        assert tight, quantile
+
+
+@pytest.mark.parametrize("step", [Fraction(1), Fraction(5), Fraction(1, 100), Fraction(1, 3), Fraction(3, 7)])
+def test_a_number_is_written_as_the_very_same(step: Fraction) -> None:
+    for place, least in itertools.product((0, 1, 6, 99), (-50, 0, 2**31 - 99)):
+        written = Multiple(least, step)([place])
+        assert Fraction(written) == (least + place) * step
+        assert isinstance(written, int) == (Fraction(written).denominator == 1)
+        assert numeral(Fraction(written)) == written
+    assert (Multiple(-1, Fraction(1, 4))(0), Multiple(1, Fraction(1, 3))(1)) == ("-0.25", "2/3")
+
+
+def test_what_is_no_candidate_as_it_is_written_is_none() -> None:
+    own = columns(bounds=(-1, 2), step=Fraction(1, 4))
+    numbers = [Fraction(n, 4) for n in range(-4, 9)]
+    assert all(own.is_candidate(numeral(one)) for one in numbers)
+    wrong = ["0.3", "2.25", "-1.25", "0.250", "1", 3, -2, "1/4", "", "x", "1e999999999", "1/0", " 0.25", "nan"]
+    assert not any(map(own.is_candidate, wrong))
+    assert columns(step=Fraction(1, 3)).is_candidate("1/3")
+
+
+def test_a_grid_that_has_too_few_numbers_is_refused() -> None:
+    for own in (columns(bounds=(1, 1)), columns(bounds=(0, 2**25)), columns(bounds=(0, 9), step=Fraction(10))):
+        with pytest.raises(tk.ParameterError, match="bounds"):
+            Quantile.of(own)
