@@ -1,0 +1,127 @@
+"""What is promised of a table whose items nobody lists, on 10^4 draws of the noise: no sentence is false of kept rows.
+
+Tables have more items of a user than count, and what is kept of them is this test's own reading of the rule.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+
+from opendp_topk.measurements.unknown_domain_top_k import then_unknown_domain_top_k
+from opendp_topk.planning.above_threshold import AboveThreshold
+from opendp_topk.planning.columns import Columns
+from opendp_topk.planning.keys import Keys
+from opendp_topk.planning.plan import Plan, Query, planned
+from opendp_topk.planning.units import Budget, Users
+from opendp_topk.planning.unknown_domain import TopKUnknownDomain
+from opendp_topk.spaces.measures import Approximate, MaxDivergence, ZeroConcentratedDivergence
+
+from .test_nearest import tail
+
+RUNS = 10_000
+ALPHA = Fraction(1, 20)
+PURE = Budget(Approximate(MaxDivergence()), (Fraction(1), Fraction(1, 10**6)))
+CONCENTRATED = Budget(Approximate(ZeroConcentratedDivergence()), (Fraction(1, 50), Fraction(1, 10**6)))
+FAR = Fraction(1, 10**9)  # what chance alone refuses at most, of each sentence
+
+
+def plan_of(task: Any, budget: Budget, most: int) -> Plan[Any, Users]:
+    return planned(Query(task, Users(columns=Columns(max_items=most, keep="order")), budget, alpha=ALPHA))
+
+
+def table(groups: int, each: int, most: int) -> pl.DataFrame:
+    """``groups`` times ``each`` users with the same ``most`` items, and one more that comes later by its name."""
+    rows = [
+        (f"{group}:{user}", f"{group:03}-{item}")
+        for group in range(groups)
+        for user in range(each)
+        for item in range(most + 1)
+    ]
+    return pl.DataFrame(rows, schema=["user", "item"], orient="row")
+
+
+def left_out(plan: Plan[Any, Users], each: int, most: int, groups: int = 100) -> tuple[int, int]:
+    """How often an item that so many users keep is not released, and of how many; one of each group is looked at."""
+    rows, measurement, missed, tried = table(groups, each, most), plan.on(None).measurement, 0, 0
+    while tried < RUNS:
+        release = measurement(rows)
+        found = set(release.items if hasattr(release, "items") else release)
+        assert not any(item.endswith(f"-{most}") for item in found), "an item that nobody keeps"
+        missed += sum(f"{group:03}-0" not in found for group in range(groups))
+        tried += groups
+    return missed, tried
+
+
+def promised_users(plan: Plan[Any, Users]) -> int:
+    words = plan.query.task.promises(plan)["accuracy"].words
+    (number,) = re.findall(r"gets in if (?:its count is at least )?(\d+) users?", words)
+    return int(number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
+@pytest.mark.parametrize("most", [1, 3])
+def test_an_item_gets_in_from_the_users_that_are_named_on(budget: Budget, most: int) -> None:
+    """Fewer users by seven tenths of the noise, and one, are refused."""
+    plan = plan_of(AboveThreshold(), budget, most)
+    least, scale = promised_users(plan), float(plan.measurement.parameters["scale"])
+    missed, tried = left_out(plan, least, most)
+    assert tail(missed, tried, ALPHA) > FAR
+    missed, tried = left_out(plan, least - math.ceil(0.7 * scale) - 1, most)
+    assert tail(missed, tried, ALPHA) < FAR
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_key_gets_in_every_second_time_from_the_users_that_are_named_on(budget: Budget, most: int) -> None:
+    plan = plan_of(Keys(), budget, most)
+    users, half = promised_users(plan), Fraction(1, 2)
+    missed, tried = left_out(plan, users, most)
+    assert tail(missed, tried, half) > FAR
+    missed, tried = left_out(plan, users * 9 // 10 - 1, most)
+    assert tail(missed, tried, half) < FAR
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
+def test_the_best_of_a_table_are_as_near_as_is_said(budget: Budget) -> None:
+    """Five items lie a little more than half of the width below the best: half of the width is refused."""
+    plan = plan_of(TopKUnknownDomain(3, limit=6), budget, 2)
+    words = plan.query.task.promises(plan)["accuracy"].words
+    lead, near = (int(one) for one in re.findall(r"by more than (\d+) users.* within (\d+) users", words)[0])
+    base, step = near + 9, near // 2 + 1
+    heights = [base + lead + step + 1, *[base + lead + 1] * 5, base]
+    rows = [
+        (f"{place}:{user}", item)
+        for place, height in enumerate(heights)
+        for user in range(height)
+        for item in (f"{place}", f"own {place}:{user}", "with all, and kept by nobody")
+    ]
+    own: dict[str, list[str]] = {}
+    for user, item in rows:
+        own.setdefault(user, []).append(item)
+    truth = Counter(item for items in own.values() for item in sorted(items)[:2])
+    falling, known = sorted(truth.values(), reverse=True), plan.measurement.parameters
+    scores = plan.query.unit.scores(None)
+    counts = scores(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
+    release: Any = (scores.output_domain, scores.output_metric) >> then_unknown_domain_top_k(
+        budget.measure, k=3, scale=known["scale"], limit=6, threshold=known["threshold"]
+    )
+    wrong = narrow = 0
+    for _ in range(RUNS):
+        named = release(counts).items
+        due = [item for item, count in truth.items() if count > falling[6] + lead]
+        absent = len(named) < min(3, len(due)) or (len(due) <= 3 and not set(due) <= set(named))
+        off = max((abs(truth[item] - falling[t]) for t, item in enumerate(named)), default=0)
+        wrong += absent or off > near
+        narrow += absent or off > near / 2
+    assert tail(wrong, RUNS, ALPHA) > FAR
+    assert tail(narrow, RUNS, ALPHA) < FAR
