@@ -63,7 +63,7 @@ def outcome_of(
             copy,
             [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", *([] if quick else ["-m", ""])],
             record,
-            _QUICK_SECONDS if quick else _SECONDS,
+            _QUICK_SECONDS * len(tests) if quick else _SECONDS,
         )
         lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     if not lines or Path(lines[0].get("package", "")) != (copy.root / "opendp_topk").resolve():
@@ -92,6 +92,7 @@ def _pytest(root: str, arguments: list[str], record: str) -> None:
     for stream in range(3):
         os.dup2(null, stream)
     os.chdir(root)
+    sys.dont_write_bytecode = False  # or each process would compile the whole copy again
     os.environ |= {VARIABLE: record, "PYTHONPATH": root, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
     for name in [one for one in sys.modules if one.split(".")[0] in ("tests", "opendp_topk")]:
