@@ -80,16 +80,16 @@ class Mutation:
             self._free.put(copy)
         return Outcome(fault, found, time.monotonic() - start, hung)
 
-    def _first(self, copy: Checkout, tests: Sequence[str]) -> str | None:
+    def _first(self, copy: Checkout, tests: Sequence[str], only: str = "") -> str | None:
         """The quickest of the first of ``tests``, node ids or files, that notice the fault, if any does."""
-        failed = outcome_of(copy, tests, most=_AT_ONCE).failed if tests else {}
+        failed = outcome_of(copy, tests, most=_AT_ONCE, only=only).failed if tests else {}
         found = sorted(failed, key=failed.__getitem__)
         return next((test for test in found if not self.unfit([test])), None)
 
     def _nearest(self, copy: Checkout, files: Sequence[str]) -> tuple[str | None, bool]:
         """The quickest of the first quick tests that notice the fault, nearest files first; or whether tests hang.
 
-        Where none does, the slow tests of the nearest file are asked.
+        Where none does, the slow tests of the nearest files are asked.
         """
         for together in filter(None, (files[:1], files[1:4], files[4:])):
             blind: list[str] = []
@@ -101,7 +101,7 @@ class Mutation:
                 if ran.failed.keys() <= set(blind):
                     break
                 blind = sorted({*blind, *(test for one in ran.failed for test in self._blind[_file(one)])})
-        return self._first(copy, files[:1]), False
+        return self._first(copy, files[:4], "slow"), False
 
     def _counts(self, test: str) -> bool:
         """Whether a test passes on the control; asked once a file, and only where something failed."""

@@ -43,7 +43,13 @@ class Ran:
 
 
 def outcome_of(
-    copy: Checkout, tests: Sequence[str], *, without: Sequence[str] = (), most: int = 0, quick: bool = False
+    copy: Checkout,
+    tests: Sequence[str],
+    *,
+    without: Sequence[str] = (),
+    most: int = 0,
+    quick: bool = False,
+    only: str = "",
 ) -> Ran:
     """What became of ``tests``, which are node ids or files, in the copy.
 
@@ -53,6 +59,7 @@ def outcome_of(
         without: Node ids to leave out.
         most: Stop after so many failures; 0 never stops.
         quick: Leave out what plain pytest leaves out, such as slow tests.
+        only: Otherwise, which marks to take; by default all.
 
     Raises:
         StrayError: Another package than the copy's was tested, or none.
@@ -61,7 +68,7 @@ def outcome_of(
         record = Path(folder) / "record"
         hung = _run(
             copy,
-            [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", *([] if quick else ["-m", ""])],
+            [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", *([] if quick else ["-m", only])],
             record,
             _QUICK_SECONDS * len(tests) if quick else _SECONDS,
         )
