@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -59,13 +59,18 @@ def law(table: Table, scale: float, threshold: float, least: int = 1) -> dict[tu
 
 
 def specimens() -> list[Specimen]:
+    """A key of two users; many independent releases of it are one release of many such keys."""
     link = build(PROFILE, max_items=1, scale=1.0, delta=0.02, rounds=1)
     left: Table = {1: ("a",), 2: ("a",)}
 
     def of(table: Any) -> Any:
         return law({user: (item,) for user, item in table.rows()}, 1.0, link.parameters["threshold"])
 
-    return [Specimen(link, (frame(left), frame({1: ("a",)})), of, share=0.02)]
+    def draws(n: int) -> list[Hashable]:
+        keys = len(link(frame({user: (str(user // 2),) for user in range(2 * n)})))
+        return [("a",)] * keys + [()] * (n - keys)
+
+    return [Specimen(link, (frame(left), frame({1: ("a",)})), of, share=0.02, draws=draws)]
 
 
 def excess(before: Any, after: Any, epsilon: float) -> float:
