@@ -104,11 +104,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which instances of a test are quick, and which are traced.
 
-    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of all that are left, and of the
-    slow ones, the first, the last and one in the middle stand for their test; others are ``further``, if they are not
-    slow, and ``untraced``. Slow tests that are not :data:`TRACED` are untraced, too. Where neither is slow a warning is an
-    error, but for those that the settings ignore, and for files that an interrupted call left to the collector. What is
-    :data:`FORGETTING` comes last.
+    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of all that are left, and of
+    the slow ones, the first, the last and one in the middle stand for their test; others are ``further``, if they are
+    not slow, and ``untraced``. Slow tests that are not :data:`TRACED` are untraced, too. Where neither is slow a warning
+    is an error, but for those that the settings ignore, and for files that an interrupted call left to the collector.
+    What is :data:`FORGETTING` comes last.
     """
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
     ignored = items[0].config.getini("filterwarnings") if items else ()

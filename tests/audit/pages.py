@@ -70,7 +70,7 @@ def broken_links(folder: Path) -> list[str]:
     """Links of the pages in ``folder`` that lead nowhere, or away from it."""
     folder = folder.resolve()
     roots = {path: read(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
-    marks = {path: Counter(one.attributes["id"] for one in root if "id" in one.attributes) for path, root in roots.items()}
+    marks = {at: Counter(one.attributes["id"] for one in root if "id" in one.attributes) for at, root in roots.items()}
     found = [f"{path.name} has two elements #{m}" for path, all_ in marks.items() for m, n in all_.items() if n > 1]
 
     @functools.cache

@@ -147,6 +147,7 @@ def test_the_least_scale_has_a_threshold_at_once() -> None:
     assert 1 < build(scale=Fraction(1, 2**16)).parameters["threshold"] < 1.001
 
 
+@pytest.mark.slow
 def test_epsilon_and_delta_are_met_and_noise_is_not_too_much() -> None:
     for neighbors, factor in (("add_remove", 1.0), ("replace", math.sqrt(2))):
         for rounds in (1, 2):
@@ -159,6 +160,7 @@ def test_epsilon_and_delta_are_met_and_noise_is_not_too_much() -> None:
     assert 0.99 < curve.epsilon(1e-8) <= 1
 
 
+@pytest.mark.slow
 def test_maps() -> None:
     rho, delta = build(scale=2.0, rounds=1).map(1)
     assert (rho, delta <= 0.01) == (1 / 8, True)
