@@ -104,8 +104,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which instances of a test are quick, and which are traced.
 
-    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of all that are left, and of
-    the slow ones, the first, the last and one in the middle stand for their test; others are ``further``, if they are
+    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first,
+    the last and one in the middle stand for it, of the slow and of the others: what is left is ``further``, if it is
     not slow, and ``untraced``. Slow tests that are not :data:`TRACED` are untraced, too. Where neither is slow a warning
     is an error, but for those that the settings ignore, and for files that an interrupted call left to the collector.
     What is :data:`FORGETTING` comes last.
@@ -130,7 +130,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for at, item in enumerate(alike):
             if at not in kept:
                 item.add_marker(pytest.mark.untraced)
-                if not slow:
+                if not slow and not item.get_closest_marker("quick"):
                     item.add_marker(pytest.mark.further)
 
 
