@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first,
     the last and one in the middle stand for it, of the slow and of the others: what is left is ``further``, if it is
-    not slow, and ``untraced``. Slow tests that are not :data:`TRACED` are untraced, too. Where neither is slow a warning
+    not slow, and ``untraced``, and so are slow tests that are not :data:`TRACED`. Where neither is slow a warning
     is an error, but for those that the settings ignore, and for files that an interrupted call left to the collector.
     What is :data:`FORGETTING` comes last.
     """
