@@ -30,6 +30,7 @@ def real(value: Fraction) -> Any:
     return mpmath.mpf(value.numerator) / value.denominator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bound", "oracle"),
     [(renyi_of_pure, renyi.of_response), (renyi_of_range, renyi.of_range), (renyi_of_laplace, renyi.of_laplace)],
