@@ -75,6 +75,7 @@ def test_no_fall_with_certainty(alpha: int) -> None:
         largest_fall(Fraction(1), alpha, gaussian=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("scale", "k"), [(10, 50), (300, 400), (2.5, 30)])
 def test_the_range_is_refused_where_it_is_a_twentieth_less(name: str, scale: float, k: int) -> None:
@@ -93,6 +94,7 @@ def test_the_range_is_refused_where_it_is_a_twentieth_less(name: str, scale: flo
     assert (apart > 0.95 * width).mean() > alpha + allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_the_range_of_few_draws_by_all_of_them(name: str) -> None:
     """Two and three draws, all values: the claim holds, and nobody with 0 among the draws is below the width."""

@@ -80,6 +80,7 @@ def test_an_item_gets_in_from_the_users_that_are_named_on(budget: Budget, most: 
     assert tail(missed, tried, ALPHA) < FAR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "gaussian"),
     [
