@@ -33,7 +33,7 @@ def selecting(member: Measurement) -> Selecting | None:
     steps = _steps(member.function)
     if len(steps) < 2 or not isinstance(steps[0], DistinctUsers) or not isinstance(steps[1], Repeatable):
         return None
-    return Selecting(steps[0].items, steps[1], tuple(steps[2:]))  # [steps]
+    return Selecting(tuple(steps[0].items), steps[1], tuple(steps[2:]))  # [steps]
 
 
 def _steps(function: Any) -> list[Any]:

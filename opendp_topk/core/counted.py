@@ -31,8 +31,9 @@ class BestCounts:
 
     def __call__(self, counts: Counts) -> SelectedCounts | CountedItems:
         self._require(len(counts), DataLengthError)
-        falling = len(counts) - 1 - np.argsort(counts[::-1], kind="stable")[::-1]
-        indices = falling[: int((counts >= self.threshold).sum()) if self.k is None else self.k]
+        some = np.arange(len(counts)) if self.threshold is None else np.flatnonzero(counts >= self.threshold)
+        falling = len(some) - 1 - np.argsort(counts[some][::-1], kind="stable")[::-1]
+        indices = some[falling][: self.k]
         best = SelectedCounts(indices, counts[indices])
         return best if self.items is None else best.with_items(Items(self.items[index] for index in indices))
 

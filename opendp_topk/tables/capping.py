@@ -81,10 +81,15 @@ def _listed(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: Sequenc
         placed = with_places(exact(rows.to_native(), *names[:2]), names[1], kind, items)  # [spark-listed]
         found: nw.LazyFrame[Any] = nw.from_native(placed.select(*names))
         return found
-    fitting = [one for one in items if kind == "String" or one in RANGES[kind]]
     dtype = getattr(nw, kind)()
-    those = nw.from_dict({names[1]: fitting}, schema={names[1]: dtype}, backend=rows.implementation).lazy()
     typed = rows if kind == "String" else rows.with_columns(nw.col(names[1]).cast(dtype))
+    if isinstance(items, range):
+        low, high = max(items[0], RANGES[kind][0]), min(items[-1], RANGES[kind][-1])
+        if low <= high:
+            return typed.filter(nw.col(names[1]).is_between(low, high))  # [from-to]
+        items = ()
+    fitting = [one for one in items if kind == "String" or one in RANGES[kind]]
+    those = nw.from_dict({names[1]: fitting}, schema={names[1]: dtype}, backend=rows.implementation).lazy()
     return typed.join(those, on=names[1], how="semi")  # [semijoin]
 
 

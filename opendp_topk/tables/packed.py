@@ -25,7 +25,7 @@ def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[
 
     Args:
         blocks: The rows in pieces, each of them two arrays of integers: users, and as many items.
-        candidates: Distinct Python integers of 64 bits, at least one.
+        candidates: Distinct Python integers of 64 bits, at least one; where they are a range, its step is 1.
     """
     scores = np.zeros(len(candidates), dtype=np.int64)
     pieces = _pieces(blocks)
@@ -42,11 +42,26 @@ def count_packed(blocks: Sequence[Block], candidates: Sequence[int]) -> NDArray[
     slots = [pairs[start:stop] for start, stop in pairwise(bounds)]
     on_cores(partial(_pack, least, first, span), list(zip(slots, pieces, strict=True)))
     sort_on_cores(pairs)
+    if isinstance(candidates, range):
+        return _consecutive(pairs, first, last, span, candidates)  # [consecutive]
     places, wanted = _inside(candidates, first, last)
     starts = ((wanted - first) * span).astype(pairs.dtype)
     repeats = np.flatnonzero(pairs[1:] == pairs[:-1])  # [repeats]
     shares = np.array_split(starts, 1 + len(starts) // _SHARE)  # [shares]
     scores[places] = np.concatenate(on_cores(partial(_between, pairs, repeats, span), shares))
+    return scores
+
+
+def _consecutive(pairs: NDArray[Any], first: int, last: int, span: int, candidates: range) -> NDArray[np.int64]:
+    """How many different numbers of sorted ``pairs`` each of consecutive candidates has."""
+    scores = np.zeros(len(candidates), dtype=np.int64)
+    low, high = max(first, candidates[0]), min(last, candidates[-1])  # [common]
+    if low <= high:
+        new = np.concatenate([[True], pairs[1:] != pairs[:-1]])  # [new]
+        items = pairs[new].astype(np.int64) // span
+        found = items[(low - first <= items) & (items <= high - first)] - (low - first)  # [found]
+        begin = low - candidates[0]
+        scores[begin : begin + high - low + 1] = np.bincount(found, minlength=high - low + 1)  # [each]
     return scores
 
 

@@ -17,6 +17,8 @@ from ..spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.metrics import L01InfDistance, LInfDistance, UserDistance
 
+_FAR = 2**62  # as far from 0 a range of candidates may reach: it is not longer than what len() can say
+
 
 @proven("transformations/count_by_item")
 def make_count_by_item(
@@ -81,7 +83,7 @@ def make_count_by_item(
     Runtime: 10^7 rows of parquet into 10^5 candidates take about a second on two cores with polars, and a quarter of
         one where users and items are integers, which all processors sort. Every table is read once. What is not
         loaded and larger than half a GiB is set aside in a temporary folder, and counted from there in parts of about
-        2^24 rows. Spark counts in a plan of its own.
+        2^24 rows. Spark counts in a plan of its own. Of integers that are given as a ``range`` no list is made.
 
     Proof: proofs/transformations/count_by_item.tex
 
@@ -98,7 +100,7 @@ def make_count_by_item(
     # proof-region: count_by_item
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     checks.instance("input_domain", input_domain, FrameDomain, "a FrameDomain(user, item)")  # [two-columns]
-    items = None if candidates is None else integers_or_strings(candidates, "candidates")  # [check-candidates]
+    items = None if candidates is None else listed_items(candidates)  # [check-candidates]
     if monotonic is None:
         monotonic = input_metric.neighbors == "add_remove"  # [cheapest]
     checks.flag("monotonic", monotonic)
@@ -167,7 +169,7 @@ def space_of(
 class DistinctUsers:
     """The function that counts the distinct users of each of ``items``."""
 
-    items: tuple[int, ...] | tuple[str, ...]
+    items: Sequence[int] | Sequence[str]
 
     def __call__(self, rows: Any) -> Any:
         from ..tables.frames import count_distinct_users
@@ -194,6 +196,17 @@ def nameless_count(
         function=function,  # [nameless]
         parameters={**named.parameters, "candidates": n_candidates},
     )
+
+
+def listed_items(candidates: Iterable[Hashable]) -> Sequence[int] | Sequence[str]:
+    """The same; but consecutive integers stay the ``range`` as which they were given, which takes no memory."""
+    if (
+        isinstance(candidates, range)
+        and candidates.step == 1
+        and -(2**63) <= candidates.start < candidates.stop < 2**63
+    ):
+        return candidates  # [range]
+    return integers_or_strings(candidates, "candidates")
 
 
 def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int, ...] | tuple[str, ...]:

@@ -19,7 +19,7 @@ from ..samplers.entropy import SYSTEM, Entropy
 from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
-from .count_by_item import integers_or_strings
+from .count_by_item import listed_items
 from .sum_by_item import FARTHEST, grid_step
 
 RULES = ("random", "order", "rows", "value")
@@ -91,7 +91,7 @@ def make_keep_items(
     hint = "a FrameDomain(user, item) or a ValuedFrameDomain(user, item, value)"
     checks.instance("input_domain", input_domain, FrameDomain | ValuedFrameDomain, hint)  # type: ignore[arg-type]
     most = checks.count("most", most)  # [check-most]
-    items = None if candidates is None else integers_or_strings(candidates, "candidates")
+    items = None if candidates is None else listed_items(candidates)
     checks.choice("by", by, RULES)
     if by == "value" and not isinstance(input_domain, ValuedFrameDomain):
         raise ParameterError('by="value" needs a ValuedFrameDomain(user, item, value)')

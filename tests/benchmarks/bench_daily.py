@@ -1,22 +1,25 @@
 """A daily ranking of pages like Wikimedia's, on a made-up table that is larger than what is held in memory.
 
-``python -m tests.benchmarks.bench_daily [ROWS]`` writes a file of parquet with ten rows a page and eight a device, and
-releases from it at rho 0.015, where at most ten pages of a device count: the noisy counts of a public list of all pages
-from 90 on, and without a list those above the threshold that a delta of 1e-8 asks for. Wikimedia's own has 125 million
-counts. Each release is made in a process of its own, which tells its processor time and the most memory that it held.
-A second table compares the rules by which items are kept, in turns, on 3 10^6 rows of users who have many.
+``python -m tests.benchmarks.bench_daily [ROWS] [PAGES] [RELEASE...]`` writes a file of parquet with so many rows,
+of which a device has eight, and a tenth as many pages if their number is not given, and makes releases from it at rho
+0.015, where at most ten pages of a device count: the noisy counts of a public list of all pages from 90 on, and without a
+list those above the threshold that a delta of 1e-8 asks for. Wikimedia's own has 125 million counts. Each release is made
+in a process of its own, which tells its processor time and the most memory that it held. Where none is named, all are
+made, and before them a table compares the rules by which items are kept, in turns, on 3 10^6 rows of users who have many.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ import opendp_topk as tk
 MOST, RHO, DELTA = 10, 0.015, 1e-8
 LEAST = 90  # the counts from which Wikimedia publishes
 VIEWS, VISITS = 10, 8  # rows a page, and a device
-POWER = 1.05
+POWER = 0.05  # beyond 1: the odds of the n-th page are about n^-1.05
 VIEWED = tk.FrameDomain("device", "page"), tk.UserDistance()
 PIECE = 2**21  # rows that are written at a time
 
@@ -43,22 +46,22 @@ class Found:
     released: int
 
 
-def write_table(path: Path, rows: int) -> None:
-    """Views of pages by Zipf's law, of which a device has a geometric number, in the order of nothing."""
+def write_table(path: Path, rows: int, pages: int) -> None:
+    """Views of pages by about Zipf's law, of which a device has a geometric number, in the order of nothing."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    draw, pages = np.random.default_rng(1), rows // VIEWS
-    odds = np.cumsum(np.arange(1, pages + 1, dtype=np.float64) ** -POWER)
+    draw, tail = np.random.default_rng(1), (pages + 1.0) ** -POWER
+    spread = next(odd for odd in range(2 * pages // 3 | 1, 2 * pages) if math.gcd(odd, pages) == 1)
     schema = pa.schema({"device": pa.int64(), "page": pa.int64()})
     first = 0
     with pq.ParquetWriter(path, schema) as file:
-        named = draw.permutation(pages)
         for start in range(0, rows, PIECE):
             size = min(PIECE, rows - start)
             devices = first + np.cumsum(draw.random(size) < 1 / VISITS)
             first = int(devices[-1]) + 1
-            seen = named[np.searchsorted(odds, odds[-1] * draw.random(size))]
+            places = (1 - draw.random(size) * (1 - tail)) ** (-1 / POWER)  # of the pages, the most viewed first
+            seen = (places.astype(np.int64) - 1) * spread % pages
             mixed = draw.permutation(size)
             file.write_table(pa.table([devices[mixed], seen[mixed]], schema=schema))
 
@@ -86,8 +89,8 @@ def kept(rule: str) -> Callable[[Path, int], tuple[float, float, int]]:
         counts = chosen >> tk.then_count_by_item(candidates=listed, max_items=MOST)
         noise = partial(tk.then_noisy_histogram, tk.ZeroConcentratedDivergence(), gaussian=True)
         noisy = tk.binary_search_chain(lambda scale: counts >> noise(scale=scale), 1, RHO)
-        found = (noisy >> tk.counts_from(LEAST, listed))(tk.read_table(path))
-        return noisy.parameters["scale"], LEAST, len(found.items)
+        found = (noisy >> tk.counts_from(LEAST))(tk.read_table(path))
+        return noisy.parameters["scale"], LEAST, len(found.indices)
 
     return release
 
@@ -110,19 +113,19 @@ WORK: dict[str, Callable[[Path, int], tuple[float, float, int]]] = {
 }
 
 
-def told(name: str, path: Path, rows: int, answers: Any) -> None:
+def told(name: str, path: Path, pages: int, answers: Any) -> None:
     """One release in this process, and what it took."""
     before = time.process_time()
-    scale, threshold, released = WORK[name](path, rows // VIEWS)
+    scale, threshold, released = WORK[name](path, pages)
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     answers.send(Found(time.process_time() - before, held, scale, threshold, released))
 
 
-def of_its_own(name: str, path: Path, rows: int) -> Found:
+def of_its_own(name: str, path: Path, pages: int) -> Found:
     """The same in a process of its own."""
     context = multiprocessing.get_context("spawn")
     answers, questions = context.Pipe(duplex=False)
-    process = context.Process(target=told, args=(name, path, rows, questions))
+    process = context.Process(target=told, args=(name, path, pages, questions))
     process.start()
     questions.close()
     found: Found = answers.recv()
@@ -130,18 +133,18 @@ def of_its_own(name: str, path: Path, rows: int) -> Found:
     return found
 
 
-def lines(rows: int) -> Iterator[str]:
+def lines(rows: int, pages: int, names: Iterable[str]) -> Iterator[str]:
     """The table in Markdown."""
-    yield "| release | noise | from | pages released | processor time for 10⁶ rows | most memory |"
-    yield "|---|--:|--:|--:|--:|--:|"
+    yield "| release | noise | from | pages released | processor time | for 10⁶ rows | most memory |"
+    yield "|---|--:|--:|--:|--:|--:|--:|"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "views.parquet")
-        write_table(path, rows)
-        for name in WORK:
-            found = of_its_own(name, path, rows)
+        write_table(path, rows, pages)
+        for name in names:
+            found = of_its_own(name, path, pages)
             yield (
                 f"| {name} | {found.scale:.2f} | {found.threshold} | {found.released:,} "
-                f"| {found.busy / rows * 1e6:.2f} s | {found.held / 2**20:,.0f} MiB |"
+                f"| {found.busy:.0f} s | {found.busy / rows * 1e6:.2f} s | {found.held / 2**20:,.0f} MiB |"
             )
 
 
@@ -166,7 +169,8 @@ def rules(rows: int = 3 * 10**6, turns: int = 3) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in rules():
-        print(line, flush=True)
-    for line in lines(int(float(sys.argv[1])) if len(sys.argv) > 1 else 4 * 10**7):
+    given = [int(float(number)) for number in sys.argv[1:3]]
+    size = given[0] if given else 4 * 10**7
+    chosen = lines(size, given[1] if len(given) > 1 else size // VIEWS, sys.argv[3:] or WORK)
+    for line in chosen if sys.argv[3:] else chain(rules(), chosen):
         print(line, flush=True)

@@ -14,7 +14,7 @@ pl = pytest.importorskip("polars", reason="the benchmark reads parquet with pola
 
 def test_a_small_day_is_capped_and_released_with_the_noise_of_its_budget(tmp_path: Path) -> None:
     rows, path = 40_000, tmp_path / "views.parquet"
-    bench_daily.write_table(path, rows)
+    bench_daily.write_table(path, rows, rows // bench_daily.VIEWS)
     pages: dict[int, set[int]] = defaultdict(set)
     for device, page in pl.read_parquet(path).iter_rows():
         pages[device].add(page)

@@ -43,6 +43,16 @@ def test_counts_are_those_of_the_set_of_pairs(dtype: Any) -> None:
             assert found is not None
             assert found.dtype == np.int64
             assert found.tolist() == counted(pairs, candidates)
+            first = offset + generator.randrange(-3, spread + 3)
+            for consecutive in (
+                range(first, first + 7),
+                range(offset - 2, offset + spread + 3),
+                range(first, first + 1),
+            ):
+                found = count_packed([arrays(pairs, dtype)], consecutive)
+                assert found is not None
+                assert found.dtype == np.int64
+                assert found.tolist() == counted(pairs, [*consecutive])
 
 
 def test_a_table_without_rows_has_counts_of_0() -> None:
@@ -78,6 +88,15 @@ def test_unsigned_identifiers_beyond_int64_do_not_fit() -> None:
     wide, small = arrays([(2**63, 1), (2**63 + 1, 2)], np.uint64)
     assert count_packed([(wide, small)], [1]) is None
     assert count_packed([(small, wide)], [1]) is None
+
+
+@pytest.mark.parametrize(("users", "items"), [(3, (-(2**63), -(2**63) + 2)), (1, (0, 2**61)), (2**40, (5, 9))])
+def test_consecutive_candidates_may_lie_far_from_the_items(users: int, items: tuple[int, int]) -> None:
+    pairs = [(u, i) for u in (0, users) for i in items]
+    for first in (-(2**62), -3, 4, items[1] - 1, 2**62 - 11):
+        found = count_packed([arrays(pairs)], range(first, first + 11))
+        assert found is not None
+        assert found.tolist() == counted(pairs, [*range(first, first + 11)])
 
 
 @pytest.mark.parametrize("most", [TOP, 0], ids=["packed", "joined"])

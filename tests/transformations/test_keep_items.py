@@ -163,6 +163,20 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
             assert sorted(kept["member"].to_list()) == [*range(40), 50]
             assert set(kept["work"].to_list()) <= {3, 7}
             assert keep.parameters["candidates"] == len(listed)
+    for first, last in ((3, 7), (-9, 3), (29, 90), (40, 41), (-(2**61), -1), (-5, 2**61)):
+        for kind in (pl.Int64, pl.UInt64, pl.Int8):
+            table = frame(rows, kind)
+            if last - first > 100:
+                kept = tk.make_keep_items(*SPACE, most=30, by="order", candidates=range(first, last + 1))(table)
+            else:
+                chosen = SPACE >> tk.then_keep_items(most=30, by="order", candidates=range(first, last + 1))
+                kept = chosen(table)
+                counts = tk.make_count_by_item(*SPACE, candidates=range(first, last + 1), max_items=30)(table)
+                assert counts.tolist() == [
+                    sum(i == one and u is not None for u, i in rows) for one in range(first, last + 1)
+                ]
+            due = {(user, item) for user, item in rows if user is not None and first <= item <= last}
+            assert sorted(kept.collect().rows()) == sorted(due)
     raises_exactly(tk.ColumnError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64)))
     raises_exactly(tk.CandidatesError, lambda: tk.make_keep_items(*SPACE, most=1, candidates=[]), "at least one")
 
