@@ -1,11 +1,12 @@
 """A daily ranking of pages like Wikimedia's, on a made-up table that is larger than what is held in memory.
 
-``python -m tests.benchmarks.bench_daily [ROWS] [PAGES] [RELEASE...]`` writes a file of parquet with so many rows,
-of which a device has eight, and a tenth as many pages if their number is not given, and makes releases from it at rho
-0.015, where at most ten pages of a device count: the noisy counts of a public list of all pages from 90 on, and without a
-list those above the threshold that a delta of 1e-8 asks for. Wikimedia's own has 125 million counts. Each release is made
-in a process of its own, which tells its processor time and the most memory that it held. Where none is named, all are
-made, and before them a table compares the rules by which items are kept, in turns, on 3 10^6 rows of users who have many.
+``python -m tests.benchmarks.bench_daily [ROWS] [PAGES] [RELEASE...]`` writes a file of parquet with so many rows, of
+which a device has eight, and a tenth as many pages if their number is not given, and makes releases from it at rho
+0.015, where at most ten pages of a device count: the noisy counts of a public list of all pages from 90 on, and
+without a list those above the threshold that a delta of 1e-8 asks for. Wikimedia's own has 125 million counts. Each
+release is made in a process of its own, which tells its processor time and the most memory that it held. Where none
+is named, all are made, and before them a table compares the rules by which items are kept, in turns, on 3 10^6 rows
+of users who have many.
 """
 
 from __future__ import annotations
