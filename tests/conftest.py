@@ -6,7 +6,6 @@ import atexit
 import gc
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,7 +34,7 @@ TRACED = (
     "tests/tables/",
 )
 
-INSTANCES = 3  # of a test, traced; further ones seldom reach another line, and tracing doubles their time
+INSTANCES = 3  # of a test, quick and traced: further ones seldom show or reach what these do not
 
 # Tests that read sources and documents anew, and so forget what is known of them: last, lest others read it all again.
 FORGETTING = (
@@ -103,27 +102,36 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test that is marked ``quick(name=values)``, the instances with other parameters are slow.
+    """Which instances of a test are quick, and which are traced.
 
-    Slow tests that are not :data:`TRACED` are ``untraced``, and so are all but the first :data:`INSTANCES` of any test.
-    Under quick tests a warning is an error, but for those that the settings ignore, and for files that an interrupted
-    call left to the collector. What is :data:`FORGETTING` comes last.
+    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first,
+    the last and one in the middle stand for it, of the slow and of the others: what is left is ``further``, if it is
+    not slow, and ``untraced``, and so are slow tests that are not :data:`TRACED`. Where neither is slow a warning
+    is an error, but for those that the settings ignore, and for files that an interrupted call left to the collector.
+    What is :data:`FORGETTING` comes last.
     """
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
     ignored = items[0].config.getini("filterwarnings") if items else ()
+    instances: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
         for mark in item.iter_markers("quick"):
             given = item.callspec.params  # type: ignore[attr-defined]
             if not all(_among(given[name], values) for name, values in mark.kwargs.items()):
                 item.add_marker(pytest.mark.slow)
-    seen: Counter[tuple[str, bool]] = Counter()
-    for item in items:
-        slow, test = item.get_closest_marker("slow"), item.nodeid.partition("[")[0]
-        seen[test, slow is None] += 1
-        if (slow and not item.nodeid.startswith(TRACED)) or seen[test, slow is None] > INSTANCES:
+        slow = item.get_closest_marker("slow") is not None
+        instances.setdefault((item.nodeid.partition("[")[0], slow), []).append(item)
+        if slow and not item.nodeid.startswith(TRACED):
             item.add_marker(pytest.mark.untraced)
         if not any(map(item.get_closest_marker, TIERS)):
             item.add_marker(pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored), append=False)
+    for (_, slow), alike in instances.items():
+        last = len(alike) - 1
+        kept = {last * n // (INSTANCES - 1) for n in range(INSTANCES)}
+        for at, item in enumerate(alike):
+            if at not in kept:
+                item.add_marker(pytest.mark.untraced)
+                if not slow and not item.get_closest_marker("quick"):
+                    item.add_marker(pytest.mark.further)
 
 
 def pytest_collection_finish() -> None:

@@ -59,7 +59,7 @@ def make_quantiles(
     The middle one of the quantiles is chosen first, by the exponential mechanism with the scores of
     ``make_quantile_scores``. It parts the rows in two, and those below it answer for the quantiles that are left of it,
     those from it on for the others, in the same way. A row is in one part at each level, so that levels add up and
-    quantiles do not: h of them for 2^h - 1 quantiles.
+    quantiles do not: k of them for 2^k - 1 quantiles.
 
     Rows that share a number are spread evenly over ``places`` places, in an order of their own, so that a quantile may
     part them. A number that many share is hit exactly.
@@ -83,18 +83,18 @@ def make_quantiles(
         A :class:`Measurement` whose releases are int64 arrays of the indices of the quantiles, ascending.
 
     Privacy:
-        With h levels (1 for one quantile, 2 for up to 3, 3 for up to 7) and r = floor(d_in) / scale:
+        With k levels (1 for one quantile, 2 for up to 3, 3 for up to 7) and r = floor(d_in) / scale:
 
-        - MaxDivergence: epsilon = h r.
-        - RangeDivergence: (2 h - 1) r.
-        - ZeroConcentratedDivergence: rho = h R(r), with R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
-        - PrivacyProfile: the least of the curves of that epsilon, that rho, and of h adaptive steps of range r.
+        - MaxDivergence: epsilon = k r.
+        - RangeDivergence: (2 k - 1) r, attained for one quantile.
+        - ZeroConcentratedDivergence: rho = k R(r), with R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
+        - PrivacyProfile: the least of the curves of that epsilon, that rho, and of k adaptive steps of range r.
 
     Accuracy:
         ``accuracy(d, alpha)`` is a number of rows b such that with probability at least 1 - alpha each released number
         has at most q N + b of the N rows below it and at most (1 - q) N + b above it, where no count is beyond
-        ``places``, and with b + (h - 1) M / places where the largest count is M. For 2^h - 1 quantiles at equal
-        distances b is at most ((2 h + 1) scale ln((2^h - 1) d places / alpha) + 2 h - 2) / 3. Counts are those within
+        ``places``, and with b + (k - 1) M / places where the largest count is M. For 2^k - 1 quantiles at equal
+        distances b is at most ((2 k + 1) scale ln((2^k - 1) d places / alpha) + 2 k - 2) / 3. Counts are those within
         0 and 2^52 / d.
 
     Raises:
@@ -104,7 +104,7 @@ def make_quantiles(
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the counts are not a member of the domain.
 
-    Runtime: h passes over d places numbers, and few noise draws a quantile.
+    Runtime: k passes over d places numbers, and few noise draws a quantile.
 
     Proof: proofs/measurements/quantiles.tex
 

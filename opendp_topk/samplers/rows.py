@@ -22,6 +22,7 @@ from .entropy import SYSTEM, Entropy, Indices
 from .settle import Racers, settle
 
 _TOGETHER = 2**16  # noisy scores in one table: half a MiB for each bound, which a cache holds
+_LONGEST = 1024  # scores of a vector in a table: of longer ones a race by itself, which drops most, takes as long
 
 
 # proof-region: rows
@@ -99,7 +100,7 @@ class _Races:
 
     def _together(self, table: NDArray[Any], first: Indices) -> Indices:
         rows = table[:1] if table.strides[0] == 0 else table  # [same-scores]
-        known = short.distances_by_row(rows, self.scale, self.sign) if rows.shape[1] <= short.MOST else None
+        known = short.distances_by_row(rows, self.scale, self.sign) if rows.shape[1] <= _LONGEST else None  # [bounded]
         if known is None:
             return np.array([self._alone(*race) for race in zip(table, first.tolist(), strict=True)])  # [one-by-one]
         number = np.arange(table.shape[1])

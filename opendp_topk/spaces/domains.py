@@ -202,7 +202,7 @@ def _converted(values: Any) -> NDArray[Any]:
 
 
 def _one_dimensional(values: Any) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
+    if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray):  # [masked]
         raise DataTypeError("scores must not be a masked array: fill or drop the masked elements")
     if not isinstance(values, np.ndarray):
         if not hasattr(values, "__array__"):

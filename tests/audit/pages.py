@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -20,10 +22,10 @@ class Element:
     children: list[Element | str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Element]:
-        yield self
-        for child in self.children:
-            if isinstance(child, Element):
-                yield from child
+        waiting = [self]
+        while waiting:
+            yield (one := waiting.pop())
+            waiting.extend(child for child in reversed(one.children) if isinstance(child, Element))
 
     @property
     def text(self) -> str:
@@ -66,18 +68,25 @@ def read(text: str) -> Element:
 
 def broken_links(folder: Path) -> list[str]:
     """Links of the pages in ``folder`` that lead nowhere, or away from it."""
-    roots = {path.resolve(): read(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
-    marks = {path: [one.attributes["id"] for one in root if "id" in one.attributes] for path, root in roots.items()}
-    found = [f"{path.name} has two elements #{m}" for path, all_ in marks.items() for m in all_ if all_.count(m) > 1]
+    folder = folder.resolve()
+    roots = {path: read(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
+    marks = {at: Counter(one.attributes["id"] for one in root if "id" in one.attributes) for at, root in roots.items()}
+    found = [f"{path.name} has two elements #{m}" for path, all_ in marks.items() for m, n in all_.items() if n > 1]
+
+    @functools.cache
+    def led_to(place: Path, address: str) -> Path | None:
+        target = (place / unquote(address)).resolve()
+        return target if target.is_file() and folder in target.parents else None
+
     for path, root in roots.items():
         for element in root:
             for key in ("href", "src", "xlink:href", "action", "poster", "data"):
                 if key not in element.attributes:
                     continue
                 address, mark = urldefrag(element.attributes[key])
-                target = (path.parent / unquote(address)).resolve() if address else path
-                if not target.is_file() or folder.resolve() not in target.parents:
+                target = led_to(path.parent, address) if address else path
+                if target is None:
                     found.append(f"{path.name} leads to {element.attributes[key]}")
-                elif mark and mark not in marks.get(target, []):
+                elif mark and mark not in marks.get(target, ()):
                     found.append(f"{path.name} leads to {element.attributes[key]}, which has no such mark")
     return found

@@ -179,6 +179,7 @@ def test_claims_of_other_kinds() -> None:
     assert tk.audit.audit_claim(response(2.0, 3), epsilon=1.0, delta=0.6, **options).verdict == "not refuted"
 
 
+@pytest.mark.slow
 def test_a_measurement_states_its_own_claim() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance()
     measurement = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)

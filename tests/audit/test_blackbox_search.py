@@ -38,6 +38,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.quick(measure="MaxDivergence()", name="first score without noise")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP])
 @pytest.mark.parametrize("name", FAULTS)
@@ -109,6 +110,7 @@ def test_an_outcome_that_vanishes_is_found() -> None:
 TWO_OF_THREE = {"input_domain": tk.VectorDomain(tk.AtomDomain(float), size=3), "input_metric": tk.LInfDistance()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [16, pytest.param(13.7, marks=pytest.mark.slow)])
 def test_noise_that_is_cut_far_out_is_found(cut: float) -> None:
     """No list of gaps holds the one that matters: an outcome of less than 1 % on one side alone, at the cut."""
@@ -135,6 +137,7 @@ def test_a_gap_far_beyond_the_moves_is_found() -> None:
     assert search(blunt, **TWO_OF_THREE, **options).estimate.lower > 1
 
 
+@pytest.mark.slow
 def test_scores_at_the_ends_of_formats_are_tried() -> None:
     """A counter of 32 bits, a sum of floats, and a test for zero, each with the noise that it needs otherwise."""
     source = np.random.default_rng(8)
@@ -173,6 +176,7 @@ def test_a_level_at_which_arithmetic_overflows_is_found() -> None:
     assert 1415 < max(found.x) < 1425
 
 
+@pytest.mark.slow
 def test_pairs_at_which_a_function_fails_are_left_out() -> None:
     """Whether it fails in batches, where an error ends an audit, or with an error of this library."""
     for error in (OverflowError, tk.ParameterError):
@@ -203,6 +207,7 @@ def test_noise_that_is_not_cut_is_not_accused() -> None:
     assert 0 < found.estimate.lower < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [

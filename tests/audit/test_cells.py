@@ -74,6 +74,7 @@ def test_bits_are_read_of_floats_only() -> None:
     assert read((1,), (1.0,)) == [Cells, Bits, type(kinds)]
 
 
+@pytest.mark.slow
 def test_a_float_that_can_occur_on_one_side_only_shows() -> None:
     """Sums of a score and a float: near 0 there are floats that 1 + noise cannot reach."""
     source = random.Random(3)
@@ -131,6 +132,7 @@ def test_a_fault_of_one_value_among_many_shows() -> None:
     assert found.seen[0].event == "value 4 of the release is 1"
 
 
+@pytest.mark.slow
 def test_a_fault_of_a_sum_shows() -> None:
     """Discrete Laplace noise of scale 1 on each of five values that all move by 1: a loss of 5, and of 1 for each."""
     source = random.Random(8)

@@ -161,6 +161,7 @@ def test_elements_escape_what_is_not_markup() -> None:
     )
 
 
+@pytest.mark.untraced  # what writes a report is traced already
 @pytest.mark.slow
 def test_the_report_depends_on_nothing_but_its_inputs(folder: Path, tmp_path: Path, few: None) -> None:
     write_report(tmp_path, signoffs=folder.parent / "signoffs.toml", budget=6, on=DAY)
@@ -171,6 +172,7 @@ def test_the_report_depends_on_nothing_but_its_inputs(folder: Path, tmp_path: Pa
 # Readable offline and by all.
 
 
+@pytest.mark.untraced  # what writes a report is traced already
 @pytest.mark.slow
 def test_links_lead_to_files_of_the_report(folder: Path, tmp_path: Path) -> None:
     assert broken_links(folder) == []
@@ -225,6 +227,7 @@ def spoil(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
+@pytest.mark.untraced  # what writes a report is traced already
 @pytest.mark.slow
 def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "findings", lambda budget, progress: [])
@@ -310,6 +313,7 @@ def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatc
         write_report(tmp_path / "other", budget=0)
 
 
+@pytest.mark.untraced  # what writes a report is traced already
 @pytest.mark.slow
 def test_pdfs_are_linked_and_failures_said(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(name: str, folder: str) -> Path:

@@ -142,6 +142,7 @@ def law(odds: tuple[Fraction, ...]) -> list[Fraction]:
     return found
 
 
+@pytest.mark.slow
 def test_a_spare_hit_keeps_bounds_on_trials_of_different_odds_and_none_does_not() -> None:
     """By exact enumeration; Clopper and Pearson's bounds are for equal odds."""
     shares = [Fraction(0), Fraction(1, 20), Fraction(1, 3), Fraction(1, 2), Fraction(4, 5), Fraction(1)]

@@ -41,6 +41,7 @@ def _bounds(result: Result) -> dict[str, str]:
     return {line.split()[0]: line.split()[-1] for line in lines[start : lines.index("", start)]}
 
 
+@pytest.mark.slow
 @pytest.mark.quick(release="ranking", k=1, target="rho")
 @pytest.mark.parametrize(("target", "value", "release", "k"), REQUESTS)
 def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value: float, release: str, k: int) -> None:
@@ -254,6 +255,7 @@ def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, st
         assert sum(line.startswith("lipschitz_half_logistic ") for line in shown.out.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_what_is_within_reach_is_said_of_the_rows_that_count(command: Command) -> None:
     asked = "plan", "--k", 2, "--candidates", 9, "--rho", 0.1, "--compare"
     whole, few = (command(*asked, *own) for own in ((), ("--max-items", 1)))

@@ -44,6 +44,7 @@ def _tables(folder: Path) -> dict[str, tuple[Path, str]]:
     return made
 
 
+@pytest.mark.slow
 def test_no_error_shows_data(command: Command, library: Library) -> None:
     for name, (path, fragment) in _tables(library.folder).items():
         result = command(*library.release(*EXACT, "--out", library.folder / "top.json", "--force", table=path))

@@ -64,6 +64,7 @@ def test_options_that_do_not_fit_are_one_line(command: Command, options: str, wo
     command("plan", *options.split(), "--epsilon", 1, "--delta", 1e-6).complains(2, words)
 
 
+@pytest.mark.slow
 def test_several_releases_share_a_target(command: Command) -> None:
     found = command("plan", "--keys", "--max-items", 50, "--epsilon", 3, "--delta", 1e-6, "--releases", 4)
     assert found.code == 0
@@ -71,6 +72,7 @@ def test_several_releases_share_a_target(command: Command) -> None:
     assert "--max-items 50 --keys --epsilon 0.75 --delta 2.5e-07 --ledger budget.ledger  # 4 times" in found.out
 
 
+@pytest.mark.slow
 def test_it_is_said_before_that_many_items_of_a_user_take_many_users(command: Command, searches: Path) -> None:
     asked = "--keys", "--max-items", 500, "--minimum-users", 35, "--epsilon", 30, "--delta", 1e-8
     assert "49 where at most 20 items of each counted and 36 where 1 item of each" in command("plan", *asked).flat

@@ -160,6 +160,7 @@ def test_a_lead_goes_with_each_item(command: Command, library: Library) -> None:
     assert table.read_text(encoding="utf-8").splitlines()[0] == "rank,item,gap"
 
 
+@pytest.mark.slow
 def test_leads_need_a_runner_up(command: Command) -> None:
     everyone = "plan", "--k", 4, "--candidates", 4, "--rho", 1
     named = command(*everyone, "--mechanism", "noisy_top_k_with_gaps")

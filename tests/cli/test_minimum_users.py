@@ -25,6 +25,7 @@ def test_items_of_fewer_users_are_never_released(command: Command, searches: Pat
     assert "transformations/minimum_users" in [one["document"] for one in record["proof"]["documents"]]
 
 
+@pytest.mark.slow
 def test_the_plan_says_so(command: Command) -> None:
     plain, beyond = (
         command("plan", *ABOVE, "--epsilon", 1, "--delta", 1e-6, *more) for more in ((), ("--minimum-users", 100))
@@ -38,6 +39,7 @@ def test_the_plan_says_so(command: Command) -> None:
     assert "and beyond 99 users" in best.field("accuracy")
 
 
+@pytest.mark.slow
 def test_of_a_list_they_are_left_out_too(command: Command, searches: Path, tmp_path: Path) -> None:
     words, out = tmp_path / "words.txt", tmp_path / "top.json"
     words.write_text("snow\nrain\nmist\n=hail\n", "utf-8")

@@ -108,6 +108,7 @@ def test_the_same_question_has_the_same_answer_unpaid(
     assert (entries(ledger), ledger.read_bytes()) == (before, head)
 
 
+@pytest.mark.slow
 def test_another_question_is_not_answered(command: Command, library: Library, ledger: Path, answered: Path) -> None:
     longer = library.folder / "longer.txt"
     longer.write_text(library.candidates.read_text("utf-8").replace("Faust", "Faustus"), "utf-8")

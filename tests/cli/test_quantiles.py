@@ -39,6 +39,7 @@ def release(file: Path, *more: object) -> tuple[object, ...]:
     return "release", file, "--user", "reader", *more
 
 
+@pytest.mark.slow
 def test_the_number_is_the_quantile_of_the_rows_that_count(command: Command, readers: Path) -> None:
     """Of 101 rows, one a reader, the quantile is the 91st: reader 100 counts for one with 50.5, so it is 89.25."""
     for step, expected in (("0.25", "89.25"), ("0.5", "89.5"), ("1", 89), ("1/3", "268/3")):
@@ -169,6 +170,7 @@ def test_the_same_question_is_answered_from_its_record(
     other.complains(1, "another question")
 
 
+@pytest.mark.slow
 def test_planned_quantiles_are_paid_and_drawn(
     command: Command, readers: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

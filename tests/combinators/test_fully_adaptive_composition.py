@@ -67,6 +67,7 @@ def test_deltas_add() -> None:
     assert queryable.privacy_loss(1, costing((0.5, 1), measure)) == (1.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_an_analyst_who_minds_the_account_loses_no_more(measure: tk.Measure) -> None:
     """Costs that depend on the answers: after a 1 one dear query, after a 0 cheap ones as long as they fit."""

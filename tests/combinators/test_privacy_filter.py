@@ -42,6 +42,7 @@ def test_obligations(measure: tk.Measure) -> None:
     assert (times(2) >> built).map(1) == built.map(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_whatever_is_asked_the_loss_stays_within_the_budget(measure: tk.Measure) -> None:
     """A greedy analyst, who asks dear queries after a 1 and cheap ones after a 0, each as long as it is answered."""

@@ -13,6 +13,7 @@ import numpy as np
 import opendp_topk as tk
 from tests.oracles import canonical, discrete, floats, gaps, joint
 
+from .links import as_outcome
 from .specimens import Law, Specimen
 
 SCALE = 2
@@ -58,14 +59,18 @@ def _canonical() -> list[Specimen]:
 
 
 def _joint() -> list[Specimen]:
+    """Rankings are drawn many at once, sets one by one."""
+
+    def together(n: int) -> list[Hashable]:
+        return list(map(as_outcome, tk.make_repeat(ranking, times=n)(LAST[0])))
+
+    def law(ordered: bool) -> Callable[[Any], Law]:
+        return lambda x: joint.law(x, 2, Fraction(SCALE), ordered)
+
+    ranking, members = (_built(tk.make_joint_top_k, k=2, release=release) for release in ("ranking", "set"))
     return [
-        Specimen(
-            _built(tk.make_joint_top_k, k=2, release=release),
-            LAST,
-            lambda x, ordered=ordered: joint.law(x, 2, Fraction(SCALE), ordered),
-            share=0.4,
-        )
-        for release, ordered in (("ranking", True), ("set", False))
+        Specimen(ranking, LAST, law(True), share=0.4, draws=together),
+        Specimen(members, LAST, law(False), share=0.4),
     ]
 
 

@@ -103,6 +103,7 @@ def test_the_accuracy_bound_holds_in_the_exact_law(ordered: bool) -> None:
             assert missed > 0 or alpha < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.quick(ordered=False)
 @pytest.mark.parametrize("ordered", [True, False])
 def test_success_is_enclosed(ordered: bool) -> None:

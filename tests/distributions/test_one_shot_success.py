@@ -43,6 +43,7 @@ def instances(count: int, seed: int) -> Any:
         yield scores, k, Fraction(int(generator.integers(1, 9)), 3), int(generator.choice([-1, 1]))
 
 
+@pytest.mark.slow
 @pytest.mark.quick(noise="Exponential()")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_the_law_of_small_instances_lies_within(noise: Any) -> None:

@@ -152,15 +152,21 @@ def _read(site: Path) -> dict[str, _Page]:
 @pytest.mark.browser
 def test_every_link_resolves_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     pages = pages_of(site)
+
+    @functools.cache
+    def led_to(folder: Path, path: str) -> tuple[bool, _Page | None]:
+        """Whether there is a file, and the page that it is."""
+        target = folder / unquote(path.partition("?")[0])
+        return target.exists(), pages.get(os.path.relpath(target.resolve(), site))
+
     broken = []
     for name, page in pages.items():
-        for link in [*page.links, *page.loaded]:
+        for link in {*page.links, *page.loaded}:
             if urlsplit(link).scheme in ("http", "https", "mailto", "data"):
                 continue
             path, anchor = urldefrag(link)
-            target = (site / name).parent / unquote(path.partition("?")[0]) if path else site / name
-            there = pages.get(target.resolve().relative_to(site).as_posix()) if target.exists() else None
-            if not target.exists() or (anchor and there is not None and unquote(anchor) not in there.names):
+            there, led = led_to((site / name).parent, path) if path else (True, page)
+            if not there or (anchor and led is not None and unquote(anchor) not in led.names):
                 broken.append((name, link))
     assert broken == []
     assert [(name, one) for name, page in pages.items() for one in page.loaded if urlsplit(one).scheme == "https"] == []

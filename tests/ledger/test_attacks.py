@@ -114,6 +114,7 @@ def test_there_is_no_file_beside_it_to_remove(path: Path) -> None:
     assert os.listdir(path.parent) == [path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.quick(take="copyfile")
 @pytest.mark.parametrize("take", [shutil.copyfile, os.rename])
 def test_a_file_that_is_copied_or_moved_after_a_death_keeps_all_debits(path: Path, take: Any) -> None:

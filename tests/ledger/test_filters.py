@@ -122,6 +122,7 @@ def test_adaptive_conversations_never_overspend() -> None:
     assert [one for one in found if one[0] > 1e-12] == []
 
 
+@pytest.mark.slow
 def test_some_adaptive_conversations_never_overspend() -> None:
     tried = [account for account in accounts("none", "pure") for _ in range(3)]
     found = [overspent(account, Random(7 + n), 5, float(account.budget[0]) / 3) for n, account in enumerate(tried)]
@@ -156,6 +157,7 @@ def responses_within(epsilon: Fraction, each: Fraction, delta: Fraction) -> int:
         return n
 
 
+@pytest.mark.slow
 def test_equal_releases_fit_as_often_as_their_composed_curve_allows() -> None:
     for epsilon, delta, each in ((1, "1e-6", "1/10"), (1, "1e-9", "1/2"), (2, "1e-5", "1/8")):
         pure = Fraction(each)

@@ -173,6 +173,7 @@ def test_a_reservation_is_used_once_though_a_handler_uses_it_too(path: Path) -> 
     assert drawn == [[1]]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_made_is_closed_and_removed_wherever_it_is_interrupted(tmp_path: Path) -> None:
     before, moment, kept = interrupts.descriptors(), 0, []
     while True:

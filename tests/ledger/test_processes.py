@@ -74,6 +74,7 @@ def held(found: list[Any], deaths: int, each: int) -> None:
     assert problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("deaths", "each"), [(4, 2), pytest.param(KILLS, KILLS // 6, marks=pytest.mark.slow)])
 def test_no_death_loses_a_debit_that_preceded_a_release(deaths: int, each: int, path: Path) -> None:
     found = run("crashes", path, deaths, each)

@@ -77,6 +77,7 @@ def test_proofs_and_comments_are_no_part_of_a_statement(copy: Path) -> None:
     assert check.actual == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["FlippingRange", "Laws"])
 def test_a_source_that_was_not_compiled_as_it_is(copy: Path, name: str) -> None:
     """Whatever is changed in the file or in one that it requires: what the words say is for the machine to judge."""
@@ -89,12 +90,14 @@ def test_a_source_that_was_not_compiled_as_it_is(copy: Path, name: str) -> None:
     assert any(f"but {name} is not what was compiled" in problem for problem in form.problems(DOCUMENT))
 
 
+@pytest.mark.slow
 def test_without_a_record_nothing_is_checked(copy: Path) -> None:
     (copy / "proofs/machine/compiled.json").unlink()
     proof.forget()
     assert {check.status for name in proof.documents() for check in proof.checks(name)} == {"stale"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
@@ -113,6 +116,7 @@ def test_a_statement_that_is_missing(copy: Path, file: str, old: str, new: str, 
     assert any(said in problem for problem in form.problems(DOCUMENT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [r"\end{document}", r"\precondition"], ids=["below the end", "above the theorem"])
 def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
     text = (copy / TEX).read_text("utf-8")
@@ -124,6 +128,7 @@ def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
     assert any("below the theorem" in problem for problem in form.problems(DOCUMENT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("remark", "said"),
     [
@@ -146,6 +151,7 @@ def test_a_mark_on_what_is_no_theorem(copy: Path) -> None:
     assert any("is no theorem" in problem for problem in mark().misjudged)
 
 
+@pytest.mark.slow
 def test_a_renewal_writes_what_is_now_stated(copy: Path) -> None:
     form.repin(DOCUMENT)  # writes what rewordings have carried so far
     spoil(copy / TEX, r"$L(y)-L(y')\le a(r)$", r"$L(y)-L(y') \le a(r) + 0$")

@@ -174,6 +174,7 @@ def test_the_compared_value_itself_would_leak() -> None:
 SAMPLED = [(tk.Exponential(), 2, 1, 2, (1, 0, 2)), (tk.Laplace(), 1, 2, 1, (0, -1, 1))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at_once", "case"),
     [

@@ -26,6 +26,7 @@ def test_the_law_is_the_softmax() -> None:
     check_law(make_exponential_mechanism, softmax)
 
 
+@pytest.mark.slow
 def test_no_neighbour_exceeds_the_map() -> None:
     check_bounds(make_exponential_mechanism)
 

@@ -232,6 +232,7 @@ def test_noise_of_report_noisy_top_k_is_the_same_mechanism(measure: tk.Measure, 
     assert named.distribution([1, 2, 4]) == reported.distribution([1, 2, 4])
 
 
+@pytest.mark.slow
 @pytest.mark.quick(noise="Laplace()", optimize="max")
 @every_noise
 @pytest.mark.parametrize("optimize", ["max", "min"])

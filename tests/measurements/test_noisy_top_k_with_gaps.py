@@ -75,6 +75,7 @@ def assert_bounded(noise: Noise, x: Any, move: Any, k: int, scale: Fraction, met
         assert found <= claimed + 4 * ERROR * (1 + claimed), (measure, x, move)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(metric="RangeDistance()", noise="Exponential()")
 @every_noise
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
@@ -263,6 +264,7 @@ def test_gaps_of_many_equal_scores_nearly_cost_what_the_map_says() -> None:
         assert near * claimed < max(found) <= claimed, (k, r)
 
 
+@pytest.mark.slow
 def test_no_gap_of_one_winner_costs_more_than_two_steps() -> None:
     """The winner and its lead among blocks of candidates, with Gumbel noise: closed densities, climbed at random.
 

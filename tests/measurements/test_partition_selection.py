@@ -71,6 +71,7 @@ def test_larger_chances_would_exceed_epsilon_and_delta() -> None:
     assert p[-1] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.quick(kind="add_remove", epsilon=1.0)
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 @pytest.mark.parametrize("most", [1, 2, 3])

@@ -69,6 +69,7 @@ def test_the_law_is_a_chain_of_choices(mechanism: str, optimize: str) -> None:
                 assert all(abs(found[y] - p) <= p * mpmath.mpf("1e-30") for y, p in expected.items())
 
 
+@pytest.mark.slow
 @pytest.mark.quick(mechanism="exponential")
 @every_mechanism
 def test_releases_follow_the_law(mechanism: str) -> None:

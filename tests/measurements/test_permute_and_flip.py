@@ -65,6 +65,7 @@ def test_the_oracles_agree() -> None:
     assert sum(coins(weights).values()) == 1
 
 
+@pytest.mark.slow
 def test_no_neighbour_exceeds_the_map() -> None:
     check_bounds(make_permute_and_flip)
 

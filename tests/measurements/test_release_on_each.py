@@ -27,6 +27,7 @@ def on_each(measurement: tk.Measurement, vectors: list[list[int]]) -> Any:
     return function.each([measurement.input_domain.validate(one) for one in vectors])
 
 
+@pytest.mark.slow
 @pytest.mark.quick(name="at once")
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_each_input_has_a_release_with_its_own_law(name: str) -> None:

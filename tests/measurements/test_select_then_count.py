@@ -284,6 +284,7 @@ def test_without_noise_the_winners_and_their_scores_are_exact() -> None:
     assert build(k=1, scale=0, count_scale=0)([2**70, 3]).counts.tolist() == [2**70]
 
 
+@pytest.mark.slow
 @pytest.mark.quick(measure="MaxDivergence()", release="ranking")
 @pytest.mark.parametrize("release", ["ranking", "set"])
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)

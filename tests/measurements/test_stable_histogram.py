@@ -357,6 +357,7 @@ def test_within_epsilon_and_delta_no_user_costs_more(
     assert build(PROFILE, most, monotonic, **options).map(1).delta(epsilon) <= claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "each"), [("gaussian", 1), ("gaussian", 3), ("laplace", 1)])
 def test_within_epsilon_and_delta_a_group_is_no_single_user(noise: str, each: int) -> None:
     """Two users with the same keys: counts move twice as far, and keys of theirs alone lead by so much."""

@@ -79,6 +79,7 @@ def _cell(count: int) -> Any:
     return discrete.BELOW if count < 0 else discrete.ABOVE if count > REACH else count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 def test_as_many_counts_are_charged_as_users_move(kind: str) -> None:
     """Where all keys are found and selecting costs next to nothing, what is left is the noise of the moved counts.
@@ -221,6 +222,7 @@ def test_sums_of_users_move_as_many_counts_further() -> None:
         assert found[MAX][1] == pytest.approx(2 / (2 + math.exp(lead)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_curve_counts_the_counts() -> None:
     assert build(PROFILE, delta=1e-9, count_scale=0.1).map(1).delta(3.0) > 0.9
     assert build(PROFILE, delta=1e-9, count_scale=100.0).map(1).delta(0.6) < 1e-6

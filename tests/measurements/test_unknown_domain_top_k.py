@@ -80,6 +80,7 @@ def counts_of(h: Mapping[str, int]) -> Counts:
 # Every pair of tables of few users on three keys.
 
 
+@pytest.mark.slow
 @pytest.mark.quick(kind="add_remove", noise="Gumbel", most=3)
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -59,13 +59,18 @@ def law(table: Table, scale: float, threshold: float, least: int = 1) -> dict[tu
 
 
 def specimens() -> list[Specimen]:
+    """A key of two users; many independent releases of it are one release of many such keys."""
     link = build(PROFILE, max_items=1, scale=1.0, delta=0.02, rounds=1)
     left: Table = {1: ("a",), 2: ("a",)}
 
     def of(table: Any) -> Any:
         return law({user: (item,) for user, item in table.rows()}, 1.0, link.parameters["threshold"])
 
-    return [Specimen(link, (frame(left), frame({1: ("a",)})), of, share=0.02)]
+    def draws(n: int) -> list[Hashable]:
+        keys = len(link(frame({user: (str(user // 2),) for user in range(2 * n)})))
+        return [("a",)] * keys + [()] * (n - keys)
+
+    return [Specimen(link, (frame(left), frame({1: ("a",)})), of, share=0.02, draws=draws)]
 
 
 def excess(before: Any, after: Any, epsilon: float) -> float:
@@ -142,6 +147,7 @@ def test_the_least_scale_has_a_threshold_at_once() -> None:
     assert 1 < build(scale=Fraction(1, 2**16)).parameters["threshold"] < 1.001
 
 
+@pytest.mark.slow
 def test_epsilon_and_delta_are_met_and_noise_is_not_too_much() -> None:
     for neighbors, factor in (("add_remove", 1.0), ("replace", math.sqrt(2))):
         for rounds in (1, 2):
@@ -154,6 +160,7 @@ def test_epsilon_and_delta_are_met_and_noise_is_not_too_much() -> None:
     assert 0.99 < curve.epsilon(1e-8) <= 1
 
 
+@pytest.mark.slow
 def test_maps() -> None:
     rho, delta = build(scale=2.0, rounds=1).map(1)
     assert (rho, delta <= 0.01) == (1 / 8, True)

@@ -57,6 +57,7 @@ def _points(kind: str) -> list[tuple[float, float]]:
     return [(x, rng.choice(shares) * 2.0**-52 * x) for x in first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["all magnitudes", "near one", "edges"])
 def test_logarithms_are_as_near_as_they_promise(kind: str) -> None:
     points = _points(kind)

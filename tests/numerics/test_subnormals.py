@@ -80,6 +80,7 @@ def run(library: Path, bits: int, script: str, *more: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.quick(bits=RESULTS | ARGUMENTS)
 @pytest.mark.parametrize("bits", MODES.values(), ids=MODES)
 def test_every_kind_of_release_is_refused_and_none_afterwards(library: Path, bits: int) -> None:

@@ -46,6 +46,7 @@ def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
     assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
 
 
+@pytest.mark.slow
 def test_what_may_be_best_by_far_has_a_row() -> None:
     said = {(k, kind): repr(tk.compare(*SPACE, ZCDP, k=k, d_out=1, release=kind)) for k in (1, 2) for kind in KINDS}
     assert "may be best" not in said[1, "ranking"] + said[1, "set"]
@@ -120,6 +121,7 @@ def test_the_reading_that_decides_rho_is_the_least(rho: float) -> None:
         assert min(readings.values()) == pytest.approx(rho, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_pair_is_met_by_the_bound_that_is_named() -> None:
     found = compared(PROFILE, k=1, d_out=PAIR)
     flip, odds = found["permute_and_flip"], found["exponential_mechanism"]

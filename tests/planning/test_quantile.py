@@ -56,6 +56,7 @@ def test_noise_and_promise_are_those_of_formulas(own: Numbers, unit: tuple[str, 
         assert promise.within == (math.ceil(reach / q) if own.max_rows == 1 else None)
 
 
+@pytest.mark.slow
 def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
     """Whatever comes within the bound of the scores keeps the promise, and in some table just so."""
     for quantile in (HALF, Fraction(1, 3), Fraction(9, 10)):

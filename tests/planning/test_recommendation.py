@@ -29,6 +29,7 @@ def test_by_theorems_the_smallest_bound_is_taken() -> None:
     assert advice.measurement.check(1, 1.0)
 
 
+@pytest.mark.slow
 def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> None:
     """Canonical releases sets alone; of one winner joint is the exponential mechanism; and capped counts are others."""
     ranked, few = (tk.recommend(3, 20, 1.0, **own).caution for own in ({}, {"max_items": 1}))

@@ -171,6 +171,22 @@ def test_the_audit_is_loaded_when_it_is_first_asked_for() -> None:
     assert done.stdout.splitlines() == ["[]", "opendp_topk.audit.verify True False"]
 
 
+FIRST = """
+import sys, numpy as np, opendp_topk as tk
+space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=2, scale=2.0)(np.arange(10))
+print("opendp_topk.samplers.race" in sys.modules, "numpy.ma" in sys.modules)
+"""
+
+
+def test_a_first_release_loads_nothing_that_it_does_not_need() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, cwd=PACKAGE.parent, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "False"]
+
+
 def test_oracles_share_no_code_with_the_library() -> None:
     oracles = sorted((PACKAGE.parent / "tests" / "oracles").glob("*.py"))
     assert len(oracles) > 1

@@ -26,7 +26,7 @@ CONSTRUCTORS = [name for name in tk.__all__ if name.startswith("make_")]
 
 
 def test_plain_pytest_leaves_out_every_tier_but_the_quick_one() -> None:
-    assert {"slow", "browser", "tex", "mutation", "foreign"} == TIERS
+    assert {"slow", "further", "browser", "tex", "mutation", "foreign"} == TIERS
     left_out = SETTINGS["addopts"].split('-m "')[1].split('"')[0]
     assert set(left_out.split(" and ")) == {f"not {tier}" for tier in TIERS}
 
@@ -82,6 +82,7 @@ def test_what_forgets_the_proofs_is_run_last() -> None:
     assert sorted(name for name in names if not name.startswith(FORGETTING)) == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_every_constructor_releases_and_its_law_and_map_hold(name: str, request: pytest.FixtureRequest) -> None:
     assert not TIERS & {mark.name for mark in request.node.iter_markers()}, "plain pytest must run this"

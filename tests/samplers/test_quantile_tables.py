@@ -77,6 +77,7 @@ def test_every_entry_encloses_the_noise_and_is_tight(noise: Noise) -> None:
             assert nodes[p + 1] == mpmath.inf or upper[p] - nodes[p + 1] <= slack * (1 + abs(nodes[p + 1])), p
 
 
+@pytest.mark.slow
 @pytest.mark.quick(noise="Logistic()")
 @every_noise
 def test_table_nodes_agree_with_the_quantile_oracle(noise: Noise) -> None:

@@ -168,9 +168,19 @@ def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
 
 
 def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "_LONGEST", 40)
     monkeypatch.setattr(rows.short, "MOST", 40)
     vectors = [np.arange(50) % 7, np.arange(30) % 5, np.arange(50) % 3]
     streams = Streams(2)
     found = rows.each(vectors, Fraction(2), tk.Gumbel(), 4, sign=1, ordered=True, entropy=streams)
     for at, vector, row in zip((0, 50, 80), vectors, found.tolist(), strict=True):
         assert row == best("Gumbel", vector.tolist(), Fraction(2), _of_race(streams, at), 4, 1)
+
+
+def test_vectors_of_a_thousand_scores_are_raced_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(rows.race, "top_k")
+    scores, streams = np.random.default_rng(5).integers(0, 90, 1000), Streams(3)
+    found = rows.top_k(scores, Fraction(9), tk.Exponential(), 7, 3, sign=-1, ordered=True, entropy=streams)
+    for t, row in enumerate(found.tolist()):
+        expected = best("Exponential", scores.tolist(), Fraction(9), _of_race(streams, 1000 * t), 7, -1)
+        assert row == expected

@@ -58,6 +58,7 @@ def project(folder: Path, **files: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_example_is_red_and_green_and_a_failure_is_replayed(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(EXAMPLE, tmp_path / "project", ignore=shutil.ignore_patterns("__pycache__", ".*")))
     project(folder)

@@ -259,6 +259,7 @@ def test_counts_by_key_are_those_of_all_candidates() -> None:
     assert make_count_by_item(SPACE[0], UserDistance("replace"), candidates=None, monotonic=True).map(3) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 def test_counts_of_few_items_move_no_further_than_their_metric_says(kind: str) -> None:
     """On all pairs of tables of two users: the first one or two candidates of each count, and no more."""
@@ -371,6 +372,7 @@ def counted(kind: str, k: int, tau: Fraction, b: Fraction) -> Measurement:
     return chain
 
 
+@pytest.mark.slow
 @pytest.mark.quick(k=1, kind="add_remove")
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize(("kind", "selection", "each"), [("add_remove", 1, 1), ("replace", 2, 1)])

@@ -52,6 +52,7 @@ def steps_apart(before: Counts, after: Counts) -> tuple[int, int]:
     return max(0, *moved, 0), max(0, *(-n for n in moved), 0)
 
 
+@pytest.mark.slow
 def test_one_user_stays_one_user_and_touches_no_other_key() -> None:
     for most, kind in itertools.product((1, 2), ("add_remove", "replace")):
         for least in (1, 2, 3):

@@ -80,6 +80,7 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[[Any], Any], ki
                 assert link(table).tolist() == scored(numbers, (-2, 9), quantile)
 
 
+@pytest.mark.slow
 def test_the_scores_that_are_0_are_those_of_the_quantiles() -> None:
     """By the sorted rows: those from the ceil(N p / q)-th smallest to the one after the floor(N p / q)-th."""
     for n, quantile in itertools.product(range(1, 6), (HALF, Fraction(9, 10), Fraction(1, 3), Fraction(2, 5))):

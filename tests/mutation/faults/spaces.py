@@ -191,7 +191,7 @@ FAULTS = (
         "masked-scores",
         "masked scores are taken for scores",
         "spaces/domains.py",
-        "if isinstance(values, np.ma.MaskedArray):",
+        "if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray):",
         "if values is np.ma.masked:",
     ),
     Fault(
