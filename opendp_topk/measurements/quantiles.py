@@ -87,7 +87,8 @@ def make_quantiles(
 
         - MaxDivergence: epsilon = k r.
         - RangeDivergence: (2 k - 1) r, attained for one quantile.
-        - ZeroConcentratedDivergence: rho = k R(r), with R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
+        - ZeroConcentratedDivergence: rho = k R(r), the rho of so many steps of range r, with
+          R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
         - PrivacyProfile: the least of the curves of that epsilon, that rho, and of k adaptive steps of range r.
 
     Accuracy:

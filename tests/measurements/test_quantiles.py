@@ -276,6 +276,6 @@ def test_other_spaces_are_refused() -> None:
 
 def specimens() -> list[Specimen]:
     def law(counts: Any) -> Law:
-        return oracle(tuple(counts), tuple(QUARTERS), 2, 2.0)
+        return oracle(tuple(counts), tuple(QUARTERS), 1, 2.0)
 
-    return [Specimen(build(scale=2, places=2), ([0, 6, 0], [0, 6, 1]), law, share=0.3)]
+    return [Specimen(build(scale=2), ([0, 6, 0], [0, 6, 1]), law)]

@@ -115,8 +115,8 @@ def specimens() -> list[Specimen]:
             link,
             tables,
             law,
-            share=0.9,
+            share=0.3,
             cell=lambda measurement, value: min(max(int(measurement(value)[0]), -20), 20),
-            measurement=link >> tk.then_laplace(tk.MaxDivergence(), scale=2),
+            measurement=link >> tk.then_laplace(tk.ZeroConcentratedDivergence(), scale=2),
         )
     ]
