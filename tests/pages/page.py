@@ -124,6 +124,9 @@ With L(x) = x + exp(-x) - 1, and R and a as in the constructors' documentation; 
   range of its losses is 2 h. No bound of a curve states that; their Laplace laws and rhos are composed.
 - Winners and counts where one score moves, pure privacy: k r is met. If that score wins, its count is told, and the
   choice which it wins gains what earlier ones lost; the map adds up the worst of both.
+- Unknown domain, groups of d_in > 1 with max_items: delta is charged as if n = min(limit, d_in max_items) new keys had
+  a lead of D each. Among four keys with counts up to 3, and two users of one key, the sum of exp(lead) of the new keys
+  is at most exp(D), where 2 exp(D) is charged: so many users share one key, or each has a key that leads by less.
 """
 
 PAGES = {
