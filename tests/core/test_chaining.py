@@ -128,6 +128,24 @@ def test_a_mismatch_names_both_sides(right: Any, left_side: str, right_side: str
     raises_exactly(SpaceError, lambda: times(2) >> times(3, right), left_side, right_side)
 
 
+class _Follows:
+    """Something that can be called, and that says itself what it makes of a transformation before it."""
+
+    def __call__(self, scores: Any) -> Any:
+        return scores
+
+    def __rrshift__(self, before: Transformation) -> Any:
+        return "asked", before
+
+
+def test_what_is_no_function_or_knows_what_precedes_it_is_left_to_python() -> None:
+    link = times(2)
+    assert link >> _Follows() == ("asked", link)
+    for other in ("text", 3, None):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            link >> other  # type: ignore[operator]
+
+
 @pytest.mark.parametrize("right", [len, lambda x: x, LInfDistance])
 def test_a_transformation_is_not_followed_by_a_plain_function(right: Any) -> None:
     raises_exactly(SpaceError, lambda: times(2) >> right, "make_user_transformation")
