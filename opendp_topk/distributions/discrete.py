@@ -59,6 +59,17 @@ def largest_noise(scale: Fraction, k: int, alpha: Fraction | float, *, gaussian:
     return _least_gaussian(scale, each, math.isqrt(over)) if gaussian else over  # [size]
 
 
+def largest_fall(scale: Fraction, alpha: Fraction | float, *, gaussian: bool) -> float:
+    """The least integer >= 0 below whose negative one draw is, but with a probability of at most alpha.
+
+    It may be too large as :func:`largest_noise` may, whose arguments and errors it has.
+    """
+    both = 2 * exact(alpha)
+    if both >= 1 and alpha < 1:
+        return 0  # [no-fall]
+    return largest_noise(scale, 1, both, gaussian=gaussian)  # [one-side]
+
+
 def _each(alpha: Fraction, k: int) -> Fraction:
     """A number > 0, not above the probability of one of ``k`` equal independent events of which one has ``alpha``."""
     return alpha if k == 1 else one_minus_exp_down(log1p_down(alpha / (1 - alpha)) / k)  # [each]

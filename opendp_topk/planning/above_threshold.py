@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..core.binary_search import binary_search_param
 from ..core.measurement import Measurement
-from ..distributions.discrete import largest_noise
+from ..distributions.discrete import largest_fall
 from ..errors import ParameterError, SearchError
 from ..ledger.amounts import stated
 from ..measurements.stable_histogram import then_stable_histogram
@@ -77,12 +77,15 @@ class AboveThreshold(Unlisted):
             return _LEAST
         return int(binary_search_param(lambda t: built(query, scale, t), d_in, budget, T=int))
 
+    # proof-region: gets_in
     def accuracy(self, plan: Plan[Any, Users]) -> float:
         """The score with which an item surely gets in."""
         scale, threshold, gaussian = (plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian"))
         left_out = plan.query.unit.columns.left_out
-        sure: float = left_out + threshold + largest_noise(exact(scale), 1, plan.query.alpha, gaussian=gaussian)
+        sure: float = left_out + threshold + largest_fall(exact(scale), plan.query.alpha, gaussian=gaussian)  # [falls]
         return sure
+
+    # end-proof-region: gets_in
 
     def question(self, columns: Columns) -> str:
         """What is asked."""

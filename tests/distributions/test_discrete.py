@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.distributions.discrete import largest_noise, largest_range
+from opendp_topk.distributions.discrete import largest_fall, largest_noise, largest_range
 from opendp_topk.errors import ParameterError
 
 from ..oracles.discrete import masses
@@ -34,6 +34,18 @@ def test_it_is_the_least_number_that_no_draw_exceeds(name: str, scale: Fraction,
     assert bound == 0 or (1 - _outside(name, scale, bound - 1)) ** k < within
 
 
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+@pytest.mark.parametrize("alpha", [Fraction(1, 10**9), 0.05, 0.49, 0.5, 0.9])
+def test_it_is_the_least_number_by_which_a_draw_does_not_fall(name: str, scale: Fraction, alpha: Fraction) -> None:
+    fall = largest_fall(scale, alpha, gaussian=name == "gaussian")
+    below = [mpmath.fsum(mass for z, mass in masses(name, scale).items() if z < -size) for size in (fall, fall - 1)]
+    assert isinstance(fall, int)
+    allowed = mpmath.mpf(Fraction(alpha).numerator) / Fraction(alpha).denominator
+    assert below[0] <= allowed
+    assert fall == 0 or below[1] > allowed
+
+
 def test_wide_noise_is_that_of_continuous_laws() -> None:
     one = -math.expm1(math.log1p(-0.05) / 50)
     for scale, close in ((10**5, 1.0), (10**9, 1000.0)):
@@ -55,6 +67,12 @@ def test_ends() -> None:
 def test_bad_arguments(scale: int, k: int, alpha: float) -> None:
     with pytest.raises(ParameterError, match="largest_noise needs"):
         largest_noise(Fraction(scale), k, alpha, gaussian=True)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 2])
+def test_no_fall_with_certainty(alpha: int) -> None:
+    with pytest.raises(ParameterError, match="largest_noise needs"):
+        largest_fall(Fraction(1), alpha, gaussian=True)
 
 
 @pytest.mark.slow

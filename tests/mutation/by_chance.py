@@ -7,8 +7,9 @@ exit code is 1 if a fault survives for which ``argued.json`` has no argument.
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import hashlib
 import json
-import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,15 +24,19 @@ _ARGUED = Path(__file__).with_name("argued.json")
 
 
 def drawn(room: str, count: int, seed: int, root: Path = ROOT) -> list[Fault]:
-    """``count`` faults of the modules of a room (fewer where there are not so many), each place as likely."""
+    """``count`` faults of the modules of a room (fewer where there are not so many), each as likely.
+
+    They come in an order that only ``seed`` and each one's text decide: more of them begin with the same ones, and a
+    change elsewhere in the room leaves those that are drawn already.
+    """
     package = root / "opendp_topk"
     modules = [
         Module(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8"))
         for path in sorted((package / room).rglob("*.py"))
     ]
-    places = [(module, one) for module in modules for one in dict.fromkeys(edits(module))]
-    some = random.Random(f"{seed}/{room}").sample(places, min(count, len(places)))
-    return [module.fault(f"{room}-{seed}-{number}", one) for number, (module, one) in enumerate(some)]
+    made = [module.fault(room, one) for module in modules for one in dict.fromkeys(edits(module))]
+    order = sorted(made, key=lambda one: hashlib.sha256(f"{seed}/{key(one)}".encode()).digest())
+    return [dataclasses.replace(one, name=f"{room}-{seed}-{n}") for n, one in enumerate(order[:count])]
 
 
 def argued() -> dict[str, str]:
@@ -67,7 +72,8 @@ def main(arguments: Sequence[str]) -> int:
         print("\n".join(f"{one.fault.what}\n  {key(one.fault)}" for one in lost))
         if options.write:
             found = page.figures()
-            found["random"][room] = page.by_chance({one: counts[one] for one in page.KINDS}, options.seed)
+            before = found["random"].get(room, {})
+            found["random"][room] = page.by_chance({one: counts[one] for one in page.KINDS}, options.seed, before)
             page.write(found)
     return int(surviving > 0)
 

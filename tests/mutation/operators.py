@@ -104,7 +104,9 @@ def _edits(module: Module, node: ast.AST, where: str) -> Iterator[Edit]:
         case ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield Edit(*module.span(node), "pass", f"{_short(module.source(node))} is left out in {where}")
         case ast.Call(func=called, args=[first, second, *_]) if not (
-            isinstance(first, ast.Starred) or _any_order(node, module.source(called))
+            isinstance(first, ast.Starred)
+            or module.source(first) == module.source(second)
+            or _any_order(node, module.source(called))
         ):
             yield _swapped(module, called, first, second, where)
 

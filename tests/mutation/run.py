@@ -51,7 +51,7 @@ class Mutation:
         """Those of ``tests`` that do not pass, or are not there, where nothing is wrong but the pins."""
         files: dict[str, list[str]] = {}
         for test in tests:
-            files.setdefault(test.partition("::")[0], []).append(test)
+            files.setdefault(_file(test), []).append(test)
         passed = {test for together in files.values() for test in self._passing(together)}
         return [one for one in tests if one not in passed]
 
@@ -73,38 +73,47 @@ class Mutation:
             with copy.holding(fault):
                 found = killer if killer and _notices(copy, killer) else None
                 if found is None and search:
-                    found = self._related(copy, fault)
+                    found = self._first(copy, self.relatives.get(fault.room, []))
                 if found is None and search:
-                    found, hung = self._nearest(copy, fault, reach)
+                    found, hung = self._nearest(copy, nearest.files(fault.file, copy.root, fault.new)[:reach])
         finally:
             self._free.put(copy)
         return Outcome(fault, found, time.monotonic() - start, hung)
 
-    def _related(self, copy: Checkout, fault: Fault) -> str | None:
-        """The quickest of the tests that notice other faults of the same room, if one notices this one."""
-        tests = self.relatives.get(fault.room, [])
-        failed = outcome_of(copy, tests, most=_AT_ONCE).failed if tests else {}
-        found = sorted((test for test in failed if test in tests), key=failed.__getitem__)
+    def _first(self, copy: Checkout, tests: Sequence[str], only: str = "") -> str | None:
+        """The quickest of the first of ``tests``, node ids or files, that notice the fault, if any does."""
+        failed = outcome_of(copy, tests, most=_AT_ONCE, only=only).failed if tests else {}
+        found = sorted(failed, key=failed.__getitem__)
         return next((test for test in found if not self.unfit([test])), None)
 
-    def _nearest(self, copy: Checkout, fault: Fault, reach: int) -> tuple[str | None, bool]:
-        """The quickest test of the nearest file of which one notices the fault; or whether its tests hang."""
-        for file in nearest.files(fault.file, copy.root, fault.new)[:reach]:
-            ran = outcome_of(copy, [file], most=_AT_ONCE, quick=True)
-            counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(file, test)}
-            if not counted and ran.failed:
-                ran = outcome_of(copy, [file], without=self._blind[file], most=_AT_ONCE, quick=True)
-                counted = ran.failed
-            if counted or ran.hung:
-                return min(counted, key=counted.__getitem__, default=None), not counted
-        return None, False
+    def _nearest(self, copy: Checkout, files: Sequence[str]) -> tuple[str | None, bool]:
+        """The quickest of the first quick tests that notice the fault, nearest files first; or whether tests hang.
 
-    def _counts(self, file: str, test: str) -> bool:
-        """Whether a test of ``file`` passes on the control; asked once a file, and only where something failed."""
+        Where none does, the slow tests of the nearest files are asked.
+        """
+        for together in filter(None, (files[:1], files[1:4], files[4:])):
+            blind: list[str] = []
+            while True:
+                ran = outcome_of(copy, together, without=blind, most=_AT_ONCE, quick=True)
+                counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(test)}
+                if counted or ran.hung:
+                    return min(counted, key=counted.__getitem__, default=None), not counted
+                if ran.failed.keys() <= set(blind):
+                    break
+                blind = sorted({*blind, *(test for one in ran.failed for test in self._blind[_file(one)])})
+        return self._first(copy, files[:4], "slow"), False
+
+    def _counts(self, test: str) -> bool:
+        """Whether a test passes on the control; asked once a file, and only where something failed."""
+        file = _file(test)
         with self._lock:
             if file not in self._blind:
-                self._blind[file] = list(outcome_of(self._control, [file]).failed)
+                self._blind[file] = list(outcome_of(self._control, [file], quick=True).failed)
             return test not in self._blind[file]
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def _notices(copy: Checkout, killer: str) -> bool:

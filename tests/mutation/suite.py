@@ -44,7 +44,13 @@ class Ran:
 
 
 def outcome_of(
-    copy: Checkout, tests: Sequence[str], *, without: Sequence[str] = (), most: int = 0, quick: bool = False
+    copy: Checkout,
+    tests: Sequence[str],
+    *,
+    without: Sequence[str] = (),
+    most: int = 0,
+    quick: bool = False,
+    only: str = "",
 ) -> Ran:
     """What became of ``tests``, which are node ids or files, in the copy.
 
@@ -54,6 +60,7 @@ def outcome_of(
         without: Node ids to leave out.
         most: Stop after so many failures; 0 never stops.
         quick: Leave out what plain pytest leaves out, such as slow tests, but for further instances of quick ones.
+        only: Otherwise, which marks to take; by default all.
 
     Raises:
         StrayError: Another package than the copy's was tested, or none.
@@ -62,9 +69,9 @@ def outcome_of(
         record = Path(folder) / "record"
         hung = _run(
             copy,
-            [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", "-m", _QUICK if quick else ""],
+            [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", "-m", _QUICK if quick else only],
             record,
-            _QUICK_SECONDS if quick else _SECONDS,
+            _QUICK_SECONDS * len(tests) if quick else _SECONDS,
         )
         lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     if not lines or Path(lines[0].get("package", "")) != (copy.root / "opendp_topk").resolve():
@@ -93,6 +100,7 @@ def _pytest(root: str, arguments: list[str], record: str) -> None:
     for stream in range(3):
         os.dup2(null, stream)
     os.chdir(root)
+    sys.dont_write_bytecode = False  # or each process would compile the whole copy again
     os.environ |= {VARIABLE: record, "PYTHONPATH": root, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
     for name in [one for one in sys.modules if one.split(".")[0] in ("tests", "opendp_topk")]:

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from opendp_topk.measurements.stable_histogram import then_stable_histogram
 from opendp_topk.measurements.unknown_domain_top_k import then_unknown_domain_top_k
 from opendp_topk.planning.above_threshold import AboveThreshold
 from opendp_topk.planning.columns import Columns
@@ -21,7 +22,8 @@ from opendp_topk.planning.keys import Keys
 from opendp_topk.planning.plan import Plan, Query, planned
 from opendp_topk.planning.units import Budget, Users
 from opendp_topk.planning.unknown_domain import TopKUnknownDomain
-from opendp_topk.spaces.measures import Approximate, MaxDivergence, ZeroConcentratedDivergence
+from opendp_topk.spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from opendp_topk.spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 
 from .test_nearest import tail
 
@@ -69,13 +71,38 @@ def promised_users(plan: Plan[Any, Users]) -> int:
 @pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
 @pytest.mark.parametrize("most", [1, 3])
 def test_an_item_gets_in_from_the_users_that_are_named_on(budget: Budget, most: int) -> None:
-    """Fewer users by seven tenths of the noise, and one, are refused."""
+    """Fewer users by half of the noise's scale, and one, are refused."""
     plan = plan_of(AboveThreshold(), budget, most)
     least, scale = promised_users(plan), float(plan.measurement.parameters["scale"])
     missed, tried = left_out(plan, least, most)
     assert tail(missed, tried, ALPHA) > FAR
-    missed, tried = left_out(plan, least - math.ceil(0.7 * scale) - 1, most)
+    missed, tried = left_out(plan, least - math.ceil(0.5 * scale) - 1, most)
     assert tail(missed, tried, ALPHA) < FAR
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("budget", "gaussian"),
+    [
+        (Budget(Approximate(MaxDivergence()), (Fraction(1, 20), Fraction(1, 10**6))), False),
+        (Budget(Approximate(ZeroConcentratedDivergence()), (Fraction(1, 10**4), Fraction(1, 10**6))), True),
+    ],
+    ids=["Laplace", "Gaussian"],
+)
+def test_an_item_of_fewer_users_by_a_twentieth_of_the_noise_is_refused(budget: Budget, gaussian: bool) -> None:
+    """2 10^5 draws of the noise for counts that lie as high above the threshold as is said, and a twentieth less."""
+    plan, keys = plan_of(AboveThreshold(), budget, 1), 10**4
+    known = {key: plan.measurement.parameters[key] for key in ("scale", "threshold", "gaussian")}
+    assert known["gaussian"] == gaussian
+    space = KeyedCountsDomain(), KeyedCountDistance(max_items=1)
+    release = space >> then_stable_histogram(PrivacyProfile(), **known)
+    least = promised_users(plan)
+    for users, often in ((least, False), (least - math.ceil((least - known["threshold"]) / 20), True)):
+        counts = dict.fromkeys(range(keys), users)
+        missed = sum(keys - len(release(counts).items) for _ in range(20)) / (20 * keys)
+        off = missed * math.log(missed / ALPHA) + (1 - missed) * math.log((1 - missed) / (1 - ALPHA))
+        refuted = missed > ALPHA and math.exp(-20 * keys * off) < FAR  # by Chernoff's bound
+        assert refuted == often
 
 
 @pytest.mark.slow

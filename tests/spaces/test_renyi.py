@@ -46,6 +46,36 @@ def test_the_worst_laws_have_that_divergence(bound: Any, oracle: Any) -> None:
     assert found == []
 
 
+def formulas(order: Any, loss: Any) -> tuple[Any, Any, Any]:
+    """What the theorem says, with all the digits that mpmath has: of a pure loss, of a range, of Laplace laws."""
+    beta, e = order - 1, lambda x: -mpmath.expm1(-x)
+    odds = mpmath.exp(-loss) * e(2 * beta * loss) / (1 + mpmath.exp(-(2 * beta + 1) * loss))
+    u, v = order * e(beta * loss) / (beta * e(order * loss)), order * e(loss) / e(order * loss)
+    x = beta * e((2 * beta + 1) * loss) / (2 * beta + 1)
+    return (
+        loss - mpmath.log1p(odds) / beta,
+        loss - mpmath.log(u) - mpmath.log(v) / beta,
+        loss + mpmath.log1p(-x) / beta,
+    )
+
+
+def test_bounds_err_upward_and_after_thirty_digits() -> None:
+    below = []
+    with mpmath.workdps(80):
+        for order in ORDERS:
+            for loss in LOSSES:
+                bounds = renyi_of_pure(order, loss), renyi_of_range(order, loss), renyi_of_laplace(order, loss)
+                for bound, true in zip(map(real, bounds), formulas(real(order), real(loss)), strict=True):
+                    if not true <= bound <= true + mpmath.mpf(10) ** -30:
+                        below.append((order, loss, float(bound - true)))
+            for share in (Fraction(1, 10**9), Fraction(1, 3)):
+                beta, most = real(order - 1), real(overhead(order, share))
+                true = (mpmath.log(1 / real(share)) - mpmath.log1p(beta)) / beta - mpmath.log1p(1 / beta)
+                if not true <= most <= true + mpmath.mpf(10) ** -11:
+                    below.append((order, share, float(most - true)))
+    assert below == []
+
+
 def attack(order: float, divergence: float, epsilon: float) -> float:
     """The largest delta of laws of two answers that have this divergence, over the higher of their losses."""
 

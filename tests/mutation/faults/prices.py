@@ -188,6 +188,13 @@ FAULTS = (
         "kinds = (self,)",
     ),
     Fault(
+        "fall-of-twice-alpha",
+        "noise falls lower twice as often as is said",
+        "distributions/discrete.py",
+        "both = 2 * exact(alpha)",
+        "both = 4 * exact(alpha)",
+    ),
+    Fault(
         "keys-without-responses",
         "keys of one user lose together what each loses but for its delta",
         "measurements/_key_shares.py",
