@@ -103,6 +103,8 @@ from .measurements.peeled_top_k import make_peeled_top_k as make_peeled_top_k
 from .measurements.peeled_top_k import then_peeled_top_k as then_peeled_top_k
 from .measurements.permute_and_flip import make_permute_and_flip as make_permute_and_flip
 from .measurements.permute_and_flip import then_permute_and_flip as then_permute_and_flip
+from .measurements.quantiles import make_quantiles as make_quantiles
+from .measurements.quantiles import then_quantiles as then_quantiles
 from .measurements.report_noisy_top_k import make_report_noisy_top_k as make_report_noisy_top_k
 from .measurements.report_noisy_top_k import then_report_noisy_top_k as then_report_noisy_top_k
 from .measurements.select_then_count import make_select_then_count as make_select_then_count
@@ -162,6 +164,8 @@ from .transformations.cap_scores import make_cap_scores as make_cap_scores
 from .transformations.cap_scores import then_cap_scores as then_cap_scores
 from .transformations.count_by_item import make_count_by_item as make_count_by_item
 from .transformations.count_by_item import then_count_by_item as then_count_by_item
+from .transformations.count_by_number import make_count_by_number as make_count_by_number
+from .transformations.count_by_number import then_count_by_number as then_count_by_number
 from .transformations.count_outside import make_count_outside as make_count_outside
 from .transformations.count_outside import then_count_outside as then_count_outside
 from .transformations.keep_items import make_keep_items as make_keep_items
@@ -276,6 +280,7 @@ __all__ = [
     "make_cap_scores",
     "make_composition",
     "make_count_by_item",
+    "make_count_by_number",
     "make_count_outside",
     "make_exponential_mechanism",
     "make_fix_delta",
@@ -300,6 +305,7 @@ __all__ = [
     "make_pureDP_to_range",
     "make_pureDP_to_zCDP",
     "make_quantile_scores",
+    "make_quantiles",
     "make_range_to_approxDP",
     "make_range_to_pureDP",
     "make_range_to_zCDP",
@@ -326,6 +332,7 @@ __all__ = [
     "then_canonical_top_k",
     "then_cap_scores",
     "then_count_by_item",
+    "then_count_by_number",
     "then_count_outside",
     "then_exponential_mechanism",
     "then_fully_adaptive_composition",
@@ -343,6 +350,7 @@ __all__ = [
     "then_peeled_top_k",
     "then_permute_and_flip",
     "then_quantile_scores",
+    "then_quantiles",
     "then_report_noisy_top_k",
     "then_select_then_count",
     "then_stable_histogram",

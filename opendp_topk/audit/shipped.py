@@ -46,12 +46,18 @@ METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distanc
 FEW = {"make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),)}
 
 
-# Constructors whose releases have infinitely many values: their merged laws, and pairs to try.
+# Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of quantiles, which have
+# few, pairs of counts.
 MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
     "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_noisy_histogram": (merged_laws.noisy_scores, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
     "make_select_then_count": (merged_laws.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
+    "make_quantiles": (
+        lambda measurement: measurement.distribution,
+        1,
+        (((0, 4, 0), (0, 4, 1)), ((0, 4, 0), (1, 4, 0)), ((0, 0, 0), (0, 0, 1)), ((0, 12, 0), (0, 12, 1))),
+    ),
     "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
 }
 # Pairs of counts by key that differ by one user, for what takes such counts.

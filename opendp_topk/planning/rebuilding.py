@@ -78,7 +78,7 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
     budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
     if record.listed and not record.may_stop:
         numbers = unit.columns if isinstance(unit.columns, Numbers) else None
-        for task in _listed(record) if numbers is None else [Quantile.of(numbers)]:
+        for task in _listed(record) if numbers is None else [replace(Quantile.of(numbers), release=record.release)]:
             query = Query(task, unit, budget, alpha=alpha)
             with suppress(ParameterError, SpaceError):
                 yield Plan(

@@ -14,7 +14,10 @@ from ..errors import ParameterError, checks
 from ..ledger import Ledger
 from ..ledger.journal import now
 from ..spaces.metrics import UserDistance
+from ..transformations.quantile_scores import multiples
+from .columns import Columns, numeral
 from .promises import Promise
+from .quantile import Numbers
 from .rebuilding import Rebuilt, rebuilt
 from .release_record import Claim, Read, Released, ReleaseRecord, list_digest, named, plain, proof_of, salted
 from .verification import lines
@@ -79,7 +82,8 @@ def release_with_record(
     reserved, made = ledger.reserve(measurement, d_in=distance, **words), []
 
     def digest(released: Any) -> str:
-        made.append(_finished(draft, found, Released.of(released), salted(reserved.paid), reserved.told))
+        written = _written(released, found.plan.query.unit.columns)
+        made.append(_finished(draft, found, Released.of(written), salted(reserved.paid), reserved.told))
         return made[0].digest
 
     return reserved.release(data, recorded=digest), made[0].as_dict()
@@ -88,8 +92,9 @@ def release_with_record(
 def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
     """The record before there is a release, with as many items as there will be."""
     known, metric, measure = measurement.parameters, measurement.input_metric, measurement.output_measure
-    if not isinstance(metric, UserDistance) or not {"user", "item", "candidates"} <= known.keys():
-        raise ParameterError("measurement must start from a table of users and items for a record")
+    column = "value" if "quantile" in known else "item"
+    if not isinstance(metric, UserDistance) or not {"user", column, "candidates"} <= known.keys():
+        raise ParameterError("measurement must start from a table of users and items, or numbers, for a record")
     last = getattr(measurement.function, "then", None)
     items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
     if known["candidates"] is not None and "minimum_users" in known:
@@ -100,6 +105,12 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         )
     if (known["candidates"] is None) != (items is None):
         raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
+    if "quantile" in known:
+        if items != tuple(multiples((known["lower"], known["upper"]), known["granularity"])):
+            raise ParameterError(
+                "measurement must end in index_candidates(multiples(bounds, granularity)) for a record of a quantile"
+            )
+        items = None
     k, counted = known.get("k"), "count_scale" in known
     if isinstance(last, BestCounts):
         k, counted = last.k, True
@@ -123,6 +134,14 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         ),
         library={"name": "opendp_topk", "version": version()},
     )
+
+
+def _written(released: Any, columns: Columns) -> Any:
+    """What was released as a record writes it: a number of a grid as the very same, and not as the nearest float."""
+    if not isinstance(columns, Numbers):
+        return released
+    places = multiples(columns.bounds, columns.step)
+    return [numeral((columns.least + places.index(one)) * columns.step) for one in released]
 
 
 def _finished(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core.claims import proven
 from ..core.partials import partial
 from ..core.spaces import require_space
@@ -13,13 +11,14 @@ from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
+from ..numerics.rank_scores import rank_scores
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
 from ..spaces.valued_frames import NumberFrameDomain
 from .cap_scores import lowest_terms
 from .sum_by_item import FARTHEST, grid_step, whole_steps
 
-_MOST_ROWS = 2**20  # of a user: with 2^32 users and shares of thousandths, scores stay below 2^63
+MOST_ROWS = 2**20  # of a user: with 2^32 users and shares of thousandths, scores stay below 2^63
 _WIDEST = 2**24  # candidates: their scores take 128 MiB
 
 
@@ -103,17 +102,15 @@ def make_quantile_scores(
     checks.instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
     p, q = lowest_terms(quantile, "quantile")  # [share]
     step = grid_step(granularity)
-    lower, upper = _ends(bounds, granularity)  # [ends]
-    most = checks.count("max_rows", max_rows, at_most=_MOST_ROWS, limit="2^20")  # [check-rows]
+    lower, upper = ends(bounds, granularity)  # [ends]
+    most = checks.count("max_rows", max_rows, at_most=MOST_ROWS, limit="2^20")  # [check-rows]
     moved = most * (q if input_metric.neighbors == "replace" else max(p, q - p))  # [moved]
 
     def function(rows: Any) -> Any:
         from ..tables.spread import rows_by_number
 
         equal = rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [equal]
-        upto = np.cumsum(equal)
-        below, whole = upto - equal, int(upto[-1])  # [below]
-        return -np.maximum(0, np.maximum(q * below - p * whole, p * whole - q * upto))  # [scores]
+        return rank_scores(equal, p, q)  # [by-rank]
 
     return Transformation(
         input_domain=input_domain,
@@ -136,7 +133,7 @@ def make_quantile_scores(
     )
 
 
-def _ends(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:
+def ends(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:
     """The least and the greatest multiple within the bounds, in steps."""
     lower, upper = whole_steps(bounds, grid_step(granularity))  # [whole-steps]
     if not 2 <= upper - lower + 1 <= _WIDEST:  # [check-width]
@@ -162,7 +159,7 @@ def multiples(bounds: tuple[Number, Number], granularity: Number = 1) -> list[in
         >>> tk.multiples((0, 1), 0.25)
         [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    (lower, upper), step = _ends(bounds, granularity), exact(granularity)
+    (lower, upper), step = ends(bounds, granularity), exact(granularity)
     if step.denominator == 1:
         return [steps * int(step) for steps in range(lower, upper + 1)]  # [integers]
     return [float(steps * step) for steps in range(lower, upper + 1)]  # [floats]

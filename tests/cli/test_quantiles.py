@@ -62,6 +62,13 @@ def test_of_a_user_with_many_rows_so_many_count_as_is_asked(command: Command, re
     assert found == [[20], [10], [0]]
 
 
+def test_a_condition_on_rows_goes_with_a_quantile(command: Command, readers: Path) -> None:
+    """Of the readers 90 to 100, whose ages are 50.5, 90.25, ..., 99.25, the quantile is the tenth."""
+    asked = release(readers, *AGE, *EXACT, "--step", "0.25", "--where", "reader >= 90", "--out", "-")
+    record = record_of(command(*asked).out)
+    assert (record["items"], record["where"]) == (["98.25"], "reader >= 90")
+
+
 def test_the_table_of_a_number_has_no_rank_and_a_sign(command: Command, readers: Path) -> None:
     file = readers.with_name("out.csv")
     asked = "--quantile", "1/2", "--column", "age", "--bounds", "-3,-1", "--step", "0.5"

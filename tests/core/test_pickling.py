@@ -86,6 +86,10 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_select_then_count": lambda: COUNTS >> tk.then_select_then_count(ZCDP, k=2, scale=1),
     "make_above_threshold": lambda: COUNTS >> tk.then_above_threshold(MAX, threshold=3, scale=2, ask=[0, 1]),
     "make_laplace": lambda: L1 >> tk.then_laplace(MAX, scale=1),
+    "make_quantiles": lambda: (
+        (tk.VectorDomain(tk.AtomDomain(int), size=3), tk.L1Distance())
+        >> tk.then_quantiles(MAX, quantiles=[Fraction(1, 2)], scale=1, places=2)
+    ),
     "make_gaussian": lambda: L2 >> tk.then_gaussian(ZCDP, scale=1),
     "make_user_measurement": lambda: COUNTS >> tk.then_user_measurement(MAX, function=first, privacy_map=linear),
     "make_composition": lambda: tk.make_composition(top() for _ in range(2)),
@@ -112,6 +116,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "make_quantile_scores": lambda: (
         (tk.NumberFrameDomain("u", "v"), tk.UserDistance())
         >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 5))
+    ),
+    "make_count_by_number": lambda: (
+        (tk.NumberFrameDomain("u", "v"), tk.UserDistance()) >> tk.then_count_by_number(bounds=(0, 5))
     ),
     "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
     "make_minimum_users": lambda: KEYED >> tk.then_minimum_users(minimum_users=3),

@@ -26,6 +26,11 @@ def counts(column: str = "visitor", candidates: Any = PAGES, **more: Any) -> tk.
     return tk.make_count_by_item(tk.FrameDomain(column, "page"), tk.UserDistance(), candidates=candidates, **more)
 
 
+def numbers(granularity: Any = 1) -> tk.Transformation:
+    options = {"quantile": Fraction(1, 2), "bounds": (0, 60), "granularity": granularity}
+    return tk.make_quantile_scores(tk.NumberFrameDomain("visitor", "session"), tk.UserDistance(), **options)
+
+
 KINDS: dict[str, Callable[[], tk.Measurement]] = {
     "ranking": lambda: counts() >> tk.then_report_noisy_top_k(PURE, k=2, scale=0.5) >> tk.index_candidates(PAGES),
     "counts": lambda: (
@@ -35,6 +40,9 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
     ),
     "rho": lambda: counts() >> tk.then_report_noisy_top_k(ZCDP, k=2, scale=9.0) >> tk.index_candidates(PAGES),
     "histogram": lambda: counts(max_items=2) >> tk.then_noisy_histogram(PURE, scale=2.0) >> tk.largest_counts(2, PAGES),
+    "quantile": lambda: (
+        numbers() >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0) >> tk.index_candidates(tk.multiples((0, 60)))
+    ),
     "unlisted": lambda: (
         counts(candidates=None, max_items=2)
         >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=10, threshold=40)
@@ -60,6 +68,22 @@ def test_a_record_of_each_kind_agrees_with_library_and_ledger(tmp_path: Path) ->
             wrong = {one.what: one.why for one in verified(kept, ledger) if one.verdict != AGREES}
             assert wrong.keys() == {"table"}, (kind, wrong)
             assert kept["stated"] == {"purpose": "a plan", "person": "visitor", "column": "visitor", "label": kind}
+
+
+def test_a_number_between_integers_is_recorded_as_the_very_same(tmp_path: Path) -> None:
+    third = Fraction(1, 3)
+    choice = numbers(third) >> tk.then_report_noisy_top_k(PURE, k=1, scale=0.5, release="set")
+    with paid(tmp_path) as ledger:
+        released, record = tk.release_with_record(
+            ledger, choice >> tk.index_candidates(tk.multiples((0, 60), third)), VISITS
+        )
+        (written,) = record["items"]
+        assert float(Fraction(written)) == released[0]
+        assert (Fraction(written) / third).denominator == 1
+        assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
+        other = choice >> tk.index_candidates([*range(181)])
+        raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, other, VISITS), "multiples(bounds")
+        assert len(ledger.history()) == 1
 
 
 def test_a_bound_is_charged_and_recorded(tmp_path: Path) -> None:

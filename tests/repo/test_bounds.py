@@ -72,8 +72,10 @@ def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, A
 
 
 def built(constructor: str, measure: str, k: int, d: int | None, chosen: dict[str, Any]) -> tk.Measurement:
-    space = tk.VectorDomain(tk.AtomDomain(int), size=d), METRICS.get(constructor, tk.RangeDistance())
+    size = d or (3 if constructor == "make_quantiles" else None)
+    space = tk.VectorDomain(tk.AtomDomain(int), size=size), METRICS.get(constructor, tk.RangeDistance())
     known = {"scale": 3, "k": k, "count_scale": 5, "threshold": 7, "threshold_scale": 11} | chosen
+    known["quantiles"] = [Fraction(n, 2**k) for n in range(1, 2**k)]  # of k levels
     make: Callable[..., tk.Measurement] = getattr(tk, constructor)
     wanted = inspect.signature(make).parameters
     return make(*space, getattr(tk, measure)(), **{name: one for name, one in known.items() if name in wanted})
@@ -82,6 +84,7 @@ def built(constructor: str, measure: str, k: int, d: int | None, chosen: dict[st
 METRICS = {
     "make_laplace": tk.L1Distance(),
     "make_gaussian": tk.L2Distance(),
+    "make_quantiles": tk.L1Distance(),
     "make_select_then_count": tk.LInfDistance(monotonic=True),
     "make_above_threshold": tk.LInfDistance(monotonic=True),
 }

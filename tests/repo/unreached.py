@@ -68,5 +68,6 @@ UNREACHED = {
     "errors:ProofError": "it is about documents, and raised by proof only",
     "measurements.above_threshold:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
+    "measurements.quantiles:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.weighted_partition_selection:TRIED": "what the verifier tries for the arguments of its own",
 }

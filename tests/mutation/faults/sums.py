@@ -8,6 +8,7 @@ _SUM = "transformations/sum_by_item.py"
 _TOTALS = "tables/totals.py"
 _QUANTILES = "transformations/quantile_scores.py"
 _SPREAD = "tables/spread.py"
+_HALVING = "measurements/quantiles.py"
 
 FAULTS = (
     Fault(
@@ -195,7 +196,7 @@ FAULTS = (
     Fault(
         "quantiles-without-ties",
         "rows that are equal to a candidate count as above it",
-        _QUANTILES,
+        "numerics/rank_scores.py",
         "p * whole - q * upto",
         "p * whole - q * below",
     ),
@@ -212,5 +213,61 @@ FAULTS = (
         _SPREAD,
         "(2 * kept * first + own - 1) // (2 * own)",
         "(kept * first) // own",
+    ),
+    Fault(
+        "counts-replaced-as-added",
+        "users who are exchanged move counts of numbers as users who are added do",
+        "transformations/count_by_number.py",
+        '(2 if input_metric.neighbors == "replace" else 1)',
+        "1",
+    ),
+    Fault(
+        "halving-counts-one-level",
+        "all levels of halving cost what one does",
+        _HALVING,
+        "len(shares).bit_length(), one_shot",
+        "1, one_shot",
+    ),
+    Fault(
+        "halving-noise-of-one-side",
+        "the noise of a quantile is in proportion to the share below alone",
+        _HALVING,
+        "max(share.numerator, share.denominator - share.numerator)",
+        "share.numerator",
+    ),
+    Fault(
+        "halving-rows-in-both-parts",
+        "the rows at a chosen place count in both parts",
+        _HALVING,
+        "    lower[place] = 0  # [strictly-below]\n",
+        "",
+    ),
+    Fault(
+        "halving-spread-at-once",
+        "one row more of a number is one more at each of its places",
+        _HALVING,
+        "(rows[:, None] + np.arange(places - 1, -1, -1)) // places",
+        "(rows[:, None] + np.full(places, places // 2)) // places",
+    ),
+    Fault(
+        "halving-range-of-levels",
+        "the range of several levels is said to be that of one after the other with the same signs",
+        _HALVING,
+        "(2 * levels - 1) * r",
+        "levels * r / 2",
+    ),
+    Fault(
+        "halving-forgets-what-is-at-the-place",
+        "the error of a part forgets the rows at the place where it ends",
+        _HALVING,
+        "below, above + tied",
+        "below, above",
+    ),
+    Fault(
+        "halving-shares-of-the-whole",
+        "the quantiles right of the middle are not told as shares of their part",
+        _HALVING,
+        "(one - share) / (1 - share)",
+        "(one - share) / one",
     ),
 )

@@ -1,0 +1,103 @@
+"""How many rows have each number of a public grid, of no more than so many rows of each user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.claims import proven
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..core.transformation import Transformation
+from ..errors import checks
+from ..errors.checks import Number
+from ..spaces.domains import AtomDomain, VectorDomain
+from ..spaces.metrics import L1Distance, UserDistance
+from ..spaces.valued_frames import NumberFrameDomain
+from .quantile_scores import MOST_ROWS, ends
+from .sum_by_item import FARTHEST, grid_step
+
+
+@proven("transformations/count_by_number")
+def make_count_by_number(
+    input_domain: NumberFrameDomain,
+    input_metric: UserDistance,
+    *,
+    bounds: tuple[Number, Number],
+    granularity: Number = 1,
+    max_rows: int = 1,
+) -> Transformation:
+    """Count the rows that have each multiple of ``granularity`` within ``bounds``.
+
+    A number counts as the multiple nearest to it, and one beyond a bound as the last multiple within. A row whose user
+    or number is null or NaN counts for nothing. ``make_quantiles`` releases several quantiles of such counts, and
+    ``index_candidates(multiples(bounds, granularity))`` names them; ``make_laplace`` releases a histogram.
+
+    Args:
+        input_domain: ``NumberFrameDomain(user, value)``: the names of the two columns.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        bounds: ``(lower, upper)``, finite numbers, lower < upper. Public, and chosen without looking at the table.
+        granularity: The step of the grid, > 0. Public. At least 2 and at most 2^24 multiples lie within the bounds.
+        max_rows: How many rows of one user count at most, from 1 to 2^20, chosen as by ``make_quantile_scores``: with
+            one the median of the user's own numbers. The distance grows in proportion to it.
+
+    Returns:
+        A :class:`Transformation` to int64 vectors, one count a multiple in ascending order, under ``L1Distance()``.
+        Its map is ``d_in max_rows`` under "add_remove" and ``2 d_in max_rows`` under "replace". Both are attained.
+
+    Raises:
+        ParameterError: The bounds are reversed, infinite or too far apart for the granularity, or hold too few or too
+            many multiples of it; ``max_rows`` is out of range.
+        ParameterTypeError: An argument has another type.
+        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+
+        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``. No number raises an error.
+
+    Runtime: One pass of the table's back end, and a sort of the pairs of user and number.
+
+    Proof: proofs/transformations/count_by_number.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> space = tk.NumberFrameDomain(user="reader", value="age"), tk.UserDistance()
+        >>> counts = space >> tk.then_count_by_number(bounds=(30, 35))
+        >>> counts(pl.DataFrame({"reader": [1, 2, 3, 4], "age": [31, 33, 33, 90]}))
+        array([0, 1, 0, 2, 0, 1])
+        >>> counts.map(1)
+        1
+    """
+    # proof-region: count_by_number
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, NumberFrameDomain, "a NumberFrameDomain(user, value)")
+    step = grid_step(granularity)
+    lower, upper = ends(bounds, granularity)  # [ends]
+    most = checks.count("max_rows", max_rows, at_most=MOST_ROWS, limit="2^20")  # [check-rows]
+    moved = most * (2 if input_metric.neighbors == "replace" else 1)  # [moved]
+
+    def function(rows: Any) -> Any:
+        from ..tables.spread import rows_by_number
+
+        return rows_by_number(rows, float(step), FARTHEST, (lower, upper), most)  # [counts]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=VectorDomain(AtomDomain(int), size=upper - lower + 1),
+        output_metric=L1Distance(),
+        function=function,
+        stability_map=lambda d_in: d_in * moved,  # [stability]
+        parameters={
+            "transformation": "count_by_number",
+            "user": input_domain.user,
+            "value": input_domain.value,
+            "lower": bounds[0],
+            "upper": bounds[1],
+            "granularity": granularity,
+            "candidates": upper - lower + 1,
+            "max_rows": most,
+        },
+    )
+    # end-proof-region: count_by_number
+
+
+then_count_by_number = partial(make_count_by_number)

@@ -1,0 +1,122 @@
+"""How many rows have each number: the counts, and by how much users move them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+
+from ..concepts.links import check_constructor, check_transformation
+from ..concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from ..concepts.specimens import Law, Specimen
+from ..oracles import discrete
+
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+DOMAIN = tk.NumberFrameDomain("reader", "age")
+SPACE = DOMAIN, tk.UserDistance()
+
+
+def frame(rows: Any, kind: Any = None) -> Any:
+    return pl.DataFrame(rows, schema={"reader": pl.Int64, "age": kind or pl.Int64}, orient="row")
+
+
+def counted(table: dict[int, tuple[int, ...]], most: int, upper: int) -> Counter[int]:
+    """Of each user the numbers at the places floor((2 j + 1) n / (2 most)), brought within 0 and ``upper``."""
+    found: Counter[int] = Counter()
+    for numbers in table.values():
+        inside = sorted(min(max(one, 0), upper) for one in numbers)
+        n, m = len(inside), min(most, len(inside))
+        found.update(inside[(2 * j + 1) * n // (2 * m)] for j in range(m))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "replace"])
+@pytest.mark.parametrize("most", [1, 2])
+def test_counts_are_right_and_move_as_the_map_says(kind: str, most: int) -> None:
+    link = tk.make_count_by_number(DOMAIN, tk.UserDistance(kind), bounds=(0, 2), max_rows=most)
+    own = [n for size in range(4) for n in itertools.combinations_with_replacement((-1, 0, 2, 3), size)]
+    tables = [{1: a, 2: b} for a, b in itertools.product(own, repeat=2)]
+    counts = [counted(table, most, 2) for table in tables]
+    for table, expected in zip(tables[::7], counts[::7], strict=True):
+        rows = [(user, number) for user, numbers in table.items() for number in numbers]
+        assert link(frame(rows)).tolist() == [expected[c] for c in range(3)]
+    farthest = 0
+    for (one, left), (other, right) in itertools.product(zip(tables, counts, strict=True), repeat=2):
+        alike = one[2] == other[2] and (kind == "add_remove" or (bool(one[1]) and bool(other[1])))
+        if alike and (kind == "replace" or not one[1] or not other[1]):
+            farthest = max(farthest, sum(abs(left[c] - right[c]) for c in range(3)))
+    assert farthest == link.map(1)
+    assert link.map(3) == 3 * link.map(1)
+
+
+def test_numbers_on_a_finer_grid() -> None:
+    link = tk.make_count_by_number(*SPACE, bounds=(0, 1), granularity=Fraction(1, 4), max_rows=9)
+    rows = [(1, 0.12), (1, 0.13), (2, 0.375), (3, 7.0), (3, float("nan"))]
+    assert link(frame(rows, pl.Float64)).tolist() == [1, 1, 1, 0, 1]
+    assert len(tk.multiples((0, 1), Fraction(1, 4))) == link.output_domain.size  # type: ignore[attr-defined]
+
+
+def test_it_keeps_the_obligations_of_a_transformation() -> None:
+    link = check_constructor(tk.make_count_by_number, tk.then_count_by_number, SPACE, bounds=(0, 5), max_rows=2)
+    check_transformation(
+        link,
+        members=[frame([]), frame([(1, 2), (1, 900), (2, 3)])],
+        non_members=[[(SENTINEL_INT, 1)], frame([(1, SENTINEL_TEXT)], pl.String), None],
+        distances=[1, 2, 5],
+        neighbours=[(frame([]), frame([(1, 5), (1, 5)]), 1)],
+        output_distance=lambda x, y: int(np.abs(x - y).sum()),
+    )
+    assert link.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=6)
+    assert link.output_metric == tk.L1Distance()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"bounds": (0, 0.5)}, tk.ParameterError, "multiple"),
+        ({"bounds": (0, 2**24)}, tk.ParameterError, "2^24"),
+        ({"bounds": 3}, tk.ParameterTypeError, "pair"),
+        ({"granularity": 0}, tk.ParameterError, "granularity"),
+        ({"max_rows": 2**20 + 1}, tk.ParameterError, "2^20"),
+    ],
+)
+def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    raises_exactly(error, lambda: tk.make_count_by_number(*SPACE, **({"bounds": (0, 5)} | options)), words)
+
+
+def test_other_spaces_are_refused() -> None:
+    for space in ((tk.FrameDomain("a", "b"), tk.UserDistance()), (DOMAIN, tk.LInfDistance())):
+        with pytest.raises((tk.SpaceError, tk.ParameterTypeError), match="input_"):
+            tk.make_count_by_number(*space, bounds=(0, 5))  # type: ignore[arg-type]
+
+
+def specimens() -> list[Specimen]:
+    link = tk.make_count_by_number(*SPACE, bounds=(0, 1))
+
+    def law(table: Any) -> Law:
+        """Of the first count alone, in cells up to 20 from 0."""
+        first = sum(number == 0 for _, number in table.rows())
+        cells: dict[Any, Any] = {}
+        for z, p in discrete.masses("laplace", Fraction(2)).items():
+            cell = min(max(first + z, -20), 20)
+            cells[cell] = cells.get(cell, 0) + p
+        return cells
+
+    tables = frame([(1, 0), (2, 0)]), frame([(1, 0), (2, 0), (3, 0)])
+    return [
+        Specimen(
+            link,
+            tables,
+            law,
+            share=0.3,
+            cell=lambda measurement, value: min(max(int(measurement(value)[0]), -20), 20),
+            measurement=link >> tk.then_laplace(tk.ZeroConcentratedDivergence(), scale=2),
+        )
+    ]
