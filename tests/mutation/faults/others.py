@@ -60,7 +60,8 @@ FAULTS = (
         "samplers/canonical.py",
         "    while True:\n"
         "        rungs = first  # [as-at-first]\n"
-        "        clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None  # [clock]\n",
+        "        clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) "
+        "if exponential else None  # [clock]\n",
         "    clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None\n"
         "    while True:\n"
         "        rungs = first\n",
