@@ -79,12 +79,14 @@ def make_joint_top_k(
     Runtime:
         One sort of the scores that matter, or one pass that counts all in bins where these are most of many, and
         bounds on the number of outputs at some tens to hundreds of levels of loss.
-        Milliseconds for k up to 100; tens to hundreds of milliseconds at k = 1000, and up to some seconds for a set
-        where it and k = 5000 meet scores that fall steeply at first and slowly then. Measured of sets among scores
-        1e6 / rank, the longest of scales from 1 to 10^6 being at 1, for d = 10^5 and 10^6 and k from 100 to 20,000: at
-        most 1.2 s + k * 0.12 ms in the median, 0.03 s at k = 300, 1.6 s at k = 5000. Memory O(d + k) for rankings; for
-        sets some numbers for each rank at each of these levels. The same releases took up to 60 MiB beside the
-        scores at k = 1000, 80 at k = 5000 and 105 at k = 20,000, and rankings half of that.
+        Rankings take milliseconds at k = 100, and up to 0.1 s at k = 1000 and 0.3 s at k = 5000. Sets take longest
+        where scores fall steeply at first and slowly then. Measured of sets among scores 1e6 / rank on a busy machine,
+        three to five times each, for d = 10^4 and 10^5, k from 100 to 5000 and scales from 0.01 to 10^6 (for k = 10,000
+        up to 1000, and for d = 10^6 the slowest scale of each k up to 3000): at most k * 2.3 ms in the median, which is
+        met near the scale 1e6 / k^2: 0.2 s at k = 100, 1.5 s at 1000, 6 s at 3000 and 5000, 21 s at 10,000. At a
+        hundred times this scale it is a quarter of that, and from scale 10^4 on below 0.1 s. Memory O(d + k) for
+        rankings; for sets some numbers for each rank at each of these levels. The same releases took up to 60 MiB
+        beside the scores at k = 1000, 80 at k = 5000 and 105 at k = 20,000, and rankings half of that.
 
     Proof: proofs/measurements/joint_top_k.tex
 

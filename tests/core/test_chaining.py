@@ -22,6 +22,7 @@ from opendp_topk.errors import (
     ParameterTypeError,
     SpaceError,
 )
+from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
 from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
 from opendp_topk.proof import Proof
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
@@ -54,7 +55,18 @@ def test_transformation_then_measurement() -> None:
     assert chain([1, 4, 2]) == 1
     assert chain.distribution([1, 0]) == {0: Fraction(8, 9), 1: Fraction(1, 9)}
     assert chain.parameters == {"transformation": "user", "factor": 3, "mechanism": "user", "k": 1, "scale": 1}
+    assert next(iter(chain.parameters)) == "transformation"
+    both = (times(3) >> geometric_choice(parameters={"factor": 7})).parameters
+    assert (both["factor'"], both["factor"]) == (3, 7), "the earlier one of a name has the prime"
     check_measurement(chain, members=[[1, 2]], non_members=[[0.5]], distances=[1, 2], neighbours=[([1, 0], [1, 1], 1)])
+
+
+def test_success_is_that_of_what_the_selection_sees() -> None:
+    best = COUNTS >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=2.0)
+    chain = times(3) >> best
+    for event in ("exact", "good"):
+        assert chain.success_probability([1, 4, 2], event) == best.success_probability([3, 12, 6], event)
+    assert chain.success_probability([1, 4, 2]) != best.success_probability([1, 4, 2])
 
 
 def test_the_order_of_maps_matters() -> None:
@@ -114,6 +126,24 @@ def test_space_then_measurement_and_space_then_transformation() -> None:
 def test_a_mismatch_names_both_sides(right: Any, left_side: str, right_side: str) -> None:
     raises_exactly(SpaceError, lambda: times(2) >> geometric_choice(right), left_side, right_side)
     raises_exactly(SpaceError, lambda: times(2) >> times(3, right), left_side, right_side)
+
+
+class _Follows:
+    """Something that can be called, and that says itself what it makes of a transformation before it."""
+
+    def __call__(self, scores: Any) -> Any:
+        return scores
+
+    def __rrshift__(self, before: Transformation) -> Any:
+        return "asked", before
+
+
+def test_what_is_no_function_or_knows_what_precedes_it_is_left_to_python() -> None:
+    link = times(2)
+    assert link >> _Follows() == ("asked", link)
+    for other in ("text", 3, None):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            link >> other  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("right", [len, lambda x: x, LInfDistance])

@@ -45,6 +45,12 @@ def test_a_replaced_field_leaves_no_proof(name: str) -> None:
     assert TOP.proof.status == "current"
 
 
+@pytest.mark.parametrize("name", ["function", "privacy_map", "output_measure", "declared"])
+def test_a_field_of_another_type_is_refused(name: str) -> None:
+    with pytest.raises(tk.ParameterTypeError, match=name):
+        dataclasses.replace(TOP, **{name: 0.5})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

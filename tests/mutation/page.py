@@ -113,7 +113,7 @@ def _by_chance(rooms: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _row(room: str, one: Mapping[str, Any]) -> str:
     counts = [one[kind] for kind in KINDS]
-    first, now = (f"{100 * _share(one, kind):.0f} %" for kind in ("at first", "killed"))
+    first, now = (f"{100 * _share(one, kind):.1f} %" for kind in ("at first", "killed"))
     return f"| {room} | {one['date']} | {sum(counts)} | " + " | ".join([*map(str, counts), f"{first}, {now}"]) + " |"
 
 

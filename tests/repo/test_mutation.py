@@ -140,6 +140,18 @@ def test_the_nearest_tests_come_first() -> None:
     assert len(set(reaching)) == len(reaching)
 
 
+def test_where_nothing_is_known_those_of_importing_modules_come_first(tmp_path: Path) -> None:
+    for path, text in {
+        "opendp_topk/core/unseen.py": "",
+        "opendp_topk/room/user.py": "from ..core.unseen import thing\n",
+        "tests/core/test_another.py": "",
+        "tests/room/test_user.py": "",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert nearest.files("core/unseen.py", tmp_path) == ["tests/room/test_user.py", "tests/core/test_another.py"]
+
+
 def test_a_line_belongs_to_the_innermost_function() -> None:
     text = "x = 1\nclass A:\n    def f(self):\n        def g():\n            return 2\n        return g\n\ny = 3\n"
     assert [functions.at(text, line) for line in (1, 3, 4, 5, 6, 8)] == [None, None, "A.f", "A.f.g", "A.f", None]
