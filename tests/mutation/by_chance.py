@@ -34,8 +34,9 @@ def drawn(room: str, count: int, seed: int, root: Path = ROOT) -> list[Fault]:
         Module(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8"))
         for path in sorted((package / room).rglob("*.py"))
     ]
-    made = [module.fault(room, one) for module in modules for one in dict.fromkeys(edits(module))]
-    order = sorted(made, key=lambda one: hashlib.sha256(f"{seed}/{key(one)}".encode()).digest())
+    made = (module.fault(room, one) for module in modules for one in edits(module))
+    once = {(one.file, one.old, one.new): one for one in made}  # what is in a function inside another one is met twice
+    order = sorted(once.values(), key=lambda one: hashlib.sha256(f"{seed}/{key(one)}".encode()).digest())
     return [dataclasses.replace(one, name=f"{room}-{seed}-{n}") for n, one in enumerate(order[:count])]
 
 
