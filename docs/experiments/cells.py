@@ -85,6 +85,6 @@ def cell(vector: Vector, name: str, draws: int = DRAWS) -> Cell:
     """The formula and the draws."""
     mechanism, k, event = NAMED[name]
     epsilon, found = middle(vector, name)
-    release = BY_NAME[mechanism].on(vector, k, epsilon)
-    count = sum(happened(vector.counts, np.asarray(release(vector.counts)), k, event) for _ in range(draws))
+    releases = tk.make_repeat(BY_NAME[mechanism].on(vector, k, epsilon), times=draws)(vector.counts)
+    count = sum(happened(vector.counts, winners, k, event) for winners in np.reshape(releases, (draws, -1)))
     return Cell(name, vector.name, epsilon, found.lower, found.upper, count, draws)

@@ -43,7 +43,8 @@ def make_repeat(measurement: Measurement, *, times: int) -> Measurement:
     Runtime:
         A few times that of inexact noise in one array, for one-shot and peeled selections among at most 512 candidates,
         listed or not, with gaps or counts or without, and for canonical and joint ones with at most 512 outputs, such
-        as pairs of 30; otherwise that of ``times`` calls.
+        as pairs of 30. Other canonical and joint ones find once what depends on the scores alone; otherwise that of
+        ``times`` calls.
 
     Proof: proofs/combinators/repeat.tex
 

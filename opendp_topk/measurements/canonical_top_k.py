@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -142,11 +143,14 @@ def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanis
             return np.arange(k)  # [everybody]
         return canonical.subset(scores, tau, gamma, k, sign=choice.sign, capped=capped, exponential=flips)  # [draw]
 
-    def many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64] | None:
-        k, tau = choice.k, choice.tau
+    def many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]:
+        k, tau, sign = choice.k, choice.tau, choice.sign
         if k == len(scores):
             return np.tile(np.arange(k), (times, 1))  # [everybody-each-time]
-        return listed.canonical(scores, tau, noise, gamma, k, times, sign=choice.sign, capped=capped)  # [listed]
+        if (found := listed.canonical(scores, tau, noise, gamma, k, times, sign=sign, capped=capped)) is not None:
+            return found  # [listed]
+        drawn = canonical.draws(scores, tau, gamma, k, sign=sign, capped=capped, exponential=flips)
+        return np.array(list(islice(drawn, times)))  # [draws]
 
     def cost(choice: Choice, r: Fraction) -> Cost:
         moved = gamma * r if capped and choice.k == 1 else r  # [moved]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,15 @@ def _sample(scores: NDArray[Any], choice: Choice) -> NDArray[np.int64]:
     return joint.draw(scores, choice.tau, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
 
 
+def _many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]:
+    k, tau, sign, ordered = choice.k, choice.tau, choice.sign, choice.ordered
+    if k == len(scores) and not ordered:
+        return np.tile(np.arange(k), (times, 1))  # [everybody-each-time]
+    if (found := listed.joint(scores, tau, Gumbel(), k, times, sign=sign, ordered=ordered)) is not None:
+        return found  # [listed]
+    return np.array(list(islice(joint.draws(scores, tau, k, sign=sign, ordered=ordered), times)))  # [draws]
+
+
 def _cost(choice: Choice, r: Fraction) -> Cost:
     if choice.size == 1:
         return FREE  # [one-candidate]
@@ -129,9 +139,7 @@ _joint = SelectionMechanism(
     success=lambda scores, choice, sure, reach: laws.success(
         scores, choice.tau, choice.k, choice.sign, choice.ordered, sure, reach
     ),  # [success]
-    many=lambda scores, choice, times: listed.joint(
-        scores, choice.tau, Gumbel(), choice.k, times, sign=choice.sign, ordered=choice.ordered
-    ),  # [listed]
+    many=_many,
 )
 # end-proof-region: joint_top_k
 

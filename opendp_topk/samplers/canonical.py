@@ -8,6 +8,7 @@ is accepted with the probability that corrects the bound, decided by as many bin
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import count
 from math import ceil, log
@@ -66,8 +67,23 @@ def subset(
     Returns:
         int64 array of shape (k,).
     """
-    rungs = first = head(values, sign, k + 1, _depth(len(values), k, scale, gamma), scale)
-    best = Scores(rungs.first[: k + 1], scale, 1)  # [rank]
+    return next(draws(values, scale, gamma, k, sign=sign, capped=capped, exponential=exponential, entropy=entropy))
+
+
+def draws(
+    values: NDArray[Any],
+    scale: Fraction,
+    gamma: Fraction,
+    k: int,
+    *,
+    sign: int,
+    capped: bool,
+    exponential: bool = False,
+    entropy: Entropy = SYSTEM,
+) -> Iterator[Indices]:
+    """Independent ones of what :func:`subset` draws, without end; what depends on the scores alone is found once."""
+    first = head(values, sign, k + 1, _depth(len(values), k, scale, gamma), scale)
+    best = Scores(first.first[: k + 1], scale, 1)  # [rank]
     edge, rival = best.values[k - 1], best.values[k - 1 if capped else k]  # [references]
     with np.errstate(all="ignore"):
         fall = Fall(len(values) - k, lambda j: _bounds(gamma, best.advantages(first.at_most(k + j), edge)))  # [fall]
@@ -76,23 +92,26 @@ def subset(
     lowest = max(0, int(cells.bits.max())) - DEPTH  # [lowest]
     bits = np.append(cells.bits, max(0, lowest))  # [with-best]
     proposals = np.cumsum(1 << (bits - lowest))  # [proposals]
-    clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None  # [clock]
     while True:
-        i = bisect_right(proposals, below(int(proposals[-1]), entropy))  # [propose]
-        if i == len(cells.bits):
-            h, t, n = k, k, gmpy2.mpz(1)  # [best-proposed]
-        else:
-            cell = cells[i]
-            (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
-            rungs = reaching(rungs, t - 1, values, sign)  # [others]
-        ranks = subsets.members(k, h, t, entropy)  # [members]
-        if h == k:
-            log_weight = mpq(0)  # [weight-of-best]
-        else:
-            worst = Scores(rungs.worst(ranks), scale, 1)
-            log_weight = _exact(gamma, worst, 0, edge) - _exact(1 - gamma, best, h, rival)  # [log-weight]
-        if accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy):
-            return np.sort(rungs.candidates(ranks))  # [release]
+        rungs = first  # [as-at-first]
+        clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None  # [clock]
+        accepting = False
+        while not accepting:
+            i = bisect_right(proposals, below(int(proposals[-1]), entropy))  # [propose]
+            if i == len(cells.bits):
+                h, t, n = k, k, gmpy2.mpz(1)  # [best-proposed]
+            else:
+                cell = cells[i]
+                (h, t), n = subsets.draw_class(k, cell, entropy), subsets.size(k, cell)  # [class-proposed]
+                rungs = reaching(rungs, t - 1, values, sign)  # [others]
+            ranks = subsets.members(k, h, t, entropy)  # [members]
+            if h == k:
+                log_weight = mpq(0)  # [weight-of-best]
+            else:
+                worst = Scores(rungs.worst(ranks), scale, 1)
+                log_weight = _exact(gamma, worst, 0, edge) - _exact(1 - gamma, best, h, rival)  # [log-weight]
+            accepting = accepted(log_weight, _power_of_two(int(bits[i])) / n, clock, entropy)
+        yield np.sort(rungs.candidates(ranks))  # [release]
 
 
 def _depth(d: int, k: int, scale: Fraction, gamma: Fraction) -> Fraction | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -123,12 +124,22 @@ def draw(
     Returns:
         int64 array of shape (k,), ascending if not ``ordered``.
     """
+    return next(draws(values, scale, k, sign=sign, ordered=ordered, entropy=entropy))
+
+
+def draws(
+    values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
+) -> Iterator[Indices]:
+    """Independent ones of what :func:`draw` draws, without end; layers are found once, and better ones kept."""
     rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale, scale)  # [deep-enough]
     task = Task(rungs, scale, k, ordered)
     nested = layers(task)
-    while (chosen := _attempt(task, nested, values, sign, entropy)) is None:
-        nested = improved(task, nested)  # [again]
-    return chosen if ordered else np.sort(chosen)  # [release]
+    while True:
+        chosen = _attempt(task, nested, values, sign, entropy)
+        if chosen is None:
+            nested = improved(task, nested)  # [again]
+        else:
+            yield chosen if ordered else np.sort(chosen)  # [release]
 
 
 def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, entropy: Entropy) -> Indices | None:

@@ -17,12 +17,13 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.measurements._selection import permute_and_flip_range
 from opendp_topk.measurements.canonical_top_k import make_canonical_top_k, then_canonical_top_k
+from opendp_topk.samplers import listed
 from tests.concepts.links import check_constructor
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import canonical as oracle
 from tests.oracles import maps, rhos
-from tests.oracles.chi_square import ODDS, assert_follows, p_value
+from tests.oracles.chi_square import ODDS, assert_follows, enough, p_value
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 NOISES = (tk.Gumbel(), tk.Exponential())
@@ -212,6 +213,21 @@ def test_releases_have_the_promised_shape_and_order(noise: Any) -> None:
     assert chosen.tolist() == [46, 47, 48, 49]
     options = {"k": 4, "scale": 1, "noise": noise, "optimize": "min"}
     assert build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)(scores[::-1]).tolist() == [46, 47, 48, 49]
+
+
+@pytest.mark.quick(noise="Gumbel()", utility="margin")
+@pytest.mark.parametrize("utility", ["margin", "distance"])
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_many_releases_at_once_follow_the_law_where_subsets_are_not_listed(
+    noise: Any, utility: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listed, "canonical", lambda *_, **__: None)
+    options = {"k": 2, "scale": Fraction(3, 2), "gamma": Fraction(1, 4), "utility": utility, "noise": noise}
+    drawn = build(None, tk.LInfDistance(), tk.MaxDivergence(), optimize="min", **options)
+    by_hand = oracle.flip_law if noise == tk.Exponential() else oracle.gumbel_law
+    known = by_hand((30, 7, 0, 5), 2, Fraction(3, 2), Fraction(1, 4), utility)
+    releases = tk.make_repeat(drawn, times=enough(max(known.values()), 0.1))([-30, -7, 0, -5])
+    assert_follows(Counter(map(tuple, releases.tolist())), known, detects=0.1)
 
 
 def test_a_large_release_is_quick_work_on_any_shape() -> None:

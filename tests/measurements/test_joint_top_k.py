@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -14,11 +15,13 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.joint_top_k import make_joint_top_k, then_joint_top_k
+from opendp_topk.samplers import listed
 from tests.concepts.links import check_constructor
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, raises_exactly
 from tests.oracles import joint as oracle
 from tests.oracles import rhos
+from tests.oracles.chi_square import assert_follows, enough
 
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 RELEASES = ("ranking", "set")
@@ -178,6 +181,23 @@ def test_releases_have_the_promised_shape_and_order() -> None:
             chosen = build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)(values)
             assert chosen.dtype == np.int64
             assert chosen.tolist() == expected
+
+
+@pytest.mark.quick(release="set", optimize="min")
+@pytest.mark.parametrize("optimize", ["max", "min"])
+@pytest.mark.parametrize("release", RELEASES)
+def test_many_releases_at_once_follow_the_law_where_outputs_are_not_listed(
+    release: str, optimize: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listed, "joint", lambda *_, **__: None)
+    sign = 1 if optimize == "max" else -1
+    one_of = functools.partial(build, None, tk.LInfDistance(), tk.MaxDivergence())
+    drawn = one_of(k=2, scale=Fraction(3, 2), optimize=optimize, release=release)
+    known = law((8, 4, 0), 2, Fraction(3, 2), release)
+    releases = tk.make_repeat(drawn, times=enough(max(known.values()), 0.1))([sign * x for x in (8, 4, 0)])
+    assert_follows(Counter(map(tuple, releases.tolist())), known, detects=0.1)
+    everybody = one_of(k=3, scale=1, release="set")
+    assert tk.make_repeat(everybody, times=2)([3, 1, 0]).tolist() == [[0, 1, 2]] * 2
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import mpmath
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.samplers import canonical, cells, head, subsets
+from opendp_topk.samplers import canonical, head, subsets
 from opendp_topk.samplers.advantages import Scores
 from opendp_topk.samplers.arrivals import Clock
 from opendp_topk.samplers.bins import Bins
@@ -26,26 +27,12 @@ HALF = Fraction(1, 2)
 GAMMAS = [Fraction(n, 4) for n in range(5)]
 
 
-@pytest.fixture
-def one_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cells depend on the scores alone: for many draws from the same scores they are computed once."""
-    known: dict[Any, Any] = {}
-
-    def partition(k: int, fall: cells.Fall, rise: np.ndarray) -> Any:
-        label = k, fall.samples[1].tobytes(), rise.tobytes()
-        if label not in known:
-            known[label] = cells.partition(k, fall, rise)
-        return known[label]
-
-    monkeypatch.setattr(canonical, "partition", partition)
-
-
 def draws(
     n: int, scores: Sequence[Any] | np.ndarray, k: int, scale: Fraction, gamma: Fraction, **options: Any
 ) -> Counter[tuple[int, ...]]:
     entropy, values = Streams(f"{scores} {k} {gamma} {options}"), np.asarray(scores)  # type: ignore[arg-type]
     options = {"sign": 1, "capped": False} | options
-    found = (canonical.subset(values, scale, gamma, k, entropy=entropy, **options) for _ in range(n))
+    found = islice(canonical.draws(values, scale, gamma, k, entropy=entropy, **options), n)
     return Counter(tuple(chosen.tolist()) for chosen in found)
 
 
@@ -62,7 +49,6 @@ CASES = [
 
 
 @pytest.mark.quick(exponential=False, k=2, kind="margin", gamma="1/2")
-@pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize(("scores", "k", "gamma", "kind"), CASES)
 def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, kind: str, exponential: bool) -> None:
@@ -74,7 +60,7 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, gamma: Fraction, 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_partition", "close_head")
+@pytest.mark.usefixtures("close_head")
 @pytest.mark.parametrize(("depth", "sign"), [(Fraction(0), -1), (Fraction(2), 1)])
 def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most proposals have members that were not sorted at first, and bounds for them that are far too high."""
@@ -85,7 +71,7 @@ def test_those_beyond_the_head_have_their_part(depth: Fraction, sign: int, monke
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_partition", "wide_bins")
+@pytest.mark.usefixtures("wide_bins")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize("case", [0, 1, 3, 5])
 def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> None:
@@ -97,15 +83,32 @@ def test_candidates_in_bins_have_their_part(case: int, exponential: bool) -> Non
     assert_follows(found, law, detects=1.5)
 
 
+@pytest.mark.parametrize("exponential", [False, True])
+def test_one_after_the_other_is_each_from_the_start(exponential: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same digits; scores are known a few at a time, and a draw begins with the few."""
+    monkeypatch.setattr(canonical, "_depth", lambda *_: Fraction(0))
+    arguments = np.array([5.0, 3.0, 3.0, 1.0, 2.5, 0.0]), Fraction(3), HALF, 2
+    options: dict[str, Any] = {"sign": 1, "capped": False, "exponential": exponential}
+    known: list[int] = []
+    reaching = canonical.reaching
+    monkeypatch.setattr(
+        canonical, "reaching", lambda rungs, *rest: known.append(len(rungs.scores)) or reaching(rungs, *rest)
+    )
+    alone, together = Streams(3), Streams(3)
+    expected = [canonical.subset(*arguments, entropy=alone, **options).tolist() for _ in range(40)]
+    of_one, known[:] = list(known), []
+    assert [one.tolist() for one in islice(canonical.draws(*arguments, entropy=together, **options), 40)] == expected
+    assert known == of_one
+    assert len(set(map(tuple, expected))) > 5
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_partition")
 def test_smallest_scores_first() -> None:
     found = draws(2500, [0, 3, 1, 2], 2, Fraction(1), HALF, sign=-1)
     assert_follows(found, oracle.gumbel_law([0, -3, -1, -2], 2, Fraction(1), HALF, "margin"), detects=0.28)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_partition")
 def test_printed_binomials_in_the_sampler_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """d = 3, k = 2, all scores equal: one of the three sets would be drawn twice as often as another."""
     law = oracle.gumbel_law([0, 0, 0], 2, Fraction(1), HALF, "margin")
@@ -269,7 +272,6 @@ def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_partition")
 def test_near_ties_of_large_integers_are_told_apart() -> None:
     scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
     law = oracle.gumbel_law([1, 0, 3, 2], 2, Fraction(1), HALF, "margin")
@@ -277,7 +279,6 @@ def test_near_ties_of_large_integers_are_told_apart() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_partition")
 def test_a_scale_beyond_all_scores_makes_sets_uniform() -> None:
     found = draws(2500, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), HALF)
     assert_follows(
@@ -303,7 +304,6 @@ def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fractio
 
 @pytest.mark.slow
 @pytest.mark.quick(exponential=False, k=20)
-@pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize(
     ("d", "k", "scale", "gamma"),

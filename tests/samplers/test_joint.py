@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import mpmath
@@ -30,33 +30,11 @@ def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(joint, "_FEW", 32 if request.param == "paths" else 0)
 
 
-@pytest.fixture
-def one_nest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The layers depend on the scores alone: for many draws from the same scores they are computed once."""
-    known: dict[Any, Any] = {}
-    found, outputs = joint.layers, joint._outputs
-
-    def nested(task: joint.Task) -> Any:
-        label = tuple(np.sort(task.rungs.scores).tolist()), task.scale, task.k, task.ordered, type(task.rungs)
-        if label not in known:
-            known[label] = found(task)
-        return known[label]
-
-    def kept(ceilings: np.ndarray, ordered: bool, detail: int) -> Any:
-        label = ceilings.tobytes(), ordered, detail
-        if label not in known:
-            known[label] = outputs(ceilings, ordered, detail)
-        return known[label]
-
-    monkeypatch.setattr(joint, "layers", nested)
-    monkeypatch.setattr(joint, "_outputs", kept)
-
-
 def draws(
     n: int, scores: Sequence[Any] | np.ndarray, k: int, scale: Fraction, ordered: bool, sign: int = 1
 ) -> Counter[tuple[int, ...]]:
     entropy, values = Streams(f"{scores} {k} {ordered}"), np.asarray(scores)  # type: ignore[arg-type]
-    found = (joint.draw(values, scale, k, sign=sign, ordered=ordered, entropy=entropy) for _ in range(n))
+    found = islice(joint.draws(values, scale, k, sign=sign, ordered=ordered, entropy=entropy), n)
     return Counter(tuple(chosen.tolist()) for chosen in found)
 
 
@@ -79,7 +57,6 @@ WIDE = [
 
 
 @pytest.mark.quick(ordered=True, k=2, scale="1")
-@pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), CASES)
 def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
@@ -87,7 +64,7 @@ def test_frequencies_follow_the_law(scores: list[Any], k: int, scale: Fraction, 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_nest", "close_head")
+@pytest.mark.usefixtures("close_head")
 @pytest.mark.parametrize(("ordered", "sign"), [(True, -1), (False, 1)])
 def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last layer begins so early that some of its outputs, with ranks that were not sorted at first, count."""
@@ -101,7 +78,7 @@ def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_nest", "wide_bins")
+@pytest.mark.usefixtures("wide_bins")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), WIDE)
 def test_candidates_in_bins_have_their_part(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
@@ -112,7 +89,6 @@ def test_candidates_in_bins_have_their_part(scores: list[Any], k: int, scale: Fr
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_smallest_scores_first(ordered: bool) -> None:
     found = draws(4000, [0, 3, 1, 2], 2, Fraction(1), ordered, sign=-1)
@@ -121,7 +97,7 @@ def test_smallest_scores_first(ordered: bool) -> None:
 
 @pytest.mark.quick(scale=1, ordered=True, each_way="paths")
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_nest", "each_way")
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(6), Fraction(50)])
 def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bool) -> None:
@@ -261,7 +237,6 @@ def test_a_set_that_its_layer_does_not_hold_is_void(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("detail", [1, 5])
 def test_sets_beyond_a_layer_are_passed_over(detail: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Walks that keep few conditions draw sets that their layer does not hold; levels follow their law all the same."""
@@ -292,7 +267,6 @@ def test_extreme_scores(values: np.ndarray, scale: Fraction, likely: tuple[int, 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
     scores = [2**60 + 1, 2**60, 2**60 + 3, 2**60 + 2]
@@ -302,7 +276,6 @@ def test_near_ties_of_large_integers_are_told_apart(ordered: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_nest")
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_scale_beyond_all_scores_makes_outputs_uniform(ordered: bool) -> None:
     found = draws(4000, [9.0, 1.0, 4.0, 5.0, 8.0], 2, Fraction(10**300), ordered)

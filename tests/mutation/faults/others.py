@@ -55,6 +55,18 @@ FAULTS = (
         "best.values[k - 1]",
     ),
     Fault(
+        "canonical-clock-kept",
+        "the clock of one canonical release goes on in the next",
+        "samplers/canonical.py",
+        "    while True:\n"
+        "        rungs = first  # [as-at-first]\n"
+        "        clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) "
+        "if exponential else None  # [clock]\n",
+        "    clock = Clock(int(proposals[-1]) * _power_of_two(lowest), entropy) if exponential else None\n"
+        "    while True:\n"
+        "        rungs = first\n",
+    ),
+    Fault(
         "canonical-weight",
         "proposals are accepted without regard to how many subsets share a cell",
         "samplers/canonical.py",
