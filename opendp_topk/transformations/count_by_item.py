@@ -17,8 +17,6 @@ from ..spaces.domains import AtomDomain, Domain, FrameDomain, VectorDomain
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.metrics import L01InfDistance, LInfDistance, UserDistance
 
-_FAR = 2**62  # as far from 0 a range of candidates may reach: it is not longer than what len() can say
-
 
 @proven("transformations/count_by_item")
 def make_count_by_item(
@@ -203,7 +201,7 @@ def listed_items(candidates: Iterable[Hashable]) -> Sequence[int] | Sequence[str
     if (
         isinstance(candidates, range)
         and candidates.step == 1
-        and -(2**63) <= candidates.start < candidates.stop < 2**63
+        and -(2**62) <= candidates.start < candidates.stop <= 2**62
     ):
         return candidates  # [range]
     return integers_or_strings(candidates, "candidates")
