@@ -127,11 +127,12 @@ With L(x) = x + exp(-x) - 1, and R and a as in the constructors' documentation; 
 - Unknown domain, groups of d_in > 1 with max_items: delta is charged as if n = min(limit, d_in max_items) new keys had
   a lead of D each. Among four keys with counts up to 3, and two users of one key, the sum of exp(lead) of the new keys
   is at most exp(D), where 2 exp(D) is charged: so many users share one key, or each has a key that leads by less.
-- Steps that are fixed beforehand, as the members of a composition are, pay the curve of steps that an analyst chooses as
-  she goes on. Of k choices of one range, by Dong, Durfee and Rogers' formula for fixed ones (2020), delta is 1.03 (k = 2)
-  to 1.16 (k = 30) times what is met where it exceeds 1e-9, and epsilon mostly 1.01 and at most 1.05 times. Of choices
-  whose ranges differ delta is 1.04 to 1.13 times (1 and 1/4) and 1.16 to 1.37 times (1, 1/2 and 1/4) what fixed ones
-  meet on a grid; hardly more is met by an analyst who makes the wide choice first. Both bounds would be new curves.
+- Steps that are fixed beforehand, as the members of a composition are, pay the curve of steps that an analyst chooses
+  as she goes on. Of k choices of one range, by Dong, Durfee and Rogers' formula for fixed ones (2020), delta is 1.03
+  (k = 2) to 1.16 (k = 30) times what is met where it exceeds 1e-9, and epsilon mostly 1.01 and at most 1.05 times. Of
+  choices whose ranges differ delta is 1.04 to 1.13 times (1 and 1/4) and 1.16 to 1.37 times (1, 1/2 and 1/4) what
+  fixed ones meet on a grid; hardly more is met by an analyst who makes the wide choice first. Both bounds would be
+  new curves.
 """
 
 PAGES = {
