@@ -119,8 +119,9 @@ def _many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]
     k, tau, sign, ordered = choice.k, choice.tau, choice.sign, choice.ordered
     if k == len(scores) and not ordered:
         return np.tile(np.arange(k), (times, 1))  # [everybody-each-time]
-    if (found := listed.joint(scores, tau, Gumbel(), k, times, sign=sign, ordered=ordered)) is not None:
-        return found  # [listed]
+    found = listed.joint(scores, tau, Gumbel(), k, times, sign=sign, ordered=ordered)  # [listed]
+    if found is not None:
+        return found
     return np.array(list(islice(joint.draws(scores, tau, k, sign=sign, ordered=ordered), times)))  # [draws]
 
 

@@ -125,7 +125,7 @@ def test_a_curve_shows_pairs_that_hold() -> None:
     assert float(rows[0][1]) > 0
 
 
-@pytest.mark.parametrize("wrong", [float("nan"), 7, None, object(), np.array(3)], ids=repr)
+@pytest.mark.parametrize("wrong", [float("nan"), 7, None, object(), np.array(3)], ids=lambda one: type(one).__name__)
 def test_items_are_an_iterable(wrong: Any) -> None:
     raises_exactly(tk.ParameterTypeError, lambda: tk.Items(wrong), "items must be a list or another iterable")
     assert tk.Items(iter("ab")) == ["a", "b"]
