@@ -264,4 +264,18 @@ FAULTS = (
         "range(0, len(users), PIECE)",
         "range(0, len(users), PIECE + 1)",
     ),
+    Fault(
+        "range-without-its-last",
+        "the last of consecutive candidates is counted for nobody",
+        "tables/packed.py",
+        "(low - first <= items) & (items <= high - first)",
+        "(low - first <= items) & (items < high - first)",
+    ),
+    Fault(
+        "range-from-its-second",
+        "of consecutive candidates the first is left out of what users may keep",
+        "tables/capping.py",
+        "low, high = max(items[0], RANGES[kind][0]),",
+        "low, high = max(items[0] + 1, RANGES[kind][0]),",
+    ),
 )
