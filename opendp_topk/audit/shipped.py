@@ -72,7 +72,7 @@ KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
     "make_stable_histogram": merged_laws.found_items,
     "make_unknown_domain_counts": merged_laws.counted_items,
 }
-_KEYED_MEASURES = (Approximate(MaxDivergence()),)
+_WITH_DELTA = (Approximate(MaxDivergence()),)
 
 
 @dataclass(frozen=True)
@@ -103,17 +103,17 @@ def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
 
 def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
     spaces = [(_domain(name, options), metric) for metric in (*METRICS, *FEW.get(name, ()))]
-    return itertools.product(spaces, tuple(measures))
+    return itertools.product(spaces, (*measures, *_WITH_DELTA))
 
 
 def _keyed() -> Iterable[Any]:
     """Users with at most two keys, the number of keys that the pairs of :data:`KEYED` move."""
-    return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _KEYED_MEASURES)
+    return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _WITH_DELTA)
 
 
 def _tables() -> Iterable[Any]:
     """Tables of users and items, for what takes no counts."""
-    return itertools.product([(FrameDomain("user", "item"), UserDistance())], _KEYED_MEASURES)
+    return itertools.product([(FrameDomain("user", "item"), UserDistance())], _WITH_DELTA)
 
 
 def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
