@@ -46,8 +46,8 @@ METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distanc
 FEW = {"make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),)}
 
 
-# Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of quantiles, which have
-# few, pairs of counts.
+# Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of those that have few,
+# quantiles and sets above a gap, pairs that are likely to be worst.
 MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
     "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
@@ -57,6 +57,11 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
         lambda measurement: measurement.distribution,
         1,
         (((0, 4, 0), (0, 4, 1)), ((0, 4, 0), (1, 4, 0)), ((0, 0, 0), (0, 0, 1)), ((0, 12, 0), (0, 12, 1))),
+    ),
+    "make_top_k_by_gap": (
+        lambda measurement: measurement.distribution,
+        1,
+        (((0, 1, 1), (1, 1, 1)), ((0, 1, -9), (1, 1, -9)), ((9, 0, 0), (9, 1, 0)), ((4, 2, 0), (4, 3, 0))),
     ),
     "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
 }

@@ -28,6 +28,7 @@ from ._rationals import best_of
 from ._selection import Choice, Indices, ScoreArray, one_shot
 from ._stop import released_before_stop, shown, stopping, threshold_of
 
+
 @proven("measurements/top_k_by_gap")
 def make_top_k_by_gap(
     input_domain: VectorDomain,
@@ -154,20 +155,21 @@ def make_top_k_by_gap(
             return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
         if bar == 0 or (tau == 0 and k > 1) or distance == float("inf"):
             return output_measure.infinite  # [no-noise]
-        moved = exact(distance)
+        moved, zero = exact(distance), Fraction(0)
         costs = race.cost(choose, 2 * moved / (tau or 1)), race.cost(test, moved / bar)  # [costs]
         lost = released_before_stop(noise, 1, (level - moved) / bar)  # [lost]
         if output_measure == PrivacyProfile():
             curves = [cost.under(output_measure) for cost in costs]
             return curve_with_delta(compose(curves, adaptive=True), lost, strict=True)  # [curve]
-        pure, rho = (sum(map(exact, parts)) for parts in zip(*((cost.pure, cost.rho) for cost in costs), strict=True))
+        pure, rho = (sum(map(exact, parts), zero) for parts in zip(*map(_pure_and_rho, costs), strict=True))
         return with_delta(output_measure, Cost(pure=pure, rho=rho), lost, strict=True)  # [both]
 
     def law(scores: ScoreArray) -> dict[Hashable, Any]:
         assert race.law is not None
         order, gaps = led(scores)
         found: dict[Hashable, Any] = {(): 0}
-        for (chosen,), mass in race.law([gap / (tau or 1) for gap in gaps], choose).items():  # type: ignore[misc]
+        winners: Any = race.law([gap / (tau or 1) for gap in gaps], choose)
+        for (chosen,), mass in winners.items():
             tested = race.law([gap / (bar or 1) for gap in (gaps[chosen], level)], test)
             passes, fails = (mass * tested.get((index,), 0) for index in (0, 1))  # [law]
             found[tuple(sorted(order[: chosen + 1].tolist()))] = passes
@@ -196,7 +198,13 @@ def make_top_k_by_gap(
             scores_input=True,
         ),
     )
-    # end-proof-region: top_k_by_gap
+
+
+def _pure_and_rho(cost: Cost) -> tuple[Any, Any]:
+    return cost.pure, cost.rho
+
+
+# end-proof-region: top_k_by_gap
 
 
 then_top_k_by_gap = partial(make_top_k_by_gap)

@@ -94,9 +94,9 @@ def renyi(one: Law, other: Law, alpha: float) -> float:
 
 
 def pairs(metric: tk.LInfDistance, size: int, top: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """All vectors of scores up to ``top``, and what each is after a user, or is before one."""
+    """Scores up to ``top``, in order, and what they are after a user; and both exchanged."""
     steps = itertools.product((0, 1) if metric.monotonic else (-1, 0, 1), repeat=size)
-    vectors = itertools.product(range(top + 1), repeat=size)
+    vectors = ((0, *x) for x in itertools.combinations_with_replacement(range(top + 1), size - 1))
     moved = [(x, tuple(a + b for a, b in zip(x, step, strict=True))) for x, step in itertools.product(vectors, steps)]
     return moved + [(b, a) for a, b in moved]
 
@@ -122,14 +122,14 @@ def test_no_pair_exceeds_the_map(
     moved = 1 if metric.monotonic else 2
     epsilon, delta = build(**options).map(1)
     curve = build(PROFILE, **options).map(1)
+    allowed = {part: curve.delta(part * epsilon) for part in (0.25, 0.75)}
     assert epsilon == (k > 1) * 2 * moved / scale + moved / test_scale
     assert delta == pytest.approx(passes(noise, (moved - threshold) / test_scale))
     met, spent, known = 0.0, 0.0, functools.cache(lambda x: law(noise, x, k, **scales))
     for x, other in pairs(metric, k + 1, 4 if k < 3 else 2):
         laws = known(x), known(other)
         met = max(met, excess(*laws, epsilon))
-        for part in (0.25, 0.75):
-            assert excess(*laws, part * epsilon) <= curve.delta(part * epsilon) + 1e-12
+        assert all(excess(*laws, part * epsilon) <= most + 1e-12 for part, most in allowed.items())
         spent = max(spent, *(math.log(p / laws[1][y]) for y, p in laws[0].items() if y in laws[1]))
     assert met <= delta + 1e-12
     assert spent <= epsilon + 1e-9
@@ -174,22 +174,21 @@ def test_the_declared_law_is_that_of_the_mechanism(noise: tk.Noise, sign: int) -
         assert all(float(declared[y]) == pytest.approx(p, rel=1e-9) for y, p in expected.items())
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
-@pytest.mark.parametrize("element", [int, float])
+@pytest.mark.parametrize(("noise", "element"), [(NOISES[0], float), (NOISES[1], int)], ids=["floats", "integers"])
 def test_releases_follow_the_law(noise: tk.Noise, element: type) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(element))
     measurement = build(domain=domain, metric=tk.RangeDistance(), k=3, scale=2, test_scale=1, noise=noise)
     x = [element(score) for score in (9, 1, 6, 5, 2)]
-    drawn = Counter(tuple(measurement(x).tolist()) for _ in range(2500))
-    assert_follows(drawn, law(noise, x, 3, 2, 1, 3), detects=0.3)
+    drawn = Counter(tuple(measurement(x).tolist()) for _ in range(1500))
+    assert_follows(drawn, law(noise, x, 3, 2, 1, 3), detects=0.4)
 
 
 def test_gaps_are_exact() -> None:
     """Scores that floats would round together, and gaps that are no float64, without noise."""
     large = build(scale=0, test_scale=0, threshold=2)
-    assert large([2**53, 2**53 + 2, 2**53 - 1]).tolist() == [0, 1]
-    assert build(scale=0, test_scale=0, threshold=4)([2**53, 2**53 + 2, 2**53 - 1]).tolist() == []
-    assert large([2**70, 2**70 + 1, 2**70 - 1, 5]).tolist() == [0, 1]
+    assert large([2**53, 2**53 + 2, 2**53 - 1]).tolist() == [1]
+    assert large([2**53 + 1, 2**53, 2**53 - 1]).tolist() == []
+    assert large([2**70, 2**70 + 1, 2**70 - 3, 5]).tolist() == [0, 1]
     floats = tk.VectorDomain(tk.AtomDomain(float))
     lead = Fraction(1.0) - Fraction(5e-324)
     for threshold, released in ((lead, [1]), (lead + Fraction(1, 2**1080), [])):
@@ -207,7 +206,8 @@ def test_equal_scores_and_gaps_go_by_the_lowest_index() -> None:
 
 
 def test_a_large_gap_is_found_and_a_small_one_refused() -> None:
-    measurement = build(k=4, scale=4, delta=1e-9, threshold=None) >> tk.index_candidates("abcdef")
+    six = tk.VectorDomain(tk.AtomDomain(int), size=6)
+    measurement = build(domain=six, k=4, scale=4, delta=1e-9, threshold=None) >> tk.index_candidates([*"abcdef"])
     assert measurement([9000, 10, 9020, 20, 8990, 30]) == ["a", "c", "e"]
     assert measurement([10, 10, 10, 11, 10, 10]) == []
 
@@ -266,7 +266,7 @@ def test_obligations(measure: tk.Measure) -> None:
         ({"noise": "Gumbel"}, tk.ParameterError, "noise"),
         ({"optimize": "best"}, tk.ParameterError, "optimize"),
         ({"measure": tk.MaxDivergence()}, tk.ParameterTypeError, "output_measure"),
-        ({"metric": tk.L1Distance()}, tk.SpaceError, "LInfDistance"),
+        ({"metric": tk.L1Distance()}, tk.ParameterTypeError, "LInfDistance"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:

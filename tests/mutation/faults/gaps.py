@@ -25,8 +25,8 @@ FAULTS = (
         "gap-test-for-nothing",
         "the test of the gap costs nothing",
         _GAPS,
-        "for cost in costs), strict=True)",
-        "for cost in costs[:1]), strict=True)",
+        "map(_pure_and_rho, costs)",
+        "map(_pure_and_rho, costs[:1])",
     ),
     Fault(
         "gap-test-without-noise",
