@@ -104,7 +104,7 @@ def pairs(metric: tk.LInfDistance, size: int, top: int) -> list[tuple[tuple[int,
 def specimens() -> list[Specimen]:
     options = {"k": 2, "scale": 2, "test_scale": 1, "threshold": 2}
     return [
-        Specimen(build(**options, noise=noise), ((4, 0, 0), (4, 1, 0)), lambda x, n=noise: law(n, x, 2, 2, 1, 2))
+        Specimen(build(**options, noise=noise), ((0, 1, 1), (1, 1, 1)), lambda x, n=noise: law(n, x, 2, 2, 1, 2))
         for noise in NOISES
     ]
 
