@@ -34,7 +34,7 @@ TRACED = (
     "tests/tables/",
 )
 
-INSTANCES = 3  # of a test, quick and traced: further ones seldom show or reach what these do not
+INSTANCES = 2  # of a test, quick and traced: further ones seldom show or reach what these do not
 
 # Tests that read sources and documents anew, and so forget what is known of them: last, lest others read it all again.
 FORGETTING = (
@@ -104,10 +104,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which instances of a test are quick, and which are traced.
 
-    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first,
-    the last and one in the middle stand for it, of the slow and of the others: what is left is ``further``, if it is
-    not slow, and ``untraced``, and so are slow tests that are not :data:`TRACED`. Where neither is slow a warning
-    is an error, but for those that the settings ignore, and for files that an interrupted call left to the collector.
+    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first
+    and the last stand for it, of the slow and of the others: what is left is ``further``, if it is not slow, and
+    ``untraced``, and so are slow tests that are not :data:`TRACED`. Where neither is slow a warning is an error, but
+    for those that the settings ignore, and for files that an interrupted call left to the collector.
     What is :data:`FORGETTING` comes last.
     """
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))

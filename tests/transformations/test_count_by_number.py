@@ -37,6 +37,7 @@ def counted(table: dict[int, tuple[int, ...]], most: int, upper: int) -> Counter
     return found
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 @pytest.mark.parametrize("most", [1, 2])
 def test_counts_are_right_and_move_as_the_map_says(kind: str, most: int) -> None:
