@@ -149,8 +149,9 @@ class Options:
         str | None,
         typer.Option(
             metavar="P",
-            help="Release a quantile of a column of numbers instead of items: 1/2 for the median, or 0.9. Give "
-            "--column and --bounds, and leave --item, --k and --candidates out.",
+            help="Release a quantile of a column of numbers instead of items: 1/2 for the median, or 0.9. Several with "
+            "commas between them, such as .25,.5,.75, cost as many choices as halving takes. Give --column and "
+            "--bounds, and leave --item, --k and --candidates out.",
             show_default=False,
         ),
     ] = None
@@ -260,9 +261,10 @@ class Options:
                 "--quantile needs --column, the numbers, and --bounds LOWER,UPPER: the least and the largest that may "
                 "be released"
             )
-        share = Fraction(*lowest_terms(stated(self.quantile, "--quantile"), "--quantile"))
+        asked = [stated(one, "--quantile") for one in str(self.quantile).split(",")]
+        shares = tuple(Fraction(*lowest_terms(one, "--quantile")) for one in asked)
         most = 1 if self.max_rows is None else checks.count("--max-rows", self.max_rows)
-        given = Numbers(self.user, value=self.column, quantile=share, max_rows=most)
+        given = Numbers(self.user, value=self.column, quantiles=shares, max_rows=most)
         found = scoring(given, self.bounds, self.step)
         Quantile.of(found)  # a grid whose numbers are within those of floats
         if any(exactly(float(one)) != one for one in (found.step, *found.bounds)):
@@ -270,7 +272,7 @@ class Options:
         return found
 
     def of_quantile(self) -> Query[Quantile, Users]:
-        """The query for a quantile of a column of numbers.
+        """The query for quantiles of a column of numbers.
 
         Raises:
             ParameterError: An option is missing, out of range, or does not go with the others.
@@ -285,7 +287,7 @@ class Options:
         free = Options()
         given = [named(one) for one in _OF_ITEMS if getattr(self, one) != getattr(free, one)]
         if given:
-            raise ParameterError(f"--quantile releases one number, and no items: leave {', '.join(given)} out")
+            raise ParameterError(f"--quantile releases numbers, and no items: leave {', '.join(given)} out")
 
     @cached_property
     def unit(self) -> Users:

@@ -16,8 +16,8 @@ from ..spaces.curves.guesses import percent_right, total_variation
 def question(record: ReleaseRecord) -> str:
     """What was asked."""
     candidates, column = record.mechanism["candidates"], record.value
-    if record.quantile is not None:
-        return f"The {named(record.quantile)} of {record.mechanism['value']}"
+    if record.quantiles:
+        return f"The {named(record.quantiles)} of {record.mechanism['value']}"
     many = "one" if record.k == 1 else str(record.k)
     ranked = f"that most {several(record)} have" if column is None else f"with the largest sums of {column}"
     if record.k is None:
@@ -41,14 +41,8 @@ def counts(record: ReleaseRecord) -> list[float] | None:
 
 def how(record: ReleaseRecord) -> str:
     """What the list is, and what it is not."""
-    if record.quantile is not None:
-        lower, upper, step = _grid(record)
-        scale = float(exact(record.scale or 0) / record.quantile.denominator)
-        return (
-            f"Of the multiples of {step} from {lower} to {upper} one was drawn, the more likely the nearer its rank in "
-            f"the column is to the {named(record.quantile)}. Random noise of scale {scale:.6g} rows took part, so that "
-            f"the number depends little on any one {person(record)}; how little is said below."
-        )
+    if record.quantiles:
+        return _how_near(record)
     unit = several(record) if record.value is None else f"in {record.value}"
     unknown = record.scale is None or keys_alone(record)
     of_scale = "" if unknown else f" of scale {amount(record, record.scale or 0):.6g} {unit}"
@@ -69,6 +63,23 @@ def how(record: ReleaseRecord) -> str:
     return (
         f"Released {order}. Random noise{of_scale} took part in the choice, so that the list depends little on "
         f"any one {person(record)}; how little is said below.{more} No exact {record.noun} was released."
+    )
+
+
+def _how_near(record: ReleaseRecord) -> str:
+    (lower, upper, step), several = _grid(record), len(record.quantiles) > 1
+    drawn = (
+        "one was drawn for each quantile, the middle one first and the others among the rows on both sides of it, the "
+        "more likely the nearer its rank is to the quantile"
+        if several
+        else f"one was drawn, the more likely the nearer its rank in the column is to the {named(record.quantiles)}"
+    )
+    scale = float(exact(record.scale or 0) / (1 if several else record.quantiles[0].denominator))
+    more = ", and up to twice as much where a quantile is not the middle of its rows," if several else ""
+    return (
+        f"Of the multiples of {step} from {lower} to {upper} {drawn}. Random noise of scale {scale:.6g} rows{more} "
+        f"took part, so that the number{'s depend' if several else ' depends'} little on any one {person(record)}; how "
+        "little is said below."
     )
 
 
@@ -153,7 +164,7 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
 def caps(record: ReleaseRecord) -> str:
     """What was cut before anything was counted."""
     known, one, words = record.mechanism, person(record), []
-    if record.quantile is not None:
+    if record.quantiles:
         lower, upper, step = _grid(record)
         most, rows = known["max_rows"], "evenly spaced in the order of their numbers"
         counted = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
@@ -187,17 +198,21 @@ def _grid(record: ReleaseRecord) -> tuple[str, str, str]:
 
 def noise(record: ReleaseRecord) -> str:
     """The scale of the noise in full."""
-    if record.quantile is not None:
-        return f"{record.scale!r} / {record.quantile.denominator} rows"
+    if len(record.quantiles) > 1:
+        return f"{record.scale!r} rows"
+    if record.quantiles:
+        return f"{record.scale!r} / {record.quantiles[0].denominator} rows"
     return f"{record.scale!r} {several(record)}"
 
 
 def silent(record: ReleaseRecord) -> list[str]:
     """What the list does not say."""
     noun, words = record.noun, []
-    if record.quantile is not None:
+    if record.quantiles:
         return [
-            "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
+            "They are not the exact quantiles: other multiples with ranks as near could as well stand here."
+            if len(record.quantiles) > 1
+            else "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
             f"It does not tell how many rows there are, nor the number of any one {person(record)}.",
         ]
     if record.release == "ranking":
@@ -222,7 +237,7 @@ def checklist(record: ReleaseRecord) -> list[str]:
     *titles, last = TITLES.values()
     public = (
         "Were bounds and step chosen without a look at the table?"
-        if record.quantile is not None
+        if record.quantiles
         else "Was the list of candidates made without a look at the table?"
         if record.listed
         else "Were delta, limits and caps chosen without a look at the table?"

@@ -149,8 +149,8 @@ def release(
 ) -> None:
     """Release the k items that most users have.
 
-    With --sum COLUMN it is those with the largest sums of a column of numbers, and with --quantile P one number: a
-    multiple of --step within --bounds whose rank in a column is near P.
+    With --sum COLUMN it is those with the largest sums of a column of numbers, and with --quantile P numbers: for
+    each quantile a multiple of --step within --bounds whose rank in a column is near it.
     Only the items are released, and with --counts a noisy count of each; never an exact count. The mechanism
     noisy_top_k_with_gaps adds by how much each leads the next. The noise is the least that meets the privacy
     target. A user counts once for an item, however many rows say so.

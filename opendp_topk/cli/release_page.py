@@ -67,6 +67,7 @@ def _bill(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, str]]
 def _listed(record: ReleaseRecord) -> list[Markup]:
     """The items, with bars and their uncertainty where counts were released, or leads."""
     ranked, items, gaps = record.release == "ranking", record.released.items, record.released.gaps
+    asked = record.quantiles
     if not items:
         return [el("p", f"Nothing was released: no item surely had enough {words.several(record)}.", class_="stake")]
     counts, promise = words.counts(record), record.promises.get("count_accuracy")
@@ -74,7 +75,8 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     top = max([*(counts or ()), 0]) + (near or 0) or 1
     rows = []
     for place, item in enumerate(items):
-        parts = [el("span", place + 1, class_="rank") if ranked else el("span", class_="rank")]
+        rank = place + 1 if ranked else asked[place] if len(asked) > 1 else ""
+        parts = [el("span", rank, class_="rank")]
         parts.append(el("span", item, class_="item", dir="auto"))
         if counts is not None:
             parts += [_count(counts[place], near), _bar(counts[place], near, top)]

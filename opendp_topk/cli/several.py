@@ -20,7 +20,7 @@ from ..planning.comparison import six_up
 from ..planning.keys import Keys
 from ..planning.plan import Plan, Query
 from ..planning.promises import largest, sure
-from ..planning.quantile import Quantile
+from ..planning.quantile import Quantile, Quantiles
 from ..planning.several import CURVES, DELTA, PURE, RHOS, Left, Scheduled, Way, text, ways, ways_left, whole
 from ..planning.units import Users
 from ..spaces.measures import Approximate
@@ -237,6 +237,8 @@ def _legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[str, str]]
     alone = isinstance(task, Keys)
     if isinstance(task, Quantile):
         reach = "the rank of the number to the quantile, in rows that count"
+        if isinstance(task, Quantiles):
+            reach = f"{reach}, where no number has more than {task.places} of them"
     elif task.k is None:
         reach = f"a {query.unit.columns.noun} that surely gets in comes to 0"
     elif task.release == "set":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -93,6 +93,10 @@ class Columns:
         if self.value is None:
             return FrameDomain(self.user, self.item)
         return ValuedFrameDomain(self.user, self.item, self.value)
+
+    def could_be(self, released: Sequence[Any]) -> bool:
+        """Whether this could be released, as a record writes it: no item comes twice, and all are of one kind."""
+        return len(set(released)) == len(released) and len({type(item) for item in released}) <= 1
 
     def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """From a table to the scores of ``candidates``, or where these are None, of its own items."""

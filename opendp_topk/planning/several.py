@@ -232,15 +232,17 @@ class Scheduled:
         try:
             if found["format"] != FORMAT:
                 raise KeyError
-            row = {one.name: one for one in TABLE}[found["mechanism"]]
-            kind = Quantile if "quantile" in found else Counts if found.get("counts") else TopK
-            task = kind(found["k"], found["candidates"], found["release"], row)
             columns = Columns()
             if "max_items" in found:
                 most, keep = checks.count("max_items", found["max_items"]), checks.choice("keep", found["keep"], RULES)
                 columns = replace(columns, max_items=most, keep=keep)
             if "quantile" in found:
                 columns = _numbers(found)
+                task: TopK = replace(Quantile.of(columns), release=found["release"])
+            else:
+                row = {one.name: one for one in TABLE}[found["mechanism"]]
+                kind = Counts if found.get("counts") else TopK
+                task = kind(found["k"], found["candidates"], found["release"], row)
             unit = Users(found["neighbors"], checks.count("d_in", found["d_in"]), columns)
             scale, releases = float(found["scale"]), checks.count("releases", found["releases"])
             made = cls(task, unit, releases, scale, *(stated(found[name], name) for name in ("epsilon", "delta")))
@@ -261,7 +263,7 @@ def signed(text: str, name: str) -> Fraction:
 def _grid(columns: Numbers) -> dict[str, Any]:
     """What a file keeps of a question about a column of numbers."""
     return {
-        "quantile": str(columns.quantile),
+        "quantile": ",".join(map(str, columns.quantiles)),
         "column": columns.value,
         "bounds": [str(bound) for bound in columns.bounds],
         "step": str(columns.step),
@@ -272,5 +274,6 @@ def _grid(columns: Numbers) -> dict[str, Any]:
 def _numbers(found: Mapping[str, Any]) -> Numbers:
     """What :func:`_grid` made."""
     lower, upper = (signed(bound, "bounds") for bound in found["bounds"])
-    share, step = (stated(found[name], name) for name in ("quantile", "step"))
-    return Numbers(value=found["column"], bounds=(lower, upper), step=step, quantile=share, max_rows=found["max_rows"])
+    shares, step = tuple(stated(one, "quantile") for one in found["quantile"].split(",")), stated(found["step"], "step")
+    rows = found["max_rows"]
+    return Numbers(value=found["column"], bounds=(lower, upper), step=step, quantiles=shares, max_rows=rows)

@@ -74,7 +74,7 @@ FAULTS = (
         "rank-in-scores",
         "how far a rank may be from a quantile is said in units of its scores",
         "planning/quantile.py",
-        "numbers(plan).quantile.denominator)  # [rows]",
+        "numbers(plan).quantiles[0].denominator)  # [rows]",
         "1)  # [rows]",
     ),
     Fault(
@@ -90,6 +90,27 @@ FAULTS = (
         "planning/quantile.py",
         "steps.denominator == 1 and least <= steps <= most",
         "steps.denominator == 1 and least <= steps",
+    ),
+    Fault(
+        "quantiles-descend",
+        "a record may have quantiles that descend",
+        "planning/quantile.py",
+        "Fraction(one) <= Fraction(other) for one, other",
+        "Fraction(one) != Fraction(other) + 1 for one, other",
+    ),
+    Fault(
+        "rows-rounded-down",
+        "how many rows a rank may be off is rounded to the nearest number of six digits",
+        "planning/quantile.py",
+        "ROUND_CEILING)  # of a bound",
+        '"ROUND_HALF_EVEN")  # of a bound',
+    ),
+    Fault(
+        "one-level-fewer",
+        "what rows that share a number add to an error is said of one level fewer",
+        "planning/quantile.py",
+        "{self.levels - 1} more;",
+        "{self.levels - 2} more;",
     ),
     Fault(
         "range-of-half-noise",
