@@ -22,6 +22,7 @@ from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
 from ..planning.keys import Keys
 from ..planning.nearest import nearest, open_to
+from ..planning.numbered_rows import ROW
 from ..planning.others import Other
 from ..planning.plan import Plan, Query, T_co, Task, U_co
 from ..planning.quantile import Numbers, Quantile
@@ -111,6 +112,16 @@ class Options:
         int,
         typer.Option(metavar="D_IN", help="By how many users two neighbouring tables differ: the group to protect."),
     ] = 1
+    rows_per_person: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Where no column tells people apart, in the place of --user: how many rows one person has at most. "
+            "Every row counts, and the target is met for a person with so many. The record says that it was stated, "
+            "and not checked.",
+            show_default=False,
+        ),
+    ] = None
     neighbors: NeighborsOption = NEIGHBORS[0]
     kind: Annotated[
         str,
@@ -237,6 +248,11 @@ class Options:
         """
         return Fraction(str(checks.probability(self.alpha, "--alpha")))
 
+    @property
+    def people(self) -> str:
+        """The column that tells people apart, or else rows."""
+        return self.user if self.rows_per_person is None else ROW
+
     @cached_property
     def columns(self) -> Columns:
         """The columns that count.
@@ -251,7 +267,7 @@ class Options:
             raise ParameterError("--column and --max-rows go with --quantile P")
         if not self.item:
             raise ParameterError("give --item, the column of the items, or --quantile P for one of numbers")
-        given = Columns(self.user, self.item, self.summed, max_items=self.max_items)
+        given = Columns(self.people, self.item, self.summed, max_items=self.max_items)
         given = given if self.keep is None else replace(given, keep=self.keep)
         return scoring(replace(given, minimum_users=self.minimum_users), self.bounds, self.step)
 
@@ -261,10 +277,11 @@ class Options:
                 "--quantile needs --column, the numbers, and --bounds LOWER,UPPER: the least and the largest that may "
                 "be released"
             )
-        asked = [stated(one, "--quantile") for one in str(self.quantile).split(",")]
+        listed = [one.strip() for one in str(self.quantile).split(",")]
+        asked = [stated(f"0{one}" if one.startswith(".") else one, "--quantile") for one in listed]
         shares = tuple(Fraction(*lowest_terms(one, "--quantile")) for one in asked)
         most = 1 if self.max_rows is None else checks.count("--max-rows", self.max_rows)
-        given = Numbers(self.user, value=self.column, quantiles=shares, max_rows=most)
+        given = Numbers(self.people, value=self.column, quantiles=shares, max_rows=most)
         found = scoring(given, self.bounds, self.step)
         Quantile.of(found)  # a grid whose numbers are within those of floats
         if any(exactly(float(one)) != one for one in (found.step, *found.bounds)):
@@ -294,10 +311,14 @@ class Options:
         """Whom the target protects.
 
         Raises:
-            ParameterError: --users, --at-most or --neighbors is out of range.
+            ParameterError: --users, --at-most, --rows-per-person or --neighbors is out of range.
         """
         users = checks.count("--users", self.users)
-        if self.at_most is not None:
+        if self.rows_per_person is not None:
+            if self.keys or self.other or self.minimum_users is not None:
+                raise ParameterError("--rows-per-person counts rows: leave --keys, --minimum-users and --other out")
+            users *= checks.count("--rows-per-person", self.rows_per_person)
+        elif self.at_most is not None:
             users *= checks.count("--at-most", self.at_most) * (2 if self.shared else 1)
         elif self.shared:
             raise ParameterError("--shared goes with --at-most")

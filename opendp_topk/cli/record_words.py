@@ -8,6 +8,7 @@ from ..ledger import Ledger
 from ..ledger.officer import plural, protected, spent_and_left
 from ..ledger.stated import NOT_STATED, TITLES, lines
 from ..numerics.arithmetic import exact
+from ..planning.numbered_rows import ROW
 from ..planning.quantile import named
 from ..planning.release_record import Claim, ReleaseRecord
 from ..spaces.curves.guesses import percent_right, total_variation
@@ -19,9 +20,10 @@ def question(record: ReleaseRecord) -> str:
     if record.quantiles:
         return f"The {named(record.quantiles)} of {record.mechanism['value']}"
     many = "one" if record.k == 1 else str(record.k)
-    ranked = f"that most {several(record)} have" if column is None else f"with the largest sums of {column}"
+    most = "with most rows" if of_rows(record) else f"that most {several(record)} have"
+    ranked = most if column is None else f"with the largest sums of {column}"
     if record.k is None:
-        enough = f"enough {several(record)}" if column is None else f"a large enough sum of {column}"
+        enough = f"enough {counted(record)}" if column is None else f"a large enough sum of {column}"
         return f"All items in the table with {enough}"
     if not record.listed:
         return f"The {many} {'item' if record.k == 1 else 'items'} in the table {ranked}"
@@ -43,14 +45,14 @@ def how(record: ReleaseRecord) -> str:
     """What the list is, and what it is not."""
     if record.quantiles:
         return _how_near(record)
-    unit = several(record) if record.value is None else f"in {record.value}"
+    unit = counted(record) if record.value is None else f"in {record.value}"
     unknown = record.scale is None or keys_alone(record)
     of_scale = "" if unknown else f" of scale {amount(record, record.scale or 0):.6g} {unit}"
     without = "in the order of the candidates" if record.listed else "in alphabetical order, or that of their numbers"
     order = "best first" if record.release == "ranking" else f"{without}, without ranks"
     more = ""
     if record.released.counts is not None:
-        more = " Each comes with a noisy " + (f"count of its {several(record)}." if record.value is None else "sum.")
+        more = " Each comes with a noisy " + (f"count of its {counted(record)}." if record.value is None else "sum.")
     if record.released.gaps is not None:
         more = " Each comes with its noisy lead over the next."
     if record.mechanism["mechanism"] == "noisy_histogram":
@@ -91,7 +93,7 @@ def keys_alone(record: ReleaseRecord) -> bool:
 def other(record: ReleaseRecord) -> list[tuple[str, str]]:
     """How many people have an item that was not released, where that was asked for."""
     number = record.released.other
-    return [] if number is None else [("other", f"{number} {several(record)}, with noise, have another item")]
+    return [] if number is None else [("other", f"{number} {counted(record)}, with noise, have another item")]
 
 
 def loss(claim: Claim) -> str:
@@ -110,6 +112,16 @@ def read(record: ReleaseRecord) -> list[tuple[str, str]]:
         *([] if files is None else [("files", attested)]),
         *([] if padded is None else [("deadline", f"{padded:g} seconds after the table began to be opened")]),
     ]
+
+
+def of_rows(record: ReleaseRecord) -> bool:
+    """Whether every row was taken for a user, as no column tells people apart."""
+    return bool(record.mechanism["user"] == ROW)
+
+
+def counted(record: ReleaseRecord) -> str:
+    """What counts are of: people, or rows."""
+    return "rows" if of_rows(record) else several(record)
 
 
 def person(record: ReleaseRecord) -> str:
@@ -144,6 +156,8 @@ def protects(record: ReleaseRecord) -> str:
     whom, stated = protected(record.claim.neighbors, people(record), person(record)), record.stated
     if "at_most" not in stated:
         return whom
+    if of_rows(record):
+        return f"{whom}, who has at most {stated['at_most']} rows (stated, not checked)"
     shared = "which may be of several people" if stated.get("shared") else "each of which is of nobody else"
     column = record.mechanism["user"]
     return f"{whom}, who has rows with at most {stated['at_most']} values of {column}, {shared} (stated, not checked)"
@@ -153,6 +167,8 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Which table, of whom, by whom and what for."""
     stated, ledger = record.stated, record.ledger
     one = f"a {person(record)}, told apart by the column {stated.get('column', record.mechanism['user'])}"
+    if of_rows(record):
+        one = f"a {person(record)}, whom no column of the table tells apart"
     return [
         ("protects", protects(record)),
         ("a person is", one),
@@ -163,13 +179,15 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
 
 def caps(record: ReleaseRecord) -> str:
     """What was cut before anything was counted."""
-    known, one, words = record.mechanism, person(record), []
+    known, one, words = record.mechanism, "row" if of_rows(record) else person(record), []
+    every = "Every row counted."
     if record.quantiles:
         lower, upper, step = _grid(record)
         most, rows = known["max_rows"], "evenly spaced in the order of their numbers"
-        counted = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
+        kept = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
+        of_one = every if of_rows(record) else f"Of one {one} {kept}."
         return (
-            f"Of one {one} {counted}. A number counted as the multiple of {step} nearest to it, and one below {lower} "
+            f"{of_one} A number counted as the multiple of {step} nearest to it, and one below {lower} "
             f"or above {upper} as the last multiple within."
         )
     if record.value is not None:
@@ -178,6 +196,8 @@ def caps(record: ReleaseRecord) -> str:
             f"What one {one} adds to one item was cut to {lower} at least and {upper} at most, in multiples of {step}."
         )
     most = known.get("max_items")
+    if of_rows(record):
+        return " ".join([*words, every])
     if most is None:
         counts = "counts for each item" if words else "counts once for each item, however many rows say so"
         return " ".join([*words, f"No list of items was cut: a {one} {counts}."])
@@ -202,7 +222,7 @@ def noise(record: ReleaseRecord) -> str:
         return f"{record.scale!r} rows"
     if record.quantiles:
         return f"{record.scale!r} / {record.quantiles[0].denominator} rows"
-    return f"{record.scale!r} {several(record)}"
+    return f"{record.scale!r} {counted(record)}"
 
 
 def silent(record: ReleaseRecord) -> list[str]:

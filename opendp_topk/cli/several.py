@@ -90,6 +90,8 @@ def show_several(
             found, within = _left(query, paid.left), f"what is left of {paid.address}"
         else:
             found, within = _within(query, options)
+    if options.rows_per_person is not None:
+        found = [way for way in found if way.name != CURVES]  # no ledger pays for these by a bound that is stated
     scheduled = [Scheduled.of(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
         raise ParameterError(
@@ -150,10 +152,12 @@ def _commands(
     book, user, entry = _BOOK, options.user.upper(), 1
     if paid is not None:
         book, user, entry = paid.address, paid.left.user or user, paid.left.entries + 1
-    table = ["opendp-topk", "release", "TABLE", "--user", user]
+    rows = options.rows_per_person is not None
+    table = ["opendp-topk", "release", "TABLE", *([] if rows else ["--user", user])]
     table += ["--item", options.item.upper()] if options.quantile is None else []
     asked = _options(options)
     unit = [one for name in ("--users", "--neighbors") if name in asked for one in (name, str(asked[name]))]
+    unit += ["--user", user] if rows else []
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
         if paid is None:

@@ -116,7 +116,7 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
         [
             *_end(record),
             *terminal.promised(record.promises),
-            ("cost", terminal.cost(record.claim)),
+            ("cost", terminal.cost(record.claim, of_rows=words.of_rows(record))),
             ("proof", terminal.documents(documents)),
         ]
     )

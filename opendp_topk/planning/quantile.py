@@ -52,7 +52,7 @@ class Numbers(Columns):
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that a table must have."""
-        return self.user, str(self.value)
+        return (str(self.value),) if self.of_rows else (self.user, str(self.value))
 
     @property
     def domain(self) -> Any:
@@ -77,6 +77,8 @@ class Numbers(Columns):
     @property
     def capped(self) -> str:
         """Which rows of a user count, in words."""
+        if self.of_rows:
+            return "every row counts"
         if self.max_rows == 1:
             return "of each user 1 row counts, the median of the user's own"
         return f"of each user at most {self.max_rows} rows count, evenly spaced in the order of their numbers"
@@ -112,8 +114,13 @@ def named(quantiles: Sequence[Fraction]) -> str:
     """The median, or which quantiles."""
     if len(quantiles) == 1:
         return "median" if quantiles[0] == Fraction(1, 2) else f"{quantiles[0]} quantile"
+    return f"{enumerated(quantiles)} quantiles"
+
+
+def enumerated(quantiles: Sequence[Fraction]) -> str:
+    """Several quantiles, with an "and" before the last."""
     *first, last = map(str, quantiles)
-    return f"{', '.join(first)} and {last} quantiles"
+    return f"{', '.join(first)} and {last}"
 
 
 # proof-region: planned_quantile
@@ -237,7 +244,8 @@ class Quantiles(Quantile):
     def built(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
         """The quantiles with this scale, as indices of candidates."""
         given: Any = {"quantiles": list(self.shares), "scale": scale, "places": self.places}
-        measurement: Measurement = space >> then_quantiles(measure, **given)  # [halved]
+        counts: Any = space
+        measurement: Measurement = counts >> then_quantiles(measure, **given)  # [halved]
         return measurement
 
     def profiled(self, plan: Plan[TopK, Unit]) -> Measurement:
@@ -265,11 +273,11 @@ class Quantiles(Quantile):
         if rows is None:
             return {"accuracy": Promise(NO_BOUND, None, float(alpha))}
         words = (
-            f"with probability at least {sure(alpha)}, for each quantile q at once, of the N rows that count at most "
-            f"q N + b lie below the number that is released for it, and at most (1 - q) N + b above it, where b is "
-            f"{up(rows)}, and for every {self.places} rows, or some of them, beyond the first {self.places} that have "
-            f"one number, {self.levels - 1} more; {columns.capped}, and a number counts as the multiple nearest to it "
-            "within the bounds"
+            f"with probability at least {sure(alpha)}, for q = {enumerated(self.shares)} at once, of the N rows that "
+            "count at most q N + b lie below the number that is released for it, and at most (1 - q) N + b above it, "
+            f"where b is {up(rows)}, and for every {self.places} rows, or some of them, beyond the first {self.places} "
+            f"that have one number, {self.levels - 1} more; {columns.capped}, and a number counts as the multiple "
+            "nearest to it within the bounds"
         )
         return {"accuracy": Promise(words, None, float(alpha))}
 

@@ -17,7 +17,7 @@ from .above_threshold import AboveThreshold
 from .catalogue import able
 from .columns import Columns
 from .keys import Keys
-from .plan import Plan, Query
+from .plan import Plan, Query, promises_of
 from .promises import Promise
 from .quantile import Numbers, Quantile
 from .release_record import Claim, ReleaseRecord, canonical, named, plain, proof_of, quantiles_of
@@ -60,7 +60,7 @@ def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
             whole = _followed(plan, record.mechanism.get("then"))
             known = {name: plain(value) for name, value in whole.parameters.items() if name != "scale"}
             if canonical(known) == wanted:
-                return Rebuilt(replace(plan, measurement=whole), dict(plan.query.task.promises(plan)))
+                return Rebuilt(replace(plan, measurement=whole), promises_of(plan))
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
         pass
     return None

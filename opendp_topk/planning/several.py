@@ -219,7 +219,7 @@ class Scheduled:
             "delta": str(self.delta),
             **({"counts": True} if task.counted else {}),
             **({} if columns.max_items is None else {"max_items": columns.max_items, "keep": columns.keep}),
-            **(_grid(columns) if isinstance(columns, Numbers) else {}),
+            **({} if columns.value is None else _grid(columns)),
         }
 
     @classmethod
@@ -232,7 +232,7 @@ class Scheduled:
         try:
             if found["format"] != FORMAT:
                 raise KeyError
-            columns = Columns()
+            columns = Columns(**_read(found)) if "column" in found and "quantile" not in found else Columns()
             if "max_items" in found:
                 most, keep = checks.count("max_items", found["max_items"]), checks.choice("keep", found["keep"], RULES)
                 columns = replace(columns, max_items=most, keep=keep)
@@ -260,20 +260,26 @@ def signed(text: str, name: str) -> Fraction:
     return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
 
 
-def _grid(columns: Numbers) -> dict[str, Any]:
-    """What a file keeps of a question about a column of numbers."""
+def _grid(columns: Columns) -> dict[str, Any]:
+    """What a file keeps of a question about a column of numbers: their sums, or their quantiles."""
+    asked: dict[str, Any] = {}
+    if isinstance(columns, Numbers):
+        asked = {"quantile": ",".join(map(str, columns.quantiles)), "max_rows": columns.max_rows}
     return {
-        "quantile": ",".join(map(str, columns.quantiles)),
         "column": columns.value,
         "bounds": [str(bound) for bound in columns.bounds],
         "step": str(columns.step),
-        "max_rows": columns.max_rows,
+        **asked,
     }
 
 
 def _numbers(found: Mapping[str, Any]) -> Numbers:
-    """What :func:`_grid` made."""
+    """What :func:`_grid` made of quantiles."""
+    shares = tuple(stated(one, "quantile") for one in found["quantile"].split(","))
+    return Numbers(**_read(found), quantiles=shares, max_rows=found["max_rows"])
+
+
+def _read(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The column of numbers and its grid, of which :func:`_grid` made this."""
     lower, upper = (signed(bound, "bounds") for bound in found["bounds"])
-    shares, step = tuple(stated(one, "quantile") for one in found["quantile"].split(",")), stated(found["step"], "step")
-    rows = found["max_rows"]
-    return Numbers(value=found["column"], bounds=(lower, upper), step=step, quantiles=shares, max_rows=rows)
+    return {"value": found["column"], "bounds": (lower, upper), "step": stated(found["step"], "step")}

@@ -92,6 +92,27 @@ FAULTS = (
         "steps.denominator == 1 and least <= steps",
     ),
     Fault(
+        "rows-for-one",
+        "who may have several rows is charged for one",
+        "cli/asking.py",
+        'users *= checks.count("--rows-per-person", self.rows_per_person)',
+        'checks.count("--rows-per-person", self.rows_per_person)',
+    ),
+    Fault(
+        "one-row-for-all",
+        "all rows have one number",
+        "planning/numbered_rows.py",
+        "return rows.with_row_index(ROW)",
+        "return rows.with_columns(__import__('polars').lit(0).alias(ROW))",
+    ),
+    Fault(
+        "sums-planned-as-counts",
+        "a plan of sums is kept as one of counts",
+        "planning/several.py",
+        "**({} if columns.value is None else _grid(columns)),",
+        "**(_grid(columns) if isinstance(columns, Numbers) else {}),",
+    ),
+    Fault(
         "quantiles-descend",
         "a record may have quantiles that descend",
         "planning/quantile.py",
