@@ -71,6 +71,10 @@ def markdown(found: Found) -> str:
         "Memory that is freed is kept by the process, so that no peer pays for fresh pages whenever it makes an array.",
         f"At the end {os.getloadavg()[0]:.0f} programs wanted the {os.cpu_count()} processors: others slow it down.",
         "",
+        f"NumPy sorts and partitions with the vector instructions that it finds: here {_found()}. Without X86_V3",
+        "(`NPY_DISABLE_CPU_FEATURES=X86_V3`) its sort of 10⁶ uniform scores takes six times, its partition twice",
+        "as long, and ratios to them are as much smaller.",
+        "",
         "The peers: `np.argpartition`, which finds the k largest scores without noise; the same with inexact noise,",
         "`numpy.random`'s exponential in float64; and `np.max`, one plain pass over the scores.",
         "",
@@ -86,6 +90,10 @@ def markdown(found: Found) -> str:
     lines += [*_GOALS, *goals.markdown([*found.one_shot.values(), *found.goals])]
     lines += [*_AS_IT_IS, *goals.markdown(found.as_it_is)]
     return "\n".join([*lines, *_OTHERS, *_others(found.others), "", *_SWEEP, ""])
+
+
+def _found() -> str:
+    return ", ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"]) or "none"
 
 
 def _one_shot(one_shot: Mapping[Spot, Case], k: int) -> list[str]:
