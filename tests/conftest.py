@@ -34,8 +34,6 @@ TRACED = (
     "tests/tables/",
 )
 
-INSTANCES = 3  # of a test, quick and traced: further ones seldom show or reach what these do not
-
 # Tests that read sources and documents anew, and so forget what is known of them: last, lest others read it all again.
 FORGETTING = (
     "tests/audit/test_html.py",
@@ -104,10 +102,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which instances of a test are quick, and which are traced.
 
-    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first,
-    the last and one in the middle stand for it, of the slow and of the others: what is left is ``further``, if it is
-    not slow, and ``untraced``, and so are slow tests that are not :data:`TRACED`. Where neither is slow a warning
-    is an error, but for those that the settings ignore, and for files that an interrupted call left to the collector.
+    Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first
+    and the last stand for it, and what is left is ``further``, if it is not slow. Of the slow and of the others those
+    two and one in the middle are traced, further ones seldom reaching what these do not, and of the slow only those
+    that are :data:`TRACED`. Where neither is slow a warning is an error, but for those that the settings ignore, and
+    for files that an interrupted call left to the collector.
     What is :data:`FORGETTING` comes last.
     """
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
@@ -126,12 +125,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored), append=False)
     for (_, slow), alike in instances.items():
         last = len(alike) - 1
-        kept = {last * n // (INSTANCES - 1) for n in range(INSTANCES)}
         for at, item in enumerate(alike):
-            if at not in kept:
+            if at not in {0, last // 2, last}:
                 item.add_marker(pytest.mark.untraced)
-                if not slow and not item.get_closest_marker("quick"):
-                    item.add_marker(pytest.mark.further)
+            if at not in {0, last} and not slow and not item.get_closest_marker("quick"):
+                item.add_marker(pytest.mark.further)
 
 
 def pytest_collection_finish() -> None:

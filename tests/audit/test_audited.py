@@ -78,6 +78,7 @@ def test_words_colours_and_exit_codes_are_the_same_on_terminals_pages_and_in_pyt
     }
 
 
+@pytest.mark.further
 def test_a_pair_is_audited_anew_and_told_as_it_was() -> None:
     pairs = [(0, 0), (0, 1)]
     settings: dict[str, Any] = {"epsilon": 1.0, "batched": True, "samples": 4000}
@@ -187,6 +188,7 @@ def test_a_measurement_states_its_own_claim() -> None:
     assert (found.claimed, found.verdict) == (measurement.map(1), "not refuted")
 
 
+@pytest.mark.further
 def test_the_worst_of_given_pairs_is_found() -> None:
     source = np.random.default_rng(7)
     pairs = [(0, 0), (0, 1), (0, 0), (0, 5), (1, 1)]

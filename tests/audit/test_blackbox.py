@@ -106,6 +106,7 @@ def test_permute_and_flip_under_the_cost_of_the_exponential_mechanism_is_flagged
     assert not found.contradicts(honest.map(1))
 
 
+@pytest.mark.further
 def test_floats_are_cut_into_cells() -> None:
     source = random.Random(5)
     found = estimate(lambda x: (source.gauss(2.0 * x, 1), "label"), 0, 1, samples=10_000)

@@ -54,6 +54,7 @@ def test_planted_faults_are_found(name: str, measure: tk.Measure) -> None:
     assert not honest.contradicts(claim)
 
 
+@pytest.mark.further
 def test_the_search_matters() -> None:
     """A fault that a single fixed pair does not show: noise that vanishes for the last of three or more scores."""
 
@@ -127,6 +128,7 @@ def test_noise_that_is_cut_far_out_is_found(cut: float) -> None:
     assert min(gap, other) < cut <= max(gap, other)
 
 
+@pytest.mark.further
 def test_a_gap_far_beyond_the_moves_is_found() -> None:
     """Noise far larger than the moves: the pair that shows it lies where no multiple of a move is tried."""
 
@@ -161,6 +163,7 @@ def test_scores_at_the_ends_of_formats_are_tried() -> None:
         assert not search(fault, **space, **options, extremes=False).contradicts(1.5), fault
 
 
+@pytest.mark.further
 def test_a_level_at_which_arithmetic_overflows_is_found() -> None:
     source = np.random.default_rng(9)
 

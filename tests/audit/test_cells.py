@@ -84,6 +84,7 @@ def test_a_float_that_can_occur_on_one_side_only_shows() -> None:
     assert rounded.lower < 1.2
 
 
+@pytest.mark.further
 def test_a_generator_with_few_states_shows() -> None:
     source = random.Random(4)
     found = estimate(lambda x: math.log(source.randrange(1, 5000)) + x, 0.0, 1e-9, samples=20_000)
@@ -142,6 +143,7 @@ def test_a_fault_of_a_sum_shows() -> None:
     assert "value 0 + value 1 + value 2 + value 3 + value 4" in found.seen[0].event
 
 
+@pytest.mark.further
 def test_labels_are_all_but_numbers() -> None:
     assert labels(("a", 1.5, (None, True, 3))) == ("a", 0, (None, 0, 0))
     sides = [[(1.0, i) for i in range(50)], [(1.0, i, 2) for i in range(50)]]

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
 import opendp_topk as tk
 from opendp_topk.audit.replay import _law
 from tests.audit.test_replay import LAW, flipped, flips
@@ -44,6 +46,7 @@ def of_the_system(x: int) -> tuple[int, int, int]:
     return os.urandom(1)[0] % 3, random.getrandbits(1), random.SystemRandom().getrandbits(1)
 
 
+@pytest.mark.further
 def test_laws_are_those_written_down_by_hand() -> None:
     x = [0, 2, 1]
     wrong = []

@@ -57,6 +57,7 @@ def test_one_audit_finds_it(mechanism: Mechanism) -> None:
     assert audited(mechanism, 1, FEW).contradicts(2 * CLAIM)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("mechanism", [mechanisms.sparse_vector, mechanisms.permute_and_flip], ids=named)
 def test_one_audit_accuses_no_right_one(mechanism: Mechanism) -> None:
     found = audited(mechanism, 1, FEW)

@@ -65,6 +65,7 @@ def test_pairs_are_neighbours_in_the_domain(domain: tk.VectorDomain, metric: tk.
         assert largest >= allowed * Fraction(999, 1000) or domain.element_domain.T is int
 
 
+@pytest.mark.further
 def test_the_known_witnesses_occur() -> None:
     """Those of the theorems: for d = 2 and 3 all within a budget of 300."""
     r = Fraction(1)

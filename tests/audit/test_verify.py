@@ -84,6 +84,7 @@ def confirmed(report: Any, k: int, scale: float = 1.0) -> mpmath.mpf:
         return max(mpmath.log(moment) / (order - 1) / order for moment in moments)
 
 
+@pytest.mark.further
 def test_k_r_is_refuted_as_a_range_of_gumbel_noise() -> None:
     report = refuted(claiming(one_shot(4, RANGE), lambda d_in: 2 * d_in))
     assert 2.5 < report.loss <= 3
@@ -122,6 +123,7 @@ def test_a_map_for_monotone_neighbours_is_refuted_for_others(measure: tk.Measure
     assert tk.audit.verify(monotone).holds
 
 
+@pytest.mark.further
 def test_the_exponential_mechanism_s_rho_is_refuted_for_permute_and_flip() -> None:
     flip = tk.make_permute_and_flip(tk.VectorDomain(FLOATS, size=2), tk.RangeDistance(), ZCDP, scale=1.0)
     report = refuted(claiming(flip, lambda d_in: Fraction(d_in) ** 2 / 8))
@@ -166,6 +168,7 @@ def test_pairs_of_tables() -> None:
     raises_exactly(tk.ParameterError, lambda: tk.audit.verify(choice), "pairs must be given")
 
 
+@pytest.mark.further
 def test_epsilon_and_delta() -> None:
     def of(delta: Any) -> tk.Measurement:
         space = tk.VectorDomain(FLOATS, size=2), tk.RangeDistance()
@@ -214,6 +217,7 @@ def test_a_probability_that_underflows_is_infinitely_revealing() -> None:
     assert report.witness.where == {"outcome": 0}
 
 
+@pytest.mark.further
 def test_a_mapping_of_probabilities_and_k() -> None:
     def table(scores: Any) -> Mapping[Any, Any]:
         return one_shot(None, PURE, k=1).distribution(scores)
@@ -235,6 +239,7 @@ def test_the_report_is_readable() -> None:
         report.loss = 0
 
 
+@pytest.mark.further
 def test_the_same_pairs_are_tried_every_time() -> None:
     first, second = (tk.audit.verify(one_shot(4, RANGE), budget=90) for _ in range(2))
     assert first == second
@@ -315,6 +320,7 @@ def test_a_parameter_called_loss_is_shown_beside_the_loss() -> None:
     assert "largest loss" in shown
 
 
+@pytest.mark.further
 def test_compositions_are_verified_by_their_joint_law() -> None:
     space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance(monotonic=True)
     parts = [space >> tk.then_permute_and_flip(PURE, scale=scale) for scale in (1.0, 2.0)]

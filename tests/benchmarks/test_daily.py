@@ -12,6 +12,7 @@ from . import bench_daily
 pl = pytest.importorskip("polars", reason="the benchmark reads parquet with polars")
 
 
+@pytest.mark.further
 def test_a_small_day_is_capped_and_released_with_the_noise_of_its_budget(tmp_path: Path) -> None:
     rows, path = 40_000, tmp_path / "views.parquet"
     bench_daily.write_table(path, rows, rows // bench_daily.VIEWS)

@@ -67,6 +67,7 @@ def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> No
     assert made.declared.n_candidates == expected.size
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("T", ["i32", "i64"])
 def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
     made = tk.from_opendp(laplace(T=T))
@@ -189,6 +190,7 @@ def test_a_profile_is_asked_below_an_epsilon_that_is_no_float() -> None:
     assert curve.delta(curve.epsilon(0.25)) <= 0.25
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("measure", "loss", "sums"),
     [
@@ -337,6 +339,7 @@ def test_errors_carry_no_data() -> None:
     raises_exactly(tk.MapError, lambda: none.map(1), "not NaN")
 
 
+@pytest.mark.further
 def test_queryables_are_not_let_out() -> None:
     space = vectors(), dp.l1_distance(T="i32")
     talk = dp.c.make_adaptive_composition(*space, dp.max_divergence(), d_in=1, d_mids=[0.25])

@@ -300,6 +300,7 @@ def failure(call: Any) -> str:
     return f"{caught.value}{caught.value.message}{caught.value.raw_traceback}"
 
 
+@pytest.mark.further
 def test_errors_of_this_library_come_through_with_their_text() -> None:
     bounded = tk.VectorDomain(tk.AtomDomain(float), size=3)
     sent = tk.to_opendp(top(tk.MaxDivergence(), domain=bounded))

@@ -85,6 +85,7 @@ def test_a_report_without_tex_says_so(command: Command, tmp_path: Path, monkeypa
     assert not (tmp_path / "report" / "pdf").exists()
 
 
+@pytest.mark.further
 def test_a_function_is_audited_by_its_name(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import random\nsource = random.Random(1)\ndef bit(x): return x if source.random() < 0.9 else 1 - x\n"
     code += "def best(x): return int(x.argmax())\n"

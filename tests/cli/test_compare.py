@@ -221,6 +221,7 @@ def test_a_probability_that_is_not_known_is_a_dash(
     assert "is not known" in command(*asked).field("on the proxy")
 
 
+@pytest.mark.further
 def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unless_reported(self: tk.Measurement, *_: Any) -> tk.Enclosure:
         if self.parameters["mechanism"] == "report_noisy_top_k":

@@ -31,6 +31,7 @@ def folder(library: Library) -> Path:
     return parts.parent
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_the_record_names_the_engine(command: Command, library: Library, engine: str) -> None:
     pytest.importorskip(engine, reason=f"{engine} is not installed")

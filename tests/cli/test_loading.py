@@ -54,6 +54,7 @@ def test_what_was_read_is_not_looked_through_when_the_command_ends() -> None:
     assert int(output.rpartition("frozen:")[2]) > 0
 
 
+@pytest.mark.further
 def test_importing_the_package_loads_what_is_asked_for() -> None:
     script = "import sys, opendp_topk as tk; before = set(sys.modules); tk.Gumbel; print(*before); print(*sys.modules)"
     before, after = map(str.split, subprocess.check_output([sys.executable, "-c", script], text=True).splitlines())

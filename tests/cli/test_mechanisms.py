@@ -73,6 +73,7 @@ def test_the_options_of_a_row_reach_its_constructor(command: Command, library: L
     assert mechanism("peeled_permute_and_flip", "ranking")["choice"] == "permute_and_flip"
 
 
+@pytest.mark.further
 def test_defaults(command: Command, library: Library) -> None:
     def mechanism(*options: object) -> str:
         record = record_of(command(*library.release("--epsilon", EXACT, "--out", "-", *options)).out)
@@ -91,6 +92,7 @@ def test_an_unknown_name_lists_the_names(command: Command, library: Library) -> 
         command(*arguments).complains(2, "--mechanism must be one of", *NAMES)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("options", "fragments", "others"),
     [
@@ -117,6 +119,7 @@ def test_a_mechanism_that_cannot_is_refused_with_what_to_change(
         assert command("plan", "--k", 2, "--candidates", 9, "--rho", 1, *again).code == 0
 
 
+@pytest.mark.further
 def test_a_count_goes_with_each_item(command: Command, library: Library) -> None:
     options = "--epsilon", 10**9, "--counts"
     shown = command(*library.release(*options))
@@ -140,6 +143,7 @@ def test_a_count_goes_with_each_item(command: Command, library: Library) -> None
     assert "counts with probability at least 95 %, every noisy count is exactly the true count" in shown.flat
 
 
+@pytest.mark.further
 def test_a_lead_goes_with_each_item(command: Command, library: Library) -> None:
     options = "--epsilon", 10**9, "--mechanism", "noisy_top_k_with_gaps"
     tallies = sorted((LOANS.get(book, 0) for book in CANDIDATES), reverse=True)
@@ -171,6 +175,7 @@ def test_leads_need_a_runner_up(command: Command) -> None:
     assert "noisy_top_k_with_gaps" in command("plan", "--k", 3, "--candidates", 4, "--rho", 1, "--compare").out
 
 
+@pytest.mark.further
 def test_counts_are_noisy(command: Command, library: Library) -> None:
     drawn = {
         tuple(record_of(command(*library.release("--rho", 1e-6, "--counts", "--out", "-")).out)["counts"])

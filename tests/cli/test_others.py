@@ -60,6 +60,7 @@ def test_the_plan_is_that_of_the_library(command: Command) -> None:
     assert "an item gets in if its count is at least" in result.field("accuracy")
 
 
+@pytest.mark.further
 def test_a_plan_takes_the_noise_that_lets_items_of_fewer_users_in(command: Command) -> None:
     """Both kinds of noise at rho = 0.05 have a scale of 10, and Gaussian noise the lighter tail."""
     result = command("plan", "--above-threshold", "--max-items", 10, "--rho", 0.05, "--delta", 1e-6)
@@ -71,6 +72,7 @@ def test_a_plan_takes_the_noise_that_lets_items_of_fewer_users_in(command: Comma
     assert 2 * int(result.field("threshold").split()[0]) < other.parameters["threshold"]
 
 
+@pytest.mark.further
 def test_the_number_of_others(command: Command, library: Library) -> None:
     out = library.folder / "top.json"
     result = command(*library.release("--epsilon", 10**6, "--other", "--out", out))

@@ -58,6 +58,7 @@ def test_force_replaces_the_file_behind_a_link(command: Command, library: Librar
     assert record_of(real.read_text(encoding="utf-8"))["d_in"] == 1
 
 
+@pytest.mark.further
 def test_a_name_that_ends_in_csv_gets_the_items_as_a_table(command: Command, library: Library) -> None:
     import polars as pl
 

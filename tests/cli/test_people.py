@@ -129,6 +129,7 @@ def test_another_question_is_not_answered(command: Command, library: Library, le
     assert len(entries(ledger)) == 1
 
 
+@pytest.mark.further
 def test_no_record_that_was_changed_or_not_paid_for_answers(
     command: Command, library: Library, ledger: Path, answered: Path
 ) -> None:
@@ -149,6 +150,7 @@ def test_no_record_that_was_changed_or_not_paid_for_answers(
     assert (len(entries(ledger)), len(entries(other))) == (1, 0)
 
 
+@pytest.mark.further
 def test_an_entry_that_was_not_settled_answers_nothing(
     command: Command, library: Library, ledger: Path, answered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

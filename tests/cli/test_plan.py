@@ -103,6 +103,7 @@ def test_the_probability_is_never_rounded(command: Command, alpha: str, percent:
     assert f"with probability at least {percent}, for" in result.field("accuracy")
 
 
+@pytest.mark.further
 def test_a_bound_below_one_user_is_exact_and_an_infinite_one_is_none(command: Command) -> None:
     exact = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1000)
     assert "the t-th released item has exactly the t-th largest count" in exact.field("accuracy")

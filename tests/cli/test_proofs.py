@@ -105,6 +105,7 @@ def test_a_constructor_tells_which_documents_carry_its_privacy(command: Command)
         assert f"alone {len(others)} documents: {', '.join(others)}" in shown
 
 
+@pytest.mark.further
 def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> None:
     (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
     result = command("proofs", "core/chaining")
@@ -117,6 +118,7 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
     assert "make_report_noisy_top_k measurements/report_noisy_top_k missing" in listed.flat
 
 
+@pytest.mark.further
 def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, staged: Path) -> None:
     current = "\n".join(DOCUMENT.splitlines()[:3]) + "\n"
     (staged / "core" / "chaining.tex").write_text(current % "")

@@ -45,6 +45,7 @@ def test_a_column_of_another_type_is_refused(tmp_path: Path, values: list[object
         read_proxy(path, 9)
 
 
+@pytest.mark.further
 def test_the_file_must_fit(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("item,counts\na,3\n")

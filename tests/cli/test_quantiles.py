@@ -54,6 +54,7 @@ def test_the_number_is_the_quantile_of_the_rows_that_count(command: Command, rea
     assert result.out.split()[2] == "89.5"
 
 
+@pytest.mark.further
 def test_of_a_user_with_many_rows_so_many_count_as_is_asked(command: Command, readers: Path) -> None:
     """-900 counts as 0, and x, nothing and nan count for nothing."""
     heavy = readers.with_name("heavy.csv")
@@ -105,6 +106,7 @@ def paid(command: Command, readers: Path) -> tuple[dict[str, Any], Path]:
     return record_of(file.read_text("utf-8")), book
 
 
+@pytest.mark.further
 def test_a_record_is_valid_and_whole(
     command: Command, paid: tuple[dict[str, Any], Path], schema: Any, tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_record_is_valid_and_whole(
     assert "18.0 / 10 rows" in page
 
 
+@pytest.mark.further
 def test_an_edit_is_found_without_the_ledger(paid: tuple[dict[str, Any], Path]) -> None:
     edits: list[tuple[tuple[Any, ...], Any, str]] = [
         (("items",), ["90.3"], "items"),

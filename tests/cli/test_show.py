@@ -104,6 +104,7 @@ def test_a_record_of_a_release_without_a_list_is_valid(command: Command, library
     assert record["accuracy"]["within_users"] >= 0
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("asked", "question", "noise"),
     [

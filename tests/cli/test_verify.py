@@ -169,6 +169,7 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> None:
 _CLAIM = functools.cache(release_record._claim)
 
 
+@pytest.mark.further
 def test_every_edit_is_found(paid_once: Paid) -> None:
     for name, (edit, what) in EDITS.items():
         found = paid_once.found(edit(paid_once.fields))

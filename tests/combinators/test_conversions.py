@@ -118,6 +118,7 @@ def test_curves_are_the_bound(make: Convert, source: tk.Measure, bound: Callable
         assert make(vouched(tk.Approximate(source), (loss, 0.25))).map(1) == tk.PrivacyCurve(Mixture(bound(loss), 0.25))
 
 
+@pytest.mark.further
 def test_delta_is_fixed() -> None:
     measurement = top(tk.PrivacyProfile(), k=10, scale=10)
     curve = measurement.map(1)

@@ -95,12 +95,14 @@ def test_the_law_is_that_of_all_numbers_of_runs() -> None:
         assert all(abs(float(stated[outcome]) / found[outcome] - 1) < 1e-9 for outcome in found)
 
 
+@pytest.mark.further
 def test_releases_follow_the_law() -> None:
     x = (1, 0, 2, 1)
     selection = tk.make_private_selection(run(), repetitions=LAWS[4][0])
     assert_follows(Counter(selection(x) for _ in range(700)), _law(runs.best(softmax(x), OFTEN[4])), detects=0.45)
 
 
+@pytest.mark.further
 def test_the_price_is_met_and_never_exceeded() -> None:
     """By the worst pairs, and by a search that climbs from random pairs of one epsilon."""
     for (law, _), often in zip(LAWS, OFTEN, strict=True):
@@ -148,6 +150,7 @@ def climbed(epsilon: float, often: list[float], steps: int = 60) -> float:
     return found
 
 
+@pytest.mark.further
 def test_curves_hold_and_are_not_idle() -> None:
     """The exact curve of the selection is below what the map says, with curves of runs that are no pure privacy."""
     one = {(i, i): p for i, p in enumerate((0.30, 0.30, 0.25, 0.15, 0.0))}

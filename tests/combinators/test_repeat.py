@@ -137,6 +137,7 @@ def test_the_direction_of_gaps_is_kept() -> None:
         assert abs(release.gaps[0] - 1000) < 1
 
 
+@pytest.mark.further
 def test_counts_that_are_drawn_at_once_follow_the_law() -> None:
     """Winner and noise of one release, and noise of two winners: independent discrete Laplace variables."""
     one = COUNTS >> tk.then_select_then_count(tk.MaxDivergence(), k=2, scale=2.0, count_scale=1.0)

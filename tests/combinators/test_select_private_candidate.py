@@ -47,6 +47,7 @@ def test_the_law_is_that_of_run_after_run() -> None:
             assert all(abs(float(stated[outcome]) - found[outcome]) < 1e-11 for outcome in found)
 
 
+@pytest.mark.further
 def test_releases_follow_the_law() -> None:
     link = tk.make_select_private_candidate(run(), stop_probability=0.25, threshold=2)
     assert_follows(Counter(link(X) for _ in range(800)), runs.first(softmax(X), 0.25, 2), detects=0.35)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.distributions import canonical_success
+from opendp_topk.distributions import canonical_success, permute_and_flip_success
 from opendp_topk.distributions.events import EVENTS, ranks
 from tests.oracles import canonical as laws
 from tests.oracles import success as oracle
@@ -151,3 +151,29 @@ def test_extreme_scores(noise: Any) -> None:
         assert found.upper - found.lower < 1e-9
         if gamma:
             assert abs(found.lower - expected) < 1e-9
+
+
+def test_bounds_lie_apart_by_all_that_is_said_to_be_rounded() -> None:
+    """Of the Gumbel law, whose probability is a quotient: what (8) of the proof allows for each of the two sums."""
+    d, k = 60, 20
+    low, high = canonical_success.probability(tk.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d)
+    assert high - low >= low * 2.0**-45 * (k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
+
+
+def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that arrive by one, as likely at any time, one is right: nobody was there before x with 1 - x."""
+    found: dict[str, Any] = {}
+
+    def integral(ends: Any, values: Any, greatest: Any) -> tuple[float, float]:
+        found["values"] = values
+        return 0.0, 0.0
+
+    monkeypatch.setattr(permute_and_flip_success, "integral", integral)
+    powers = np.ones(permute_and_flip_success.arrivals.TERMS)
+    outcomes = permute_and_flip_success.Outcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
+    permute_and_flip_success.first_is_right(outcomes, True)
+    count = (2 + 4 + 64) * 2.0**-50
+    for x in (0.1, 0.25):
+        (low,), (high,) = found["values"](np.array([x]), np.array([x]), np.array([x]))
+        assert (1 - x) * (1 - 2.0**-40) < low < (1 - x) * (1 - count)
+        assert (1 - x) * (1 + count) < high < (1 - x) * (1 + 2.0**-40)

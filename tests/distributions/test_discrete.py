@@ -122,6 +122,7 @@ def _more(ends: dict[tuple[int, int], float], law: dict[int, float]) -> dict[tup
     return found
 
 
+@pytest.mark.further
 def test_the_ends_of_ranges() -> None:
     assert largest_range(Fraction(5), 1, 0.1, gaussian=True) == 0
     assert largest_range(Fraction(0), 9, 0.1, gaussian=False) == 0

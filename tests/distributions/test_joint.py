@@ -144,6 +144,7 @@ def test_success_among_many_candidates(scale: Fraction, ordered: bool) -> None:
         assert succeed(scores, scale, k, ordered, 0, 60)[0] > 1 - 1e-10
 
 
+@pytest.mark.further
 def test_success_of_rankings_counts_every_order() -> None:
     scores, scale = [-(i**2) for i in range(7)], Fraction(5)
     with mpmath.workdps(30):

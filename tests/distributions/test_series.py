@@ -54,6 +54,7 @@ def test_the_quadrature_is_right_where_laws_have_closed_forms(noise: Noise) -> N
     agree(law(noise, VECTORS[0], 2), quadrature.rankings(noise.name, VECTORS[0], 2))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("gap", [Fraction(1, 1000), Fraction(1), Fraction(7, 2), Fraction(60)])
 def test_two_candidates_in_closed_form(gap: Fraction) -> None:
     with mpmath.workdps(80):

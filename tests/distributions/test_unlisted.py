@@ -72,6 +72,7 @@ def test_success_is_that_of_the_law_by_its_definition(noise: Any) -> None:
                 assert high - low < 1e-9
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_success_by_simulation(noise: Any) -> None:
     """40,000 noisy counts of 300 keys, 20 winners: off by more than 6 deviations less than once in 10^8 runs."""

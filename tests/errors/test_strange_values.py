@@ -49,6 +49,7 @@ def test_long_numbers_and_what_is_none_are_no_distances(measure: tk.Measure) -> 
         raises_exactly(tk.DistanceError, lambda value=value: measurement.map(value), "d_in must be")
 
 
+@pytest.mark.further
 def test_a_number_that_can_be_written_is_one() -> None:
     assert top(scale=Fraction(1, 3**2000)).map(1) == float("inf")
     assert top(scale=10**4000).map(1) > 0

@@ -69,6 +69,7 @@ def test_the_files_are_sorted_compact_and_of_rooms_that_are_there() -> None:
         assert not [name for name in names if "opendp_topk." in name or " at 0x" in name], "a module, or an address"
 
 
+@pytest.mark.further
 def test_every_public_constructor_has_cases() -> None:
     everything = {name for room in ROOMS for name in store.read(room)}
     for name in tk.all():

@@ -113,6 +113,7 @@ def test_a_charge_is_the_loss_or_hardly_more(scale: Any) -> None:
     assert charged <= Fraction(top(PURE, scale).map(1)), "never more than the float"
 
 
+@pytest.mark.further
 def test_sums_of_many_unlike_losses_stay_short(path: Path) -> None:
     with new(path, 1000) as ledger:
         for n in range(200):

@@ -167,6 +167,7 @@ def test_equal_releases_fit_as_often_as_their_composed_curve_allows() -> None:
         assert fit >= greedy(opened(PROFILE, (epsilon, delta)), (PURE, pure))
 
 
+@pytest.mark.further
 def test_never_worse_than_adding_epsilons_or_rhos() -> None:
     """With or without a step; of rho, what the share of the step leaves of delta."""
     rho_of_all = opened(tk.Approximate(ZCDP), (opened(PROFILE, (1, "1e-6")).limit[0], "1e-6"))
@@ -234,6 +235,7 @@ def test_the_split_of_delta_is_shown_and_is_all_of_it(make: Make) -> None:
     assert ledger.verify() == []
 
 
+@pytest.mark.further
 def test_a_header_that_promises_more_is_noticed() -> None:
     account = opened(PROFILE, (1, "1e-6"), "1e-7", PrivacyCurve(ApproximateDP(Fraction(1, 10))))
     from dataclasses import replace
@@ -309,6 +311,7 @@ def test_a_curve_that_states_a_rho_is_charged_that() -> None:
 SCORES = list(range(20))
 
 
+@pytest.mark.further
 def test_planned_releases_are_one_debit_and_drawn_once_from_any_process(path: Path) -> None:
     weeks = [(SPACE >> tk.then_permute_and_flip(PURE, scale=30), f"week {n}") for n in (1, 2, 3)]
     with new(path, (1, "1e-2"), PROFILE, own_delta="1e-2") as ledger:
@@ -374,6 +377,7 @@ def test_what_is_no_plan_is_refused(make: Make) -> None:
     assert ledger.history() == []
 
 
+@pytest.mark.further
 def test_a_plan_keeps_its_delta_among_other_releases() -> None:
     """An adversary draws from a plan between other releases, in an order of his own; all histories are enumerated."""
     from opendp_topk.spaces.curves.totals import compose

@@ -78,6 +78,7 @@ def zeroed(whole: bytes, *numbers: int) -> bytes:
     return SEPARATOR.join(pieces)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("lost", [(1,), (2,), (1, 2), (3,), (2, 3, 4), (5,), (1, 2, 3, 4, 5, 6)], ids=str)
 def test_records_between_others_are_charged_what_the_next_total_tells(path: Path, lost: tuple[int, ...]) -> None:
     whole, head = filled(path)
@@ -181,6 +182,7 @@ def test_the_damaged_file_is_no_second_budget_by_any_name(path: Path) -> None:
     raises_exactly(tk.LedgerError, lambda: spend(before, 0.25), "taken its place")
 
 
+@pytest.mark.further
 def test_conversations_of_which_steps_may_be_lost_are_closed(path: Path) -> None:
     with new(path, 4) as ledger:
         talk = ledger.conversation([1], budget=1)

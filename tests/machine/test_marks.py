@@ -46,6 +46,7 @@ def spoil(path: Path, old: str, new: str) -> None:
     proof.forget()
 
 
+@pytest.mark.further
 def test_every_mark_holds() -> None:
     assert [str(check) for name in proof.documents() for check in proof.checks(name) if not check.is_current] == []
 

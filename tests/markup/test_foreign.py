@@ -23,6 +23,7 @@ def acting(text: str, but: str = "") -> set[str]:
     return {one for one in text if unicodedata.category(one) in kinds or one in marks} - set(but)
 
 
+@pytest.mark.further
 def test_no_character_acts_on_a_line() -> None:
     assert acting(HOSTILE)
     assert acting(foreign.line(HOSTILE)) == set()

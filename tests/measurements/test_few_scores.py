@@ -178,6 +178,7 @@ def laplace_pairs(h: float, count: int, epsilon: float, up: bool) -> float:
     return float((total * np.maximum(0, 1 - np.exp(epsilon - losses))).sum())
 
 
+@pytest.mark.further
 def test_the_curve_is_that_of_the_scores_that_move() -> None:
     """One score alone, and ten with the noise of scale ten: the tenfold composition, where adding up tells less."""
     for changes, scale in ((1, 2), (3, 2), (10, 10)):
@@ -195,6 +196,7 @@ def test_a_curve_states_the_rho_that_is_charged() -> None:
         assert math.isclose(rho_of(curve), charged, rel_tol=1e-9), (noise, changes)
 
 
+@pytest.mark.further
 def test_gaps_cost_no_more_than_all_scores_and_counts_only_those_that_move() -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int), size=50)
     few, all_of_them = tk.L01InfDistance(changes=2, monotonic=True), tk.LInfDistance(monotonic=True)

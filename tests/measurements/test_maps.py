@@ -71,6 +71,7 @@ def test_single_choices() -> None:
     check(tk.make_permute_and_flip, 4, maps.permute_and_flip)
 
 
+@pytest.mark.further
 def test_peeled() -> None:
     for size, k in SHAPES:
         options = {"k": k, "mechanism": "permute_and_flip"}

@@ -55,6 +55,7 @@ def test_a_threshold_that_is_too_near_loses_all() -> None:
     assert Noise(Fraction(2), STEP).lost(1, 3, Fraction(4)) < 1
 
 
+@pytest.mark.further
 def test_the_threshold_keeps_delta_and_is_about_the_least() -> None:
     for scale, keys, delta in ((Fraction(5), 50, 1e-8), (Fraction(1, 3), 1, 0.4), (Fraction(40), 1000, 1e-200)):
         noise = Noise(scale, Fraction(1, 2**28))

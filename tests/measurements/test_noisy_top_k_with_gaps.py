@@ -252,6 +252,7 @@ def spacings(n: int, risen: int, r: float, alpha: float) -> float:
     return math.log(weights @ np.exp((alpha - 1) * loss)) / (alpha - 1) / alpha
 
 
+@pytest.mark.further
 def test_gaps_of_many_equal_scores_nearly_cost_what_the_map_says() -> None:
     """A map that is 4 per cent smaller is refuted by d = k + 1 = 101 candidates."""
     for k, r, near in ((1, 1.0, 0.6), (2, 1.0, 0.7), (10, 0.2, 0.9), (30, 0.05, 0.96), (100, 0.5, 0.985)):
@@ -350,6 +351,7 @@ def test_the_gap_of_two_equal_scores_with_exponential_noise_is_exponential() -> 
     assert_follows(counts, law, detects=0.46)
 
 
+@pytest.mark.further
 def test_the_oracle_is_held_against_closed_forms() -> None:
     scores = (0.0, -1.5, 2.0, 0.5)
     for k, every in ((1, 1), (2, 1), (3, 7)):

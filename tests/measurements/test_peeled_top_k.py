@@ -153,6 +153,7 @@ def test_many_rows_are_peeled_side_by_side_each_by_its_own_digits(monkeypatch: p
                 left.pop()
 
 
+@pytest.mark.further
 def test_releases_at_once_follow_the_law() -> None:
     scores, scale = [3, 1, 0, 2], Fraction(2, 3)
     found = peeled.many(np.array(scores), scale, Exponential(), 2, 100_000, sign=1)

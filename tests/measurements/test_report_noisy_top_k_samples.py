@@ -175,6 +175,7 @@ def test_memory_beyond_the_scores_is_small(dtype: Any, spread: int) -> None:
     assert _peak(_make(tk.MaxDivergence(), scores, 10, 20.0), scores) < 16 * 2**20
 
 
+@pytest.mark.further
 def test_memory_at_ten_million_scores_where_many_blocks_come_near() -> None:
     scores = np.random.default_rng(0).random(10**7)
     assert _peak(_make(tk.RangeDivergence(), scores, 1000, 0.01), scores) < 64 * 2**20

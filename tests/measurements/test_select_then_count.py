@@ -166,6 +166,7 @@ def test_the_pure_loss_is_attained() -> None:
             assert joint_loss(MAX, x, y, k, tau, b, "ranking") >= claimed * (1 - 1e-9)
 
 
+@pytest.mark.further
 def test_a_user_added_and_another_removed_moves_a_count_by_no_more_than_the_path() -> None:
     """Under the path metric each score moves by d_in at most; k of them by k d_in in sum, and k d_in^2 in square."""
     for up, down in ((1, 1), (2, 0), (0, 2)):

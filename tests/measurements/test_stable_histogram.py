@@ -383,6 +383,7 @@ def test_within_epsilon_and_delta_keys_share_what_may_be_lost(most: int, gaussia
     assert found <= least < split.parameters["threshold"]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("most", [1, 6, 2000])
 @pytest.mark.parametrize("epsilon", [200, 65, 1e-9])

@@ -88,6 +88,7 @@ def tables(users: int) -> Iterable[Table]:
         yield {at: items for at, items in enumerate(chosen) if items}
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
 def test_no_pair_of_tables_exceeds_the_map_and_some_come_near(neighbors: str) -> None:
     for scale, delta, least in ((1.5, 0.05, 1), (0.8, 1e-3, 1), (0.8, 1e-3, 3)):
@@ -181,6 +182,7 @@ def test_keys_of_many_come_out_and_those_of_one_do_not(rounds: int) -> None:
     assert build(scale=0)(frame({1: ("a",), 2: ("a",), 3: ("a", "b")})) == ("a",)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_keys_of_fewer_users_than_the_minimum_never_come_out(rounds: int) -> None:
     table = {at: ("all", "nine") if at < 9 else ("all", "ten") if at < 19 else ("all",) for at in range(30)}
@@ -196,6 +198,7 @@ def test_keys_of_fewer_users_than_the_minimum_never_come_out(rounds: int) -> Non
     assert all(key.startswith("ten") for key in found)
 
 
+@pytest.mark.further
 def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
     """Of 2000 users each has the key of all and one of 40: in one round these have 35 each, in two nearly 50."""
     table = {at: ("all", f"key {at % 40:02}") for at in range(2000)}
@@ -203,6 +206,7 @@ def test_weight_that_popular_keys_do_not_need_goes_to_others() -> None:
     assert counts[1] < 38 <= counts[2]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE], ids=repr)
 def test_obligations(measure: tk.Measure) -> None:
     space = tk.FrameDomain("user", "item"), tk.UserDistance()

@@ -511,6 +511,7 @@ def test_a_noise_of_the_callers_claims_nothing_that_only_a_proof_can_give(name: 
     raises_exactly(tk.NotDeclaredError, lambda: own.success_probability([1, 2]), "declares no")
 
 
+@pytest.mark.further
 def test_noises_are_values() -> None:
     def make(**options: Any) -> Noise:
         arguments = {"quantile": asymmetric_laplace, "survival": asymmetric_laplace_survival}

@@ -56,6 +56,7 @@ def test_logarithms_of_zero_and_infinity() -> None:
         assert bound.tolist() == [-math.inf, math.inf]
 
 
+@pytest.mark.further
 def test_minus_log1m_bounds_are_relative_however_small_the_argument() -> None:
     rng = random.Random(4)
     points = [2.0**-6, 2.0**-7, 5e-324, 1e-323, 2.0**-1022, 2.0**-1060, 2.0**-53, 2.0**-30]

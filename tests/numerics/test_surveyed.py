@@ -25,6 +25,7 @@ def _scores(size: int, lowest: float) -> np.ndarray:
     return lowest + (np.arange(size) * 48271.0) % 2147483647
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_best_of_each_group_at_every_size(sign: int) -> None:
     wrong = []

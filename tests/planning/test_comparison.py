@@ -54,6 +54,7 @@ def test_what_may_be_best_by_far_has_a_row() -> None:
     assert "stand out, canonical and joint may be best by far" in said[2, "set"]
 
 
+@pytest.mark.further
 def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> None:
     few = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.L01InfDistance(changes=3, monotonic=True)
     found = tk.compare(*few, tk.ZeroConcentratedDivergence(), k=5, d_out=0.02)
@@ -75,6 +76,7 @@ def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str
         assert not largest.check(1, tiny), name
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("measure", "scales"),
     [
@@ -158,6 +160,7 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
     assert found["lipschitz_gumbel"].scale < by_rhos["lipschitz_gumbel"].scale
 
 
+@pytest.mark.further
 def test_the_curve_of_a_row_is_that_of_its_own_noise() -> None:
     found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
     assert found["report_noisy_top_k"].curve == found["lipschitz_exponential"].curve
@@ -212,6 +215,7 @@ def test_budgets_that_are_no_pair_are_refused(d_out: Any) -> None:
     raises_exactly(tk.DistanceError, lambda: compared(PROFILE, k=1, d_out=d_out), "d_out")
 
 
+@pytest.mark.further
 def test_the_number_of_candidates_must_be_known() -> None:
     space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
     raises_exactly(tk.ParameterError, lambda: tk.compare(*space, tk.MaxDivergence(), k=1, d_out=1), "n_candidates")

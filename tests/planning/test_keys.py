@@ -37,6 +37,7 @@ def likely(level: float, scale: float, weight: float, users: int) -> float:
     return float((heights * np.vectorize(PHI)((users * weight * share - level) / last)).sum() / heights.sum())
 
 
+@pytest.mark.further
 def test_so_many_users_are_enough_and_hardly_fewer_are() -> None:
     for rounds in (1, 2):
         for least in (1, 20):

@@ -86,6 +86,7 @@ def test_the_next_best_reaches_the_goal_at_its_price() -> None:
     assert likely(advice.as_good * 0.995) < target
 
 
+@pytest.mark.further
 def test_goals_that_all_reach_leave_the_plainest() -> None:
     advice = tk.recommend(3, 20, 1000, proxy=STEEP)
     assert advice.name == "report_noisy_top_k"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 import opendp_topk as tk
 from opendp_topk.planning.release_record import digest_of
@@ -62,6 +63,7 @@ def paid(folder: Path) -> tk.Ledger:
     )
 
 
+@pytest.mark.further
 def test_a_record_of_each_kind_agrees_with_library_and_ledger(tmp_path: Path) -> None:
     with paid(tmp_path) as ledger:
         for number, (kind, make) in enumerate(KINDS.items(), start=1):

@@ -43,6 +43,7 @@ def test_its_claim_is_that_of_the_plan(name: str) -> None:
     assert claim.main == "epsilon"
 
 
+@pytest.mark.further
 def test_an_epsilon_that_was_asked_for_is_never_written_too_small() -> None:
     asked = query("top k")
     third = Fraction(1, 3)

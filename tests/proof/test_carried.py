@@ -89,6 +89,7 @@ def test_one_proof_carries_the_privacy_of_all_that_are_one_selection() -> None:
     assert {name for name, found in rests.items() if found != common} == set()
 
 
+@pytest.mark.further
 def test_what_carries_privacy_is_among_what_is_rested_on() -> None:
     stated = [name for name in proof.documents() if carriers(name)]
     assert len(stated) >= 15

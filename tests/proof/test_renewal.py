@@ -125,6 +125,7 @@ def test_the_difference_is_to_the_pins_and_not_to_the_last_commit(kept: Path) ->
     assert "nothing" in difference(NAME)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("both", [False, True], ids=["one side read", "both sides read"])
 @pytest.mark.parametrize("into", ["ours", "theirs"])
 def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> None:
@@ -157,6 +158,7 @@ def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> 
     assert "nothing" in difference(NAME)
 
 
+@pytest.mark.further
 def test_a_merge_of_two_readings_is_read_again(kept: Path) -> None:
     """Each side has its own pins in the document, and the log has no line for both together."""
     write(kept / "proofs/machine/Sums.v", "Theorem exact : True.\nProof.\nexact I.\nQed.\n")

@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import opendp_topk
 
 PACKAGE = Path(opendp_topk.__file__).parent
@@ -51,6 +53,7 @@ def without_reason(source: str) -> list[str]:
     return [name for name, number in numbers(source) if not has_reason(source.splitlines(), number)]
 
 
+@pytest.mark.further
 def test_a_number_says_why() -> None:
     for path in (path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))):
         bare = without_reason(path.read_text(encoding="utf-8"))

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import opendp_topk
 
 from .rooms import ROOMS, room_of
@@ -80,6 +82,7 @@ def reads_public_names(module: str) -> set[str]:
     return {""} if module.startswith("audit") and not on_top else set()
 
 
+@pytest.mark.further
 def test_a_module_imports_what_its_room_may() -> None:
     for module in MODULES:
         room = ROOMS[room_of(module)]
@@ -120,6 +123,7 @@ def test_combinators_know_no_mechanism_and_sample_how_often_one_runs_at_most() -
     assert {name for _, name in imported_from(("combinators",), SAMPLING)} == {"samplers.run_counts"}
 
 
+@pytest.mark.further
 def test_randomness_has_one_source() -> None:
     for path in (path for path in SOURCES if module_of(path) not in STAND_INS):
         text = path.read_text(encoding="utf-8")
@@ -152,6 +156,7 @@ print(top.map(1), len(top([5, 6, 7])))
 """
 
 
+@pytest.mark.further
 def test_the_package_imports_where_all_but_its_three_dependencies_is_hidden() -> None:
     done = subprocess.run([sys.executable, "-c", HIDE], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
     assert done.returncode == 0, done.stderr
@@ -165,6 +170,7 @@ print(tk.audit.verify.__module__, tk.audit is sys.modules["opendp_topk.audit"], 
 """
 
 
+@pytest.mark.further
 def test_the_audit_is_loaded_when_it_is_first_asked_for() -> None:
     done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
     assert done.returncode == 0, done.stderr
@@ -179,6 +185,7 @@ print("opendp_topk.samplers.race" in sys.modules, "numpy.ma" in sys.modules)
 """
 
 
+@pytest.mark.further
 def test_a_first_release_loads_nothing_that_it_does_not_need() -> None:
     done = subprocess.run(
         [sys.executable, "-c", FIRST], capture_output=True, text=True, cwd=PACKAGE.parent, check=False
@@ -187,6 +194,7 @@ def test_a_first_release_loads_nothing_that_it_does_not_need() -> None:
     assert done.stdout.split() == ["True", "False"]
 
 
+@pytest.mark.further
 def test_oracles_share_no_code_with_the_library() -> None:
     oracles = sorted((PACKAGE.parent / "tests" / "oracles").glob("*.py"))
     assert len(oracles) > 1

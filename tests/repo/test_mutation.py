@@ -22,6 +22,7 @@ LIVE = [fault for fault in FAULTS if not fault.equivalent]
 KILLERS = killers.remembered()
 
 
+@pytest.mark.further
 def test_every_fault_fits_its_file() -> None:
     assert misfits(FAULTS, ROOT) == [], "mend these faults: python -m tests.mutation --check lists them"
 

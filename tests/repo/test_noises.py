@@ -59,6 +59,7 @@ print(*(name for name in sys.modules if name.split(".")[0] == "opendp_topk"))
 """
 
 
+@pytest.mark.further
 def test_no_oracle_reads_a_record_even_by_way_of_others() -> None:
     """Sampler and law read one record, so that a wrong fact would fool both: what judges them must not read it."""
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, cwd=ROOT, check=False)

@@ -25,6 +25,7 @@ def test_a_page_fits(path: str) -> None:
     assert PAGES[path].fits(PAGES[path].read()), f"{path} is out of date: {page.COMMAND} {path}"
 
 
+@pytest.mark.further
 def test_a_row_that_is_missing_is_noticed() -> None:
     for path, start in (("proofs/README.md", "| "), ("docs/tightness.md", "| `make_permute")):
         text = PAGES[path].read()
@@ -32,6 +33,7 @@ def test_a_row_that_is_missing_is_noticed() -> None:
         assert not PAGES[path].fits(text.replace(f"{line}\n", "", 1))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("old", "new"), [("| 3.66359 |", "| 3.66358 |"), ("k=2, noise=Laplace()", "k=3, noise=Laplace()")]
 )
@@ -108,6 +110,7 @@ def test_only_what_is_named_is_written(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "docs/nothing.md" in capsys.readouterr().err
 
 
+@pytest.mark.further
 def test_the_command_says_what_is_out_of_date(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

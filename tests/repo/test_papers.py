@@ -67,6 +67,7 @@ def test_every_tier_has_its_command() -> None:
     assert marks <= {line.partition(":")[0] for line in options["markers"]}
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("command", COMMANDS["checks"])
 def test_a_check_can_be_run(command: str) -> None:
     """The tools answer; the checks themselves have tests of their own, or are steps of the build."""

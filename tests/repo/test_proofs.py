@@ -51,6 +51,7 @@ ROWS = [found for line in (ROOT / "proofs/README.md").read_text("utf-8").splitli
 # Every claim has a proof.
 
 
+@pytest.mark.further
 def test_documents_are_sound_in_form() -> None:
     assert {name: found for name in DOCUMENTS if (found := form.problems(name))} == {}
 
@@ -70,6 +71,7 @@ def claims() -> list[Claim]:
     return registry()
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_public_constructor_is_proved(name: str) -> None:
     (row,) = [row for row in claims() if row.constructor == name]
@@ -83,6 +85,7 @@ def test_public_constructor_is_proved(name: str) -> None:
         assert (row.status, row.remark) == ("current", "")
 
 
+@pytest.mark.further
 def test_the_registry_lists_every_constructor_once() -> None:
     assert [row.constructor for row in registry()] == sorted(CONSTRUCTORS)
 
@@ -210,6 +213,7 @@ def test_every_document_on_which_another_relies_is_recorded() -> None:
 RENEWED = ["--repin", "spaces/range_distance", "[l-inf]", "else d_in * 2", "--by", "Ada"]
 
 
+@pytest.mark.further
 def test_repin(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else d_in * 2")
     assert form.main(["spaces/range_distance"]) == 1

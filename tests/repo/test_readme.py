@@ -18,6 +18,7 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
+@pytest.mark.further
 def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("polars", reason="the README's last block needs polars")
     names: dict[str, Any] = {}

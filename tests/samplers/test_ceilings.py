@@ -58,6 +58,7 @@ def test_bounds_on_large_numbers() -> None:
             assert exact <= Rankings(np.full(k, d)).log_bound() <= exact * (1 + mpmath.mpf(10) ** -8)
 
 
+@pytest.mark.further
 def test_frequencies_are_uniform() -> None:
     limits, entropy = (2, 3, 5, 5), Streams(7)
     found = Counter(tuple(Rankings(np.array(limits)).draw(entropy)[0].tolist()) for _ in range(4000))

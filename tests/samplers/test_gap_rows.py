@@ -126,6 +126,7 @@ def test_the_noise_of_all_that_begin_so_is_within_its_room(name: str) -> None:
                 assert abs(mpmath.mpf(a) + b - oracle.QUANTILE[name](Fraction(end, 2**80))) <= most
 
 
+@pytest.mark.further
 def test_most_gaps_are_certain_from_eighty_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few races settled one by one, a batch is quick: of 20,000 races with four gaps each."""
     alone, released = [0], gaps.released

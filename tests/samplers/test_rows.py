@@ -177,6 +177,7 @@ def test_long_vectors_are_raced_by_themselves(monkeypatch: pytest.MonkeyPatch) -
         assert row == best("Gumbel", vector.tolist(), Fraction(2), _of_race(streams, at), 4, 1)
 
 
+@pytest.mark.further
 def test_vectors_of_a_thousand_scores_are_raced_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(rows.race, "top_k")
     scores, streams = np.random.default_rng(5).integers(0, 90, 1000), Streams(3)

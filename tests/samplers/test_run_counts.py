@@ -8,6 +8,7 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
@@ -70,6 +71,7 @@ def test_every_share_of_the_uniform_gives_its_number() -> None:
             assert drawn == bisect.bisect_left(reached, u)
 
 
+@pytest.mark.further
 def test_frequencies() -> None:
     law, mass = tk.TruncatedNegativeBinomial(0, 0.1), runs.negative_binomial(0, 0.1)
     drawn = Counter(min(run_count(law.least, law.first, law.ratio), 4) for _ in range(1500))

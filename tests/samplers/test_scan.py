@@ -149,6 +149,7 @@ def test_bodies_are_what_the_tails_leave() -> None:
     assert prefix.max() < 2**16 - 1
 
 
+@pytest.mark.further
 def test_parts_are_told_apart_by_their_leading_ones() -> None:
     prefix = np.arange(2**16, dtype=np.uint16)
     for level in range(1, 17):

@@ -37,6 +37,7 @@ def counted(table: dict[int, tuple[int, ...]], most: int, upper: int) -> Counter
     return found
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 @pytest.mark.parametrize("most", [1, 2])
 def test_counts_are_right_and_move_as_the_map_says(kind: str, most: int) -> None:
@@ -60,6 +61,7 @@ def test_numbers_on_a_finer_grid() -> None:
     link = tk.make_count_by_number(*SPACE, bounds=(0, 1), granularity=Fraction(1, 4), max_rows=9)
     rows = [(1, 0.12), (1, 0.13), (2, 0.375), (3, 7.0), (3, float("nan"))]
     assert link(frame(rows, pl.Float64)).tolist() == [1, 1, 1, 0, 1]
+    assert [link.parameters[one] for one in ("lower", "upper", "granularity")] == [0, 1, Fraction(1, 4)]
     assert len(tk.multiples((0, 1), Fraction(1, 4))) == link.output_domain.size  # type: ignore[attr-defined]
 
 

@@ -110,6 +110,7 @@ def test_a_random_choice_may_not_meet_a_range_and_leaves_no_law() -> None:
         assert top.proof.status == "current"
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("by", ["order", "rows"])
 def test_a_rule_is_deterministic_and_keeps_the_obligations(by: str) -> None:
     link = check_constructor(tk.make_keep_items, tk.then_keep_items, SPACE, most=1, by=by)
@@ -154,6 +155,7 @@ def test_max_items_drops_nothing_afterwards() -> None:
     assert histogram.map(1)[0] == 1.0
 
 
+@pytest.mark.further
 def test_candidates_alone_are_kept_where_they_are_listed() -> None:
     rows = [(user, item) for user in range(40) for item in range(30)] + [(50, 3), (51, 29), (None, 2)]
     for listed in ([3, 7], [7, 2**64 - 1, 3]):

@@ -237,6 +237,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
     raises_exactly(error, lambda: tk.make_sum_by_item(*SPACE, **(good | options)), words)
 
 
+@pytest.mark.further
 def test_sums_of_few_items_move_no_further_than_their_metric_says() -> None:
     """Users with totals of up to three items, of which the first two of the candidates count."""
     for kind, monotonic in itertools.product(("add_remove", "replace"), (True, False)):

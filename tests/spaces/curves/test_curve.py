@@ -47,6 +47,7 @@ def test_delta_falls_from_at_most_one_to_nothing(curve: tk.PrivacyCurve) -> None
     assert values[-1] == 0
 
 
+@pytest.mark.further
 def test_the_least_of_the_bounds_counts() -> None:
     bounds = ApproximateDP(1), Concentrated(0.0125), RangeSteps(10, 0.1)
     curve = tk.PrivacyCurve(*bounds)

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+import pytest
 
 from opendp_topk.spaces.curves.normal import NormalPair, tail
 from tests.oracles import discrete
@@ -40,6 +41,7 @@ def test_the_curve_is_the_formula_rounded_up() -> None:
     assert NormalPair(Fraction(1, 2**500))(0) < 1e-37
 
 
+@pytest.mark.further
 def test_discrete_noise_in_two_entries_obeys_the_curve_and_comes_near_it() -> None:
     """Exact sums over a grid of outcomes, whatever the direction in which two integers move."""
     scale = Fraction(6)
