@@ -22,6 +22,7 @@ from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
 from ..planning.keys import Keys
 from ..planning.nearest import nearest, open_to
+from ..planning.numbered_rows import ROW
 from ..planning.others import Other
 from ..planning.plan import Plan, Query, T_co, Task, U_co
 from ..planning.quantile import Numbers, Quantile
@@ -111,6 +112,16 @@ class Options:
         int,
         typer.Option(metavar="D_IN", help="By how many users two neighbouring tables differ: the group to protect."),
     ] = 1
+    rows_per_person: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Where no column tells people apart, in the place of --user: how many rows one person has at most. "
+            "Every row counts, and the target is met for a person with so many. The record says that it was stated, "
+            "and not checked.",
+            show_default=False,
+        ),
+    ] = None
     neighbors: NeighborsOption = NEIGHBORS[0]
     kind: Annotated[
         str,
@@ -149,8 +160,9 @@ class Options:
         str | None,
         typer.Option(
             metavar="P",
-            help="Release a quantile of a column of numbers instead of items: 1/2 for the median, or 0.9. Give "
-            "--column and --bounds, and leave --item, --k and --candidates out.",
+            help="Release a quantile of a column of numbers instead of items: 1/2 for the median, or 0.9. Several with "
+            "commas between them, such as .25,.5,.75, cost as many choices as halving takes. Give --column and "
+            "--bounds, and leave --item, --k and --candidates out.",
             show_default=False,
         ),
     ] = None
@@ -236,6 +248,11 @@ class Options:
         """
         return Fraction(str(checks.probability(self.alpha, "--alpha")))
 
+    @property
+    def people(self) -> str:
+        """The column that tells people apart, or else rows."""
+        return self.user if self.rows_per_person is None else ROW
+
     @cached_property
     def columns(self) -> Columns:
         """The columns that count.
@@ -250,7 +267,7 @@ class Options:
             raise ParameterError("--column and --max-rows go with --quantile P")
         if not self.item:
             raise ParameterError("give --item, the column of the items, or --quantile P for one of numbers")
-        given = Columns(self.user, self.item, self.summed, max_items=self.max_items)
+        given = Columns(self.people, self.item, self.summed, max_items=self.max_items)
         given = given if self.keep is None else replace(given, keep=self.keep)
         return scoring(replace(given, minimum_users=self.minimum_users), self.bounds, self.step)
 
@@ -260,9 +277,11 @@ class Options:
                 "--quantile needs --column, the numbers, and --bounds LOWER,UPPER: the least and the largest that may "
                 "be released"
             )
-        share = Fraction(*lowest_terms(stated(self.quantile, "--quantile"), "--quantile"))
+        listed = [one.strip() for one in str(self.quantile).split(",")]
+        asked = [stated(f"0{one}" if one.startswith(".") else one, "--quantile") for one in listed]
+        shares = tuple(Fraction(*lowest_terms(one, "--quantile")) for one in asked)
         most = 1 if self.max_rows is None else checks.count("--max-rows", self.max_rows)
-        given = Numbers(self.user, value=self.column, quantile=share, max_rows=most)
+        given = Numbers(self.people, value=self.column, quantiles=shares, max_rows=most)
         found = scoring(given, self.bounds, self.step)
         Quantile.of(found)  # a grid whose numbers are within those of floats
         if any(exactly(float(one)) != one for one in (found.step, *found.bounds)):
@@ -270,7 +289,7 @@ class Options:
         return found
 
     def of_quantile(self) -> Query[Quantile, Users]:
-        """The query for a quantile of a column of numbers.
+        """The query for quantiles of a column of numbers.
 
         Raises:
             ParameterError: An option is missing, out of range, or does not go with the others.
@@ -285,17 +304,21 @@ class Options:
         free = Options()
         given = [named(one) for one in _OF_ITEMS if getattr(self, one) != getattr(free, one)]
         if given:
-            raise ParameterError(f"--quantile releases one number, and no items: leave {', '.join(given)} out")
+            raise ParameterError(f"--quantile releases numbers, and no items: leave {', '.join(given)} out")
 
     @cached_property
     def unit(self) -> Users:
         """Whom the target protects.
 
         Raises:
-            ParameterError: --users, --at-most or --neighbors is out of range.
+            ParameterError: --users, --at-most, --rows-per-person or --neighbors is out of range.
         """
         users = checks.count("--users", self.users)
-        if self.at_most is not None:
+        if self.rows_per_person is not None:
+            if self.keys or self.other or self.minimum_users is not None:
+                raise ParameterError("--rows-per-person counts rows: leave --keys, --minimum-users and --other out")
+            users *= checks.count("--rows-per-person", self.rows_per_person)
+        elif self.at_most is not None:
             users *= checks.count("--at-most", self.at_most) * (2 if self.shared else 1)
         elif self.shared:
             raise ParameterError("--shared goes with --at-most")

@@ -10,7 +10,7 @@ import typer
 
 from ..planning.catalogue import default
 from ..planning.columns import Columns
-from ..planning.plan import Plan, Query
+from ..planning.plan import Plan, Query, promises_of
 from ..planning.release_record import Read, Released, ReleaseRecord
 from ..planning.top_k import TopK
 from ..planning.units import Budget, Users
@@ -81,7 +81,7 @@ def _without_a_list(k: int, epsilon: float, table: Any) -> None:
 def _released(plan: Plan[Any, Users], table: Any) -> ReleaseRecord:
     """The record of a release, which is kept nowhere."""
     released = Released.of(plan.measurement(table))
-    return ReleaseRecord.of(released, plan, plan.query.task.promises(plan), None, Read({}))
+    return ReleaseRecord.of(released, plan, promises_of(plan), None, Read({}))
 
 
 def _reading(epsilon: float) -> list[str]:

@@ -130,10 +130,13 @@ def _as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
 
 
 def _as_csv(record: ReleaseRecord) -> str:
-    """One line an item under a header: rank (of a ranking), item, count or gap (where released); or a number."""
+    """One line an item under a header: rank (of a ranking), item, count or gap (where released); or numbers."""
     released = record.released
-    if record.quantile is not None:
-        return "\n".join(["number", *map(str, released.items), ""])  # a number is no formula, whatever its sign
+    if record.quantiles:
+        head, lines = ["number"], [[str(one)] for one in released.items]  # a number is no formula, whatever its sign
+        if len(record.quantiles) > 1:
+            head, lines = ["quantile", *head], [[str(q), *one] for q, one in zip(record.quantiles, lines, strict=True)]
+        return "".join(",".join(line) + "\n" for line in [head, *lines])
     columns: dict[str, Sequence[Any]] = {"item": released.items}
     if record.release == "ranking":
         columns = {"rank": range(1, len(released.items) + 1), **columns}

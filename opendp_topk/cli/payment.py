@@ -12,6 +12,7 @@ from ..ledger import Ledger
 from ..ledger.charges import text_of
 from ..ledger.reservation import Reservation
 from ..ledger.stated import OWN, in_words, said
+from ..planning.numbered_rows import ROW
 from ..planning.plan import Plan, Query
 from ..planning.release_record import ReleaseRecord
 from ..planning.units import Users
@@ -36,7 +37,7 @@ def told(words: Mapping[str, Any], account: Ledger | None) -> dict[str, Any]:
 def budget(ledger: str | None, query: Query[Any, Users], words: Mapping[str, Any]) -> Iterator[Ledger | None]:
     """The ledger from which the release is paid, if one is named."""
     if ledger is None:
-        if words["at_most"] is not None:
+        if words["at_most"] is not None and not query.unit.columns.of_rows:
             raise ParameterError("--at-most goes with --ledger, which says what a person is")
         told(words, None)  # whether they are words, before the table is read
         yield None
@@ -60,6 +61,11 @@ def require_neighbors(account: Ledger, neighbors: str) -> None:
 def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
     """Raise unless people are told apart by the ledger's column, or a bound is stated."""
     own = account.user is None or account.user == column
+    if own and column == ROW:
+        raise ParameterError(
+            "the ledger does not say who a person is, and so keeps no bound on the rows of one: make it with `ledger "
+            "create --user PERSON`"
+        )
     if own and at_most is not None:
         raise ParameterError("--at-most is for a release by another column than the ledger's: leave it out")
     if not own and at_most is None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ParameterError
-from ..planning.plan import Plan, Task
+from ..planning.plan import Plan, Task, promises_of
 from ..planning.promises import sure
 from ..planning.release_record import Claim
 from ..planning.units import Users
@@ -177,8 +177,8 @@ def show_plan(plan: Plan[Task, Users], more: Iterable[tuple[str, Any]] = ()) -> 
             ("mechanism", task.words(plan)),
             *([("why", plan.why)] if plan.why else []),
             *show.noise(plan),
-            ("cost", show.cost(Claim.of(plan))),
-            *show.promised(task.promises(plan)),
+            ("cost", show.cost(Claim.of(plan), of_rows=plan.query.unit.columns.of_rows)),
+            *show.promised(promises_of(plan)),
             *more,
             ("proof", show.proofs(plan.measurement.proof)),
         ]

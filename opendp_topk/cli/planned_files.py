@@ -69,5 +69,6 @@ def one_of(path: str, n_candidates: int | None, options: Options) -> Plan[Any, U
     if other or options.keep not in (None, None if own.max_items is None else own.keep):
         items = "all items" if own.max_items is None else f"at most {own.max_items} items ({own.keep})"
         raise ParameterError(f"the plan counts {items} of a user: leave --max-items and --keep out, or plan anew")
-    found = replace(options.columns, max_items=own.max_items, keep=own.keep)
+    given = options.columns
+    found = replace(own, user=given.user, item=given.item)
     return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, found), options.failing)

@@ -92,7 +92,10 @@ _RECORD = _with(
     engine=_VERSION,
     library=_VERSION,
 )
-_QUANTILE = _with(quantile=_like(r"[1-9]\d{0,2}/[1-9]\d{0,3}"), value=_text, max_rows=_at_least(1, _whole))
+_SHARE = _like(r"[1-9]\d{0,2}/[1-9]\d{0,3}")
+_NUMBERS = _with(value=_text, max_rows=_at_least(1, _whole))
+_QUANTILE = _with(quantile=_SHARE)
+_QUANTILES = _with(quantiles=_each(_SHARE), places=_at_least(1, _whole))
 _PAID = _with(head=_like(r"\d{1,18}-[0-9a-f]{64}"), salt=_like("[0-9a-f]{64}"))
 _BESIDE: dict[str, Check] = {
     "counts": _each(_number),
@@ -158,10 +161,14 @@ def _holds(record: dict[str, Any]) -> bool:
 def _measured(record: dict[str, Any]) -> bool:
     """Whether sums, which a record has in steps, have steps and bounds, and are numbers that a page can show.
 
-    So has a quantile, in the place of items.
+    So have quantiles, in the place of items.
     """
     known = record["mechanism"]
-    if not (_QUANTILE(known) if "quantile" in known else _text(known.get("item"))):
+    if "quantile" in known or "quantiles" in known:
+        asked = [known["quantile"]] if _QUANTILE(known) else known["quantiles"] if _QUANTILES(known) else []
+        if not _NUMBERS(known) or not asked or len(record["items"]) not in (0, len(asked)):
+            return False
+    elif not _text(known.get("item")):
         return False
     if known.get("value") is None:
         return True

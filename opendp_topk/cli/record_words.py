@@ -8,6 +8,7 @@ from ..ledger import Ledger
 from ..ledger.officer import plural, protected, spent_and_left
 from ..ledger.stated import NOT_STATED, TITLES, lines
 from ..numerics.arithmetic import exact
+from ..planning.numbered_rows import ROW
 from ..planning.quantile import named
 from ..planning.release_record import Claim, ReleaseRecord
 from ..spaces.curves.guesses import percent_right, total_variation
@@ -16,12 +17,13 @@ from ..spaces.curves.guesses import percent_right, total_variation
 def question(record: ReleaseRecord) -> str:
     """What was asked."""
     candidates, column = record.mechanism["candidates"], record.value
-    if record.quantile is not None:
-        return f"The {named(record.quantile)} of {record.mechanism['value']}"
+    if record.quantiles:
+        return f"The {named(record.quantiles)} of {record.mechanism['value']}"
     many = "one" if record.k == 1 else str(record.k)
-    ranked = f"that most {several(record)} have" if column is None else f"with the largest sums of {column}"
+    most = "with most rows" if of_rows(record) else f"that most {several(record)} have"
+    ranked = most if column is None else f"with the largest sums of {column}"
     if record.k is None:
-        enough = f"enough {several(record)}" if column is None else f"a large enough sum of {column}"
+        enough = f"enough {counted(record)}" if column is None else f"a large enough sum of {column}"
         return f"All items in the table with {enough}"
     if not record.listed:
         return f"The {many} {'item' if record.k == 1 else 'items'} in the table {ranked}"
@@ -41,22 +43,16 @@ def counts(record: ReleaseRecord) -> list[float] | None:
 
 def how(record: ReleaseRecord) -> str:
     """What the list is, and what it is not."""
-    if record.quantile is not None:
-        lower, upper, step = _grid(record)
-        scale = float(exact(record.scale or 0) / record.quantile.denominator)
-        return (
-            f"Of the multiples of {step} from {lower} to {upper} one was drawn, the more likely the nearer its rank in "
-            f"the column is to the {named(record.quantile)}. Random noise of scale {scale:.6g} rows took part, so that "
-            f"the number depends little on any one {person(record)}; how little is said below."
-        )
-    unit = several(record) if record.value is None else f"in {record.value}"
+    if record.quantiles:
+        return _how_near(record)
+    unit = counted(record) if record.value is None else f"in {record.value}"
     unknown = record.scale is None or keys_alone(record)
     of_scale = "" if unknown else f" of scale {amount(record, record.scale or 0):.6g} {unit}"
     without = "in the order of the candidates" if record.listed else "in alphabetical order, or that of their numbers"
     order = "best first" if record.release == "ranking" else f"{without}, without ranks"
     more = ""
     if record.released.counts is not None:
-        more = " Each comes with a noisy " + (f"count of its {several(record)}." if record.value is None else "sum.")
+        more = " Each comes with a noisy " + (f"count of its {counted(record)}." if record.value is None else "sum.")
     if record.released.gaps is not None:
         more = " Each comes with its noisy lead over the next."
     if record.mechanism["mechanism"] == "noisy_histogram":
@@ -72,6 +68,23 @@ def how(record: ReleaseRecord) -> str:
     )
 
 
+def _how_near(record: ReleaseRecord) -> str:
+    (lower, upper, step), several = _grid(record), len(record.quantiles) > 1
+    drawn = (
+        "one was drawn for each quantile, the middle one first and the others among the rows on both sides of it, the "
+        "more likely the nearer its rank is to the quantile"
+        if several
+        else f"one was drawn, the more likely the nearer its rank in the column is to the {named(record.quantiles)}"
+    )
+    scale = float(exact(record.scale or 0) / (1 if several else record.quantiles[0].denominator))
+    more = ", and up to twice as much where a quantile is not the middle of its rows," if several else ""
+    return (
+        f"Of the multiples of {step} from {lower} to {upper} {drawn}. Random noise of scale {scale:.6g} rows{more} "
+        f"took part, so that the number{'s depend' if several else ' depends'} little on any one {person(record)}; how "
+        "little is said below."
+    )
+
+
 def keys_alone(record: ReleaseRecord) -> bool:
     """Whether all items with enough users were released, without counts."""
     return record.k is None and record.released.counts is None
@@ -80,7 +93,7 @@ def keys_alone(record: ReleaseRecord) -> bool:
 def other(record: ReleaseRecord) -> list[tuple[str, str]]:
     """How many people have an item that was not released, where that was asked for."""
     number = record.released.other
-    return [] if number is None else [("other", f"{number} {several(record)}, with noise, have another item")]
+    return [] if number is None else [("other", f"{number} {counted(record)}, with noise, have another item")]
 
 
 def loss(claim: Claim) -> str:
@@ -99,6 +112,16 @@ def read(record: ReleaseRecord) -> list[tuple[str, str]]:
         *([] if files is None else [("files", attested)]),
         *([] if padded is None else [("deadline", f"{padded:g} seconds after the table began to be opened")]),
     ]
+
+
+def of_rows(record: ReleaseRecord) -> bool:
+    """Whether every row was taken for a user, as no column tells people apart."""
+    return bool(record.mechanism["user"] == ROW)
+
+
+def counted(record: ReleaseRecord) -> str:
+    """What counts are of: people, or rows."""
+    return "rows" if of_rows(record) else several(record)
 
 
 def person(record: ReleaseRecord) -> str:
@@ -133,6 +156,8 @@ def protects(record: ReleaseRecord) -> str:
     whom, stated = protected(record.claim.neighbors, people(record), person(record)), record.stated
     if "at_most" not in stated:
         return whom
+    if of_rows(record):
+        return f"{whom}, who has at most {stated['at_most']} rows (stated, not checked)"
     shared = "which may be of several people" if stated.get("shared") else "each of which is of nobody else"
     column = record.mechanism["user"]
     return f"{whom}, who has rows with at most {stated['at_most']} values of {column}, {shared} (stated, not checked)"
@@ -142,6 +167,8 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Which table, of whom, by whom and what for."""
     stated, ledger = record.stated, record.ledger
     one = f"a {person(record)}, told apart by the column {stated.get('column', record.mechanism['user'])}"
+    if of_rows(record):
+        one = f"a {person(record)}, whom no column of the table tells apart"
     return [
         ("protects", protects(record)),
         ("a person is", one),
@@ -152,13 +179,15 @@ def facts(record: ReleaseRecord) -> list[tuple[str, str]]:
 
 def caps(record: ReleaseRecord) -> str:
     """What was cut before anything was counted."""
-    known, one, words = record.mechanism, person(record), []
-    if record.quantile is not None:
+    known, one, words = record.mechanism, "row" if of_rows(record) else person(record), []
+    every = "Every row counted."
+    if record.quantiles:
         lower, upper, step = _grid(record)
         most, rows = known["max_rows"], "evenly spaced in the order of their numbers"
-        counted = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
+        kept = f"at most {most} rows counted, {rows}" if most > 1 else "one row counted, the median of their own"
+        of_one = every if of_rows(record) else f"Of one {one} {kept}."
         return (
-            f"Of one {one} {counted}. A number counted as the multiple of {step} nearest to it, and one below {lower} "
+            f"{of_one} A number counted as the multiple of {step} nearest to it, and one below {lower} "
             f"or above {upper} as the last multiple within."
         )
     if record.value is not None:
@@ -167,6 +196,8 @@ def caps(record: ReleaseRecord) -> str:
             f"What one {one} adds to one item was cut to {lower} at least and {upper} at most, in multiples of {step}."
         )
     most = known.get("max_items")
+    if of_rows(record):
+        return " ".join([*words, every])
     if most is None:
         counts = "counts for each item" if words else "counts once for each item, however many rows say so"
         return " ".join([*words, f"No list of items was cut: a {one} {counts}."])
@@ -187,17 +218,21 @@ def _grid(record: ReleaseRecord) -> tuple[str, str, str]:
 
 def noise(record: ReleaseRecord) -> str:
     """The scale of the noise in full."""
-    if record.quantile is not None:
-        return f"{record.scale!r} / {record.quantile.denominator} rows"
-    return f"{record.scale!r} {several(record)}"
+    if len(record.quantiles) > 1:
+        return f"{record.scale!r} rows"
+    if record.quantiles:
+        return f"{record.scale!r} / {record.quantiles[0].denominator} rows"
+    return f"{record.scale!r} {counted(record)}"
 
 
 def silent(record: ReleaseRecord) -> list[str]:
     """What the list does not say."""
     noun, words = record.noun, []
-    if record.quantile is not None:
+    if record.quantiles:
         return [
-            "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
+            "They are not the exact quantiles: other multiples with ranks as near could as well stand here."
+            if len(record.quantiles) > 1
+            else "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
             f"It does not tell how many rows there are, nor the number of any one {person(record)}.",
         ]
     if record.release == "ranking":
@@ -222,7 +257,7 @@ def checklist(record: ReleaseRecord) -> list[str]:
     *titles, last = TITLES.values()
     public = (
         "Were bounds and step chosen without a look at the table?"
-        if record.quantile is not None
+        if record.quantiles
         else "Was the list of candidates made without a look at the table?"
         if record.listed
         else "Were delta, limits and caps chosen without a look at the table?"

@@ -14,8 +14,9 @@ from ..ledger import Ledger
 from ..ledger.journal import now
 from ..ledger.stated import Stated
 from ..planning.answers import answer, asked
+from ..planning.numbered_rows import ROW
 from ..planning.others import Other
-from ..planning.plan import Plan, Query
+from ..planning.plan import Plan, Query, promises_of
 from ..planning.quantile import Numbers
 from ..planning.release_record import Read, Released, ReleaseRecord, list_digest
 from ..planning.units import Users
@@ -63,7 +64,14 @@ def release(
             "pattern of .parquet files; - reads CSV from standard input.",
         ),
     ],
-    user: Annotated[str, typer.Option(help="The column that identifies users.", metavar="COLUMN")],
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that identifies users; needed but for --rows-per-person.",
+            metavar="COLUMN",
+            show_default=False,
+        ),
+    ] = None,
     item: Annotated[
         str | None,
         typer.Option(
@@ -149,8 +157,8 @@ def release(
 ) -> None:
     """Release the k items that most users have.
 
-    With --sum COLUMN it is those with the largest sums of a column of numbers, and with --quantile P one number: a
-    multiple of --step within --bounds whose rank in a column is near P.
+    With --sum COLUMN it is those with the largest sums of a column of numbers, and with --quantile P numbers: for
+    each quantile a multiple of --step within --bounds whose rank in a column is near it.
     Only the items are released, and with --counts a noisy count of each; never an exact count. The mechanism
     noisy_top_k_with_gaps adds by how much each leads the next. The noise is the least that meets the privacy
     target. A user counts once for an item, however many rows say so.
@@ -164,11 +172,14 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
       opendp-topk release loans.parquet --user reader --quantile 1/2 --column age --bounds 0,120 --epsilon 1
+      opendp-topk release views.parquet --rows-per-person 10 --item page --candidates pages.txt --k 10 --epsilon 1
     """
     require_fitting(pad, files, from_record)
-    words = {"label": label, "at_most": at_most, "shared": shared, **own}
     chosen = Engine(engine, master)
-    options = replace(options, user=user, item=item or "", at_most=at_most, shared=shared)
+    options = replace(options, user=user or "", item=item or "", at_most=at_most, shared=shared)
+    _require_people(user, options, engine)
+    bound = at_most if options.rows_per_person is None else options.rows_per_person
+    words = {"label": label, "at_most": bound, "shared": shared, **own}
     if planned_by is not None:
         _require_planned(options, planned, ledger, words, from_record)
     elif options.quantile is not None and (item, candidates) != (None, None):
@@ -210,7 +221,7 @@ def release(
                         asked_for = plan.on(None)
                     elif listed is not None:
                         asked_for = plan.on(as_integers(listed, str(item)) if kinds[item].is_integer() else listed)
-                    promises = query.task.promises(asked_for)
+                    promises = promises_of(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)
                     with kept(files, source.files) as digest:
                         read_as = Read(chosen.recorded(), where, digest, listing, pad)
@@ -251,6 +262,18 @@ def release(
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
 
 
+def _require_people(user: str | None, options: Options, engine: str) -> None:
+    """Raise unless it is said who a person is: by a column, or by how many rows one has."""
+    rows = options.rows_per_person
+    if (user is None) == (rows is None) or user == ROW:
+        raise ParameterError(
+            "give --user, the column that identifies users, or, where no column does, --rows-per-person N: how many "
+            "rows one person has at most"
+        )
+    if rows is not None and (engine != ENGINES[0] or options.at_most is not None or options.shared):
+        raise ParameterError("--rows-per-person goes with --engine polars alone, and without --at-most and --shared")
+
+
 def _without_a_list(options: Options) -> Query[Any, Users]:
     """The query where no candidates are listed."""
     return options.unlisted() if options.quantile is None else options.of_quantile()
@@ -264,7 +287,7 @@ def _require_planned(
         raise ParameterError("--plan goes with --ledger and --planned ENTRY, the entry that has paid for the plan")
     asked = (
         *(options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed),
-        *(options.quantile, options.column, options.bounds, options.step, options.max_rows),
+        *(options.quantile, options.column, options.bounds, options.step, options.max_rows, options.rows_per_person),
     )
     others = (options.kind, options.users, options.neighbors, options.counts, options.other)
     free = Options()

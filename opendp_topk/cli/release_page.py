@@ -67,14 +67,16 @@ def _bill(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, str]]
 def _listed(record: ReleaseRecord) -> list[Markup]:
     """The items, with bars and their uncertainty where counts were released, or leads."""
     ranked, items, gaps = record.release == "ranking", record.released.items, record.released.gaps
+    asked = record.quantiles
     if not items:
-        return [el("p", f"Nothing was released: no item surely had enough {words.several(record)}.", class_="stake")]
+        return [el("p", f"Nothing was released: no item surely had enough {words.counted(record)}.", class_="stake")]
     counts, promise = words.counts(record), record.promises.get("count_accuracy")
     near = None if promise is None else promise.within
     top = max([*(counts or ()), 0]) + (near or 0) or 1
     rows = []
     for place, item in enumerate(items):
-        parts = [el("span", place + 1, class_="rank") if ranked else el("span", class_="rank")]
+        rank = place + 1 if ranked else asked[place] if len(asked) > 1 else ""
+        parts = [el("span", rank, class_="rank")]
         parts.append(el("span", item, class_="item", dir="auto"))
         if counts is not None:
             parts += [_count(counts[place], near), _bar(counts[place], near, top)]
@@ -82,9 +84,9 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
             parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
         rows.append(el("li", *parts))
     short = 0 if record.k is None else record.k - len(items)
-    enough = f"no further item surely had enough {words.several(record)}"
+    enough = f"no further item surely had enough {words.counted(record)}"
     end = [el("p", f"It ends {short} short of {record.k}: {enough}.")] if short else []
-    return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.several(record))]
+    return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.counted(record))]
 
 
 def _key(counts: Sequence[float] | None, near: int | None, people: str) -> list[Markup]:

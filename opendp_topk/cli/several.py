@@ -20,7 +20,7 @@ from ..planning.comparison import six_up
 from ..planning.keys import Keys
 from ..planning.plan import Plan, Query
 from ..planning.promises import largest, sure
-from ..planning.quantile import Quantile
+from ..planning.quantile import Quantile, Quantiles
 from ..planning.several import CURVES, DELTA, PURE, RHOS, Left, Scheduled, Way, text, ways, ways_left, whole
 from ..planning.units import Users
 from ..spaces.measures import Approximate
@@ -90,6 +90,8 @@ def show_several(
             found, within = _left(query, paid.left), f"what is left of {paid.address}"
         else:
             found, within = _within(query, options)
+    if options.rows_per_person is not None:
+        found = [way for way in found if way.name != CURVES]  # no ledger pays for these by a bound that is stated
     scheduled = [Scheduled.of(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
         raise ParameterError(
@@ -150,10 +152,12 @@ def _commands(
     book, user, entry = _BOOK, options.user.upper(), 1
     if paid is not None:
         book, user, entry = paid.address, paid.left.user or user, paid.left.entries + 1
-    table = ["opendp-topk", "release", "TABLE", "--user", user]
+    rows = options.rows_per_person is not None
+    table = ["opendp-topk", "release", "TABLE", *([] if rows else ["--user", user])]
     table += ["--item", options.item.upper()] if options.quantile is None else []
     asked = _options(options)
     unit = [one for name in ("--users", "--neighbors") if name in asked for one in (name, str(asked[name]))]
+    unit += ["--user", user] if rows else []
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
         if paid is None:
@@ -237,6 +241,8 @@ def _legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[str, str]]
     alone = isinstance(task, Keys)
     if isinstance(task, Quantile):
         reach = "the rank of the number to the quantile, in rows that count"
+        if isinstance(task, Quantiles):
+            reach = f"{reach}, where no number has more than {task.places} of them"
     elif task.k is None:
         reach = f"a {query.unit.columns.noun} that surely gets in comes to 0"
     elif task.release == "set":

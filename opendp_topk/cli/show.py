@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..markup import foreign
+from ..planning.numbered_rows import in_rows
 from ..planning.others import Other
 from ..planning.plan import Plan
 from ..planning.promises import Promise
@@ -151,8 +152,8 @@ def rounded_up(loss: float) -> str:
     return repr(float(_TWELVE_UP.create_decimal(Decimal(repr(float(loss))))))
 
 
-def cost(claim: Claim) -> str:
-    """The privacy loss, with the neighbours to whom it applies."""
+def cost(claim: Claim, *, of_rows: bool = False) -> str:
+    """The privacy loss, with the neighbours to whom it applies: users, or rows."""
     kind = f"({claim.measure}: {_MEASURES[claim.measure]})" if claim.measure in _MEASURES else ""
     if not isinstance(claim.d_out, tuple):
         loss = f"{claim.main} = {rounded_up(claim.d_out)}"
@@ -160,7 +161,7 @@ def cost(claim: Claim) -> str:
         loss = f"{claim.main} = {claim.d_out[0]!r} at delta = {rounded_up(claim.d_out[1])}"
     else:
         loss = f"{claim.main} = {rounded_up(claim.d_out[0])} and delta = {rounded_up(claim.d_out[1])}"
-    return f"{loss} for {claim.whom} {kind}".rstrip()
+    return f"{loss} for {in_rows(claim.whom) if of_rows else claim.whom} {kind}".rstrip()
 
 
 def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:

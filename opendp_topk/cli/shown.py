@@ -84,7 +84,7 @@ def _print(record: ReleaseRecord, ledger: Ledger | None) -> None:
     terminal.say(words.question(record), words.how(record), "")
     counts = words.counts(record)
     shown = None if counts is None else [f"{count:.12g}" for count in counts]
-    _table(record, shown, record.release == "ranking", "item" if record.quantile is None else "number")
+    _table(record, shown, record.release == "ranking", "number" if record.quantiles else "item")
     terminal.say("")
     terminal.rows(
         [
@@ -116,7 +116,7 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
         [
             *_end(record),
             *terminal.promised(record.promises),
-            ("cost", terminal.cost(record.claim)),
+            ("cost", terminal.cost(record.claim, of_rows=words.of_rows(record))),
             ("proof", terminal.documents(documents)),
         ]
     )
@@ -129,6 +129,7 @@ def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: 
     released = record.released
     columns = {
         **({"rank": [str(place) for place in range(1, len(released.items) + 1)]} if ranked else {}),
+        **({"quantile": list(map(str, record.quantiles))} if len(record.quantiles) > 1 else {}),
         **({} if counts is None else {f"noisy {record.noun}": counts}),
         **({} if released.gaps is None else {"noisy lead": [f"{gap:.6g}" for gap in released.gaps]}),
         head: [terminal.item(item) for item in released.items],
@@ -137,7 +138,7 @@ def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: 
 
 
 def _head(record: ReleaseRecord) -> str:
-    if record.quantile is not None:
+    if record.quantiles:
         return "number"
     if record.release == "ranking":
         return "item"

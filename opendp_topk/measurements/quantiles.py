@@ -28,7 +28,7 @@ from ..spaces.metrics import L1Distance, attainable
 from ._selection import Choice, one_shot
 
 _PARTS = 1000  # the largest common denominator of the quantiles: scores stay below 2^62
-_WIDEST = 2**24  # places: their scores take 128 MiB
+WIDEST = 2**24  # places: their scores take 128 MiB
 _MOST = 2**52  # rows altogether
 
 TRIED = {
@@ -131,7 +131,7 @@ def make_quantiles(
     require_measure(output_measure, *SCALAR, PrivacyProfile)  # [check-measure]
     shares = _shares(quantiles)  # [shares]
     tau = exact(checks.scale(scale))  # [check-scale]
-    places = checks.count("places", places, at_most=_WIDEST // size, limit="2^24 / size")  # [check-places]
+    places = checks.count("places", places, at_most=WIDEST // size, limit="2^24 / size")  # [check-places]
     levels, mechanism = len(shares).bit_length(), one_shot(Gumbel())  # [levels]
 
     def choice_of(share: Fraction) -> Choice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -16,6 +16,7 @@ from ..transformations.count_by_item import make_count_by_item, nameless_count
 from ..transformations.keep_items import make_keep_items, nameless_keep
 from ..transformations.minimum_users import nameless_minimum, then_minimum_users
 from ..transformations.sum_by_item import make_sum_by_item, nameless_sum
+from .numbered_rows import ROW, numbered_rows
 
 _DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
 
@@ -50,7 +51,9 @@ class Columns:
     @property
     def ranked(self) -> str:
         """The end of the question which items are released."""
-        return "do most users have" if self.value is None else f"have the largest sums of {self.value}"
+        if self.value is not None:
+            return f"have the largest sums of {self.value}"
+        return "have most rows" if self.of_rows else "do most users have"
 
     @property
     def capped(self) -> str:
@@ -85,7 +88,13 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that a table must have."""
-        return (self.user, self.item) if self.value is None else (self.user, self.item, self.value)
+        found = (self.user, self.item) if self.value is None else (self.user, self.item, self.value)
+        return tuple(name for name in found if name != ROW)
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether every row is taken for a user."""
+        return self.user == ROW
 
     @property
     def domain(self) -> FrameDomain | ValuedFrameDomain:
@@ -93,6 +102,10 @@ class Columns:
         if self.value is None:
             return FrameDomain(self.user, self.item)
         return ValuedFrameDomain(self.user, self.item, self.value)
+
+    def could_be(self, released: Sequence[Any]) -> bool:
+        """Whether this could be released, as a record writes it: no item comes twice, and all are of one kind."""
+        return len(set(released)) == len(released) and len({type(item) for item in released}) <= 1
 
     def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """From a table to the scores of ``candidates``, or where these are None, of its own items."""
@@ -141,14 +154,17 @@ class Columns:
         return chained
 
     def read(self, rows: Any) -> Any:
-        """A table of strings, as a .csv file is read, with numbers in the column; what is no number becomes null."""
+        """A table with numbers in their column, and rows numbered where they are users.
+
+        A .csv file is read as strings; what is no number becomes null.
+        """
         import polars as pl
 
-        if self.value is None or not isinstance(rows, pl.LazyFrame | pl.DataFrame):
+        if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
             return rows
-        if rows.collect_schema().get(self.value) != pl.String:
-            return rows
-        return rows.with_columns(pl.col(self.value).str.strip_chars().cast(pl.Float64, strict=False))
+        if self.value is not None and rows.collect_schema().get(self.value) == pl.String:
+            rows = rows.with_columns(pl.col(self.value).str.strip_chars().cast(pl.Float64, strict=False))
+        return numbered_rows(rows) if self.of_rows else rows
 
 
 # proof-region: numeral

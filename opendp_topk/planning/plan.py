@@ -19,8 +19,9 @@ from ..spaces.curves.curve import PrivacyCurve
 from .columns import Columns
 from .deciding import decided, least_at
 from .least_scale import several
+from .numbered_rows import in_rows
 from .promises import Promise
-from .units import Budget, Unit
+from .units import Budget, Unit, Users
 
 
 class Task(Protocol):
@@ -163,6 +164,14 @@ def planned(query: Query[T_co, U_co], known: dict[Any, float] | None = None) -> 
 
 
 # end-proof-region: planned
+
+
+def promises_of(plan: Plan[Any, Users]) -> dict[str, Promise]:
+    """What theorems promise of one release: of users, or of rows where each is taken for one."""
+    found = dict(plan.query.task.promises(plan))
+    if plan.query.unit.columns.of_rows:
+        return {name: replace(one, words=in_rows(one.words)) for name, one in found.items()}
+    return found
 
 
 def likely(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:

@@ -17,10 +17,10 @@ from .above_threshold import AboveThreshold
 from .catalogue import able
 from .columns import Columns
 from .keys import Keys
-from .plan import Plan, Query
+from .plan import Plan, Query, promises_of
 from .promises import Promise
 from .quantile import Numbers, Quantile
-from .release_record import Claim, ReleaseRecord, canonical, named, plain, proof_of
+from .release_record import Claim, ReleaseRecord, canonical, named, plain, proof_of, quantiles_of
 from .top_k import Counts, TopK
 from .units import Budget, Users
 from .unknown_domain import TopKUnknownDomain
@@ -60,7 +60,7 @@ def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
             whole = _followed(plan, record.mechanism.get("then"))
             known = {name: plain(value) for name, value in whole.parameters.items() if name != "scale"}
             if canonical(known) == wanted:
-                return Rebuilt(replace(plan, measurement=whole), dict(plan.query.task.promises(plan)))
+                return Rebuilt(replace(plan, measurement=whole), promises_of(plan))
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
         pass
     return None
@@ -109,7 +109,7 @@ def _listed(record: ReleaseRecord) -> Iterator[TopK]:
 
 def _columns(known: Mapping[str, Any]) -> Columns:
     """The columns that counted."""
-    if "quantile" in known:
+    if "quantile" in known or "quantiles" in known:
         return _numbers(known)
     columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
     columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
@@ -119,8 +119,9 @@ def _columns(known: Mapping[str, Any]) -> Columns:
 
 
 def _numbers(known: Mapping[str, Any]) -> Numbers:
-    grid, quantile = _grid(known), Fraction(known["quantile"])
-    return Numbers(known["user"], value=known["value"], **grid, quantile=quantile, max_rows=known["max_rows"])
+    grid, asked = _grid(known), {"quantiles": quantiles_of(known), "max_rows": known["max_rows"]}
+    spread = {"places": known["places"]} if "places" in known else {}
+    return Numbers(known["user"], value=known["value"], **grid, **asked, **spread)
 
 
 def _grid(known: Mapping[str, Any]) -> dict[str, Any]:

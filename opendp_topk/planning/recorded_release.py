@@ -19,7 +19,18 @@ from .columns import Columns, numeral
 from .promises import Promise
 from .quantile import Numbers
 from .rebuilding import Rebuilt, rebuilt
-from .release_record import Claim, Read, Released, ReleaseRecord, list_digest, named, plain, proof_of, salted
+from .release_record import (
+    Claim,
+    Read,
+    Released,
+    ReleaseRecord,
+    list_digest,
+    named,
+    plain,
+    proof_of,
+    quantiles_of,
+    salted,
+)
 from .verification import lines
 
 
@@ -92,7 +103,8 @@ def release_with_record(
 def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
     """The record before there is a release, with as many items as there will be."""
     known, metric, measure = measurement.parameters, measurement.input_metric, measurement.output_measure
-    column = "value" if "quantile" in known else "item"
+    asked = quantiles_of(known)
+    column = "value" if asked else "item"
     if not isinstance(metric, UserDistance) or not {"user", column, "candidates"} <= known.keys():
         raise ParameterError("measurement must start from a table of users and items, or numbers, for a record")
     last = getattr(measurement.function, "then", None)
@@ -105,13 +117,13 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         )
     if (known["candidates"] is None) != (items is None):
         raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
-    if "quantile" in known:
+    if asked:
         if items != tuple(multiples((known["lower"], known["upper"]), known["granularity"])):
             raise ParameterError(
-                "measurement must end in index_candidates(multiples(bounds, granularity)) for a record of a quantile"
+                "measurement must end in index_candidates(multiples(bounds, granularity)) for a record of quantiles"
             )
         items = None
-    k, counted = known.get("k"), "count_scale" in known
+    k, counted = len(asked) or known.get("k"), "count_scale" in known
     if isinstance(last, BestCounts):
         k, counted = last.k, True
     kind = type(data).__module__.partition(".")[0]
@@ -121,7 +133,9 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         time="",
         released=Released([""] * (k or 0), counts=[0] * (k or 0) if counted else None),
         k=k,
-        release="set" if known["mechanism"].endswith("partition_selection") else known.get("release", "ranking"),
+        release="set"
+        if known["mechanism"].endswith(("partition_selection", "quantiles"))
+        else known.get("release", "ranking"),
         claim=claim,
         mechanism={name: plain(value) for name, value in known.items() if name != "scale"},
         scale=plain(known.get("scale")),

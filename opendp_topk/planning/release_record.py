@@ -22,8 +22,12 @@ from .plan import Plan
 from .promises import Promise
 from .units import Users, whom
 
-FORMAT = "opendp_topk.release.v5"  # may be of a column of numbers, without items
-IN_WORDS = FORMAT, "opendp_topk.release.v4"  # repeat what people said, and have the digest of the candidates
+FORMAT = "opendp_topk.release.v6"  # may be of several quantiles
+IN_WORDS = (
+    FORMAT,
+    "opendp_topk.release.v5",
+    "opendp_topk.release.v4",
+)  # repeat what people said, and have the digest of the candidates
 UNSEALED = "opendp_topk.release.v2"  # lacks the head and the salt of what was paid
 READ = *IN_WORDS, "opendp_topk.release.v3", UNSEALED
 _PROMISES = ("accuracy", "count_accuracy")
@@ -162,15 +166,14 @@ class ReleaseRecord:
 
     @property
     def value(self) -> str | None:
-        """The column whose sums rank the items; None where they are ranked by their users, and of a quantile."""
+        """The column whose sums rank the items; None where they are ranked by their users, and of quantiles."""
         column = self.mechanism.get("value")
-        return None if column is None or self.quantile is not None else str(column)
+        return None if column is None or self.quantiles else str(column)
 
     @property
-    def quantile(self) -> Fraction | None:
-        """Which quantile of a column of numbers was released; None where items were."""
-        found = self.mechanism.get("quantile")
-        return None if found is None else Fraction(found)
+    def quantiles(self) -> tuple[Fraction, ...]:
+        """Which quantiles of a column of numbers were released; none where items were."""
+        return quantiles_of(self.mechanism)
 
     @property
     def noun(self) -> str:
@@ -237,6 +240,11 @@ def _written(number: Any) -> float:
 
 def _read(d_out: Any) -> Any:
     return tuple(d_out) if isinstance(d_out, list) else d_out
+
+
+def quantiles_of(known: Mapping[str, Any]) -> tuple[Fraction, ...]:
+    """The quantiles among the parameters of a mechanism: one, several, or none."""
+    return tuple(map(Fraction, known.get("quantiles", [known["quantile"]] if "quantile" in known else [])))
 
 
 def named(measure: Measure) -> str:

@@ -219,7 +219,7 @@ class Scheduled:
             "delta": str(self.delta),
             **({"counts": True} if task.counted else {}),
             **({} if columns.max_items is None else {"max_items": columns.max_items, "keep": columns.keep}),
-            **(_grid(columns) if isinstance(columns, Numbers) else {}),
+            **({} if columns.value is None else _grid(columns)),
         }
 
     @classmethod
@@ -232,15 +232,17 @@ class Scheduled:
         try:
             if found["format"] != FORMAT:
                 raise KeyError
-            row = {one.name: one for one in TABLE}[found["mechanism"]]
-            kind = Quantile if "quantile" in found else Counts if found.get("counts") else TopK
-            task = kind(found["k"], found["candidates"], found["release"], row)
-            columns = Columns()
+            columns = Columns(**_read(found)) if "column" in found and "quantile" not in found else Columns()
             if "max_items" in found:
                 most, keep = checks.count("max_items", found["max_items"]), checks.choice("keep", found["keep"], RULES)
                 columns = replace(columns, max_items=most, keep=keep)
             if "quantile" in found:
                 columns = _numbers(found)
+                task: TopK = replace(Quantile.of(columns), release=found["release"])
+            else:
+                row = {one.name: one for one in TABLE}[found["mechanism"]]
+                kind = Counts if found.get("counts") else TopK
+                task = kind(found["k"], found["candidates"], found["release"], row)
             unit = Users(found["neighbors"], checks.count("d_in", found["d_in"]), columns)
             scale, releases = float(found["scale"]), checks.count("releases", found["releases"])
             made = cls(task, unit, releases, scale, *(stated(found[name], name) for name in ("epsilon", "delta")))
@@ -258,19 +260,26 @@ def signed(text: str, name: str) -> Fraction:
     return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
 
 
-def _grid(columns: Numbers) -> dict[str, Any]:
-    """What a file keeps of a question about a column of numbers."""
+def _grid(columns: Columns) -> dict[str, Any]:
+    """What a file keeps of a question about a column of numbers: their sums, or their quantiles."""
+    asked: dict[str, Any] = {}
+    if isinstance(columns, Numbers):
+        asked = {"quantile": ",".join(map(str, columns.quantiles)), "max_rows": columns.max_rows}
     return {
-        "quantile": str(columns.quantile),
         "column": columns.value,
         "bounds": [str(bound) for bound in columns.bounds],
         "step": str(columns.step),
-        "max_rows": columns.max_rows,
+        **asked,
     }
 
 
 def _numbers(found: Mapping[str, Any]) -> Numbers:
-    """What :func:`_grid` made."""
+    """What :func:`_grid` made of quantiles."""
+    shares = tuple(stated(one, "quantile") for one in found["quantile"].split(","))
+    return Numbers(**_read(found), quantiles=shares, max_rows=found["max_rows"])
+
+
+def _read(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The column of numbers and its grid, of which :func:`_grid` made this."""
     lower, upper = (signed(bound, "bounds") for bound in found["bounds"])
-    share, step = (stated(found[name], name) for name in ("quantile", "step"))
-    return Numbers(value=found["column"], bounds=(lower, upper), step=step, quantile=share, max_rows=found["max_rows"])
+    return {"value": found["column"], "bounds": (lower, upper), "step": stated(found["step"], "step")}

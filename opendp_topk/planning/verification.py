@@ -14,7 +14,6 @@ from ..ledger.entries import RELEASED
 from ..ledger.stated import in_words
 from ..numerics.arithmetic import exact
 from ..spaces.metrics import UserDistance
-from .quantile import Numbers
 from .rebuilding import Rebuilt, rebuilt
 from .release_record import IN_WORDS, Claim, ReleaseRecord, canonical, digest_of
 
@@ -125,13 +124,9 @@ def _fitting(record: ReleaseRecord, found: Rebuilt) -> bool:
     led = bool(getattr(getattr(task, "mechanism", None), "led", False))
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
     counted = bool(getattr(task, "counted", False))
-    kinds = {type(item) for item in released.items}
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
-    distinct = len(set(released.items)) == len(released.items) and len(kinds) <= 1
-    columns = found.plan.query.unit.columns
-    if isinstance(columns, Numbers) and not all(map(columns.is_candidate, released.items)):
-        return False
-    return beside == (counted, led, "then" in known) and whole and distinct
+    possible = found.plan.query.unit.columns.could_be(released.items)
+    return beside == (counted, led, "then" in known) and whole and possible
 
 
 def _paid(record: ReleaseRecord, digest: str, found: Rebuilt | None, ledger: Ledger | None) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.planning.verification import AGREES, verified
 
 from .command import Result
 from .conftest import Command
@@ -44,6 +45,27 @@ def ways(result: Result) -> dict[str, list[list[str]]]:
             assert program == "opendp-topk"
             commands += [rest] * int(often.split()[0] if often else 1)
     return found
+
+
+def test_a_plan_of_sums_is_kept(command: Command, here: Path) -> None:
+    """Its release is of sums with the plan's bounds: page 11, of half of the visitors, has by far the largest."""
+    sums = [(v, f"/page/{p}", 9.5 if p == 11 else 0.01) for v in range(60) for p in range(12) if p < 11 or v % 2]
+    pl.DataFrame(sums, schema=["visitor", "page", "paid"], orient="row").write_parquet("visits.parquet")
+    asked = "--k", 1, *LISTED, "--sum", "paid", "--bounds", "0,10", "--step", "0.01", "--epsilon", 20
+    assert command("plan", *asked, "--delta", 1e-6, "--releases", 2, "--out", "plan.json").code == 0
+    book = "ledger", "create", "budget.ledger", "--dataset", "d", "--epsilon", 20, "--delta", 1e-6
+    assert command(*book, "--own-delta", 1e-6).code == 0
+    assert command("ledger", "reserve", "budget.ledger", "--plan", "plan.json").code == 0
+    own = ["release", "visits.parquet", "--user", "visitor", "--item", "page", *LISTED, "--plan", "plan.json"]
+    own += ["--planned", "1", "--ledger", "budget.ledger"]
+    done = command(*own, "--out", "top.json")
+    assert done.code == 0, done
+    record = json.loads(Path("top.json").read_text("utf-8"))
+    known = record["mechanism"]
+    assert record["items"] == ["/page/11"]
+    assert (known["value"], known["lower"], known["upper"], known["granularity"]) == ("paid", 0, 10, 0.01)
+    with tk.Ledger("budget.ledger") as ledger:
+        assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
 
 
 def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterable[list[str]] = ()) -> list[str]:

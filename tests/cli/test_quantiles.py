@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ pl = pytest.importorskip("polars", reason="the command reads tables with polars"
 
 __all__ = ["schema"]
 EXACT = "--epsilon", 10**9
+FORMATS = Path(__file__).parents[1] / "formats"
 AGE = "--quantile", "9/10", "--column", "age", "--bounds", "0,120"
 SENTINEL = 77.125  # an age of one reader alone
 
@@ -209,6 +211,112 @@ def test_planned_quantiles_are_paid_and_drawn(
     command(*own, "--max-items", 2).complains(2, "leave --max-items out")
 
 
+QUARTERS = "--quantile", ".25,0.5,3/4", "--column", "age", "--bounds", "0,120"
+
+
+def test_several_are_those_of_halving(command: Command, readers: Path) -> None:
+    """The median of 101 rows is 50.25; the quartiles are the medians of the 50 rows below it and of the 51 others."""
+    asked = release(readers, *QUARTERS, *EXACT, "--step", "0.25")
+    record = record_of(command(*asked, "--out", "-").out)
+    first, middle, last = map(Fraction, record["items"])
+    assert Fraction("24.25") <= first <= Fraction("25.25")
+    assert (middle, last) == (Fraction("50.25"), Fraction("74.25"))
+    assert (record["k"], record["mechanism"]["quantiles"]) == (3, ["1/4", "1/2", "3/4"])
+    shown = command(*asked).out.split()
+    assert shown[:2] == ["quantile", "number"]
+    assert shown[shown.index("1/2") + 1] == "50.25"
+    file = readers.with_name("three.csv")
+    assert command(*asked, "--out", file).code == 0
+    head, *lines = file.read_text("utf-8").splitlines()
+    assert (head, lines[1:]) == ("quantile,number", ["1/2,50.25", "3/4,74.25"])
+
+
+def test_several_that_are_the_same_number_agree(command: Command, readers: Path, schema: Any, tmp_path: Path) -> None:
+    """The record of two equal quantiles is whole; edits of it are found."""
+    alike, book, file = readers.with_name("alike.csv"), tmp_path / "book.ledger", tmp_path / "three.json"
+    pl.DataFrame({"reader": range(60), "age": [20] * 50 + [30] * 10}).write_csv(alike)
+    command("ledger", "create", book, "--dataset", "readers", "--epsilon", 10**9, "--user", "reader")
+    asked = release(alike, *QUARTERS, "--epsilon", 10**8, "--ledger", book)
+    assert command(*asked, "--out", file).code == 0
+    record = record_of(file.read_text("utf-8"))
+    assert record["items"] == [20, 20, 20]
+    assert [error.message for error in schema.iter_errors(record)] == []
+    with tk.Ledger(book) as ledger:
+        found = {one.what: one.verdict for one in verified(record, ledger)}
+    assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
+    told = command(*asked, "--from-record", file)
+    assert (told.code, told.out.split()[3:8:2]) == (0, ["1/4", "1/2", "3/4"])
+    shown = command("show", file, "--ledger", book).flat
+    page = " ".join(page_of(command, tmp_path, record).text.split())
+    for words in (
+        "The 1/4, 1/2 and 3/4 quantiles of age",
+        "one was drawn for each quantile, the middle one first",
+        "and up to twice as much where a quantile is not the middle of its rows",
+        "They are not the exact quantiles",
+    ):
+        assert words in shown + page
+    edits: list[tuple[tuple[Any, ...], Any, str]] = [
+        (("items",), [20, 21, 20], "items"),
+        (("items",), [20, 20, 121], "items"),
+        (("items",), [20, 20, 20.5], "items"),
+        (("mechanism", "quantiles"), ["1/4", "1/2", "4/5"], "accuracy"),
+        (("mechanism", "quantiles"), ["1/2", "1/2", "3/4"], "measurement"),
+        (("mechanism", "places"), 32, "accuracy"),
+        (("mechanism", "max_rows"), 2, "cost"),
+        (("scale",), record["scale"] / 2, "cost"),
+    ]
+    for path, value, what in edits:
+        edited = copy.deepcopy(record)
+        place: Any = edited
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = value
+        verdicts = {one.what: one.verdict for one in verified(edited)}
+        assert verdicts[what] == DISAGREES, (path, value, verdicts)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("quantiles", ["1/4", "1/2"]), ("quantiles", []), ("quantiles", "1/2"), ("places", 0)]
+)
+def test_a_record_of_several_that_does_not_hold_together_is_none(
+    command: Command, tmp_path: Path, name: str, value: Any
+) -> None:
+    record = json.loads((FORMATS / "release.v6.json").read_text("utf-8"))
+    record["mechanism"][name] = value
+    for asked in ("show", "verify"):
+        command(asked, saved(tmp_path, record)).complains(1, "is not whole")
+
+
+def test_a_plan_of_several_tells_what_halving_costs(command: Command) -> None:
+    told = command("plan", *QUARTERS, "--epsilon", 1)
+    assert told.field("question") == "which of 121 numbers are the 1/4, 1/2 and 3/4 quantiles of age?"
+    assert told.field("scale").startswith("2.0 ")
+    assert "1 more; of each user 1 row counts" in told.field("accuracy")
+    more = command("plan", "--quantile", ".1,.2,.3,.4", *QUARTERS[2:], "--rho", 0.1, "--neighbors", "replace")
+    assert "2 more; of each user 1 row counts" in more.field("accuracy")
+
+
+@pytest.mark.slow
+def test_several_are_planned_paid_and_drawn(
+    command: Command, readers: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every command of every way that the plan prints is run."""
+    monkeypatch.chdir(tmp_path)
+    asked = "plan", *QUARTERS, "--step", "1/4", "--epsilon", 2, "--delta", 1e-6, "--releases", 2
+    found = ways(command(*asked))
+    assert list(found) == ["pure", "zCDP", "(epsilon, delta)"]
+    for name, commands in found.items():
+        (tmp_path / "budget.ledger").unlink(missing_ok=True)
+        for words in commands:
+            own = ["readers.csv" if one == "visits.parquet" else "reader" if one == "visitor" else one for one in words]
+            done = command(*own, *(["--out", "last.json", "--force"] if own[0] == "release" else []))
+            assert done.code == 0, (name, own, done)
+        record = json.loads(Path("last.json").read_text("utf-8"))
+        with tk.Ledger(tmp_path / "budget.ledger") as ledger:
+            assert [one.state for one in ledger.history()].count("released") == 2
+            assert DISAGREES not in {one.verdict for one in verified(record, ledger)}
+
+
 def test_other_engines_release_the_same(command: Command, readers: Path) -> None:
     pytest.importorskip("duckdb", reason="one of the engines")
     file = readers.with_suffix(".parquet")
@@ -227,6 +335,8 @@ def test_other_engines_release_the_same(command: Command, readers: Path) -> None
         (("--quantile", "0.5", "--column", "age"), "--bounds"),
         (("--quantile", "0", "--column", "age", "--bounds", "0,9"), "strictly between 0 and 1"),
         (("--quantile", "1", "--column", "age", "--bounds", "0,9"), "strictly between 0 and 1"),
+        (("--quantile", ".5,.25", "--column", "age", "--bounds", "0,9"), "ascending"),
+        (("--quantile", ".25,,.5", "--column", "age", "--bounds", "0,9"), "--quantile must be"),
         (("--quantile", "half", "--column", "age", "--bounds", "0,9"), "--quantile must be"),
         (("--quantile", "0.12345", "--column", "age", "--bounds", "0,9"), "at most 1000"),
         ((*AGE, "--bounds", "9,0"), "lower <= upper"),

@@ -98,16 +98,29 @@ def test_the_first_record_of_a_quantile_holds_the_very_number() -> None:
 
     fields = record_file.read_fields(str(HERE / "release.v5.json"))
     found = record_file.read_record(str(HERE / "release.v5.json"))
-    assert (found.quantile, found.released.items, Fraction(found.released.items[0])) == (
-        Fraction(9, 10), ["-0.75"], Fraction(-3, 4)
+    assert (found.quantiles, found.released.items, Fraction(found.released.items[0])) == (
+        (Fraction(9, 10),), ["-0.75"], Fraction(-3, 4)
     )  # fmt: skip
+    found_of_today = {one.what: one.verdict for one in verified(fields) if not one.what.startswith("proof ")}
+    assert DISAGREES not in found_of_today.values(), "proofs were read again since then"
+
+
+def test_the_first_record_of_several_quantiles_is_read() -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    from opendp_topk.planning.verification import DISAGREES, verified
+
+    fields = record_file.read_fields(str(HERE / "release.v6.json"))
+    found = record_file.read_record(str(HERE / "release.v6.json"))
+    assert found.quantiles == (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+    numbers = list(map(Fraction, found.released.items))
+    assert (len(numbers), numbers) == (3, sorted(numbers))
     found_of_today = {one.what: one.verdict for one in verified(fields) if not one.what.startswith("proof ")}
     assert DISAGREES not in found_of_today.values(), "proofs were read again since then"
 
 
 def test_a_record_from_before_is_told_in_one_line() -> None:
     record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v5") as caught:
+    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v6") as caught:
         record_file.read_record(str(HERE / "release.v1.json"))
     assert "\n" not in str(caught.value)
 
@@ -127,7 +140,7 @@ def test_a_ledger_and_a_record_from_before_digests_are_held_against_each_other(t
 
 def test_every_format_has_a_file_and_a_row() -> None:
     assert max(int(one) for one in re.findall(r"ledger\.v(\d+)", " ".join(map(str, HERE.iterdir())))) == records.VERSION
-    assert json.loads((HERE / "release.v5.json").read_text("utf-8"))["format"] == release_record.FORMAT
+    assert json.loads((HERE / "release.v6.json").read_text("utf-8"))["format"] == release_record.FORMAT
     for path in HERE.iterdir():
         if ".v" in path.name:
             assert f"`{path.name}`" in VERSIONS

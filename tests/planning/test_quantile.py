@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,17 +14,18 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.planning.columns import numeral
 from opendp_topk.planning.plan import Query, planned
-from opendp_topk.planning.quantile import Multiple, Numbers, Quantile
+from opendp_topk.planning.quantile import Multiple, Numbers, Quantile, up
 from opendp_topk.planning.units import Budget, Users
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
 HALF = Fraction(1, 2)
+SEVERAL = re.compile(r"b is (\S+), and for every (\d+) rows, or some of them, beyond the first \2 .*, (\d+) more;")
 WORDS = re.compile(r"at most (\S+) N \+ (\S+) lie below the released number, and at most (\S+) N \+ (\S+) above it")
 
 
 def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more: Any) -> Numbers:
-    return Numbers("u", value="v", quantile=quantile, bounds=(Fraction(bounds[0]), Fraction(bounds[1])), **more)
+    return Numbers("u", value="v", quantiles=(quantile,), bounds=(Fraction(bounds[0]), Fraction(bounds[1])), **more)
 
 
 def plan_of(own: Numbers, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
@@ -32,14 +34,15 @@ def plan_of(own: Numbers, budget: Budget, unit: tuple[str, int] = ("add_remove",
 
 def moved(own: Numbers, unit: tuple[str, int]) -> int:
     """By how much one score rises or falls at most."""
-    p, q = own.quantile.numerator, own.quantile.denominator
+    (share,) = own.quantiles
+    p, q = share.numerator, share.denominator
     return unit[1] * own.max_rows * (q if unit[0] == "replace" else max(p, q - p))
 
 
 @pytest.mark.parametrize("unit", [("add_remove", 1), ("replace", 2)])
 @pytest.mark.parametrize("own", [columns(), columns(Fraction(9, 10), max_rows=3), columns(Fraction(1, 3), (-5, 90))])
 def test_noise_and_promise_are_those_of_formulas(own: Numbers, unit: tuple[str, int]) -> None:
-    number, q = int(own.bounds[1] - own.bounds[0]) + 1, own.quantile.denominator
+    number, q = int(own.bounds[1] - own.bounds[0]) + 1, own.quantiles[0].denominator
     pure = 2.0 * moved(own, unit) / 0.5
     concentrated = 2 * moved(own, unit) / math.sqrt(8 * 0.125)
     for measure, d_out, scale in (
@@ -52,7 +55,12 @@ def test_noise_and_promise_are_those_of_formulas(own: Numbers, unit: tuple[str, 
         reach = math.floor(plan.scale * math.log(number / 0.05))
         promise = plan.query.task.promises(plan)["accuracy"]
         below, one, above, other = map(Fraction, WORDS.search(promise.words).groups())  # type: ignore[union-attr]
-        assert (below, above, one, other) == (own.quantile, 1 - own.quantile, Fraction(reach, q), Fraction(reach, q))
+        assert (below, above, one, other) == (
+            own.quantiles[0],
+            1 - own.quantiles[0],
+            Fraction(reach, q),
+            Fraction(reach, q),
+        )
         assert promise.within == (math.ceil(reach / q) if own.max_rows == 1 else None)
 
 
@@ -84,11 +92,11 @@ def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
 @pytest.mark.parametrize("step", [Fraction(1), Fraction(5), Fraction(1, 100), Fraction(1, 3), Fraction(3, 7)])
 def test_a_number_is_written_as_the_very_same(step: Fraction) -> None:
     for place, least in itertools.product((0, 1, 6, 99), (-50, 0, 2**31 - 99)):
-        written = Multiple(least, step)([place])
+        (written,) = Multiple(least, step)([place])
         assert Fraction(written) == (least + place) * step
         assert isinstance(written, int) == (Fraction(written).denominator == 1)
         assert numeral(Fraction(written)) == written
-    assert (Multiple(-1, Fraction(1, 4))(0), Multiple(1, Fraction(1, 3))(1)) == ("-0.25", "2/3")
+    assert (Multiple(-1, Fraction(1, 4))(0), Multiple(1, Fraction(1, 3))([1, 2])) == (["-0.25"], ["2/3", 1])
 
 
 def test_what_is_no_candidate_as_it_is_written_is_none() -> None:
@@ -98,6 +106,41 @@ def test_what_is_no_candidate_as_it_is_written_is_none() -> None:
     wrong = ["0.3", "2.25", "-1.25", "0.250", "1", 3, -2, "1/4", "", "x", "1e999999999", "1/0", " 0.25", "nan"]
     assert not any(map(own.is_candidate, wrong))
     assert columns(step=Fraction(1, 3)).is_candidate("1/3")
+
+
+def test_what_is_released_ascends_and_may_be_equal() -> None:
+    own = columns(bounds=(-1, 2), step=Fraction(1, 4))
+    for possible in ([], ["-0.5", "-0.25", 1, 2], [1, 1, "1.25"], ["0.25"]):
+        assert own.could_be(possible)
+    for wrong in ([1, "0.75"], ["-0.25", "-0.5"], [2, 3], ["0.25", "1"], [2, 1]):
+        assert not own.could_be(wrong)
+
+
+@pytest.mark.parametrize("unit", [("add_remove", 1), ("replace", 2)])
+def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int]) -> None:
+    """The middle one is off by beta, and a quartile by beta and half of what the median is, and of a tied row."""
+    quarters = tuple(Fraction(n, 4) for n in (1, 2, 3))
+    for bounds, most, places in (((0, 9), 1, 64), ((-5, 90), 3, 64), ((0, 2**20 - 1), 1, 16)):
+        own = replace(columns(bounds=bounds, max_rows=most), quantiles=quarters)
+        plan = plan_of(own, Budget(tk.MaxDivergence(), 0.5), unit)
+        moved_rows = unit[1] * most * (2 if unit[0] == "replace" else 1)
+        assert plan.scale == pytest.approx(2 * moved_rows / 0.5)
+        assert plan.measurement.map(unit[1]) <= 0.5
+        beta = plan.scale * math.log(3 * (bounds[1] - bounds[0] + 1) * places / 0.05)
+        promise = plan.query.task.promises(plan)["accuracy"]
+        found = SEVERAL.search(promise.words)
+        assert found is not None
+        assert float(found[1]) == pytest.approx(1.5 * beta + 0.5, rel=1e-5)
+        assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
+        assert (int(found[2]), int(found[3]), promise.within) == (places, 1, None)
+        assert plan.accuracy == math.ceil(plan.query.task.rows(plan))
+    assert [up(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == ["1", "1.5", "100001", "11529300000000000"]
+
+
+def test_quantiles_that_do_not_ascend_are_refused() -> None:
+    for quantiles in ((HALF, HALF), (HALF, Fraction(1, 3)), (Fraction(1, 997), Fraction(1, 991))):
+        with pytest.raises(tk.ParameterError, match="quantiles"):
+            Quantile.of(replace(columns(), quantiles=quantiles))
 
 
 def test_a_grid_that_has_too_few_numbers_is_refused() -> None:

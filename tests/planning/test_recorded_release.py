@@ -44,6 +44,11 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
     "quantile": lambda: (
         numbers() >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0) >> tk.index_candidates(tk.multiples((0, 60)))
     ),
+    "quantiles": lambda: (
+        tk.make_count_by_number(tk.NumberFrameDomain("visitor", "session"), tk.UserDistance(), bounds=(0, 60))
+        >> tk.then_quantiles(PURE, quantiles=[Fraction(1, 3), Fraction(2, 3)], scale=2.0, places=4)
+        >> tk.index_candidates(tk.multiples((0, 60)))
+    ),
     "unlisted": lambda: (
         counts(candidates=None, max_items=2)
         >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=10, threshold=40)

@@ -56,6 +56,8 @@ UNREACHED = {
     "planning.units:Scores": "a space and a distance in it, which the constructor of a measurement checks",
     "planning.units:Users": "it names columns to transformations, each of which makes its own claim",
     "planning.units:whom": "it words a number of users",
+    "planning.numbered_rows:in_rows": "it words a number of rows",
+    "planning.plan:promises_of": "what a task promises, worded for rows where these are users",
     "planning.units:few_change": "it reads the metric of a space, which the constructor of a measurement checks",
     "planning.keys:Keys": "its measurement makes its own claim, and how many users a key needs is proved of it",
     "planning.keys:_NEARLY": "a part by which a scale is larger, so that the map meets the budget, which is checked",
