@@ -111,6 +111,8 @@ from .measurements.select_then_count import make_select_then_count as make_selec
 from .measurements.select_then_count import then_select_then_count as then_select_then_count
 from .measurements.stable_histogram import make_stable_histogram as make_stable_histogram
 from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
+from .measurements.top_k_by_gap import make_top_k_by_gap as make_top_k_by_gap
+from .measurements.top_k_by_gap import then_top_k_by_gap as then_top_k_by_gap
 from .measurements.unknown_domain_counts import make_unknown_domain_counts as make_unknown_domain_counts
 from .measurements.unknown_domain_counts import then_unknown_domain_counts as then_unknown_domain_counts
 from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
@@ -315,6 +317,7 @@ __all__ = [
     "make_select_then_count",
     "make_stable_histogram",
     "make_sum_by_item",
+    "make_top_k_by_gap",
     "make_unknown_domain_counts",
     "make_unknown_domain_top_k",
     "make_user_measurement",
@@ -355,6 +358,7 @@ __all__ = [
     "then_select_then_count",
     "then_stable_histogram",
     "then_sum_by_item",
+    "then_top_k_by_gap",
     "then_unknown_domain_counts",
     "then_unknown_domain_top_k",
     "then_user_measurement",

@@ -46,8 +46,8 @@ METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distanc
 FEW = {"make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),)}
 
 
-# Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of quantiles, which have
-# few, pairs of counts.
+# Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of those that have few,
+# quantiles and sets above a gap, pairs that are likely to be worst.
 MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
     "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
@@ -57,6 +57,11 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
         lambda measurement: measurement.distribution,
         1,
         (((0, 4, 0), (0, 4, 1)), ((0, 4, 0), (1, 4, 0)), ((0, 0, 0), (0, 0, 1)), ((0, 12, 0), (0, 12, 1))),
+    ),
+    "make_top_k_by_gap": (
+        lambda measurement: measurement.distribution,
+        1,
+        (((0, 1, 1), (1, 1, 1)), ((0, 1, -9), (1, 1, -9)), ((9, 0, 0), (9, 1, 0)), ((4, 2, 0), (4, 3, 0))),
     ),
     "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
 }
@@ -72,7 +77,7 @@ KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
     "make_stable_histogram": merged_laws.found_items,
     "make_unknown_domain_counts": merged_laws.counted_items,
 }
-_KEYED_MEASURES = (Approximate(MaxDivergence()),)
+_WITH_DELTA = (Approximate(MaxDivergence()),)
 
 
 @dataclass(frozen=True)
@@ -103,17 +108,17 @@ def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
 
 def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
     spaces = [(_domain(name, options), metric) for metric in (*METRICS, *FEW.get(name, ()))]
-    return itertools.product(spaces, tuple(measures))
+    return itertools.product(spaces, (*measures, *_WITH_DELTA))
 
 
 def _keyed() -> Iterable[Any]:
     """Users with at most two keys, the number of keys that the pairs of :data:`KEYED` move."""
-    return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _KEYED_MEASURES)
+    return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _WITH_DELTA)
 
 
 def _tables() -> Iterable[Any]:
     """Tables of users and items, for what takes no counts."""
-    return itertools.product([(FrameDomain("user", "item"), UserDistance())], _KEYED_MEASURES)
+    return itertools.product([(FrameDomain("user", "item"), UserDistance())], _WITH_DELTA)
 
 
 def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:

@@ -15,18 +15,15 @@ from ..core.releases import FoundItems
 from ..core.spaces import require_space
 from ..distributions import one_shot as laws
 from ..distributions import unlisted as exact_law
-from ..errors import DataLengthError, ParameterError, checks
-from ..errors.checks import Number
+from ..errors import DataLengthError, checks
 from ..noises.gumbel import Gumbel
-from ..noises.noise import Noise
-from ..noises.standard import is_standard
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import exact
 from ..samplers import unlisted
 from ..spaces.costs import Cost
 from ..spaces.keyed_counts import KeyedCountDistance, largest
 from ..spaces.with_delta import NOT_STRICT, STRICT, require_with_delta
 from ._selection import Choice, one_shot_cost
-from ._stop import keeps, least_lead, released_before_stop
+from ._stop import released_before_stop, shown, stopping, threshold_of
 
 MOST_KEYS = 2**22  # Slots of a race, for which a quarter of a GiB is enough: so a release never tells by its memory.
 
@@ -55,20 +52,21 @@ class KeySelection:
     ) -> KeySelection:
         """What the arguments of ``make_unknown_domain_top_k`` ask for; errors are those that it names."""
         require_space(domain, metric, KeyedCountDistance, "KeyedCountDistance(...)")  # [check-space]
-        noise = _checked(Gumbel() if noise is None else noise)  # [check-noise]
+        noise = stopping(Gumbel() if noise is None else noise)  # [check-noise]
         kinds, note = (STRICT, "") if noise.is_max_stable else (NOT_STRICT, ", with exponential noise")
         require_with_delta(measure, kinds, note)  # [check-measure]
         limit = checks.count("limit", limit, at_most=MOST_KEYS, limit="2^22")  # [check-limit]
         k = checks.count("k", k, at_most=limit, limit="limit")  # [check-k]
         tau = exact(checks.scale(scale))  # [check-scale]
-        level = _threshold(noise, limit, metric, tau, delta, threshold)  # [level]
+        slots, start = metric.moved_one_way(1, limit), metric.range_distance(1)
+        level = threshold_of(noise, slots, Fraction(start), tau, delta, threshold)  # [level]
         return cls(metric, unlisted.Search(limit, level, tau, noise, k))  # [search]
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What a measurement shows of it, beside the scale as it was given."""
         asked = self.search
-        return {"limit": asked.limit, "threshold": _shown(asked.threshold), "noise": asked.noise.name}
+        return {"limit": asked.limit, "threshold": shown(asked.threshold), "noise": asked.noise.name}
 
     def best(self, counts: Mapping[Any, int]) -> Mapping[Any, int]:
         """Some counts that decide the release: those of the keys that take part and the next one are among them."""
@@ -115,33 +113,4 @@ class KeySelection:
         return laws.accuracy(asked.noise, asked.limit + 1, asked.k, asked.scale, alpha)  # [accuracy]
 
 
-def _checked(noise: Any) -> Noise:
-    if isinstance(noise, Noise) and is_standard(noise) and (noise.is_max_stable or noise.is_memoryless):
-        return noise
-    raise ParameterError("noise must be Gumbel() or Exponential()")
-
-
-def _threshold(
-    noise: Noise, limit: int, metric: KeyedCountDistance, tau: Fraction, delta: Any, threshold: Any
-) -> Fraction:
-    if (delta is None) == (threshold is None):
-        raise ParameterError("give either delta or threshold, and not both")
-    if delta is None:
-        return exact(checks.scale(threshold, "threshold"))  # [given]
-    most = exact(checks.probability(delta, "delta"))
-    start, slots = metric.range_distance(1), metric.moved_one_way(1, limit)
-    level = _float_above(start + tau * exact(least_lead(noise, slots, most)))  # [least]
-    while tau and not keeps(noise, slots, (level - start) / tau, most):  # [kept]
-        level = _float_above(level + tau / 2**40)
-    return level
-
-
-def _float_above(level: Fraction) -> Fraction:
-    rounded = round_up(level)
-    return level if math.isinf(rounded) else exact(rounded)  # [threshold-up]
-    # end-proof-region: key_selection
-
-
-def _shown(level: Fraction) -> Number:
-    """A float64 where the threshold is one."""
-    return float(level) if level < 2**1000 and exact(float(level)) == level else level
+# end-proof-region: key_selection

@@ -6,10 +6,14 @@ Proof: proofs/measurements/unknown_domain_top_k.tex
 from __future__ import annotations
 
 import functools
+import math
 from fractions import Fraction
+from typing import Any
 
-from ..errors import ParameterError
+from ..errors import ParameterError, checks
+from ..errors.checks import Number
 from ..noises.noise import Noise
+from ..noises.standard import is_standard
 from ..numerics.arithmetic import Intervals, as_mpq, exact, exp_up, one_minus_exp_up, round_up
 
 _FARTHEST = Fraction(800)  # in scales: beyond it the probability is no float64 any more
@@ -71,4 +75,34 @@ def least_lead(noise: Noise, slots: int, delta: Fraction) -> float:
     return high
 
 
+def stopping(noise: Any) -> Noise:
+    """``noise``, if it is one with which the probabilities here are known."""
+    if isinstance(noise, Noise) and is_standard(noise) and (noise.is_max_stable or noise.is_memoryless):
+        return noise
+    raise ParameterError("noise must be Gumbel() or Exponential()")
+
+
+def threshold_of(noise: Noise, slots: int, most: Fraction, tau: Fraction, delta: Any, threshold: Any) -> Fraction:
+    """``threshold``, or the least one that keeps ``delta`` for so many slots whose scores are at most ``most``."""
+    if (delta is None) == (threshold is None):
+        raise ParameterError("give either delta or threshold, and not both")
+    if delta is None:
+        return exact(checks.scale(threshold, "threshold"))  # [given]
+    kept = exact(checks.probability(delta, "delta"))
+    level = _float_above(most + tau * exact(least_lead(noise, slots, kept)))  # [least]
+    while tau and not keeps(noise, slots, (level - most) / tau, kept):  # [kept]
+        level = _float_above(level + tau / 2**40)
+    return level
+
+
+def _float_above(level: Fraction) -> Fraction:
+    rounded = round_up(level)
+    return level if math.isinf(rounded) else exact(rounded)  # [threshold-up]
+
+
 # end-proof-region: stop
+
+
+def shown(level: Fraction) -> Number:
+    """A float64 where the threshold is one."""
+    return float(level) if level < 2**1000 and exact(float(level)) == level else level

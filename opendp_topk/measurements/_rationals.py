@@ -1,0 +1,30 @@
+"""A selection among rational scores, which need be no integers and no floats.
+
+Proof: proofs/measurements/top_k_by_gap.tex
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from ..samplers import noiseless
+from ..spaces.domains import AtomDomain, VectorDomain
+from ._selection import Choice, Indices, SelectionMechanism
+
+_WHOLE = VectorDomain(AtomDomain(int))
+
+
+# proof-region: rationals
+def best_of(mechanism: SelectionMechanism, values: Sequence[Fraction], choice: Choice) -> Indices:
+    """The release of ``mechanism`` on ``values``; at scale 0 the exact one, the first among equal ones."""
+    unit = math.lcm(*(value.denominator for value in values))
+    whole = _WHOLE.validate([int(value * unit) for value in values])  # [whole]
+    if choice.tau == 0:
+        return noiseless.top_k(whole, choice.k, sign=choice.sign, ordered=choice.ordered)  # [exact-best]
+    return mechanism.sample(whole, replace(choice, tau=choice.tau * unit))  # [race]
+
+
+# end-proof-region: rationals

@@ -1,0 +1,210 @@
+"""The k best where the data choose k: at a large gap between consecutive scores, where the set is stable."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..core.claims import proven
+from ..core.measurement import Declared, Measurement
+from ..core.partials import partial
+from ..core.spaces import require_space
+from ..errors import DataLengthError, ParameterError, checks
+from ..errors.checks import Number
+from ..noises.exponential import Exponential
+from ..noises.noise import Noise
+from ..numerics.arithmetic import exact
+from ..samplers import noiseless
+from ..spaces.costs import FREE, Cost
+from ..spaces.curves.totals import compose
+from ..spaces.domains import VectorDomain
+from ..spaces.measures import Measure, PrivacyProfile
+from ..spaces.metrics import ScoreMetric, attainable
+from ..spaces.with_delta import STRICT, curve_with_delta, require_with_delta, with_delta
+from ._rationals import best_of
+from ._selection import Choice, Indices, ScoreArray, one_shot
+from ._stop import released_before_stop, shown, stopping, threshold_of
+
+
+@proven("measurements/top_k_by_gap")
+def make_top_k_by_gap(
+    input_domain: VectorDomain,
+    input_metric: ScoreMetric,
+    output_measure: Measure,
+    *,
+    k: int,
+    scale: Number,
+    test_scale: Number | None = None,
+    delta: Number | None = None,
+    threshold: Number | None = None,
+    noise: Noise = Exponential(),  # noqa: B008  (a frozen value)
+    optimize: str = "max",
+) -> Measurement:
+    """Choose j <= k where the gap between the j-th best score and the next is large, and release the j best as a set.
+
+    The gaps of j = 1, ..., k compete in a race with noise of scale ``scale``. The winner's gap is then tested against
+    ``threshold``, both with fresh noise of scale ``test_scale``: if the gap has the larger noisy value, the exact set
+    of the j best candidates is released, and otherwise nothing. A set that a large gap sets apart is the same for all
+    neighbours, so the set itself needs no noise, however large it is.
+
+    Args:
+        input_domain: Vectors of d >= k + 1 scores, one a candidate, integers or floats.
+        input_metric: ``LInfDistance(monotonic=...)`` or ``RangeDistance()``, in units of the scores.
+        output_measure: ``Approximate(MaxDivergence())``, ``Approximate(ZeroConcentratedDivergence())`` or
+            ``PrivacyProfile()``.
+        k: The largest number of candidates to release, 1 <= k <= d - 1.
+        scale: The scale of the noise in the choice of j, in units of the scores, finite, >= 0. At 0 the largest gap is
+            chosen, the first among equal ones, with an infinite privacy loss for k >= 2; for k = 1 there is no choice,
+            and the scale is of no matter but for the default of ``test_scale``.
+        test_scale: The scale of the noise in the test, in units of the scores, finite, >= 0; by default ``scale`` / 2,
+            at which the test costs what the choice does. At 0 a gap passes that is at least the threshold, with an
+            infinite privacy loss.
+        delta: The delta that the release may have at d_in = 1, in (0, 1): the threshold is the least that keeps it,
+            rounded up to a float64. Give this or ``threshold``.
+        threshold: What a gap is compared with, in units of the scores, finite, >= 0.
+        noise: ``Exponential()``, the default, with which the gaps are permuted and flipped and the test has Laplace
+            noise; or ``Gumbel()``, with which they are the exponential mechanism and a test with logistic noise.
+        optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
+
+    Returns:
+        A :class:`Measurement` whose releases are int64 arrays of at most k indices, ascending: all of the j best, equal
+        scores in the order of their indices, or none where the test failed.
+
+    Privacy:
+        With D = d_R(d_in), the range distance (2 d_in under ``LInfDistance()``, d_in under
+        ``LInfDistance(monotonic=True)`` and ``RangeDistance()``), the choice costs what one winner among k costs
+        in ``make_lipschitz_top_k`` at range distance 2 D / scale, nothing for k = 1, and the test what one winner among
+        two costs at D / test_scale. The loss is the sum of both, as a curve their composition, but for an event of
+        probability
+
+        * delta = exp(-g) / 2 for exponential noise, where g = (threshold - D) / test_scale >= 0, and
+          1 - exp(g) / 2 for g < 0;
+        * delta = 1 / (1 + exp(g)) for Gumbel noise.
+
+        Epsilon is 2 D / scale + D / test_scale for both, and D / test_scale for k = 1. Delta is attained for k = 1 at
+        every epsilon, and epsilon, at exponential noise, for k = 2 and threshold >= D.
+
+    Accuracy:
+        If the largest gap is at least threshold + scale ln(2 k / alpha) + test_scale ln(2 / alpha), then with
+        probability at least 1 - alpha a set is released whose gap is within scale ln(2 k / alpha) of the largest. A
+        chosen gap of at most threshold - z passes with probability at most exp(-z / test_scale).
+
+    Raises:
+        ParameterError: An argument is out of range or of the wrong type; among them, ``k`` is the size of the domain,
+            so that no candidate is left, both or neither of ``delta`` and ``threshold`` are given, or ``noise`` is
+            another.
+        ParameterTypeError: The measure is another.
+        SpaceError: The metric does not fit the domain.
+        DataError: On a call, the scores are not a member of the domain, or are fewer than k + 1.
+
+    Runtime:
+        One pass over the scores for the k + 1 best, and two short races.
+
+    Proof: proofs/measurements/top_k_by_gap.tex
+
+    References:
+        Zhu and Wang, "Adaptive Private-K-Selection with Adaptive K and Application to Multi-label PATE" (2022).
+        Thakurta and Smith, "Differentially Private Feature Selection via Stability Arguments" (2013). McKenna and
+        Sheldon, "Permute-and-Flip" (2020).
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> best = space >> tk.then_top_k_by_gap(tk.Approximate(tk.MaxDivergence()), k=3, scale=8.0, delta=1e-9)
+        >>> best.map(1)[0], best.map(1)[1] <= 1e-9
+        (0.5, True)
+        >>> best([20, 90030, 90010, 30, 10])
+        array([1, 2])
+        >>> len(best([20, 30, 10, 20, 30]))
+        0
+    """
+    # proof-region: top_k_by_gap
+    require_space(input_domain, input_metric, ScoreMetric, "LInfDistance(...) or RangeDistance()")  # [check-space]
+    require_with_delta(output_measure, STRICT)  # [check-measure]
+    noise = stopping(noise)  # [check-noise]
+    size = input_domain.size
+    k = checks.count("k", k)  # [check-k]
+    if size is not None and k >= size:
+        raise ParameterError(f"k must be at most the size of input_domain less 1 ({size - 1}): a gap has two sides")
+    scale = checks.scale(scale)
+    tau = exact(scale)  # [check-scale]
+    bar = tau / 2 if test_scale is None else exact(checks.scale(test_scale, "test_scale"))  # [check-test-scale]
+    sign = {"max": 1, "min": -1}[checks.choice("optimize", optimize, ("max", "min"))]  # [sign]
+    level = threshold_of(noise, 1, exact(input_metric.range_distance(1)), bar, delta, threshold)  # [level]
+    race, choose, test = one_shot(noise), Choice(1, k, tau, 1, True), Choice(1, 2, bar, 1, True)  # [two-races]
+
+    def led(scores: ScoreArray) -> tuple[Indices, list[Fraction]]:
+        if k >= len(scores):
+            raise DataLengthError(f"scores must hold at least k + 1 elements ({k + 1})")  # [check-length]
+        order = noiseless.top_k(scores, k + 1, sign=sign, ordered=True)  # [order]
+        best = [sign * exact(score) for score in scores[order].tolist()]
+        return order, [best[j] - best[j + 1] for j in range(k)]  # [gaps]
+
+    def function(scores: ScoreArray) -> Indices:
+        order, gaps = led(scores)
+        chosen = int(best_of(race, gaps, choose)[0])  # [choose]
+        passed = best_of(race, [gaps[chosen], level], test)[0] == 0  # [test]
+        return np.sort(order[: chosen + 1]) if passed else order[:0]  # [release]
+
+    def privacy_map(d_in: Number) -> Any:
+        distance = input_metric.range_distance(attainable(input_domain, d_in))  # [range-distance]
+        if distance == 0:
+            return with_delta(output_measure, FREE, Fraction(0), strict=True)  # [free]
+        if bar == 0 or (tau == 0 and k > 1) or distance == float("inf"):
+            return output_measure.infinite  # [no-noise]
+        moved, zero = exact(distance), Fraction(0)
+        costs = race.cost(choose, 2 * moved / (tau or 1)), race.cost(test, moved / bar)  # [costs]
+        lost = released_before_stop(noise, 1, (level - moved) / bar)  # [lost]
+        if output_measure == PrivacyProfile():
+            curves = [cost.under(output_measure) for cost in costs]
+            return curve_with_delta(compose(curves, adaptive=True), lost, strict=True)  # [curve]
+        pure, rho = (sum(map(exact, parts), zero) for parts in zip(*map(_pure_and_rho, costs), strict=True))
+        return with_delta(output_measure, Cost(pure=pure, rho=rho), lost, strict=True)  # [both]
+
+    def law(scores: ScoreArray) -> dict[Hashable, Any]:
+        assert race.law is not None
+        order, gaps = led(scores)
+        found: dict[Hashable, Any] = {(): 0}
+        winners: Any = race.law([gap / (tau or 1) for gap in gaps], choose)
+        for (chosen,), mass in winners.items():
+            tested = race.law([gap / (bar or 1) for gap in (gaps[chosen], level)], test)
+            passes, fails = (mass * tested.get((index,), 0) for index in (0, 1))  # [law]
+            found[tuple(sorted(order[: chosen + 1].tolist()))] = passes
+            found[()] += fails
+        return {released: mass for released, mass in found.items() if mass}
+
+    return Measurement(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_measure=output_measure,
+        function=function,
+        privacy_map=privacy_map,
+        parameters={
+            "mechanism": "top_k_by_gap",
+            "noise": noise.name,
+            "k": k,
+            "scale": scale,
+            "test_scale": shown(bar) if test_scale is None else test_scale,
+            "threshold": shown(level),
+            "optimize": optimize,
+        },
+        declared=Declared(
+            law=law,
+            decode=lambda outcome: np.array(outcome, dtype=np.int64),  # [decode]
+            n_candidates=size,
+            scores_input=True,
+        ),
+    )
+
+
+def _pure_and_rho(cost: Cost) -> tuple[Any, Any]:
+    return cost.pure, cost.rho
+
+
+# end-proof-region: top_k_by_gap
+
+
+then_top_k_by_gap = partial(make_top_k_by_gap)
