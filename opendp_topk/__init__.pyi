@@ -97,6 +97,8 @@ from .measurements.noisy_histogram import make_noisy_histogram as make_noisy_his
 from .measurements.noisy_histogram import then_noisy_histogram as then_noisy_histogram
 from .measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps as make_noisy_top_k_with_gaps
 from .measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps as then_noisy_top_k_with_gaps
+from .measurements.normalised_top_k import make_normalised_top_k as make_normalised_top_k
+from .measurements.normalised_top_k import then_normalised_top_k as then_normalised_top_k
 from .measurements.partition_selection import make_partition_selection as make_partition_selection
 from .measurements.partition_selection import then_partition_selection as then_partition_selection
 from .measurements.peeled_top_k import make_peeled_top_k as make_peeled_top_k
@@ -157,6 +159,7 @@ from .spaces.metrics import L1Distance as L1Distance
 from .spaces.metrics import L2Distance as L2Distance
 from .spaces.metrics import LInfDistance as LInfDistance
 from .spaces.metrics import Metric as Metric
+from .spaces.metrics import PerCandidateDistance as PerCandidateDistance
 from .spaces.metrics import RangeDistance as RangeDistance
 from .spaces.metrics import UserDistance as UserDistance
 from .spaces.valued_frames import NumberFrameDomain as NumberFrameDomain
@@ -241,6 +244,7 @@ __all__ = [
     "ParameterError",
     "ParameterTypeError",
     "Partial",
+    "PerCandidateDistance",
     "PickleError",
     "Poisson",
     "PrivacyCurve",
@@ -296,6 +300,7 @@ __all__ = [
     "make_minimum_users",
     "make_noisy_histogram",
     "make_noisy_top_k_with_gaps",
+    "make_normalised_top_k",
     "make_padded",
     "make_partition_by",
     "make_partition_selection",
@@ -347,6 +352,7 @@ __all__ = [
     "then_minimum_users",
     "then_noisy_histogram",
     "then_noisy_top_k_with_gaps",
+    "then_normalised_top_k",
     "then_partition_by",
     "then_partition_selection",
     "then_pay_what_you_get",

@@ -10,7 +10,15 @@ from typing import Any
 
 from ..errors import ParameterError
 from ..spaces.domains import VectorDomain
-from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
+from ..spaces.metrics import (
+    L01InfDistance,
+    L1Distance,
+    L2Distance,
+    LInfDistance,
+    Metric,
+    PerCandidateDistance,
+    RangeDistance,
+)
 
 Vector = tuple[Any, ...]
 # Enough for 2 d + 1 square roots at d = 5, the largest size that is tried on its own.
@@ -37,6 +45,9 @@ def within(metric: Metric, x: Vector, y: Vector, d_in: Fraction) -> bool:
     if isinstance(metric, L01InfDistance):
         whole = LInfDistance(monotonic=metric.monotonic)
         return within(whole, x, y, d_in) and math.ceil(sum(map(abs, moves)) / metric.changes) <= d_in
+    if isinstance(metric, PerCandidateDistance):
+        shares = tuple(move / Fraction(bound) for move, bound in zip(moves, metric.bounds, strict=True))
+        return within(LInfDistance(monotonic=metric.monotonic), (0,) * len(shares), shares, d_in)
     if metric == RangeDistance():
         return max(moves) - min(moves) <= d_in
     if metric == L1Distance():
@@ -115,6 +126,9 @@ def _structured(metric: Metric, d_in: Fraction, unit: Fraction, d: int) -> Itera
 def corners(metric: Metric, d_in: Fraction, corner: tuple[bool, ...], turn: int) -> list[Vector]:
     """Moves of length d_in that raise the scores in ``corner`` against the others; now and then with a common shift."""
     raised = sum(corner)
+    if isinstance(metric, PerCandidateDistance):
+        alike = corners(LInfDistance(monotonic=metric.monotonic), d_in, corner, turn)
+        return [tuple(move * Fraction(b) for move, b in zip(moves, metric.bounds, strict=True)) for moves in alike]
     if metric == LInfDistance():
         return [tuple(d_in if up else -d_in for up in corner)]
     if not raised or (raised == len(corner) > 1 and metric == RangeDistance()):

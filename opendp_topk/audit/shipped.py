@@ -22,7 +22,15 @@ from ..spaces.measures import (
     RangeDivergence,
     ZeroConcentratedDivergence,
 )
-from ..spaces.metrics import L01InfDistance, L1Distance, L2Distance, LInfDistance, UserDistance
+from ..spaces.metrics import (
+    L01InfDistance,
+    L1Distance,
+    L2Distance,
+    LInfDistance,
+    Metric,
+    PerCandidateDistance,
+    UserDistance,
+)
 from . import merged_laws
 from .report import Report, limit
 from .verify import verify_with
@@ -42,12 +50,15 @@ ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
 ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
 MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
 METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
-# For what is made for users of few items.
-FEW = {"make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),)}
+# For what is made for users of few items, or for scores that differ in how far a user moves them.
+OWN: Mapping[str, tuple[Metric, ...]] = {
+    "make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),),
+    "make_normalised_top_k": (PerCandidateDistance(bounds=(99, 1, 1)),),
+}
 
 
 # Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of those that have few,
-# quantiles and sets above a gap, pairs that are likely to be worst.
+# quantiles, normalised scores and sets above a gap, pairs that are likely to be worst.
 MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
     "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
@@ -57,6 +68,16 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
         lambda measurement: measurement.distribution,
         1,
         (((0, 4, 0), (0, 4, 1)), ((0, 4, 0), (1, 4, 0)), ((0, 0, 0), (0, 0, 1)), ((0, 12, 0), (0, 12, 1))),
+    ),
+    "make_normalised_top_k": (
+        lambda measurement: measurement.distribution,
+        1,
+        (
+            ((1000, 0, -22), (901, 1, -23)),
+            ((99, 0, -99), (0, 1, -98)),
+            ((0, 1, 1), (0, 2, 0)),
+            ((50, 0, 0), (-49, 1, 1)),
+        ),
     ),
     "make_top_k_by_gap": (
         lambda measurement: measurement.distribution,
@@ -107,7 +128,7 @@ def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
 
 
 def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
-    spaces = [(_domain(name, options), metric) for metric in (*METRICS, *FEW.get(name, ()))]
+    spaces = [(_domain(name, options), metric) for metric in (*METRICS, *OWN.get(name, ()))]
     return itertools.product(spaces, (*measures, *_WITH_DELTA))
 
 
@@ -179,8 +200,9 @@ HEADER = """# How tight the privacy maps are
 
 The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
-with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms; counts by key where nobody lists the
-keys, and the delta at the claimed epsilon). The loosest come first. A ratio of 1 says that the map is attained. A
+with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms, `PerCandidateDistance` with bounds of
+99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and the delta at the claimed epsilon). The
+loosest come first. A ratio of 1 says that the map is attained. A
 smaller one says that no pair that was tried does, not that none does; the proofs say which maps are exact suprema.
 Written by
 `python -m tests.pages`.

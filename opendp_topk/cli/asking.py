@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import math
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from ..measurements._key_selection import MOST_KEYS
 from ..planning.above_threshold import AboveThreshold
 from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
+from ..planning.joined_items import joined
 from ..planning.keys import Keys
 from ..planning.nearest import nearest, open_to
 from ..planning.numbered_rows import ROW
@@ -253,6 +255,18 @@ class Options:
         """The column that tells people apart, or else rows."""
         return self.user if self.rows_per_person is None else ROW
 
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The columns of items, several as a line of CSV names them.
+
+        Raises:
+            ParameterError: One is named twice, or by nothing.
+        """
+        names = tuple(next(csv.reader([self.item]))) if "," in self.item else (self.item,)
+        if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
+            raise ParameterError("--item must name different columns with commas between them, such as region,product")
+        return names
+
     @cached_property
     def columns(self) -> Columns:
         """The columns that count.
@@ -267,7 +281,9 @@ class Options:
             raise ParameterError("--column and --max-rows go with --quantile P")
         if not self.item:
             raise ParameterError("give --item, the column of the items, or --quantile P for one of numbers")
-        given = Columns(self.people, self.item, self.summed, max_items=self.max_items)
+        several = len(self.items) > 1
+        item, parts = (joined(self.items), self.items) if several else (self.items[0], ())
+        given = Columns(self.people, item, self.summed, max_items=self.max_items, parts=parts)
         given = given if self.keep is None else replace(given, keep=self.keep)
         return scoring(replace(given, minimum_users=self.minimum_users), self.bounds, self.step)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,20 @@ from ..core.candidate_remarks import candidate_remarks
 from ..core.candidates import public_items
 from ..errors import CandidatesError, TableError
 from ..errors.ordinary import quoted, read_ordinary
+from ..planning.joined_items import joined, parts_of, with_joined
 from . import show
 
 _MOST = 2**31  # bytes of a list: far more than can be counted, and no more than memory has
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
 
 
-def read_candidates(path: str | Path) -> tuple[Any, ...]:
+def read_candidates(path: str | Path, columns: Sequence[str] | None = ()) -> tuple[Any, ...]:
     """The candidates that a file lists, in its order.
 
     A .json file holds one list; a .parquet or .csv file holds one column (a .csv file under a header line);
     any other file is UTF-8 text with one item a line, where only the line ends are removed and blank lines
-    are skipped.
+    are skipped. With ``columns`` a .parquet or .csv file holds these, and no others, and items are their entries,
+    joined; None takes any columns, as where items are only counted.
 
     Raises:
         CandidatesError: There are none, or one is repeated.
@@ -31,14 +34,24 @@ def read_candidates(path: str | Path) -> tuple[Any, ...]:
     file = Path(path)
     kind = file.suffix.lower()
     if kind in (".parquet", ".csv"):
-        return public_items(_column(file), _named(file))
+        return public_items(_items(file, columns), _named(file))
+    if columns:
+        raise TableError(
+            f"the list of candidates must be a .csv or .parquet file with the columns {', '.join(columns)}"
+        )
     text = _text(file)
     return public_items(_json(file, text) if kind == ".json" else _lines(text), _named(file))
 
 
-def remarked(items: tuple[Any, ...], column: str | None = None) -> tuple[Any, ...]:
+def remarked(items: tuple[Any, ...], *columns: str) -> tuple[Any, ...]:
     """``items``, of which is said on standard error what looks odd: they are public."""
-    for remark in candidate_remarks(items, column=column):
+    if len(columns) > 1:
+        rows = [parts_of(item) for item in items]
+        for name, entries in zip(columns, zip(*rows, strict=True), strict=True):
+            for remark in candidate_remarks(tuple(dict.fromkeys(entries)), column=name):
+                show.note(f"The list of candidates, {name}: {remark}.")
+        return items
+    for remark in candidate_remarks(items, column=columns[0]):
         show.note(f"The list of candidates: {remark}.")
     return items
 
@@ -90,12 +103,20 @@ def _json(file: Path, text: str) -> list[Any]:
     return listed
 
 
-def _column(file: Path) -> list[Any]:
+def _items(file: Path, columns: Sequence[str] | None) -> list[Any]:
     from ..tables.files import read_table
     from ..tables.guard import guarded
 
     frame = read_table(file)
     table = guarded(frame.collect)
+    if columns is None:
+        columns = table.columns if table.width > 1 else ()
+    if columns:
+        if sorted(table.columns) != sorted(columns):
+            raise TableError(
+                f"the list of candidates must have the columns {', '.join(columns)} and no others, as --item names them"
+            )
+        return list(with_joined(table, columns)[joined(columns)].drop_nulls())
     if table.width != 1:
         raise TableError(f"the list of candidates must have one column, but {quoted(str(file))} has {table.width}")
     return table.to_series().drop_nulls().to_list()

@@ -8,16 +8,16 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from ..errors import ParameterError, TableError
 from ..errors.ordinary import quoted
 from ..errors.writing import Draft
 from ..markup.foreign import cell, json_text
 from ..planning.release_record import ReleaseRecord
+from .record_words import item_columns
 
 STDOUT = "-"
 
@@ -137,15 +137,15 @@ def _as_csv(record: ReleaseRecord) -> str:
         if len(record.quantiles) > 1:
             head, lines = ["quantile", *head], [[str(q), *one] for q, one in zip(record.quantiles, lines, strict=True)]
         return "".join(",".join(line) + "\n" for line in [head, *lines])
-    columns: dict[str, Sequence[Any]] = {"item": released.items}
+    columns = item_columns(record, "item")
     if record.release == "ranking":
-        columns = {"rank": range(1, len(released.items) + 1), **columns}
+        columns = [("rank", range(1, len(released.items) + 1)), *columns]
     if released.counts is not None:
-        columns["count"] = released.counts
+        columns.append(("count", released.counts))
     if released.gaps is not None:
-        columns["gap"] = released.gaps
+        columns.append(("gap", released.gaps))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(map(cell, line) for line in zip(*columns.values(), strict=True))
+    writer.writerow([name for name, _ in columns])
+    writer.writerows(map(cell, line) for line in zip(*(values for _, values in columns), strict=True))
     return text.getvalue()

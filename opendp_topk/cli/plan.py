@@ -133,7 +133,7 @@ def plan(
     options.require_listed()
     if options.minimum_users is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of all candidates: leave --minimum-users out")
-    number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates))
+    number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates, None))
     query = options.of_list(number)
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (options.counts or options.mechanism is not None):

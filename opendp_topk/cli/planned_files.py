@@ -70,5 +70,5 @@ def one_of(path: str, n_candidates: int | None, options: Options) -> Plan[Any, U
         items = "all items" if own.max_items is None else f"at most {own.max_items} items ({own.keep})"
         raise ParameterError(f"the plan counts {items} of a user: leave --max-items and --keep out, or plan anew")
     given = options.columns
-    found = replace(own, user=given.user, item=given.item)
+    found = replace(own, user=given.user, item=given.item, parts=given.parts)
     return kept.plan(Users(kept.unit.neighbors, kept.unit.d_in, found), options.failing)

@@ -12,6 +12,7 @@ from ..errors import TableError
 from ..errors.ordinary import quoted, read_ordinary
 from ..ledger.stated import LINES
 from ..numerics.arithmetic import exact
+from ..planning.joined_items import parts_of
 from ..planning.release_record import READ, UNSEALED, ReleaseRecord
 
 _MOST = 2**28  # bytes: a record of 10^6 items has a tenth of them
@@ -73,7 +74,7 @@ _VERSION = _with(name=_text, version=_text)
 # What the pages read of a record; docs/release.schema.json says more.
 _RECORD = _with(
     time=_text,
-    items=_each(lambda value: _text(value) or _whole(value)),
+    items=_each(lambda value: _text(value) or _whole(value) or (_each(_text)(value) and len(value) > 1)),
     k=_none_or(_at_least(1, _whole)),
     release=_among("ranking", "set"),
     measure=_text,
@@ -158,6 +159,12 @@ def _holds(record: dict[str, Any]) -> bool:
     return fits and paired and told and (k is None or length <= k) and _measured(record)
 
 
+def _wide(items: list[Any], column: str) -> bool:
+    """Whether items of several columns have an entry for each, as all of them do or none."""
+    widths = {len(one) if isinstance(one, list) else 0 for one in items}
+    return widths <= {0} or widths == {len(parts_of(column))}
+
+
 def _measured(record: dict[str, Any]) -> bool:
     """Whether sums, which a record has in steps, have steps and bounds, and are numbers that a page can show.
 
@@ -168,7 +175,7 @@ def _measured(record: dict[str, Any]) -> bool:
         asked = [known["quantile"]] if _QUANTILE(known) else known["quantiles"] if _QUANTILES(known) else []
         if not _NUMBERS(known) or not asked or len(record["items"]) not in (0, len(asked)):
             return False
-    elif not _text(known.get("item")):
+    elif not _text(known.get("item")) or not _wide(record["items"], known["item"]):
         return False
     if known.get("value") is None:
         return True

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ..ledger import Ledger
 from ..ledger.officer import plural, protected, spent_and_left
 from ..ledger.stated import NOT_STATED, TITLES, lines
 from ..numerics.arithmetic import exact
+from ..planning.joined_items import parts_of
 from ..planning.numbered_rows import ROW
 from ..planning.quantile import named
 from ..planning.release_record import Claim, ReleaseRecord
@@ -112,6 +115,14 @@ def read(record: ReleaseRecord) -> list[tuple[str, str]]:
         *([] if files is None else [("files", attested)]),
         *([] if padded is None else [("deadline", f"{padded:g} seconds after the table began to be opened")]),
     ]
+
+
+def item_columns(record: ReleaseRecord, head: str) -> list[tuple[str, Sequence[Any]]]:
+    """What was released as columns: one called ``head``, or those of which items consist."""
+    items = record.released.items
+    if not any(isinstance(one, list) for one in items):
+        return [(head, items)]
+    return list(zip(parts_of(record.mechanism["item"]), zip(*items, strict=True), strict=True))
 
 
 def of_rows(record: ReleaseRecord) -> bool:

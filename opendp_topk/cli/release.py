@@ -14,6 +14,7 @@ from ..ledger import Ledger
 from ..ledger.journal import now
 from ..ledger.stated import Stated
 from ..planning.answers import answer, asked
+from ..planning.joined_items import parts_of
 from ..planning.numbered_rows import ROW
 from ..planning.others import Other
 from ..planning.plan import Plan, Query, promises_of
@@ -75,14 +76,18 @@ def release(
     item: Annotated[
         str | None,
         typer.Option(
-            help="The column that holds items; needed but for --quantile.", metavar="COLUMN", show_default=False
+            help="The column that holds items; needed but for --quantile. Several with commas between them, such as "
+            "region,product, make one item together; a name with a comma stands in double quotes.",
+            metavar="COLUMN",
+            show_default=False,
         ),
     ] = None,
     candidates: Annotated[
         str | None,
         typer.Option(
             help="The items that may be released, a public list: text with one a line, or a .json list, or a "
-            ".parquet or .csv file of one column (a .csv file with a header). If there is no such list, give --delta.",
+            ".parquet or .csv file of one column (a .csv file with a header), or of those of --item. If "
+            "there is no such list, give --delta.",
             metavar="FILE",
             show_default=False,
         ),
@@ -193,7 +198,7 @@ def release(
         listed, query = None, None if planned_by is not None else _without_a_list(options)
     else:
         options.require_listed()
-        listed = remarked(read_candidates(candidates), item)
+        listed = remarked(read_candidates(candidates, options.columns.parts), *options.items)
         query = None if planned_by is not None else options.of_list(len(listed))
     plan: Plan[Any, Users]
     number = None if listed is None else len(listed)
@@ -220,7 +225,9 @@ def release(
                     if isinstance(columns, Numbers):
                         asked_for = plan.on(None)
                     elif listed is not None:
-                        asked_for = plan.on(as_integers(listed, str(item)) if kinds[item].is_integer() else listed)
+                        asked_for = plan.on(
+                            as_integers(listed, columns.item) if kinds[columns.item].is_integer() else listed
+                        )
                     promises = promises_of(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)
                     with kept(files, source.files) as digest:
@@ -231,6 +238,8 @@ def release(
                         ) -> ReleaseRecord:
                             source.require_unchanged()
                             winners = Released.of(released) if others is None else others.released(released)
+                            if columns.parts:
+                                winners = replace(winners, items=list(map(parts_of, winners.items)))
                             made = ReleaseRecord.of(winners, whole, promises, entry, read_as, stated)
                             return made if pad is None else replace(made, time=started)
 
@@ -272,6 +281,8 @@ def _require_people(user: str | None, options: Options, engine: str) -> None:
         )
     if rows is not None and (engine != ENGINES[0] or options.at_most is not None or options.shared):
         raise ParameterError("--rows-per-person goes with --engine polars alone, and without --at-most and --shared")
+    if len(options.items) > 1 and engine != ENGINES[0]:
+        raise ParameterError("--item with several columns goes with --engine polars alone")
 
 
 def _without_a_list(options: Options) -> Query[Any, Users]:

@@ -77,7 +77,8 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     for place, item in enumerate(items):
         rank = place + 1 if ranked else asked[place] if len(asked) > 1 else ""
         parts = [el("span", rank, class_="rank")]
-        parts.append(el("span", item, class_="item", dir="auto"))
+        text = ", ".join(item) if isinstance(item, list) else item
+        parts.append(el("span", text, class_="item", dir="auto"))
         if counts is not None:
             parts += [_count(counts[place], near), _bar(counts[place], near, top)]
         if gaps is not None:

@@ -127,14 +127,16 @@ def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) ->
 def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: str = "item") -> None:
     """What was released, a line an item."""
     released = record.released
-    columns = {
-        **({"rank": [str(place) for place in range(1, len(released.items) + 1)]} if ranked else {}),
-        **({"quantile": list(map(str, record.quantiles))} if len(record.quantiles) > 1 else {}),
-        **({} if counts is None else {f"noisy {record.noun}": counts}),
-        **({} if released.gaps is None else {"noisy lead": [f"{gap:.6g}" for gap in released.gaps]}),
-        head: [terminal.item(item) for item in released.items],
-    }
-    terminal.table(columns, zip(*columns.values(), strict=True), right=range(len(columns) - 1))
+    items = [(name, [terminal.item(one) for one in values]) for name, values in words.item_columns(record, head)]
+    columns = [
+        *([("rank", [str(place) for place in range(1, len(released.items) + 1)])] if ranked else []),
+        *([("quantile", list(map(str, record.quantiles)))] if len(record.quantiles) > 1 else []),
+        *([] if counts is None else [(f"noisy {record.noun}", counts)]),
+        *([] if released.gaps is None else [("noisy lead", [f"{gap:.6g}" for gap in released.gaps])]),
+        *items,
+    ]
+    heads, values = zip(*columns, strict=True)
+    terminal.table(heads, zip(*values, strict=True), right=range(len(columns) - len(items)))
 
 
 def _head(record: ReleaseRecord) -> str:

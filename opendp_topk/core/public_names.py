@@ -58,6 +58,7 @@ PUBLIC = {
     "measurements.lipschitz_top_k": "make_lipschitz_top_k then_lipschitz_top_k",
     "measurements.noisy_histogram": "make_noisy_histogram then_noisy_histogram",
     "measurements.noisy_top_k_with_gaps": "make_noisy_top_k_with_gaps then_noisy_top_k_with_gaps",
+    "measurements.normalised_top_k": "make_normalised_top_k then_normalised_top_k",
     "measurements.partition_selection": "make_partition_selection then_partition_selection",
     "measurements.peeled_top_k": "make_peeled_top_k then_peeled_top_k",
     "measurements.permute_and_flip": "make_permute_and_flip then_permute_and_flip",
@@ -82,7 +83,9 @@ PUBLIC = {
     "spaces.domains": "AtomDomain Domain FrameDomain GroupedFrameDomain VectorDomain",
     "spaces.keyed_counts": "KeyedCountDistance KeyedCountsDomain",
     "spaces.measures": "Approximate MaxDivergence Measure PrivacyProfile RangeDivergence ZeroConcentratedDivergence",
-    "spaces.metrics": "L01InfDistance L1Distance L2Distance LInfDistance Metric RangeDistance UserDistance",
+    "spaces.metrics": (
+        "L01InfDistance L1Distance L2Distance LInfDistance Metric PerCandidateDistance RangeDistance UserDistance"
+    ),
     "spaces.valued_frames": "NumberFrameDomain ValuedFrameDomain",
     "tables.files": "read_table",
     "transformations.cap_scores": "make_cap_scores then_cap_scores",

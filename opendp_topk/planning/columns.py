@@ -16,6 +16,7 @@ from ..transformations.count_by_item import make_count_by_item, nameless_count
 from ..transformations.keep_items import make_keep_items, nameless_keep
 from ..transformations.minimum_users import nameless_minimum, then_minimum_users
 from ..transformations.sum_by_item import make_sum_by_item, nameless_sum
+from .joined_items import joined, parts_of, with_joined
 from .numbered_rows import ROW, numbered_rows
 
 _DIGITS = Context(prec=40)  # of an amount that people read: more than any sum of 64 bits has
@@ -25,6 +26,7 @@ _DIGITS = Context(prec=40)  # of an amount that people read: more than any sum o
 class Columns:
     """What ranks items: the number of their users where ``value`` is None, and otherwise sums of that column.
 
+    ``parts`` are the columns of which an item consists, where these are several; ``item`` names them together.
     Of a user at most ``max_items`` items count, chosen by the rule ``keep``. Each user adds a number within ``bounds``
     to an item, in multiples of ``step``. Of the table's own items those with fewer than ``minimum_users`` are left out.
     """
@@ -37,6 +39,7 @@ class Columns:
     max_items: int | None = None
     keep: str = "random"
     minimum_users: int | None = None
+    parts: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> int:
@@ -88,8 +91,8 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that a table must have."""
-        found = (self.user, self.item) if self.value is None else (self.user, self.item, self.value)
-        return tuple(name for name in found if name != ROW)
+        value = () if self.value is None else (self.value,)
+        return (*(() if self.of_rows else (self.user,)), *(self.parts or (self.item,)), *value)
 
     @property
     def of_rows(self) -> bool:
@@ -104,8 +107,14 @@ class Columns:
         return ValuedFrameDomain(self.user, self.item, self.value)
 
     def could_be(self, released: Sequence[Any]) -> bool:
-        """Whether this could be released, as a record writes it: no item comes twice, and all are of one kind."""
-        return len(set(released)) == len(released) and len({type(item) for item in released}) <= 1
+        """Whether this could be released, as a record writes it: no item comes twice, and all are of one kind.
+
+        An item of several columns is a list of as many texts.
+        """
+        wide, lists = len(parts_of(self.item)), [one for one in released if isinstance(one, list)]
+        distinct = {joined(one) if isinstance(one, list) else one for one in released}
+        kinds = {type(item) for item in released}
+        return len(distinct) == len(released) and len(kinds) <= 1 and all(len(one) == wide > 1 for one in lists)
 
     def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """From a table to the scores of ``candidates``, or where these are None, of its own items."""
@@ -154,7 +163,7 @@ class Columns:
         return chained
 
     def read(self, rows: Any) -> Any:
-        """A table with numbers in their column, and rows numbered where they are users.
+        """A table with numbers in their column, rows numbered where they are users, and items as one column.
 
         A .csv file is read as strings; what is no number becomes null.
         """
@@ -164,6 +173,7 @@ class Columns:
             return rows
         if self.value is not None and rows.collect_schema().get(self.value) == pl.String:
             rows = rows.with_columns(pl.col(self.value).str.strip_chars().cast(pl.Float64, strict=False))
+        rows = with_joined(rows, self.parts) if self.parts else rows
         return numbered_rows(rows) if self.of_rows else rows
 
 

@@ -22,7 +22,7 @@ from .plan import Plan
 from .promises import Promise
 from .units import Users, whom
 
-FORMAT = "opendp_topk.release.v6"  # may be of several quantiles
+FORMAT = "opendp_topk.release.v6"  # may be of several quantiles, or of items of several columns
 IN_WORDS = (
     FORMAT,
     "opendp_topk.release.v5",

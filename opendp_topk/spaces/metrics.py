@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DistanceError, SpaceError, checks
+from ..errors import DistanceError, ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
 from .domains import AtomDomain, Domain, FrameDomain, GroupedFrameDomain, VectorDomain
 from .valued_frames import NumberFrameDomain, ValuedFrameDomain
@@ -138,6 +138,35 @@ class L01InfDistance(LInfDistance):
 
 
 # end-proof-region: few_changes
+
+
+# proof-region: per_candidate
+@dataclass(frozen=True, kw_only=True)
+class PerCandidateDistance(Metric):
+    """The largest change of a score in units of its candidate's own bound: ``bounds`` has one > 0 for each.
+
+    With b_i the bounds and ``monotonic=False``: d = max_i |x_i - x'_i| / b_i. With ``monotonic=True`` it is the path
+    metric of steps in which all scores move the same way: d = max_i (x'_i - x_i)_+ / b_i + max_i (x_i - x'_i)_+ / b_i.
+    So scores of which one individual moves the i-th by at most b_i are at distance 1.
+    """
+
+    bounds: tuple[Number, ...]
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        checks.flag("monotonic", self.monotonic)
+        if not isinstance(self.bounds, list | tuple) or not self.bounds:
+            raise ParameterTypeError("bounds must be a list of numbers > 0, one for each candidate")
+        bounds = tuple(checks.scale(bound, "bounds") for bound in self.bounds)
+        if 0 in bounds:
+            raise ParameterError("bounds must be > 0: leave out what nobody moves, or give it a small bound")
+        object.__setattr__(self, "bounds", bounds)  # [bounds]
+
+    def fits(self, domain: Domain) -> bool:
+        return isinstance(domain, VectorDomain) and domain.size == len(self.bounds)  # [one-each]
+
+
+# end-proof-region: per_candidate
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,10 @@ MEASUREMENTS: dict[str, Callable[[], tk.Measurement]] = {
     "make_canonical_top_k": lambda: COUNTS >> tk.then_canonical_top_k(MAX, k=2, scale=1, noise=tk.Exponential()),
     "make_joint_top_k": lambda: COUNTS >> tk.then_joint_top_k(MAX, k=2, scale=1),
     "make_noisy_top_k_with_gaps": lambda: COUNTS >> tk.then_noisy_top_k_with_gaps(MAX, k=2, scale=1),
+    "make_normalised_top_k": lambda: (
+        (tk.VectorDomain(tk.AtomDomain(int), size=3), tk.PerCandidateDistance(bounds=[4, 1, 1]))
+        >> tk.then_normalised_top_k(MAX, scale=1)
+    ),
     "make_top_k_by_gap": lambda: COUNTS >> tk.then_top_k_by_gap(UP_TO_DELTA, k=2, scale=1, threshold=3),
     "make_select_then_count": lambda: COUNTS >> tk.then_select_then_count(ZCDP, k=2, scale=1),
     "make_above_threshold": lambda: COUNTS >> tk.then_above_threshold(MAX, threshold=3, scale=2, ask=[0, 1]),

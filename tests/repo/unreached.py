@@ -69,6 +69,7 @@ UNREACHED = {
     "errors:PrivacyViolationError": "the audit raises it when a claim was refuted",
     "errors:ProofError": "it is about documents, and raised by proof only",
     "measurements.above_threshold:TRIED": "what the verifier tries for the arguments that no other constructor has",
+    "measurements.normalised_top_k:TRIED": "what the verifier tries, of noises and k that others try in full",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.quantiles:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.weighted_partition_selection:TRIED": "what the verifier tries for the arguments of its own",

@@ -1,10 +1,11 @@
-"""Faults of sets that the data choose, by a gap that is large."""
+"""Faults of what goes by differences: sets above a large gap, and scores that are compared in units of their own."""
 
 from __future__ import annotations
 
 from tests.mutation.fault import Fault
 
 _GAPS = "measurements/top_k_by_gap.py"
+_NORMALISED = "measurements/normalised_top_k.py"
 
 FAULTS = (
     Fault(
@@ -48,5 +49,33 @@ FAULTS = (
         _GAPS,
         "np.sort(order[: chosen + 1])",
         "np.sort(order[: max(chosen, 1)])",
+    ),
+    Fault(
+        "comparisons-move-one-way",
+        "two comparisons are said to move against each other by no more than one does",
+        _NORMALISED,
+        "len(set(bounds)) == 1 else 2",
+        "len(set(bounds)) == 1 else 1",
+    ),
+    Fault(
+        "comparisons-in-own-units",
+        "a comparison is in units of what its own candidate moves, and not of what both do",
+        _NORMALISED,
+        "else bound + b)",
+        "else 2 * bound)",
+    ),
+    Fault(
+        "comparisons-in-the-smaller-unit",
+        "where all scores move the same way, a comparison is in units of the smaller bound",
+        _NORMALISED,
+        "(max(bound, b) if",
+        "(min(bound, b) if",
+    ),
+    Fault(
+        "no-penalty",
+        "a bound does not count against its candidate",
+        _NORMALISED,
+        "exact(penalty) * b",
+        "0 * b",
     ),
 )

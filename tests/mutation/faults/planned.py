@@ -92,6 +92,20 @@ FAULTS = (
         "steps.denominator == 1 and least <= steps",
     ),
     Fault(
+        "commas-in-entries",
+        "entries of several columns are joined with bare commas",
+        "planning/joined_items.py",
+        '        .str.replace_all(",", "\\\\,", literal=True)\n',
+        "",
+    ),
+    Fault(
+        "columns-in-any-order",
+        "a list of candidates is joined in the order of its own columns",
+        "cli/candidates.py",
+        "with_joined(table, columns)[joined(columns)]",
+        "with_joined(table, table.columns)[joined(table.columns)]",
+    ),
+    Fault(
         "rows-for-one",
         "who may have several rows is charged for one",
         "cli/asking.py",
