@@ -177,4 +177,5 @@ def comparisons(scores: Sequence[Fraction], bounds: Sequence[Fraction], *, monot
 
 
 then_normalised_top_k = partial(make_normalised_top_k)
-TRIED = {"k": (1,), "noise": (Exponential(), Gumbel())}
+_NOISES = Exponential(), Gumbel()
+TRIED = {"k": (1,), "noise": _NOISES}
