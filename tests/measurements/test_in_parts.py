@@ -169,3 +169,8 @@ def test_the_race_is_that_of_the_measurement(monkeypatch: pytest.MonkeyPatch) ->
         one([1, 2, 3, 4])
         tk.release_in_parts(one, [[1, 2, 3, 4]])
         assert asked[0] == asked[1]
+
+
+def test_what_makes_the_parts_is_a_function() -> None:
+    wrong: Any = 3
+    raises_exactly(tk.ParameterTypeError, lambda: tk.release_in_parts(top(1), [[1]], map=wrong), "map")

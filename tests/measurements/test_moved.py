@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.measurements import _moved
 
 from ..oracles import discrete
 
@@ -168,3 +170,17 @@ def test_curves_lie_within_the_bounds_of_another_accountant() -> None:
             delta = curve.delta(epsilon)
             assert low.get_delta_for_epsilon(epsilon) <= delta * (1 + 1e-9) + 1e-15, (name, epsilon)
             assert delta <= high.get_delta_for_epsilon(epsilon) * 1.005 + 1e-12, (name, epsilon)
+
+
+def test_the_rho_of_logistic_noise_is_a_bound_and_a_tight_one() -> None:
+    with mpmath.workdps(120):  # much cancels where h is small
+        for h in (Fraction(1, 2**20), Fraction(1, 4), Fraction(1), Fraction(3), Fraction(40)):
+            exact = mpmath.mpf(h.numerator) / h.denominator
+            exact = exact * mpmath.coth(exact / 2) - 2
+            found = _moved._rho_by_odds(h)
+            assert exact <= mpmath.mpf(found.numerator) / found.denominator <= exact * (1 + mpmath.mpf("1e-9"))
+
+
+def test_where_all_may_move_by_the_most_there_is_one_shape_however_large() -> None:
+    assert _moved.Moved(1000, 2000, 2 * 10**6, 2).shapes() == (Counter({1000: 2}),)
+    assert _moved.Moved(1000, 2000, 2 * 10**6 - 1, 2).shapes() == ()

@@ -450,3 +450,8 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], required
 def test_too_few_scores_are_refused(scores: list[int], scale: float) -> None:
     measurement = build(None, MAX, k=3, scale=scale)
     raises_exactly(tk.DataLengthError, lambda: measurement(scores), "at least k + 1 elements (4)")
+
+
+def test_without_noise_many_releases_are_the_exact_one() -> None:
+    for winners, gaps in tk.make_repeat(build(None, tk.MaxDivergence(), k=2, scale=0), times=3)([5, 1, 3]):
+        assert (winners.tolist(), gaps.tolist()) == ([0, 2], [2, 2])

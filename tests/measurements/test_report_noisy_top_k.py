@@ -287,3 +287,8 @@ def test_bad_distances(d_in: Any) -> None:
 def test_bad_accuracy_questions(n: Any, alpha: Any, error: type[Exception], required: str) -> None:
     measurement = build(None, tk.LInfDistance(), tk.MaxDivergence(), k=2, scale=1)
     raises_exactly(error, lambda: measurement.accuracy(n, alpha), required)
+
+
+def test_without_noise_success_is_certain() -> None:
+    exact = build(None, tk.RangeDistance(), tk.MaxDivergence(), k=2, scale=0)
+    assert exact.success_probability([5, 1, 3]) == (1.0, 1.0)

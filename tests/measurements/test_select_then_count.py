@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.measurements import select_then_count
 from opendp_topk.measurements.select_then_count import make_select_then_count, then_select_then_count
 
 from ..concepts.links import check_constructor, check_measurement
@@ -425,3 +426,21 @@ def test_no_joint_law_exceeds_the_curve(granularity: float | None) -> None:
                     assert found <= curve.delta(epsilon) * (1 + mpmath.mpf("1e-14")) + mpmath.mpf("1e-32")
                     closest = max(closest, float(found) / curve.delta(epsilon))
     assert closest > 0.6
+
+
+@pytest.mark.parametrize("measure", NOISE, ids=str)
+def test_counts_get_the_noise_that_the_claim_is_about(measure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[str] = set()
+
+    def record(name: str) -> Any:
+        def none(_: Any, n: int) -> Any:
+            asked.add(name)
+            return np.zeros(n, dtype=np.int64)
+
+        return none
+
+    for name in NOISE.values():
+        monkeypatch.setattr(select_then_count, f"discrete_{name}", record(name))
+    build(measure, k=2, scale=1)([5, 1, 3])
+    tk.make_repeat(build(measure, k=2, scale=1), times=3)([5, 1, 3])
+    assert asked == {NOISE[measure]}

@@ -15,6 +15,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.audit.merged_laws import found_items
 from opendp_topk.distributions.gaussian_tail import gaussian_beyond
+from opendp_topk.measurements import _key_shares
 from opendp_topk.measurements.stable_histogram import make_stable_histogram, then_stable_histogram
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import hockey_stick, realised
@@ -468,3 +469,8 @@ def test_obligations(measure: tk.Measure) -> None:
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
     raises_exactly(error, lambda: build(**options), words)
+
+
+def test_of_very_many_keys_each_gets_the_same_part() -> None:
+    assert _key_shares.shares(Fraction(1), Fraction(1, 1000), 1025)[0] == Fraction(1, 1025)
+    assert _key_shares.shares(Fraction(1), Fraction(1, 1000), 1)[0] == 1

@@ -29,6 +29,7 @@ def counts(rows: tuple[str, ...], most: int | None = None) -> list[int]:
     return found
 
 
+@pytest.mark.further
 def test_counts_are_of_rows_and_one_person_moves_what_is_said() -> None:
     """Every table of at most three rows, with every person of at most r more: L1, each count, and how many move."""
     before = {rows: counts(rows) for rows in TABLES}
@@ -46,6 +47,7 @@ def test_counts_are_of_rows_and_one_person_moves_what_is_said() -> None:
         assert dict(moved) == {"sum": most, "each": most, "many": most}
 
 
+@pytest.mark.further
 def test_a_measurement_costs_what_so_many_users_do_and_that_is_met() -> None:
     """Laplace noise on counts at r rows: the largest log ratio of two released vectors is r / scale, and no more."""
     columns, scale, most = Columns(ROW, "item", max_items=1, keep="order"), Fraction(2), 3

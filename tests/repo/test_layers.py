@@ -98,6 +98,7 @@ def test_imports_run_downward() -> None:
             assert ROOMS[below].layer < room.layer, f"{room.name} may import {below} from no lower layer"
 
 
+@pytest.mark.further
 def test_imports_have_no_cycle() -> None:
     below = {module: set(imports_of(module, types=True) - reads_public_names(module)) for module in MODULES}
     while free := [module for module, needs in below.items() if not needs]:

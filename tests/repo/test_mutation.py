@@ -81,11 +81,13 @@ WRONG = Fault("wrong", "", "room/thing.py", "2 * x", "3 * x")
 HARMLESS = Fault("harmless", "", "room/thing.py", "2 * x", "x * 2")
 
 
+@pytest.mark.further
 def test_a_test_of_behaviour_kills(toy: Mutation) -> None:
     assert toy.outcome(WRONG).killer == "tests/room/test_thing.py::test_twice"
     assert toy.outcome(WRONG, "tests/room/test_thing.py::test_twice", search=False).killer is not None
 
 
+@pytest.mark.further
 def test_what_pins_alone_notice_survives(toy: Mutation) -> None:
     assert toy.outcome(HARMLESS).survives
     assert toy.unfit(["tests/room/test_pin.py::test_the_pin", "tests/room/test_thing.py::test_twice"]) == [
@@ -93,12 +95,14 @@ def test_what_pins_alone_notice_survives(toy: Mutation) -> None:
     ]
 
 
+@pytest.mark.further
 def test_a_killer_that_no_longer_kills_is_replaced(toy: Mutation) -> None:
     gone = "tests/room/test_thing.py::test_that_is_gone"
     assert toy.outcome(WRONG, gone).killer == "tests/room/test_thing.py::test_twice"
     assert toy.outcome(WRONG, gone, search=False).survives
 
 
+@pytest.mark.further
 def test_the_copy_is_sound_again_afterwards(toy: Mutation) -> None:
     assert toy.outcome(WRONG).killer
     assert toy.outcome(HARMLESS).survives

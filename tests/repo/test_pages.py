@@ -96,6 +96,7 @@ def test_one_line_exports_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made.replace('    "Attic",\n', "") == stub.read()
 
 
+@pytest.mark.further
 def test_the_marks_of_the_table_are_needed() -> None:
     with pytest.raises(ValueError, match="around its table"):
         page.with_proof_map("# Proofs\n")
