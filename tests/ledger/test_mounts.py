@@ -203,3 +203,9 @@ def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.Monk
 def test_only_a_kind_that_is_refused_can_be_accepted(path: Path, kind: Any) -> None:
     raises_exactly(tk.ParameterError, lambda: new(path, 1, accept_file_system=kind), "accept_file_system must be")
     assert not os.path.exists(path)
+
+
+@pytest.mark.parametrize(("device", "numbers"), [(0x11110370, "259:70000"), (0x801, "8:1")])
+def test_a_device_is_found_by_its_numbers(device: int, numbers: str) -> None:
+    table = f"20 1 0:5 / / rw - tmpfs none rw\n21 1 {numbers} / /home rw shared:1 - ext4 /dev/x rw"
+    assert mounts.listed(table, None, device) == "ext4"

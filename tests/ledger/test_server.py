@@ -386,6 +386,13 @@ def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
     assert len(str(caught)) < 400
 
 
+def test_an_address_has_at_most_two_thousand_characters() -> None:
+    pytest.importorskip("psycopg")
+    longest = "postgresql://near/x?application_name="
+    assert server_address.read(longest.ljust(2000, "a")).place.startswith("postgresql://near")
+    refused(lambda: server_address.read(longest.ljust(2001, "a")), "at most 2000")
+
+
 def test_a_fragment_shows_no_password() -> None:
     pytest.importorskip("psycopg")
     caught = raises_exactly(tk.LedgerError, lambda: tk.Ledger(f"postgresql://u:a#{SECRET}@h/x"), "neither `@` nor `#`")
