@@ -72,7 +72,9 @@ def specimens() -> list[Specimen]:
     x, other = (1000, 0, -22), (901, 1, -23)
     return [
         Specimen(
-            build(measure, (99, 1, 1), noise=noise), (x, other), lambda s, n=noise: law(s, n, 2, (99, 1, 1), False)
+            build(measure, (99, 1, 1), noise=noise, scale=9),
+            (x, other),
+            lambda s, n=noise: law(s, n, 9, (99, 1, 1), False),
         )
         for measure, noise in ((RANGE, tk.Gumbel()), (RANGE, tk.Exponential()))
     ]
