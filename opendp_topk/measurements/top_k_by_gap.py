@@ -208,3 +208,4 @@ def _pure_and_rho(cost: Cost) -> tuple[Any, Any]:
 
 
 then_top_k_by_gap = partial(make_top_k_by_gap)
+TRIED = {"threshold": (2,)}
