@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ColumnError
-from ..tables.frames import INTEGERS, STRINGS
 
 
 # proof-region: joined_items
@@ -36,6 +35,8 @@ def with_joined(frame: Any, names: Sequence[str]) -> Any:
         ColumnError: A column holds neither integers nor strings nor categories, or has the name of a pattern.
     """
     import polars as pl
+
+    from ..tables.frames import INTEGERS, STRINGS
 
     schema = frame.lazy().collect_schema()
     for name in names:
