@@ -85,7 +85,7 @@ def count_packed_cells(
     newcomer = np.append(True, (homes[1:] ^ homes[:-1]) >> middle != 0)[: len(keys)]
     first = np.maximum.accumulate(np.where(newcomer, turns, 0))  # [first-place]
     at = keys & (1 << low) - 1
-    kept = (turns - first < most) & (at < width)  # [at-home]
+    kept = (turns - first < most) & (at < width)  # [kept-cells]
     return sparse((homes[kept] & (1 << middle) - 1) * width + at[kept], width)
 
 
