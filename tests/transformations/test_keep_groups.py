@@ -110,6 +110,7 @@ def test_all_rows_of_the_groups_that_are_kept_stay() -> None:
     raises_exactly(tk.ColumnError, lambda: named(table), "'town' holds integers")
 
 
+@pytest.mark.further
 def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -> None:
     check_constructor(tk.make_keep_groups, tk.then_keep_groups, GROUPED, most=1, by="order", groups=[1, 2])
     raises_exactly(tk.SpaceError, lambda: in_towns(GROUPED, 2, tk.RangeDivergence()), "randomised transformation")
