@@ -28,9 +28,7 @@ from ._rules import add, decode_all, product_law, require_fixed_rule, require_sp
 from ._together import planned, release_by_group
 
 _STEPS = 200_000  # additions of rationals, a matter of a second; beyond them a sum that is never smaller is used
-_WAYS = (
-    16  # joint curves, each of them a convolution, a second in all; beyond them one that is never below them is used
-)
+_WAYS = 16  # joint curves, a convolution each, a second in all; beyond them one that is never smaller is used
 _TRIED = 10_000  # ways to spread users that are looked through for these, some milliseconds
 
 
