@@ -255,6 +255,27 @@ def test_the_library_counts_the_groups_that_the_enumeration_counts() -> None:
             assert np.allclose(found, expected, rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("regions", [1, 2])
+def test_regions_and_the_whole_cost_one_list_more(regions: int) -> None:
+    """Rows are given once for each level: a person moves the list of the whole, and those of so many regions."""
+    scales = (2.0, 3.0, 3.0)
+    measure = tk.RangeDivergence()
+    built = partition(*(choice(scale, measure) for scale in scales), measure=measure, most=1 + regions)
+    worst = Fraction(0)
+    for person in itertools.product(range(4), repeat=2):  # a basket in each region
+        kept = [at for at in (1, 2) if person[at - 1]][:regions]
+        own = {0: set().union(*(BASKETS[basket] for basket in person))}
+        own |= {at: BASKETS[person[at - 1]] for at in kept}
+        one_sided = [len(own.get(at, set())) == 1 for at in range(3)]
+        lost = sum((Fraction(moves) / Fraction(s) for moves, s in zip(one_sided, scales, strict=True)), Fraction(0))
+        rows = [(book, 1 + at) for at, basket in enumerate(person) for book in sorted(BASKETS[basket])]
+        levels = [(book, level) for book, town in rows for level in (0, town)]
+        laws = [built.distribution(frame(((("a", 0), ("a", 1)), one))) for one in (tuple(levels), None)]
+        assert abs(realised(measure, *laws) - lost) < 1e-12
+        worst = max(worst, lost)
+    assert built.exact_map(1) == worst == Fraction(1, 2) + regions * Fraction(1, 3)
+
+
 def test_equal_groups_cost_as_many_as_a_person_has() -> None:
     """The best of a thousand towns: three of them for one person, and six where a person is replaced."""
     for measure, one in ((MAX, 0.5), (tk.RangeDivergence(), 0.5), (tk.ZeroConcentratedDivergence(), None)):

@@ -202,6 +202,13 @@ FAULTS = (
         "times(dearest, min(users, len(members)))",
     ),
     Fault(
+        "texts-for-numbers",
+        "candidates of several columns are texts where the table has numbers",
+        "cli/candidates.py",
+        "map(str, _integers(own, name)) if schema[name].is_integer() else own",
+        "own",
+    ),
+    Fault(
         "groups-of-others",
         "groups that nobody releases take the place of those that are listed",
         "transformations/keep_items.py",
