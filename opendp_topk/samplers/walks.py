@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from gmpy2 import bincoef, mpq, mpz
+from numpy.typing import NDArray
 
 from ..numerics.floatlog import Floats, log_bounds
 from .ceilings import product
@@ -27,6 +28,7 @@ _NEGLIGIBLE = 2.0**-32  # bounds so much smaller than the largest are no longer 
 _TINY = 2.0**-800  # as small as a number may be and have its relative error when it is multiplied
 _SHORT = 8  # so few bounds at the ends are not worth cutting off
 _LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products neither overflow nor underflow
+_AHEAD = 2**8  # words are read so many at a time: 2 KiB, which takes little longer than one
 _LN2 = 0.6931471805599453  # ln 2 rounded; the slack where it is used covers the error
 
 
@@ -89,7 +91,8 @@ class Walk:
         odds: list[int] = []
         drawn: list[tuple[int, int]] = []
         excess, left, start = 0, len(self.ceilings), int(self.ceilings[-1])
-        for i in range(len(self.blocks.sizes) - 1, -1, -1):
+        sizes, shares, entropy = *self._ends, _Ahead(entropy)
+        for i in range(len(sizes) - 1, -1, -1):
             step = self._step(i, excess)
             if step is None:
                 return None
@@ -98,7 +101,7 @@ class Walk:
             if place == len(ways):
                 return None  # [missed]
             odds += [int(ways[place]), whole]
-            size, members = int(self.blocks.sizes[i]), excess + int(self.blocks.shares[i]) - least - place  # [members]
+            size, members = sizes[i], excess + shares[i] - least - place  # [members]
             excess, start = least + place, start - size
             if members:
                 ranks = start + choose(size, members, entropy)
@@ -111,16 +114,22 @@ class Walk:
         chance = mpq(product([mpz(n) for n in odds[::2]]), product(wholes))  # [probability]
         return np.concatenate(parts[::-1]), chance
 
+    @cached_property
+    def _ends(self) -> tuple[list[int], list[int]]:
+        """The sizes and the shares of the blocks, as numbers of Python."""
+        return self.blocks.sizes.tolist(), self.blocks.shares.tolist()
+
     def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
         """The least excess before block i, odds for it and those above, and the whole of which they are parts."""
         before, row = self.rows[i : i + 2]
         first, weights, _, _ = self.blocks.tables[i]
-        share, size = int(self.blocks.shares[i]), int(self.blocks.sizes[i])
-        total = excess + share
-        least, most = max(total - size, 0), total if i else 0  # [range]
+        sizes, shares = self._ends
+        total = excess + shares[i]
+        least, most = max(total - sizes[i], 0), total if i else 0  # [range]
         if least > most:
             return None
-        odds = np.full(most - least + 1, int(row.rest / row.unit))  # [rest]
+        odds = np.empty(most - least + 1, dtype=np.int64)
+        odds.fill(int(row.rest / row.unit))  # [rest]
         low, high = max(least, total - first - len(weights) + 1), min(most, total - first)
         if low <= high:
             damped, outside = row.damped
@@ -130,6 +139,20 @@ class Walk:
                 * ldexp(1 / row.unit, -row.power)
             ).astype(np.int64)  # [odds]
         return least, odds, int(row.at(excess) / row.unit)  # [whole]
+
+
+class _Ahead(Entropy):
+    """Words that are read many at a time, for one walk, which asks for them one by one."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy, self._words = entropy, np.zeros(0, dtype=np.uint64)
+
+    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+        if n > len(self._words):
+            more = self._entropy.auxiliary(max(n - len(self._words), _AHEAD))
+            self._words = np.concatenate([self._words, more])  # [ahead]
+        words, self._words = self._words[:n], self._words[n:]
+        return words  # [in-turn]
 
 
 def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], total: float, other: float, k: int) -> Row:
@@ -167,8 +190,10 @@ def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
 
 def _window(values: Floats, start: int, outside: float, low: int, high: int) -> Floats:
     """The entries from ``low`` to ``high`` of values from ``start`` on, with ``outside`` around them."""
-    found = np.full(high - low + 1, outside)
     first, last = max(low, start), min(high + 1, start + len(values))
+    if (first, last) == (low, high + 1):
+        return values[first - start : last - start]  # [inside]
+    found = np.full(high - low + 1, outside)
     if first < last:
         found[first - low : last - low] = values[first - start : last - start]  # [window]
     return found

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from opendp_topk.samplers import tilts, walks
+from opendp_topk.samplers.entropy import Entropy
 from opendp_topk.samplers.walks import Walk, walk
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
@@ -158,6 +159,21 @@ def test_convex_ceilings_do_not_drown_in_errors(k: int) -> None:
         with mpmath.workdps(40):
             log = mpmath.log(mpmath.mpf(int(chance.numerator))) - mpmath.log(mpmath.mpf(int(chance.denominator)))
             assert -found.log_bound() <= log <= -found.log_bound() + 1e-3
+
+
+def test_words_that_are_read_ahead_are_handed_out_once_and_in_turn() -> None:
+    asked: list[int] = []
+
+    class Numbered(Entropy):
+        def auxiliary(self, n: int) -> np.ndarray:
+            asked.append(n)
+            return np.arange(sum(asked[:-1]), sum(asked), dtype=np.uint64)
+
+    ahead, sizes = walks._Ahead(Numbered()), [1, 255, 1, 0, 300, 2, 600, 211, 1, 256]
+    handed = [ahead.auxiliary(n) for n in sizes]
+    assert [len(words) for words in handed] == sizes
+    assert np.concatenate(handed).tolist() == list(range(sum(sizes)))
+    assert len(asked) < len(sizes)
 
 
 @pytest.mark.slow

@@ -97,6 +97,13 @@ FAULTS = (
         "if (ranks > self.ceilings[",
     ),
     Fault(
+        "words-twice",
+        "a walk is handed the last of the words that it read ahead twice",
+        "samplers/walks.py",
+        "self._words[:n], self._words[n:]",
+        "self._words[:n], self._words[max(n - 1, 0) :]",
+    ),
+    Fault(
         "promise-too-high",
         "a walk promises each set a probability that is 3 per cent too high",
         "samplers/walks.py",
