@@ -300,10 +300,10 @@ def _require_planned(
         *(options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed),
         *(options.quantile, options.column, options.bounds, options.step, options.max_rows, options.rows_per_person),
     )
-    others = (options.kind, options.users, options.neighbors, options.counts, options.other)
+    others = (options.kind, options.users, options.neighbors, options.counts, options.other, options.by_gap)
     free = Options()
     if any(one is not None for one in asked) or others != (
-        free.kind, free.users, free.neighbors, free.counts, free.other,
+        free.kind, free.users, free.neighbors, free.counts, free.other, free.by_gap,
     ):  # fmt: skip
         raise ParameterError("--plan says what is released and at what cost: leave --k, the target and the like out")
     if from_record is not None or any(word for name, word in words.items() if name != "label"):

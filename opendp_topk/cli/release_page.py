@@ -69,7 +69,8 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     ranked, items, gaps = record.release == "ranking", record.released.items, record.released.gaps
     asked = record.quantiles
     if not items:
-        return [el("p", f"Nothing was released: no item surely had enough {words.counted(record)}.", class_="stake")]
+        none = "gap surely was large enough" if record.by_gap else f"item surely had enough {words.counted(record)}"
+        return [el("p", f"Nothing was released: no {none}.", class_="stake")]
     counts, promise = words.counts(record), record.promises.get("count_accuracy")
     near = None if promise is None else promise.within
     top = max([*(counts or ()), 0]) + (near or 0) or 1
@@ -84,7 +85,7 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
         if gaps is not None:
             parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
         rows.append(el("li", *parts))
-    short = 0 if record.k is None else record.k - len(items)
+    short = 0 if record.k is None or record.by_gap else record.k - len(items)
     enough = f"no further item surely had enough {words.counted(record)}"
     end = [el("p", f"It ends {short} short of {record.k}: {enough}.")] if short else []
     return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.counted(record))]
