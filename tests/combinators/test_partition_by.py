@@ -243,6 +243,7 @@ def test_the_joint_curve_holds_for_all_pairs(most: int, metric: tk.UserDistance)
     assert nearest > 0.85, nearest
 
 
+@pytest.mark.further
 def test_the_library_counts_the_groups_that_the_enumeration_counts() -> None:
     for most in (1, 2, 3):
         built = partition(*map(choice, SCALES), most=most)
@@ -256,6 +257,7 @@ def test_the_library_counts_the_groups_that_the_enumeration_counts() -> None:
             assert np.allclose(found, expected, rtol=1e-9, atol=0)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("regions", [1, 2])
 def test_regions_and_the_whole_cost_one_list_more(regions: int) -> None:
     """Rows are given once for each level: a person moves the list of the whole, and those of so many regions."""
