@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -135,6 +137,13 @@ def item_columns(record: ReleaseRecord, head: str) -> list[tuple[str, Sequence[A
     if not any(isinstance(one, list) for one in items):
         return [(head, items)]
     return list(zip(parts_of(record.mechanism["item"]), zip(*items, strict=True), strict=True))
+
+
+def line_of(parts: Sequence[str]) -> str:
+    """An item of several columns as a line of CSV, as the table of the items has it: entries may hold commas."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(parts)
+    return text.getvalue()
 
 
 def of_rows(record: ReleaseRecord) -> bool:

@@ -24,7 +24,7 @@ from ..planning.units import Users
 from ..tables import parts
 from . import show
 from .asking import Options, met, stating
-from .candidates import as_integers, read_candidates, remarked
+from .candidates import as_integers, as_written, read_candidates, remarked
 from .engines import (
     ENGINES,
     EncodingOption,
@@ -226,7 +226,11 @@ def release(
                         asked_for = plan.on(None)
                     elif listed is not None:
                         asked_for = plan.on(
-                            as_integers(listed, columns.item) if kinds[columns.item].is_integer() else listed
+                            as_written(listed, columns.parts, source.frame)
+                            if columns.parts
+                            else as_integers(listed, columns.item)
+                            if kinds[columns.item].is_integer()
+                            else listed
                         )
                     promises = promises_of(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)

@@ -78,7 +78,7 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     for place, item in enumerate(items):
         rank = place + 1 if ranked else asked[place] if len(asked) > 1 else ""
         parts = [el("span", rank, class_="rank")]
-        text = ", ".join(item) if isinstance(item, list) else item
+        text = words.line_of(item) if isinstance(item, list) else item
         parts.append(el("span", text, class_="item", dir="auto"))
         if counts is not None:
             parts += [_count(counts[place], near), _bar(counts[place], near, top)]
@@ -88,7 +88,12 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     short = 0 if record.k is None or record.by_gap else record.k - len(items)
     enough = f"no further item surely had enough {words.counted(record)}"
     end = [el("p", f"It ends {short} short of {record.k}: {enough}.")] if short else []
-    return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.counted(record))]
+    several = (
+        [el("p", f"Each item is one of {record.mechanism['item']}.", class_="soft")]
+        if isinstance(items[0], list)
+        else []
+    )
+    return [*several, el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.counted(record))]
 
 
 def _key(counts: Sequence[float] | None, near: int | None, people: str) -> list[Markup]:
