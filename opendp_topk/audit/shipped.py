@@ -216,8 +216,8 @@ HEADER = """# How tight the privacy maps are
 The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
 with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms and running sums,
-`PerCandidateDistance` with bounds of 99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and the delta at the claimed epsilon). The
-loosest come first. A ratio of 1 says that the map is attained. A
+`PerCandidateDistance` with bounds of 99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and
+the delta at the claimed epsilon). The loosest come first. A ratio of 1 says that the map is attained. A
 smaller one says that no pair that was tried does, not that none does; the proofs say which maps are exact suprema.
 Written by
 `python -m tests.pages`.
