@@ -58,6 +58,7 @@ LAWS = {
 }
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="same", measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP, APPROXIMATE])
 @pytest.mark.parametrize("name", LAWS)
@@ -80,6 +81,7 @@ def test_the_stated_confidence_is_needed() -> None:
     assert over > 0
 
 
+@pytest.mark.further
 @pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize(("measure", "share"), [(PURE, 0.9), (RANGE, 0.9), (ZCDP, 0.75), (APPROXIMATE, 0.9)])
 def test_many_samples_come_near_the_true_loss(measure: tk.Measure, share: float) -> None:

@@ -33,6 +33,7 @@ def test_bounds_solve_the_tail_equation_from_the_safe_side(trials: int, alpha: f
             assert tail(trials - hits, trials, 1 - high) <= alpha * (1 + 1e-9)
 
 
+@pytest.mark.further
 @pytest.mark.quick(alpha=0.005, hits=(123, 499_999))
 @pytest.mark.parametrize(("hits", "trials"), [(1, 500_000), (123, 500_000), (250_000, 500_000), (499_999, 500_000)])
 @pytest.mark.parametrize("alpha", [0.005, 1e-11])

@@ -42,6 +42,7 @@ def apart(metric: tk.Metric, x: Any, y: Any) -> float:
     }[metric]
 
 
+@pytest.mark.further
 @pytest.mark.quick(d_in=2, metric="LInfDistance(monotonic=True)")
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)

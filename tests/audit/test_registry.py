@@ -85,6 +85,7 @@ def spoil(path: Path, old: str, new: str) -> None:
     proof.forget()
 
 
+@pytest.mark.further
 @pytest.mark.quick(file="samplers/race.py")
 @pytest.mark.parametrize(
     ("file", "old", "new"),

@@ -18,6 +18,7 @@ LAWLESS = {"make_above_threshold", "make_weighted_partition_selection"}
 LAWFUL = sorted(set(shipped.constructors()) - LAWLESS)
 
 
+@pytest.mark.further
 @pytest.mark.quick(name=("make_exponential_mechanism", "make_laplace", "make_permute_and_flip"))
 @pytest.mark.parametrize("name", LAWFUL)
 def test_no_shipped_map_is_refuted(name: str) -> None:
@@ -29,6 +30,7 @@ def test_no_shipped_map_is_refuted(name: str) -> None:
         assert report.loss > 0
 
 
+@pytest.mark.further
 @pytest.mark.quick(name=("make_joint_top_k", "make_laplace", "make_permute_and_flip"))
 @pytest.mark.parametrize("name", LAWFUL)
 def test_a_budget_of_one_pair_tests_every_claim_all_the_same(name: str) -> None:

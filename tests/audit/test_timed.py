@@ -104,6 +104,7 @@ def test_errors_have_a_time_and_come_through_where_all_calls_raise(clock: Clock)
         tk.audit.audit_claim(lambda scores: 1 // 0, epsilon=1, pairs=PAIRS, samples=1000, timed=True)
 
 
+@pytest.mark.further
 def test_measurements_are_called_one_by_one(clock: Clock) -> None:
     space = tk.VectorDomain(tk.AtomDomain(int), size=2), tk.LInfDistance()
     chosen = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)

@@ -113,6 +113,7 @@ def test_half_of_the_scale_is_refuted(measure: tk.Measure) -> None:
     assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
 
 
+@pytest.mark.further
 @pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
 def test_a_map_for_monotone_neighbours_is_refuted_for_others(measure: tk.Measure) -> None:

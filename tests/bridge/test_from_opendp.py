@@ -108,6 +108,7 @@ def test_distances_between_their_numbers_are_rounded_up() -> None:
     assert asked == [math.nextafter(1 / 3, 1), 2.0**53 + 2]
 
 
+@pytest.mark.further
 def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
     made = tk.from_opendp(laplace())
     assert made.map(1) == (made >> sum).map(1) == 0.25
@@ -236,6 +237,7 @@ MECHANISMS: dict[str, Any] = {
 }
 
 
+@pytest.mark.further
 @pytest.mark.quick(T="int")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize(
@@ -326,6 +328,7 @@ def test_what_has_no_counterpart_here_is_refused(make: Any, error: type[Exceptio
     raises_exactly(error, lambda: tk.from_opendp(make()), text)
 
 
+@pytest.mark.further
 def test_errors_carry_no_data() -> None:
     def wrong(scores: list[int]) -> int:
         raise ValueError(f"cannot use {scores}")

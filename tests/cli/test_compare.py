@@ -68,6 +68,7 @@ def test_the_numbers_are_those_of_each_plan(command: Command, target: str, value
     assert "P(exact)" not in compared.out
 
 
+@pytest.mark.further
 @pytest.mark.quick(word="range")
 @pytest.mark.parametrize(("budget", "word"), [(("--epsilon", 0.5), "loss"), (("--rho", 0.01), "range")])
 def test_the_last_column_says_which_bound_decided(command: Command, budget: tuple[object, ...], word: str) -> None:

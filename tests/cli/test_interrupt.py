@@ -62,6 +62,7 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
     assert set(os.listdir(library.folder)) == before
 
 
+@pytest.mark.further
 def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

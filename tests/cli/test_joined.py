@@ -36,6 +36,7 @@ def release(file: Path, *more: object, item: str = "region,product") -> tuple[ob
     return "release", file, "--user", "buyer", "--item", item, "--k", 3, *more
 
 
+@pytest.mark.further
 def test_pairs_are_released_in_their_columns(command: Command, sales: Path, schema: Any, tmp_path: Path) -> None:
     best = [list(pair) for pair in SOLD][:3]
     asked = release(sales, "--candidates", "pairs.csv", *EXACT, "--counts")

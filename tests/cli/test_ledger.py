@@ -32,6 +32,7 @@ def file(tmp_path: Path, command: Command) -> Path:
     return path
 
 
+@pytest.mark.further
 def test_releases_are_taken_from_the_budget_until_it_is_spent(command: Command, library: Library, file: Path) -> None:
     for left in (1.25, 0.5):
         assert command(*library.release("--epsilon", 0.75, "--ledger", file, "--label", "loans, May")).code == 0
@@ -67,6 +68,7 @@ def test_an_error_after_the_debit_says_that_the_budget_was_spent(
     assert (ledger.spent(), ledger.history()[0].state) == (0.5, "failed")
 
 
+@pytest.mark.further
 def test_a_mistake_in_the_command_costs_nothing(command: Command, library: Library, file: Path) -> None:
     wrong = command("release", library.table, "--user", "nobody", "--item", "book", "--k", 3, "--epsilon", 1,
                     "--candidates", library.candidates, "--ledger", file)  # fmt: skip
@@ -133,6 +135,7 @@ def test_reserve_and_settle(command: Command, file: Path) -> None:
     assert [(one["label"], one["state"], one["cost"]) for one in entries] == [("a survey", "failed", 0.1)]
 
 
+@pytest.mark.further
 def test_export_and_report(command: Command, library: Library, file: Path) -> None:
     for epsilon in (0.5, 0.25):
         command(*library.release("--epsilon", epsilon, "--ledger", file))

@@ -47,6 +47,7 @@ def ways(result: Result) -> dict[str, list[list[str]]]:
     return found
 
 
+@pytest.mark.further
 def test_a_plan_of_sums_is_kept(command: Command, here: Path) -> None:
     """Its release is of sums with the plan's bounds: page 11, of half of the visitors, has by far the largest."""
     sums = [(v, f"/page/{p}", 9.5 if p == 11 else 0.01) for v in range(60) for p in range(12) if p < 11 or v % 2]

@@ -52,6 +52,7 @@ def test_the_list_holds_every_constructor_and_document(command: Command, monkeyp
     assert result.err == ""
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="core/chaining")
 @pytest.mark.parametrize("name", ["core/chaining", "proofs/core/chaining.tex", "core/chaining.tex"])
 def test_one_document(command: Command, name: str) -> None:

@@ -66,6 +66,7 @@ def test_of_a_user_with_many_rows_so_many_count_as_is_asked(command: Command, re
     assert found == [[20], [10], [0]]
 
 
+@pytest.mark.further
 def test_a_condition_on_rows_goes_with_a_quantile(command: Command, readers: Path) -> None:
     """Of the readers 90 to 100, whose ages are 50.5, 90.25, ..., 99.25, the quantile is the tenth."""
     asked = release(readers, *AGE, *EXACT, "--step", "0.25", "--where", "reader >= 90", "--out", "-")
@@ -231,6 +232,7 @@ def test_several_are_those_of_halving(command: Command, readers: Path) -> None:
     assert (head, lines[1:]) == ("quantile,number", ["1/2,50.25", "3/4,74.25"])
 
 
+@pytest.mark.further
 def test_several_that_are_the_same_number_agree(command: Command, readers: Path, schema: Any, tmp_path: Path) -> None:
     """The record of two equal quantiles is whole; edits of it are found."""
     alike, book, file = readers.with_name("alike.csv"), tmp_path / "book.ledger", tmp_path / "three.json"
@@ -305,6 +307,7 @@ def test_several_are_planned_paid_and_drawn(
         assert len(record["items"]) == 3
 
 
+@pytest.mark.further
 def test_other_engines_release_the_same(command: Command, readers: Path) -> None:
     pytest.importorskip("duckdb", reason="one of the engines")
     file = readers.with_suffix(".parquet")

@@ -85,6 +85,7 @@ def test_a_set_has_the_order_of_the_candidates_and_no_ranks(command: Command, li
     assert (recorded["items"], recorded["release"]) == (winners, "set")
 
 
+@pytest.mark.further
 def test_integers_csv_and_categories(command: Command, library: Library) -> None:
     import polars as pl
 

@@ -37,6 +37,7 @@ def release(file: Path, *more: object, rows: int = 10) -> tuple[object, ...]:
     return "release", file, "--rows-per-person", rows, "--item", "page", *more
 
 
+@pytest.mark.further
 def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path, schema: Any, tmp_path: Path) -> None:
     assert record_of(command(*release(views, *LISTED, *EXACT, "--out", "-")).out)["items"] == ["/b", "/a"]
     done = command(*release(views, *LISTED, "--epsilon", 1, "--out", "top.json"))
@@ -58,6 +59,7 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
     assert {one.what: one.verdict for one in verified(edited)}["cost"] == DISAGREES
 
 
+@pytest.mark.further
 def test_a_ledger_is_charged_for_the_person(command: Command, views: Path) -> None:
     book = "budget.ledger"
     command("ledger", "create", book, "--dataset", "views", "--epsilon", 3, "--user", "reader")

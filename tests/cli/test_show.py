@@ -299,6 +299,7 @@ def paid(command: Command, library: Library) -> Path:
     return ledger
 
 
+@pytest.mark.further
 def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library: Library) -> None:
     ledger, record = paid(command, library), library.folder / "top.json"
     terminal = command("show", record, "--ledger", ledger)

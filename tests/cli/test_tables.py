@@ -62,6 +62,7 @@ def test_csv_with_another_separator_and_encoding(command: Command, library: Libr
     command(*library.release(*EXACT, "--separator", ";")).complains(2, "are for CSV")
 
 
+@pytest.mark.further
 @pytest.mark.quick(engine="polars")
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_only_rows_that_meet_a_condition(command: Command, library: Library, partitioned: Path, engine: str) -> None:

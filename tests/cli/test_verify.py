@@ -285,6 +285,7 @@ def test_a_field_that_is_named_twice_is_no_record(command: Command, paid: Paid) 
         command(*asked).complains(1, "names a field twice")
 
 
+@pytest.mark.further
 def test_the_digest_tells_nothing_to_who_has_no_salt(command: Command, library: Library) -> None:
     """The same record but for its salt has another digest, and the salt is never the same."""
     salts = set()

@@ -74,6 +74,7 @@ def test_the_range_of_the_first_query_counts_once() -> None:
     assert talk(RANGE, d_mids=[1, 8, math.inf]).map(1) == math.inf
 
 
+@pytest.mark.further
 @pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_every_strategy_of_two_steps_stays_within_the_map(measure: tk.Measure) -> None:

@@ -90,6 +90,7 @@ def filtered(measure: tk.Measure, epsilon: float, delta: Fraction) -> tuple[Any,
     return interactive, [transcripts(interactive, analyst, x) for x in (0, 1)], spent
 
 
+@pytest.mark.further
 @pytest.mark.quick(delta="3/64")
 @pytest.mark.parametrize(("epsilon", "delta"), [(2.5, Fraction(1, 8)), (1.0, Fraction(1, 8)), (2.5, Fraction(3, 64))])
 def test_a_filter_keeps_epsilon_and_delta(epsilon: float, delta: Fraction) -> None:
@@ -103,6 +104,7 @@ def test_a_filter_keeps_epsilon_and_delta(epsilon: float, delta: Fraction) -> No
     assert found > number(delta) / 5, "the leaks are in the transcript"
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(("measure", "epsilon"), [(ZCDP, 0.2), (RANGE, 3.0)], ids=repr)
 def test_a_filter_keeps_what_is_left_apart_from_delta(measure: tk.Measure, epsilon: float) -> None:
     """The transcripts are mixtures: one part within the inner budget, the other of mass at most delta."""

@@ -149,6 +149,7 @@ def test_a_member_without_a_law_leaves_none() -> None:
     assert mixed([1, 2]) == (2, 1)
 
 
+@pytest.mark.further
 def test_too_many_joint_outcomes_are_refused() -> None:
     choice = COUNTS >> tk.then_exponential_mechanism(tk.MaxDivergence(), scale=1.0)
     many = tk.make_composition([choice] * 4)

@@ -70,6 +70,7 @@ def test_obligations(measure: tk.Measure) -> None:
     )
 
 
+@pytest.mark.further
 @pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("metric", [ADD, REPLACE], ids=repr)

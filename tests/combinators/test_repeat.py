@@ -81,6 +81,7 @@ def test_what_is_lost_is_what_the_map_says() -> None:
     assert several.map(1) == 3
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("made", [lambda one: one, replaced], ids=["at once", "one by one"])
 def test_releases_are_independent_and_follow_the_law(made: Callable[[tk.Measurement], tk.Measurement]) -> None:
     law = rankings("Exponential", [1.0, math.exp(0.5), math.exp(0.5)], 2)

@@ -75,6 +75,7 @@ def test_any_float_can_be_the_answer(threshold: float) -> None:
     assert binary_search_param(rises, 1, 1) == math.nextafter(threshold, 0)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("threshold", [1, 2, 3, 17, 1000, 2**53 + 1, 2**64 - 1, 10**30 + 7, 2**1100 + 12345])
 def test_any_integer_can_be_the_answer(threshold: int) -> None:
     falls = maker(lambda p, _: 0 if p >= threshold else 2)

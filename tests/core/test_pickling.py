@@ -237,6 +237,7 @@ def released(measurement: tk.Measurement) -> tuple[str, str, str]:
         return repr(measurement.map(1)), measurement.proof.status, type(measurement(SCORES)).__name__
 
 
+@pytest.mark.further
 @pytest.mark.quick(method="fork")
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_a_pool_releases(method: str) -> None:

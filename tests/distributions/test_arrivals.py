@@ -37,6 +37,7 @@ def law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
     return 1 - waiting, waiting, rate
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise=("Gumbel()", "Laplace()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_bounds_at_points(noise: Any) -> None:
@@ -71,6 +72,7 @@ def test_majorants_on_discs(noise: Any) -> None:
             assert rate <= found.rate[0]
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_crowds(noise: Any) -> None:

@@ -67,6 +67,7 @@ def test_the_printed_binomials_miscount(d: int, k: int) -> None:
     assert sum(oracle.printed_sizes(d, k).values()) > comb(d, k)
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=(1, 2))
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_margin_loss_favours_the_exact_top_k(k: int) -> None:

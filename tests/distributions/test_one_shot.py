@@ -61,6 +61,7 @@ def _agree(law: dict[Hashable, Any], expected: dict[Any, Any]) -> None:
         assert abs(mpmath.fsum(law.values()) - 1) < DIGITS / 100
 
 
+@pytest.mark.further
 @pytest.mark.quick(optimize="max", release="ranking")
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("release", ["ranking", "set"])

@@ -61,6 +61,7 @@ def test_the_law_of_small_instances_lies_within(noise: Any) -> None:
     assert checked > 100
 
 
+@pytest.mark.further
 @pytest.mark.quick(release="set", noise=("Gumbel()", "Logistic()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("release", ["set", "ranking"])
@@ -88,6 +89,7 @@ def test_the_ranks_of_the_events() -> None:
             assert 1 <= sure <= k <= reach <= k + 7
 
 
+@pytest.mark.further
 @pytest.mark.quick(shape="powers", noise=("Gumbel()", "Exponential()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("shape", ["uniform", "powers"])

@@ -68,6 +68,7 @@ def test_two_candidates_in_closed_form(gap: Fraction) -> None:
             agree(law(noise, [gap, 0], 1), expected)
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="HalfLogistic()")
 @every_noise
 def test_three_winners_extend_two(noise: Noise) -> None:
@@ -102,6 +103,7 @@ def test_sets_add_up_their_orders(noise: Noise) -> None:
         agree(sets, {(i, j): ranked[i, j] + ranked[j, i] for i, j in ((0, 1), (0, 2), (1, 2))})
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="HalfLogistic()")
 @every_noise
 def test_small_probabilities_keep_their_digits(noise: Noise) -> None:

@@ -51,6 +51,7 @@ def found(noise: Any, k: int, limit: int, scale: float, threshold: float) -> Any
     )
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_success_is_that_of_the_law_by_its_definition(noise: Any) -> None:

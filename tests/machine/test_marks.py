@@ -51,6 +51,7 @@ def test_every_mark_holds() -> None:
     assert [str(check) for name in proof.documents() for check in proof.checks(name) if not check.is_current] == []
 
 
+@pytest.mark.further
 @pytest.mark.quick(file="proofs/machine/Laws.v")
 @pytest.mark.parametrize(
     ("file", "old", "new"),

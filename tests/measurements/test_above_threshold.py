@@ -71,6 +71,7 @@ MOVES = {
 }
 
 
+@pytest.mark.further
 @pytest.mark.quick(metric="LInfDistance(monotonic=True)", noise=("Exponential()", "Gumbel()"))
 @every_noise
 @pytest.mark.parametrize("metric", [ONE_WAY, BOTH_WAYS], ids=repr)

@@ -215,6 +215,7 @@ def test_releases_have_the_promised_shape_and_order(noise: Any) -> None:
     assert build(None, tk.LInfDistance(), tk.MaxDivergence(), **options)(scores[::-1]).tolist() == [46, 47, 48, 49]
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()", utility="margin")
 @pytest.mark.parametrize("utility", ["margin", "distance"])
 @pytest.mark.parametrize("noise", NOISES, ids=repr)

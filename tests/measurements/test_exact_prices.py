@@ -347,6 +347,7 @@ def scaled(measurement: tk.Measurement, share: float) -> tk.Measurement:
     return dataclasses.replace(measurement, privacy_map=lambda d_in: share * whole(d_in))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(("measurement", "d_in", "pair"), TIGHT)
 def test_a_map_smaller_by_2_per_cent_is_refuted(measurement: tk.Measurement, d_in: float, pair: Any) -> None:
     d_in = d_in * (1 + 1e-9)  # the scores of the pair are rounded

@@ -56,6 +56,7 @@ def moves(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
 SHAPES = [(d, k) for d in (1, 2, 3, 4, 5) for k in (1, 2, 3) if k <= d]
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=(1, 2, 3), k=(1, 2), scale="3/2")
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("scale", [Fraction(3, 2), Fraction(1, 5)])
@@ -183,6 +184,7 @@ def test_releases_have_the_promised_shape_and_order() -> None:
             assert chosen.tolist() == expected
 
 
+@pytest.mark.further
 @pytest.mark.quick(release="set", optimize="min")
 @pytest.mark.parametrize("optimize", ["max", "min"])
 @pytest.mark.parametrize("release", RELEASES)

@@ -70,6 +70,7 @@ def steps(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
     return [move for move in moves if max(0, *move) + max(0, *(-m for m in move)) == 1]
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=5)
 @pytest.mark.parametrize("d", [1, 2, 5, None])
 @pytest.mark.parametrize("metric", [tk.LInfDistance(), tk.LInfDistance(monotonic=True)], ids=repr)
@@ -112,6 +113,7 @@ def test_no_neighbour_exceeds_the_map(noise: Noise, metric: tk.Metric) -> None:
                     assert_bounded(noise, x, y, 1, k, Fraction(1), metric)
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=4, k=2, noise=("Gumbel()", "Exponential()", "HalfLogistic()"))
 @every_noise
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def check(make: Callable[..., Any], size: int | None, cost: Callable[[Fraction],
                 assert made.map(0) == 0
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise=("Gumbel()", "Laplace()", "Exponential()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("release", ["ranking", "set"])

@@ -87,6 +87,7 @@ def test_no_density_ratio_exceeds_the_map(noise: Noise, metric: tk.Metric) -> No
                     assert_bounded(noise, x, move, k, Fraction(1), metric)
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=5, k=1, noise=("Gumbel()", "Laplace()"))
 @every_noise
 @pytest.mark.parametrize(

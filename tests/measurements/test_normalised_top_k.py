@@ -80,6 +80,7 @@ def specimens() -> list[Specimen]:
     ]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("bounds", [(4, 1, 1), (1, 2), (3, 3, 3), (2, 1, 1, 3)], ids=repr)
@@ -125,6 +126,7 @@ def test_the_declared_law_is_that_of_the_mechanism(noise: tk.Noise, monotonic: b
         assert all(float(declared[y]) == pytest.approx(p, rel=1e-9) for y, p in expected.items())
 
 
+@pytest.mark.further
 def test_releases_follow_the_law() -> None:
     measurement = build(MAX, (4, 1, 1), True, float, scale=1, penalty=1)
     drawn = Counter(tuple(measurement([9.0, 3.5, 4.0]).tolist()) for _ in range(1500))

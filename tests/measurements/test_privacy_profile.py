@@ -43,6 +43,7 @@ def build(name: str, size: int | None = None, metric: tk.Metric = RANGE, **optio
     return measurement
 
 
+@pytest.mark.further
 @pytest.mark.quick(name=QUICK)
 @pytest.mark.parametrize("name", MAKERS)
 def test_obligations(name: str) -> None:
@@ -103,6 +104,7 @@ def test_the_curve_joins_all_claims(name: str, size: int | None, bounds: Any) ->
     assert rho.rho <= found[1].rho <= rho.rho * (1 + Fraction(1, 2**100))
 
 
+@pytest.mark.further
 @pytest.mark.quick(name=QUICK)
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_curve_is_never_above_the_other_claims(name: str) -> None:

@@ -45,6 +45,7 @@ def _samples(measurement: tk.Measurement, scores: Any, n: int = SAMPLES) -> Coun
     return Counter(tuple(measurement(values).tolist()) for _ in range(n))
 
 
+@pytest.mark.further
 @pytest.mark.quick(measure="MaxDivergence()", release="ranking", optimize="max")
 @every_measure
 @pytest.mark.parametrize("release", ["ranking", "set"])

@@ -109,6 +109,7 @@ def specimens() -> list[Specimen]:
     ]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 @pytest.mark.parametrize("metric", [MONOTONIC, tk.LInfDistance()], ids=["monotonic", "both ways"])
 @pytest.mark.parametrize(
@@ -174,6 +175,7 @@ def test_the_declared_law_is_that_of_the_mechanism(noise: tk.Noise, sign: int) -
         assert all(float(declared[y]) == pytest.approx(p, rel=1e-9) for y, p in expected.items())
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(("noise", "element"), [(NOISES[0], float), (NOISES[1], int)], ids=["floats", "integers"])
 def test_releases_follow_the_law(noise: tk.Noise, element: type) -> None:
     domain = tk.VectorDomain(tk.AtomDomain(element))

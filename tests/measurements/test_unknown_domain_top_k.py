@@ -184,6 +184,7 @@ def _excess(setting: Setting, h: Counts, other: Counts) -> float:
     return unlisted.excess(unlisted.law(setting, h), unlisted.law(setting, other), setting.k / setting.tau)
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="Gumbel")
 @pytest.mark.parametrize("noise", sorted(NOISES))
 def test_groups_of_users(noise: str) -> None:

@@ -20,7 +20,8 @@ def files(module: str, root: Path, changed: str = "") -> list[str]:
     known = sorted(reaching, key=lambda one: Path(one).parent != Path("tests") / path.parent) or _above(path, root)
     found = [one.relative_to(root) for one in sorted((root / "tests").rglob("test_*.py"))]
     rest = sorted(found, key=lambda one: (one.parent != Path("tests") / path.parent, one))
-    fit = {one.as_posix() for one in found if one.parts[1] not in ELSEWHERE}
+    own = Path("tests") / path.parent
+    fit = {one.as_posix() for one in found if one.parts[1] not in ELSEWHERE or one.parent == own}
     return [one for one in dict.fromkeys([_mirror(path), *known, *(one.as_posix() for one in rest)]) if one in fit]
 
 

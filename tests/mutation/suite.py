@@ -24,7 +24,7 @@ _SECONDS = 600
 _QUICK_SECONDS = 100
 _QUICK = "not slow and not browser and not tex and not mutation and not foreign"
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["pytest", "numpy", "mpmath", "gmpy2"])
+_FORKS.set_forkserver_preload(["pytest", "hypothesis", "numpy", "mpmath", "gmpy2"])
 
 
 class StrayError(Exception):

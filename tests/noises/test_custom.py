@@ -318,6 +318,7 @@ def _sets(name: str, scores: tuple[int, ...], k: int, scale: Fraction) -> dict[A
     return law
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=1, name="Lomax")
 @every_noise
 @pytest.mark.parametrize(("scores", "k"), [((2, 0, 3), 1), ((2, 0, 3, 1), 2), ((2, 0, 3, 1, 4, 1), 3)])

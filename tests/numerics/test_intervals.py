@@ -28,6 +28,7 @@ def intervals(rng: random.Random) -> list[tuple[Any, Any]]:
     return [*map(tuple, ends), (mpfr(-3), mpfr(0)), (mpfr(0), mpfr(5)), (mpfr(0), mpfr(0)), (mpfr(-7), mpfr(-7))]
 
 
+@pytest.mark.further
 @pytest.mark.quick(precision=(2, 53))
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_products_and_quotients_are_the_exact_ones_rounded_outward(precision: int) -> None:

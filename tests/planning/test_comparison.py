@@ -62,6 +62,7 @@ def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> 
     assert "histogram_laplace" in repr(found)
 
 
+@pytest.mark.further
 @pytest.mark.quick(release="ranking")
 @pytest.mark.parametrize("release", ["ranking", "set"])
 def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str) -> None:
@@ -92,6 +93,7 @@ def test_scales_by_formulas(measure: tk.Measure, scales: dict[str, float]) -> No
         assert 1 - 1e-12 < found[name].loss <= 1
 
 
+@pytest.mark.further
 @pytest.mark.quick(releases=7, measure=SCALAR[2])
 @pytest.mark.parametrize("releases", [1, 7])
 @pytest.mark.parametrize(
@@ -113,6 +115,7 @@ def _rhos(r: float, name: str) -> dict[str, float]:
     return given if name == "exponential_mechanism" else {**given, "Laplace": r + math.exp(-r) - 1}
 
 
+@pytest.mark.further
 @pytest.mark.quick(rho=3.0)
 @pytest.mark.parametrize("rho", [0.02, 3.0])
 def test_the_reading_that_decides_rho_is_the_least(rho: float) -> None:
@@ -180,6 +183,7 @@ def test_words_of_bounds() -> None:
     assert least_at(tk.PrivacyCurve(curve.bounds[3], curve.bounds[0]), 1) == (0.0, "loss")
 
 
+@pytest.mark.further
 def test_a_comparison_prints_as_a_table() -> None:
     found = compared(tk.ZeroConcentratedDivergence(), k=2, d_out=0.05, releases=4)
     lines = repr(found).splitlines()

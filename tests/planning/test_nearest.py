@@ -32,6 +32,7 @@ def query(k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **
     )
 
 
+@pytest.mark.further
 def test_one_item_each_costs_what_one_count_costs() -> None:
     found = nearest(query(20, 50, 1, Budget(MaxDivergence(), Fraction(1, 10))))
     assert (found.name, found.scale) == ("histogram_laplace", 10.0)

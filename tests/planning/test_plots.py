@@ -80,6 +80,7 @@ def test_bad_arguments() -> None:
     raises_exactly(tk.DataLengthError, lambda: found.plot_success(SCORES[1:]), "exactly 9")
 
 
+@pytest.mark.further
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     found = at(1.0)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

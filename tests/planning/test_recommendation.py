@@ -18,6 +18,7 @@ CLIFF = [90, 90, 90, *[60] * 17]
 SPACE = tk.VectorDomain(tk.AtomDomain(int), size=20), tk.LInfDistance(monotonic=True)
 
 
+@pytest.mark.further
 def test_by_theorems_the_smallest_bound_is_taken() -> None:
     """Exponential noise of scale k / epsilon has the bound scale ln(d / alpha)."""
     advice = tk.recommend(3, 20, 1.0)
@@ -41,6 +42,7 @@ def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> Non
     assert "whole table" in tk.recommend(3, 20, 1.0, proxy=STEEP, max_items=1).caution
 
 
+@pytest.mark.further
 def test_what_the_next_best_would_cost_by_theorems() -> None:
     """Half-logistic noise of scale s has its own bound a s: to have that of the best, s falls by their ratio."""
     advice = tk.recommend(3, 20, 1.0)
@@ -51,6 +53,7 @@ def test_what_the_next_best_would_cost_by_theorems() -> None:
     assert f"would need epsilon = {advice.as_good:.4f}"[:-1] in advice.why
 
 
+@pytest.mark.further
 @pytest.mark.quick(release="set")
 @pytest.mark.parametrize("release", ["set", "ranking"])
 def test_on_a_proxy_the_likeliest_is_taken(release: str) -> None:

@@ -35,6 +35,7 @@ def test_json_loses_nothing(name: str) -> None:
     assert (again.released, again.read) == (record.released, record.read)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", TASKS)
 def test_its_claim_is_that_of_the_plan(name: str) -> None:
     claim, plan = recorded(name, COUNTED).claim, planned(query(name))

@@ -153,6 +153,7 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     proof.forget()
 
 
+@pytest.mark.further
 @pytest.mark.quick(room="measurements")
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_patch_in_a_room(copy: Path, room: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +166,7 @@ def test_a_patch_in_a_room(copy: Path, room: str, monkeypatch: pytest.MonkeyPatc
     assert proof.Proof("numerics/rounding").status == "current"
 
 
+@pytest.mark.further
 @pytest.mark.quick(room=".")
 @pytest.mark.parametrize("room", [".", "measurements", "spaces"])
 def test_rooms_that_are_loaded_with_what_is_proved(copy: Path, room: str) -> None:

@@ -139,7 +139,10 @@ def test_the_control_changes_every_region_and_nothing_else() -> None:
 def test_the_nearest_tests_come_first() -> None:
     assert nearest.files("samplers/race.py", ROOT)[0] == "tests/samplers/test_race.py"
     assert nearest.files("measurements/_grid.py", ROOT)[0] == "tests/measurements/test_grid.py"
-    assert not any(file.startswith(("tests/repo", "tests/proof")) for file in nearest.files("proof/status.py", ROOT))
+    proving = nearest.files("proof/status.py", ROOT)
+    assert proving[0] == "tests/proof/test_status.py"
+    assert not any(file.startswith(("tests/repo", "tests/golden")) for file in proving)
+    assert not any(file.startswith("tests/proof") for file in nearest.files("core/claims.py", ROOT))
     reaching = nearest.files("noises/races/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
     assert "tests/distributions/test_arrivals.py" in reaching[:3]
     assert len(set(reaching)) == len(reaching)

@@ -102,6 +102,7 @@ def test_the_marks_of_the_table_are_needed() -> None:
         page.with_proof_map("# Proofs\n")
 
 
+@pytest.mark.further
 def test_only_what_is_named_is_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(page, "tightness", lambda _: pytest.fail("nobody asked for it"))
     assert command.main(["proofs/README.md"]) == 0

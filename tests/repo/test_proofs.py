@@ -136,10 +136,12 @@ def spoil(path: Path, old: str, new: str) -> None:
     proof.forget()
 
 
+@pytest.mark.further
 def test_the_copy_is_sound(copy: Path) -> None:
     assert form.problems("spaces/range_distance") == []
 
 
+@pytest.mark.further
 def test_code_that_moved(copy: Path) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "else 2 * d_in", "else 1 * d_in")
     (problem,) = form.problems("spaces/range_distance")
@@ -147,6 +149,7 @@ def test_code_that_moved(copy: Path) -> None:
     assert "range_distance of spaces/metrics.py" in problem
 
 
+@pytest.mark.further
 def test_a_region_that_is_gone(copy: Path) -> None:
     spoil(copy / "opendp_topk/spaces/metrics.py", "# end-proof-region: range_distance", "")
     (problem,) = form.problems("spaces/range_distance")
@@ -238,6 +241,7 @@ def test_the_log_of_readings() -> None:
     assert unread == []
 
 
+@pytest.mark.further
 @pytest.mark.quick(spoiled="pin")
 @pytest.mark.parametrize("spoiled", ["pin", "relied"])
 def test_a_digest_that_was_written_by_hand_is_noticed(copy: Path, spoiled: str) -> None:
@@ -256,6 +260,7 @@ def test_a_digest_that_was_written_by_hand_is_noticed(copy: Path, spoiled: str) 
     assert "without a line in readings.jsonl" in problem
 
 
+@pytest.mark.further
 @pytest.mark.quick(reason=("does not say", "three words", "no changed line", "--because"))
 @pytest.mark.parametrize(
     ("arguments", "reason"),
@@ -383,7 +388,7 @@ def test_any_code_can_be_listed(copy: Path) -> None:
 
 def test_without_tex(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(tk.MissingExtraError, match="texlive-latex-extra latexmk lmodern"):
+    with pytest.raises(tk.MissingExtraError, match="texlive-latex-extra lmodern"):
         form.build("core/chaining", tmp_path)
     monkeypatch.delenv("OPENDP_TOPK_REQUIRE_TEX", raising=False)
     with pytest.raises(pytest.skip.Exception):

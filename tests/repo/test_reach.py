@@ -222,6 +222,7 @@ def test_what_no_pin_reaches_is_listed_with_the_reason() -> None:
     assert all(len(reason.split()) >= 4 for reason in (*UNREACHED.values(), *ELSEWHERE.values()))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     "kind", ["def unheard_of():\n    return 1", "class Unheard:\n    pass", "_UNHEARD = 1", "del ABC"]
 )

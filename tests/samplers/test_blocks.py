@@ -128,6 +128,7 @@ def _use(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(race, "forecast", lambda scores, noise, k, groups: wrong[k])
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=1, name="Exponential", shape=("forecast", "deep split"))
 @pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("shape", SHAPES)

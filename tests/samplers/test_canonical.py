@@ -48,6 +48,7 @@ CASES = [
 ]
 
 
+@pytest.mark.further
 @pytest.mark.quick(exponential=False, k=2, kind="margin", gamma="1/2")
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize(("scores", "k", "gamma", "kind"), CASES)
@@ -193,6 +194,7 @@ class Entropyless(Streams):
         super().__init__(auxiliary=words)
 
 
+@pytest.mark.further
 @pytest.mark.quick(exponential=True)
 @pytest.mark.parametrize("exponential", [False, True])
 def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ def exponential(word: int, digits: int) -> mpmath.mpf:
     return -mpmath.log1p(-number(Fraction(word, 2**digits)))
 
 
+@pytest.mark.further
 @pytest.mark.quick(factor="1/3")
 @pytest.mark.parametrize("factor", FACTORS[:3], ids=str)
 def test_floors_are_geometric(factor: Fraction) -> None:

@@ -163,6 +163,7 @@ def test_a_source_that_repeats_itself_is_an_error(monkeypatch: pytest.MonkeyPatc
         _draw("Exponential", Case([2**54 + 2, 0], Fraction(1)), 1, 2, 1, Streams(3, twins={1: 0}))
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="Exponential")
 @pytest.mark.parametrize("name", ["Exponential", "Gumbel"])
 def test_gaps_of_equal_scores_follow_their_law_and_do_not_depend_on_each_other(name: str) -> None:

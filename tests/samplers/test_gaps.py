@@ -59,6 +59,7 @@ def _random(*seed: Any) -> random.Random:
     return random.Random(zlib.crc32(repr(seed).encode()))
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="Laplace", make=("small_integers", "huge_integers", "subnormals", "ladder"))
 @every_noise
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)

@@ -71,6 +71,7 @@ def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pyte
     assert len(set(large)) == 20
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="gaussian", scale="100")
 @pytest.mark.parametrize(
     ("name", "scale"), [("laplace", Fraction(100)), ("gaussian", Fraction(100)), ("gaussian", Fraction(1023))], ids=str
@@ -90,6 +91,7 @@ def test_many_values_of_medium_scale_have_a_table_of_their_own(
         assert len({int(z) % 16 for z in found}) == 16
 
 
+@pytest.mark.further
 @pytest.mark.quick(scale=100000000000000000000, name="laplace")
 @pytest.mark.parametrize("scale", [Fraction(1e20), Fraction(10**70, 3)], ids=["1e20", "1e70/3"])
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -56,6 +56,7 @@ WIDE = [
 ]
 
 
+@pytest.mark.further
 @pytest.mark.quick(ordered=True, k=2, scale="1")
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), CASES)

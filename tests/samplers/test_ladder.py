@@ -36,6 +36,7 @@ def test_limits_ceilings_and_losses(scores: list[Any], sign: int) -> None:
         assert found.loss(np.array(output), True) == max(0, *(x[i] - x[r] for i, r in enumerate(output)))
 
 
+@pytest.mark.further
 @pytest.mark.quick(sign=1)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_limits_half_way_between_floats(sign: int) -> None:

@@ -93,6 +93,7 @@ def test_decisions_that_hug_their_level_read_on(name: str, scale: Fraction, shif
     assert read == 1 + row // 64 + 4
 
 
+@pytest.mark.further
 @pytest.mark.quick(scale="40", name="laplace")
 @pytest.mark.parametrize("scale", [Fraction(40), Fraction(127)], ids=str)
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])

@@ -48,6 +48,7 @@ def test_joint_outputs_follow_the_law(ordered: bool) -> None:
             assert_follows(counted(found), law)
 
 
+@pytest.mark.further
 @pytest.mark.quick(exponential=False)
 @pytest.mark.parametrize("exponential", [False, True])
 def test_subsets_follow_the_law(exponential: bool) -> None:

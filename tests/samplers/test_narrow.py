@@ -31,6 +31,7 @@ def _typed(shape: str, dtype: Any) -> Any:
     return values / dtype(7) if kind == "f" else values
 
 
+@pytest.mark.further
 @pytest.mark.quick(dtype="float32", shape="spread", sign=1)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("shape", SHAPES)

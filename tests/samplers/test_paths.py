@@ -81,6 +81,7 @@ class Branches:
         return np.array(subsets[self._next(len(subsets))], dtype=np.int64)
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=(1, 4, 6))
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (4, 1), (4, 2), (5, 3), (4, 4), (6, 2)])
 def test_draws_are_exactly_uniform(d: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,7 @@ def _words() -> list[int]:
     return sorted({n for word in chosen for n in (word, 2**64 - 1 - word)})
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise=("Gumbel()", "Exponential()"))
 @every_noise
 def test_bounds_from_64_digits_enclose_the_noise_and_are_tight(noise: Noise) -> None:

@@ -48,6 +48,7 @@ def _random(*seed: Any) -> random.Random:
     return random.Random(zlib.crc32(repr(seed).encode()))
 
 
+@pytest.mark.further
 @pytest.mark.quick(
     name="Laplace",
     make=("small_integers", "all_equal", "huge_integers", "subnormals", "ladder", "duplicates_at_the_edge"),

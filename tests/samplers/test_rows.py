@@ -111,6 +111,7 @@ def test_rows_are_decided_where_the_best_certainly_beat_all_others(ordered: bool
             assert found[row] == (cuts >= set(range(1, k + 1)) if ordered else k in cuts)
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="Exponential")
 @pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
 def test_rows_follow_the_law_and_do_not_depend_on_each_other(name: str) -> None:

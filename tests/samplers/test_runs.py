@@ -28,6 +28,7 @@ def _pairs(runs: Runs) -> list[tuple[int, int]]:
     return list(zip(runs.starts.tolist(), runs.ends.tolist(), strict=True))
 
 
+@pytest.mark.further
 @pytest.mark.quick(ordered=True)
 @pytest.mark.parametrize("ordered", [True, False])
 def test_runs_are_cut_where_everything_is_decided(ordered: bool) -> None:

@@ -102,6 +102,7 @@ def test_every_set_is_drawn_as_often_as_promised(d: int, k: int, monkeypatch: py
         _check(limits, 10, monkeypatch, 2e-5)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("limits", "detail"), [((1, 3, 5, 7, 9, 10), 1), ((1, 3, 5, 7, 9, 10, 11), 1), ((2, 4, 6, 8, 10, 11), 1)]
 )

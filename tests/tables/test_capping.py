@@ -51,6 +51,7 @@ def pairs(table: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(found[name].to_list() for name in found.columns), strict=True))
 
 
+@pytest.mark.further
 @pytest.mark.quick(make=("polars_frame", "pyarrow_table"), by=("random", "value"))
 @pytest.mark.parametrize("by", ["random", "order", "rows", "value"])
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)

@@ -138,6 +138,7 @@ def random_columns(draw: random.Random, integers: bool) -> Columns:
     return {"seen": draw.choices(ids, k=size), "member": users, "work": items}
 
 
+@pytest.mark.further
 @pytest.mark.quick(make=("polars_frame", "pyarrow_table", "duckdb_relation"), integers=True)
 @pytest.mark.parametrize("integers", [True, False], ids=["integers", "strings"])
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)

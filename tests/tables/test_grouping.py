@@ -38,6 +38,7 @@ def plain(row: Any) -> tuple[Any, ...]:
     return tuple(value if isinstance(value, str) else None if str(value) in NULLS else int(value) for value in values)
 
 
+@pytest.mark.further
 @pytest.mark.quick(make=("polars_frame", "pyarrow_table"), integers=True)
 @pytest.mark.parametrize("integers", [True, False], ids=["integers", "strings"])
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)

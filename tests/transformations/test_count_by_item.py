@@ -223,6 +223,7 @@ def test_chains_with_a_measurement_and_names_items() -> None:
     assert [noisy.map(d_in) for d_in in (0, 1, 2)] == [0.0, 0.25, 0.5]
 
 
+@pytest.mark.further
 @pytest.mark.quick(kind="add_remove", max_items=2)
 @pytest.mark.parametrize("max_items", [None, 1, 2])
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])

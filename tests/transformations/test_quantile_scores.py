@@ -108,6 +108,7 @@ def differing(left: dict[int, Any], right: dict[int, Any], kind: str) -> int | N
     return len(left) + len(right) - 2 * same
 
 
+@pytest.mark.further
 @pytest.mark.quick(kind="replace", quantile=(Fraction(3, 4),), most=1)
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("quantile", [HALF, Fraction(3, 4), Fraction(1, 3)])

@@ -57,6 +57,7 @@ def composed(*parts: tuple[PrivacyCurve, int]) -> Composed:
     return Composed(parts)
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=3)
 @pytest.mark.parametrize(("loss", "k"), [(0.5, 3), (0.1, 10), (2.0, 5), (0.37, 50), (0.01, 400)])
 def test_randomised_responses(loss: float, k: int) -> None:

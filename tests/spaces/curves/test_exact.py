@@ -46,6 +46,7 @@ def answers_exactly(measurement: Any, d_in: int, epsilon: Fraction) -> None:
     assert not measurement.check(d_in, math.nextafter(expected, 0))
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="peeled")
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_one_release(name: str) -> None:
