@@ -14,7 +14,7 @@ from ..core.claims import proven
 from ..core.counted import Counts, largest_counts
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
-from ..core.queryable import Queryable, held
+from ..core.queryable import Queryable
 from ..core.spaces import require_space
 from ..errors import BudgetError, DataLengthError, ParameterError, checks
 from ..errors.checks import Number
@@ -184,7 +184,7 @@ def make_continual_top_k(
         def admit(query: Any) -> Callable[[], Any]:
             if query is None:
                 return lambda: listed(nodes)  # [again]
-            counts = held(input_domain.validate(query))  # [validate]
+            counts = input_domain.validate(query)  # [validate]
             if len(counts) != len(first):
                 raise DataLengthError("the counts of a step must be as many as those of the first one")  # [same-length]
             if taken == steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -13,7 +14,14 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.continual_top_k import make_continual_top_k, moved, spread, then_continual_top_k, widest
+from opendp_topk.measurements.continual_top_k import (
+    apart,
+    make_continual_top_k,
+    moved,
+    spread,
+    then_continual_top_k,
+    widest,
+)
 from tests.concepts.links import check_constructor, check_measurement
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import raises_exactly
@@ -275,6 +283,17 @@ def test_accuracy_holds_and_is_not_idle(gaussian: bool) -> None:
     assert build(ZCDP, scale=0).accuracy(5) == 0.0
     assert build(MAX, scale=1e308).accuracy(5) == build(ZCDP, scale=1e200).accuracy(5) == math.inf
     raises_exactly(tk.ParameterError, lambda: build(ZCDP, k=3).accuracy(2), "n_candidates must be at least k")
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_the_noise_of_many_nodes_is_within_the_bound(gaussian: bool) -> None:
+    """Fifty of them with a weight of one each."""
+    one = discrete.masses(NAMES[gaussian], Fraction(2))
+    masses = np.array([float(one.get(z, 0)) for z in range(-60, 61)])
+    total = functools.reduce(np.convolve, [masses] * 50)
+    sizes = abs(np.arange(len(total)) - len(total) // 2)
+    bound = apart(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
+    assert total[sizes > bound / 2].sum() <= 0.2 < total[sizes > bound / 4].sum()
 
 
 def test_from_when_the_tree_is_nearer_than_releases_of_their_own() -> None:

@@ -70,11 +70,4 @@ FAULTS = (
         "known = (PrivacyProfile,) if at_once else ()",
         "known = (PrivacyProfile,)",
     ),
-    Fault(
-        "running-query-that-changes",
-        "the counts of a step are not copied, so that they can change before they are added",
-        _RUNNING,
-        "counts = held(input_domain.validate(query))  # [validate]",
-        "counts = input_domain.validate(query)  # [validate]",
-    ),
 )
