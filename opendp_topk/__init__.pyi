@@ -175,7 +175,9 @@ from .transformations.count_by_number import make_count_by_number as make_count_
 from .transformations.count_by_number import then_count_by_number as then_count_by_number
 from .transformations.count_outside import make_count_outside as make_count_outside
 from .transformations.count_outside import then_count_outside as then_count_outside
+from .transformations.keep_items import make_keep_groups as make_keep_groups
 from .transformations.keep_items import make_keep_items as make_keep_items
+from .transformations.keep_items import then_keep_groups as then_keep_groups
 from .transformations.keep_items import then_keep_items as then_keep_items
 from .transformations.minimum_users import add_to_counts as add_to_counts
 from .transformations.minimum_users import make_minimum_users as make_minimum_users
@@ -297,6 +299,7 @@ __all__ = [
     "make_fully_adaptive_composition",
     "make_gaussian",
     "make_joint_top_k",
+    "make_keep_groups",
     "make_keep_items",
     "make_laplace",
     "make_lipschitz_top_k",
@@ -350,6 +353,7 @@ __all__ = [
     "then_fully_adaptive_composition",
     "then_gaussian",
     "then_joint_top_k",
+    "then_keep_groups",
     "then_keep_items",
     "then_laplace",
     "then_lipschitz_top_k",

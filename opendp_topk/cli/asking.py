@@ -19,6 +19,7 @@ from ..ledger.amounts import stated
 from ..ledger.stated import LINES, OWN, Stated
 from ..measurements._key_selection import MOST_KEYS
 from ..planning.above_threshold import AboveThreshold
+from ..planning.by_gap import SetByGap
 from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
 from ..planning.joined_items import joined
@@ -147,6 +148,15 @@ class Options:
             "--counts",
             help="Release a noisy count of users with each item; it may be below zero. A choice gets half of the cost "
             "then, and noise on all counts needs none beside.",
+        ),
+    ] = False
+    by_gap: Annotated[
+        bool,
+        typer.Option(
+            "--by-gap",
+            help="With --candidates and --delta: release the exact set of the candidates that stand apart, at most k, "
+            "without order. A large gap between consecutive counts is chosen with noise and tested with noise; where "
+            "none is large enough, nothing comes out.",
         ),
     ] = False
     summed: Annotated[
@@ -379,7 +389,20 @@ class Options:
         Raises:
             ParameterError: An option is missing, out of range, or does not go with the others.
         """
+        if self.by_gap:
+            return self._apart(n_candidates)
         return self.listed(n_candidates) if self.minimum_users is None else self._minimal(n_candidates)
+
+    def _apart(self, n_candidates: int) -> Query[Task, Users]:
+        if (self.mechanism, self.counts, self.minimum_users, self.max_items) != (None, False, None, None):
+            raise ParameterError(
+                "--by-gap releases a set by a mechanism of its own: leave --mechanism, --counts, --minimum-users and "
+                "--max-items out"
+            )
+        if self.delta is None:
+            raise ParameterError("--by-gap needs --delta: how likely, at most, a gap passes that one user can close")
+        self._require_caps()
+        return self._approximate(SetByGap(self._given(), n_candidates))
 
     def _minimal(self, n_candidates: int) -> Query[Task, Users]:
         if (self.kind, self.mechanism, self.counts) != ("ranking", None, False):
@@ -414,6 +437,8 @@ class Options:
             ParameterError: An option is missing, out of range, or needs candidates.
         """
         columns = self.columns
+        if self.by_gap:
+            raise ParameterError("--by-gap needs --candidates, a public list of the items")
         if self.above and self.keys:
             raise ParameterError("--above-threshold releases counts, and --keys none: leave one out")
         found = "--keys" if self.keys else "--above-threshold"
@@ -481,7 +506,7 @@ class Options:
 
 _OF_ITEMS = (
     "k", "limit", "max_items", "minimum_users", "kind", "mechanism", "counts", "summed", "above", "keys", "keep",
-    "other",
+    "other", "by_gap",
 )  # fmt: skip
 _CALLED = {"kind": "release", "summed": "sum", "above": "above-threshold"}
 

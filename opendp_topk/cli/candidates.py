@@ -62,6 +62,24 @@ def as_integers(items: tuple[Any, ...], column: str) -> tuple[int, ...]:
     Raises:
         CandidatesError: One is no integer, or two are the same integer.
     """
+    return public_items(_integers(items, column), "the candidates")
+
+
+def as_written(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tuple[str, ...]:
+    """Candidates of several columns as a frame of polars has them: where its column holds integers, 07 is 7.
+
+    Raises:
+        CandidatesError: An entry for a column of integers is none, or two candidates are the same item.
+    """
+    schema, entries = frame.lazy().collect_schema(), zip(*map(parts_of, items), strict=True)
+    found = (
+        map(str, _integers(own, name)) if schema[name].is_integer() else own
+        for name, own in zip(columns, entries, strict=True)
+    )
+    return public_items(map(joined, zip(*found, strict=True)), "the candidates")
+
+
+def _integers(items: Sequence[Any], column: str) -> list[int]:
     numbers = []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, str):
@@ -72,7 +90,7 @@ def as_integers(items: tuple[Any, ...], column: str) -> tuple[int, ...]:
             raise CandidatesError(
                 f"column {column!r} holds integers, so the candidates must be integers: candidate {number} is not"
             )
-    return public_items(numbers, "the candidates")
+    return numbers
 
 
 def _named(file: Path) -> str:

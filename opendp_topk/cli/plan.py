@@ -103,6 +103,7 @@ def plan(
       opendp-topk plan --k 1 --candidates 5000 --epsilon 1 --delta 1e-6 --compare --plot both.png
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
       opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
+      opendp-topk plan --k 10 --candidates 5000 --by-gap --epsilon 1 --delta 1e-8
       opendp-topk plan --keys --max-items 50 --epsilon 1 --delta 1e-8
       opendp-topk plan --quantile 1/2 --column age --bounds 0,120 --epsilon 1
     """
@@ -133,6 +134,8 @@ def plan(
     options.require_listed()
     if options.minimum_users is not None and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of all candidates: leave --minimum-users out")
+    if options.by_gap and (compare or proxy is not None):
+        raise ParameterError("--compare and --proxy speak of k items: leave --by-gap out")
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates, None))
     query = options.of_list(number)
     scores = None if proxy is None else read_proxy(proxy, number)
@@ -155,7 +158,8 @@ def plan(
 
 def _listed(options: Options, candidates: str | None) -> bool:
     """Whether a release has no delta of its own."""
-    return options.quantile is not None or (candidates is not None and options.minimum_users is None)
+    own = options.minimum_users is not None or options.by_gap
+    return options.quantile is not None or (candidates is not None and not own)
 
 
 def _other(options: Options) -> list[tuple[str, str]]:

@@ -97,6 +97,7 @@ _SHARE = _like(r"[1-9]\d{0,2}/[1-9]\d{0,3}")
 _NUMBERS = _with(value=_text, max_rows=_at_least(1, _whole))
 _QUANTILE = _with(quantile=_SHARE)
 _QUANTILES = _with(quantiles=_each(_SHARE), places=_at_least(1, _whole))
+_BY_GAP = _with(test_scale=_NOT_NEGATIVE, candidates=_at_least(2, _whole))
 _PAID = _with(head=_like(r"\d{1,18}-[0-9a-f]{64}"), salt=_like("[0-9a-f]{64}"))
 _BESIDE: dict[str, Check] = {
     "counts": _each(_number),
@@ -165,6 +166,13 @@ def _wide(items: list[Any], column: str) -> bool:
     return widths <= {0} or widths == {len(parts_of(column))}
 
 
+def _apart(record: dict[str, Any]) -> bool:
+    """Whether a set that a gap sets apart has the scale of its test, and a largest number."""
+    if record["mechanism"]["mechanism"] != "top_k_by_gap":
+        return True
+    return _BY_GAP(record["mechanism"]) and None not in (record["k"], record["scale"])
+
+
 def _measured(record: dict[str, Any]) -> bool:
     """Whether sums, which a record has in steps, have steps and bounds, and are numbers that a page can show.
 
@@ -175,7 +183,7 @@ def _measured(record: dict[str, Any]) -> bool:
         asked = [known["quantile"]] if _QUANTILE(known) else known["quantiles"] if _QUANTILES(known) else []
         if not _NUMBERS(known) or not asked or len(record["items"]) not in (0, len(asked)):
             return False
-    elif not _text(known.get("item")) or not _wide(record["items"], known["item"]):
+    elif not _text(known.get("item")) or not _wide(record["items"], known["item"]) or not _apart(record):
         return False
     if known.get("value") is None:
         return True
@@ -184,5 +192,6 @@ def _measured(record: dict[str, Any]) -> bool:
         return False
     if record["scale"] is None:
         return False
-    sums = [exact(one) * exact(step) for one in (record["scale"], *record.get("counts", ()))]
+    scales = record["scale"], known.get("test_scale", 0)
+    sums = [exact(one) * exact(step) for one in (*scales, *record.get("counts", ()))]
     return all(abs(one) <= _LARGEST for one in sums)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +32,11 @@ def question(record: ReleaseRecord) -> str:
         return f"All items in the table with {enough}"
     if not record.listed:
         return f"The {many} {'item' if record.k == 1 else 'items'} in the table {ranked}"
-    return f"The {many} of {f'{candidates:,}'.replace(',', chr(0x202F))} candidates {ranked}"
+    listed = f"{candidates:,}".replace(",", chr(0x202F))
+    if record.by_gap:
+        apart = f"numbers of {counted(record)}" if column is None else f"sums of {column}"
+        return f"Those of {listed} candidates that stand apart by their {apart}, {record.k} at most"
+    return f"The {many} of {listed} candidates {ranked}"
 
 
 def amount(record: ReleaseRecord, steps: float) -> float:
@@ -58,6 +64,14 @@ def how(record: ReleaseRecord) -> str:
         more = " Each comes with a noisy " + (f"count of its {counted(record)}." if record.value is None else "sum.")
     if record.released.gaps is not None:
         more = " Each comes with its noisy lead over the next."
+    if record.by_gap:
+        test = amount(record, record.mechanism["test_scale"])
+        return (
+            f"Released {order}: the best candidates, exactly; how many they are was drawn by the gaps between "
+            f"consecutive {record.noun}s. Random noise{of_scale} took part in the choice of a gap, and of scale "
+            f"{test:.6g} {unit} in a test whether it is large, so that the list depends little on any one "
+            f"{person(record)}; how little is said below. No exact {record.noun} was released."
+        )
     if record.mechanism["mechanism"] == "noisy_histogram":
         kind = "Gaussian" if record.mechanism["gaussian"] else "Laplace"
         return (
@@ -123,6 +137,13 @@ def item_columns(record: ReleaseRecord, head: str) -> list[tuple[str, Sequence[A
     if not any(isinstance(one, list) for one in items):
         return [(head, items)]
     return list(zip(parts_of(record.mechanism["item"]), zip(*items, strict=True), strict=True))
+
+
+def line_of(parts: Sequence[str]) -> str:
+    """An item of several columns as a line of CSV, as the table of the items has it: entries may hold commas."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(parts)
+    return text.getvalue()
 
 
 def of_rows(record: ReleaseRecord) -> bool:
@@ -245,6 +266,12 @@ def silent(record: ReleaseRecord) -> list[str]:
             if len(record.quantiles) > 1
             else "It is not the exact quantile: another multiple with a rank as near could as well stand here.",
             f"It does not tell how many rows there are, nor the number of any one {person(record)}.",
+        ]
+    if record.by_gap:
+        return [
+            "It has no order, and does not tell how large the gap below it is.",
+            "Where it ends was drawn: another gap nearly as large could as well have been taken, or none.",
+            f"It names no {person(record)}, and does not tell why an item is common.",
         ]
     if record.release == "ranking":
         words.append(f"Places are drawn: items whose {noun}s are close could as well stand the other way round.")

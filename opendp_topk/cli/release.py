@@ -24,7 +24,7 @@ from ..planning.units import Users
 from ..tables import parts
 from . import show
 from .asking import Options, met, stating
-from .candidates import as_integers, read_candidates, remarked
+from .candidates import as_integers, as_written, read_candidates, remarked
 from .engines import (
     ENGINES,
     EncodingOption,
@@ -226,7 +226,11 @@ def release(
                         asked_for = plan.on(None)
                     elif listed is not None:
                         asked_for = plan.on(
-                            as_integers(listed, columns.item) if kinds[columns.item].is_integer() else listed
+                            as_written(listed, columns.parts, source.frame)
+                            if columns.parts
+                            else as_integers(listed, columns.item)
+                            if kinds[columns.item].is_integer()
+                            else listed
                         )
                     promises = promises_of(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)
@@ -300,10 +304,10 @@ def _require_planned(
         *(options.k, options.epsilon, options.rho, options.delta, options.mechanism, options.summed),
         *(options.quantile, options.column, options.bounds, options.step, options.max_rows, options.rows_per_person),
     )
-    others = (options.kind, options.users, options.neighbors, options.counts, options.other)
+    others = (options.kind, options.users, options.neighbors, options.counts, options.other, options.by_gap)
     free = Options()
     if any(one is not None for one in asked) or others != (
-        free.kind, free.users, free.neighbors, free.counts, free.other,
+        free.kind, free.users, free.neighbors, free.counts, free.other, free.by_gap,
     ):  # fmt: skip
         raise ParameterError("--plan says what is released and at what cost: leave --k, the target and the like out")
     if from_record is not None or any(word for name, word in words.items() if name != "label"):

@@ -69,7 +69,8 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     ranked, items, gaps = record.release == "ranking", record.released.items, record.released.gaps
     asked = record.quantiles
     if not items:
-        return [el("p", f"Nothing was released: no item surely had enough {words.counted(record)}.", class_="stake")]
+        none = "gap surely was large enough" if record.by_gap else f"item surely had enough {words.counted(record)}"
+        return [el("p", f"Nothing was released: no {none}.", class_="stake")]
     counts, promise = words.counts(record), record.promises.get("count_accuracy")
     near = None if promise is None else promise.within
     top = max([*(counts or ()), 0]) + (near or 0) or 1
@@ -77,17 +78,22 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
     for place, item in enumerate(items):
         rank = place + 1 if ranked else asked[place] if len(asked) > 1 else ""
         parts = [el("span", rank, class_="rank")]
-        text = ", ".join(item) if isinstance(item, list) else item
+        text = words.line_of(item) if isinstance(item, list) else item
         parts.append(el("span", text, class_="item", dir="auto"))
         if counts is not None:
             parts += [_count(counts[place], near), _bar(counts[place], near, top)]
         if gaps is not None:
             parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
         rows.append(el("li", *parts))
-    short = 0 if record.k is None else record.k - len(items)
+    short = 0 if record.k is None or record.by_gap else record.k - len(items)
     enough = f"no further item surely had enough {words.counted(record)}"
     end = [el("p", f"It ends {short} short of {record.k}: {enough}.")] if short else []
-    return [el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.counted(record))]
+    several = (
+        [el("p", f"Each item is one of {record.mechanism['item']}.", class_="soft")]
+        if isinstance(items[0], list)
+        else []
+    )
+    return [*several, el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.counted(record))]
 
 
 def _key(counts: Sequence[float] | None, near: int | None, people: str) -> list[Markup]:

@@ -16,6 +16,7 @@ from ..ledger.amounts import stated
 from ..ledger.officer import protects
 from ..markup.foreign import json_text
 from ..numerics.arithmetic import exact
+from ..planning.by_gap import SetByGap
 from ..planning.comparison import six_up
 from ..planning.keys import Keys
 from ..planning.plan import Plan, Query
@@ -95,8 +96,8 @@ def show_several(
     scheduled = [Scheduled.of(way.plan) for way in found if way.name == CURVES]
     if out is not None and not scheduled:
         raise ParameterError(
-            "--out keeps a plan of composed curves: --counts, --minimum-users and releases without a list have none, "
-            "nor has a --ledger of which no delta is left for it; --counts with --max-items have one"
+            "--out keeps a plan of composed curves: --counts, --minimum-users, --by-gap and releases without a list "
+            "have none, nor has a --ledger of which no delta is left for it; --counts with --max-items have one"
         )
     if out is not None:
         new_file(out, "--out", json_text(scheduled[0].as_dict()) + "\n")
@@ -251,6 +252,9 @@ def _legend(query: Query[Any, Users], found: list[Way]) -> list[tuple[str, str]]
     if alone:
         within = "an item that so many users have, or more, comes out as likely as not each time"
         least = ("fewest users", f"{best.name}: {_near(best.plan)}")
+    elif isinstance(task, SetByGap):
+        within = f"with a gap of so many a set comes, with probability at least {likely} each time"
+        least = ("least noise", f"{best.name}: scale {_scale(best.plan)}")
     else:
         within = f"so near comes {reach}, with probability at least {likely} each time"
         least = ("least noise", f"{best.name}: scale {_scale(best.plan)}")

@@ -151,6 +151,8 @@ def _end(record: ReleaseRecord) -> list[tuple[str, str]]:
     """Where a ranking ends that may have fewer items than were asked for; and that no item came out."""
     if record.k is None and not record.released.items:
         return [("none", "no item came out: none surely had enough users")]
+    if record.by_gap:
+        return [] if record.released.items else [("none", "no set came out: no gap surely was large enough")]
     if record.k is None or not record.may_stop:
         return []
     short = record.k - len(record.released.items)

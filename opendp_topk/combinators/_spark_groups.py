@@ -51,12 +51,15 @@ def task_for_workers(rows: Any, size: int, members: Sequence[Measurement], place
         return None
 
 
-def select_in_workers(rows: Any, groups: Sequence[Any], kind: Selecting, task: bytes, places: Sequence[int]) -> Any:
+def select_in_workers(
+    rows: Any, groups: Sequence[Any], most: int, kind: Selecting, task: bytes, places: Sequence[int]
+) -> Any:
     """The release of ``kind.select`` for the group at each of ``places``, an array with a row each.
 
     Args:
         rows: What ``identifier_columns`` returned for the roles user, item and group; a frame of Spark.
         groups: As for ``split_by_group``.
+        most: As there.
         kind: The parts of the member.
         task: What ``task_for_workers`` returned.
         places: Ascending places in ``groups``.
@@ -64,7 +67,7 @@ def select_in_workers(rows: Any, groups: Sequence[Any], kind: Selecting, task: b
     Raises:
         ForeignError: Spark failed, lost a partition, or tore a group apart. Nothing was released.
     """
-    cells = partial(cells_by_group, rows, groups, kind.items)
+    cells = partial(cells_by_group, rows, groups, kind.items, most)
     found = [one for answer in answers(cells, task) for one in answer]  # [answers]
     homes = np.concatenate([np.zeros(0, dtype=np.int64), *(names for names, _ in found)])
     if len(np.unique(homes)) < len(homes):

@@ -47,16 +47,19 @@ def planned(members: Sequence[Measurement]) -> Plan:
     return Plan(members, parts, lists, [at for at in range(len(members)) if at not in listed])  # [alone]
 
 
-def release_by_group(rows: Any, groups: Sequence[Any], plan: Plan) -> tuple[Any, ...]:
-    """The releases of the members of ``plan``, each on the rows of the users who belong to the group in its place."""
+def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: Plan) -> tuple[Any, ...]:
+    """The releases of the members of ``plan``, each on the rows of the users who belong to the group in its place.
+
+    A user belongs to the first ``most`` of ``groups`` in which the user has a row.
+    """
     releases: list[Any] = [None] * len(plan.members)
     listed = [
         (places, task_for_workers(rows, len(groups) * len(items), plan.members, places))
         for items, places in plan.lists.items()
     ]
-    tables = split_by_group(rows, groups, plan.alone) if plan.alone else []
+    tables = split_by_group(rows, groups, most, plan.alone) if plan.alone else []
     counts = [
-        count_by_group(rows, groups, items) if task is None else None
+        count_by_group(rows, groups, items, most) if task is None else None
         for items, (_, task) in zip(plan.lists, listed, strict=True)
     ]  # [counts]
     for at, table in zip(plan.alone, tables, strict=True):
@@ -66,7 +69,7 @@ def release_by_group(rows: Any, groups: Sequence[Any], plan: Plan) -> tuple[Any,
             _release_at_once(found, places, plan, releases)
         elif task is not None:
             kind = plan.parts[id(plan.members[places[0]])]
-            _fill(kind, select_in_workers(rows, groups, kind, task, places), places, releases)  # [workers]
+            _fill(kind, select_in_workers(rows, groups, most, kind, task, places), places, releases)  # [workers]
     return tuple(releases)
 
 

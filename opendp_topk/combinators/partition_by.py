@@ -1,9 +1,11 @@
-"""One measurement for each group of users in a table: users who share no group share no loss."""
+"""One measurement for each group of users in a table: a user costs what the dearest groups of this user cost."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,15 +16,20 @@ from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.largest import Largest
+from ..spaces.curves.totals import compose, times
 from ..spaces.domains import GroupedFrameDomain
-from ..spaces.measures import Measure, apart, together
+from ..spaces.measures import Measure, PrivacyProfile, apart, together
 from ..spaces.metrics import UserDistance
 from ..tables.grouping import split_by_group
 from ..transformations.count_by_item import integers_or_strings
-from ._rules import add, decode_all, product_law, require_rule, require_space_of
+from ._rules import add, decode_all, product_law, require_fixed_rule, require_space_of, total
 from ._together import planned, release_by_group
 
 _STEPS = 200_000  # additions of rationals, a matter of a second; beyond them a sum that is never smaller is used
+_WAYS = 16  # joint curves, a convolution each, a second in all; beyond them one that is never smaller is used
+_TRIED = 10_000  # ways to spread users that are looked through for these, some milliseconds
 
 
 @proven("combinators/partition_by")
@@ -32,41 +39,49 @@ def make_partition_by(
     output_measure: Measure,
     *,
     measurements: Mapping[Any, Measurement],
+    max_groups: int = 1,
 ) -> Measurement:
-    """Release one measurement for each group of users, at the price of the dearest group.
+    """Release one measurement for each group of users, at the price of the dearest group, or groups, of a user.
 
     ``t -> (M_1(t_1), ..., M_g(t_g))``, where t_j holds the rows of the users who belong to group j.
 
-    Every user is made to belong to one group: the first group, in the order of ``measurements``, in which the user
-    has a row. The user's rows elsewhere are dropped, because a user who counted in several groups would lose privacy
-    in each. Rows whose user or group is null, and rows of other groups, are dropped too.
+    Every user is made to belong to one group, or to ``max_groups``: the first groups, in the order of
+    ``measurements``, in which the user has a row. The user's rows elsewhere are dropped, because a user loses privacy
+    in each group that counts. Rows whose user or group is null, and rows of other groups, are dropped too.
 
     Args:
         input_domain: ``GroupedFrameDomain(user, item, group)``: the names of the three columns.
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
-        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()`` or
-            ``Approximate`` of one of them.
+        output_measure: ``MaxDivergence()``, ``RangeDivergence()``, ``ZeroConcentratedDivergence()``, ``Approximate``
+            of one of them or ``PrivacyProfile()``.
         measurements: For each group, a measurement on ``FrameDomain(user, item)`` with ``UserDistance("add_remove")``
             (for both input metrics, since a replacement may move somebody from one group to another). The groups are
             all integers or all strings, and must be public, their order too.
+        max_groups: To how many groups a user belongs at most, at least 1. Public, and chosen without looking at the
+            table. Where it should be chance which groups of a user these are, let ``make_keep_groups`` choose before.
 
     Returns:
         A :class:`Measurement` whose releases are tuples, one entry a group, in the order of ``measurements``. It
         declares its exact distribution where all of them do. Queryables among the releases are closed.
 
     Privacy:
-        With m_j the map of group j, the largest sum m_1(d_1) + ... + m_g(d_g) over all whole numbers
-        with d_1 + ... + d_g <= d, where d is ``d_in`` under "add_remove" and 2 ``d_in`` under "replace". If untouched
-        groups lose nothing, that is for ``d_in = 1``:
+        With m_j the map of group j and h = ``max_groups``, the largest sum m_1(d_1) + ... + m_g(d_g) over all whole
+        numbers d_j <= d with d_1 + ... + d_g <= h d, where d is ``d_in`` under "add_remove" and 2 ``d_in`` under
+        "replace". If untouched groups lose nothing, that is for ``d_in = 1``:
 
-        - "add_remove": the largest m_j(1), the dearest group;
-        - "replace": the largest of all m_j(2) and all m_i(1) + m_j(1), i and j two groups.
+        - "add_remove": the sum of the h largest m_j(1), the dearest groups;
+        - "replace": for h = 1 the largest of all m_j(2) and all m_i(1) + m_j(1), i and j two groups; for equal groups
+          and any h the largest a m(2) + (2 h - 2 a) m(1), a <= h.
 
         Under Approximate this is done for each component. An exact rational, rounded up once. Where d is so large
-        that the sums are too many (g (d + 1)^2 > 200,000), the min(g, d) dearest groups are charged m_j(d) each.
+        that the sums are too many (g (d + 1) (h d + 1) > 200,000, h d of equal groups at most being counted), the
+        min(g, h d) dearest groups are charged m_j(d) each. Under PrivacyProfile it is the largest of the joint curves
+        of all ways to spread the users; where these are more than 16, the curve of min(g, h d) groups at d, each as
+        dear as the dearest; and where h >= g, the joint curve of all m_j(d).
 
     Raises:
-        ParameterError: ``measurements`` is empty or no mapping, or ``output_measure`` has no rule.
+        ParameterError: ``measurements`` is empty, ``max_groups`` is below 1, or ``output_measure`` has no rule.
+        ParameterTypeError: ``measurements`` is no mapping, or an argument has another type.
         CandidatesError: The groups are neither all integers nor all strings.
         SpaceError: The metric or a measurement does not fit.
         DataError: On a call, the table lacks a column, or a column has a type that cannot hold identifiers.
@@ -82,7 +97,9 @@ def make_partition_by(
     Proof: proofs/combinators/partition_by.tex
 
     References:
-        McSherry, "Privacy Integrated Queries" (2009), on parallel composition.
+        McSherry, "Privacy Integrated Queries" (2009), on parallel composition. Tumult Labs, "SafeTab-P: Disclosure
+        Avoidance for the 2020 Census Detailed Demographic and Housing Characteristics File A" (2023), on a bound on
+        the groups of a person.
 
     Example:
         >>> import opendp_topk as tk
@@ -96,16 +113,20 @@ def make_partition_by(
         >>> table = pl.DataFrame({"reader": [1, 2, 2], "book": [1, 1, 2], "town": ["Ulm", "Ulm", "Bonn"]})
         >>> len(by_town(table))
         2
+        >>> towns = {"Ulm": best, "Bonn": best, "Jena": best}
+        >>> (space >> tk.then_partition_by(tk.MaxDivergence(), measurements=towns, max_groups=2)).map(1)
+        1.0
     """
     # proof-region: partition_by
     require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
     checks.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
-    require_rule(output_measure)  # [check-measure]
+    require_fixed_rule(output_measure)  # [check-measure]
     checks.instance("measurements", measurements, Mapping, "a mapping from groups to measurements")
     if not measurements:
         raise ParameterError("measurements must hold at least one group")
     groups = integers_or_strings(list(measurements), "the groups of measurements")  # [check-groups]
     members = list(measurements.values())
+    most = checks.count("max_groups", max_groups)  # [check-most]
     space = input_domain.frame_domain, UserDistance("add_remove")
     for place, member in {id(one): (at, one) for at, one in reversed(list(enumerate(members)))}.values():
         require_space_of(f"the measurement of group {place}", member, *space, output_measure)  # [check-space]
@@ -113,10 +134,10 @@ def make_partition_by(
     moves = 2 if input_metric.neighbors == "replace" else 1  # [moves]
 
     def function(rows: Any) -> tuple[Any, ...]:
-        return release_by_group(rows, groups, plan)  # [release-by-group]
+        return release_by_group(rows, groups, most, plan)  # [release-by-group]
 
     def privacy_map(d_in: int) -> Any:
-        return _dearest(output_measure, members, moves * d_in)  # [map]
+        return _dearest(output_measure, members, most, moves * d_in)  # [map]
 
     built = Measurement(
         input_domain=input_domain,
@@ -124,49 +145,86 @@ def make_partition_by(
         output_measure=output_measure,
         function=function,
         privacy_map=privacy_map,
-        parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)},
+        parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)}
+        | ({"max_groups": most} if most > 1 else {}),
         declared=Declared(
-            law=joint and (lambda rows: joint(split_by_group(rows, groups))),  # [joint-law]
+            law=joint and (lambda rows: joint(split_by_group(rows, groups, most))),  # [joint-law]
             decode=decode_all(members),
         ),
     )
     return claimed(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
 
 
-def _dearest(measure: Measure, members: Sequence[Measurement], users: int) -> Any:
-    """The largest joint loss when ``users`` users are spread over the groups."""
-    listed = len(members) * (users + 1) ** 2 <= _STEPS
+def _dearest(measure: Measure, members: Sequence[Measurement], most: int, users: int) -> Any:
+    """The largest joint loss when ``users`` users are spread over the groups, each over ``most`` of them."""
+    if measure == PrivacyProfile():
+        return _dearest_curve(measure, members, most, users)  # [profile]
+    often, shares = Counter(members), most * users  # [equal-members]
+    listed = sum(min(number, shares) for number in often.values()) * (users + 1) * (shares + 1) <= _STEPS
     distances = range(users + 1) if listed else (0, users)
-    times = Counter(members)  # [equal-members]
-    curves = [[apart(measure, one.exact_map(d)) for d in distances] for one in times]  # [curves]
+    curves = [[apart(measure, one.exact_map(d)) for d in distances] for one in often]  # [curves]
     charge = _spread if listed else _ends
-    worst = [charge([[at[part] for at in curve] for curve in curves], list(times.values()), users) for part in (0, 1)]
+    worst = [charge([[at[part] for at in curve] for curve in curves], list(often.values()), shares) for part in (0, 1)]
     return together(measure, *(add([one]) for one in worst))  # [parts]
 
 
-def _spread(curves: Sequence[Sequence[Number]], times: Sequence[int], users: int) -> Number:
-    """The largest sum of one value of each curve, so many times, at places that add up to ``users`` at most."""
-    best: list[Number] = [Fraction(0)] * (users + 1)
-    for curve, number in zip(curves, times, strict=True):
+def _spread(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
+    """The largest sum of one value of each curve, so often, at places that add up to ``shares`` at most."""
+    best: list[Number] = [Fraction(0)] * (shares + 1)
+    for curve, number in zip(curves, often, strict=True):
         values = [add([value]) for value in curve]
-        for _ in range(min(number, users)):
-            best = [max(best[n - d] + values[d] for d in range(n + 1)) for n in range(users + 1)]  # [best]
-        if number > users:
-            best = [one + (number - users) * values[0] for one in best]  # [untouched]
-    return best[users]
+        for _ in range(min(number, shares)):
+            best = [
+                max(best[n - d] + one for d, one in enumerate(values[: n + 1])) for n in range(shares + 1)
+            ]  # [best]
+        if number > shares:
+            best = [one + (number - shares) * values[0] for one in best]  # [untouched]
+    return best[shares]
 
 
-def _ends(curves: Sequence[Sequence[Number]], times: Sequence[int], users: int) -> Number:
-    """The sum of the first values, and of the ``users`` largest rises from a first to a last value."""
+def _ends(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int) -> Number:
+    """The sum of the first values, and of the ``shares`` largest rises from a first to a last value."""
     ends = [(add(curve[:1]), add(curve[1:])) for curve in curves]
     if any(float("inf") in pair for pair in ends):
         return float("inf")
-    pairs = [(max(last - first, 0), number) for (first, last), number in zip(ends, times, strict=True)]
-    charged, left = [first * number for (first, _), number in zip(ends, times, strict=True)], users
+    pairs = [(max(last - first, 0), number) for (first, last), number in zip(ends, often, strict=True)]
+    charged, left = [first * number for (first, _), number in zip(ends, often, strict=True)], shares
     for rise, number in sorted(pairs, reverse=True):
         charged.append(rise * min(number, left))  # [rises]
         left -= min(number, left)
     return add(charged)  # [ends]
+
+
+def _dearest_curve(measure: Measure, members: Sequence[Measurement], most: int, users: int) -> PrivacyCurve:
+    """The largest joint curve, whichever groups are touched."""
+    if most >= len(members):
+        joint: PrivacyCurve = total(measure, [one.exact_map(users) for one in members], adaptive=False)
+        return joint  # [all-touched]
+    often, shares = Counter(members), most * users
+    still = compose(times(one.exact_map(0), number) for one, number in often.items())  # [still]
+    ways = _ways(users, shares, list(often.values()))
+    if not ways:
+        dearest = _largest(one.exact_map(users) for one in often)
+        return compose([still, times(dearest, min(shares, len(members)))])  # [never-fewer]
+    touched = ([(one, d) for one, own in zip(often, way, strict=True) for d in own if d] for way in ways)
+    steps = ([times(one.exact_map(d), n) for (one, d), n in Counter(way).items()] for way in touched)
+    return _largest(compose([still, *way]) for way in steps)  # [any-way]
+
+
+def _ways(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
+    """How many of ``users`` may touch each of equal groups, so often, and ``shares`` in all; none if these are many."""
+    sizes = [min(number, shares) for number in often]
+    if math.prod(math.comb(users + size, size) for size in sizes) > _TRIED:
+        return []
+    each = (itertools.combinations_with_replacement(range(users + 1), size) for size in sizes)
+    most = min(shares, users * sum(sizes))
+    ways = [way for way in itertools.product(*each) if sum(map(sum, way)) == most]  # [ways]
+    return ways if len(ways) <= _WAYS else []
+
+
+def _largest(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
+    listed = tuple(dict.fromkeys(curves))
+    return listed[0] if len(listed) == 1 else PrivacyCurve(Largest(listed))  # [one-of-them]
 
 
 # end-proof-region: partition_by

@@ -12,8 +12,10 @@ from typing import Any, NoReturn
 from ..combinators.followed_by import make_followed_by
 from ..core.measurement import Measurement
 from ..errors import ParameterError, SpaceError, TopKError
+from ..noises.standard import STANDARD
 from ..spaces.measures import Approximate, MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from .above_threshold import AboveThreshold
+from .by_gap import SetByGap
 from .catalogue import able
 from .columns import Columns
 from .keys import Keys
@@ -89,6 +91,12 @@ def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
         keys = Keys(known.get("rounds"))
         wanted = Query(keys, unit, budget, alpha=alpha)
         yield Plan(wanted, keys.built(wanted, known.get("epsilon", record.scale), known["delta"]))
+        return
+    if record.by_gap and record.release == SetByGap.release:
+        noise = {one.name: one for one in STANDARD}[known["noise"]]
+        apart = SetByGap(record.k or 0, known["candidates"], noise, known["test_scale"])
+        stated = Query(apart, unit, budget, alpha=alpha)
+        yield Plan(stated, apart.built(stated, float(record.scale or 0), known["threshold"]))
         return
     above, drawn = record.k is None, known.get("gaussian") is True
     top = TopKUnknownDomain(int(record.k or 0), known["limit"], known["candidates"]) if not above else None

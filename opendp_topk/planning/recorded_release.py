@@ -134,7 +134,7 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         released=Released([""] * (k or 0), counts=[0] * (k or 0) if counted else None),
         k=k,
         release="set"
-        if known["mechanism"].endswith(("partition_selection", "quantiles"))
+        if known["mechanism"].endswith(("partition_selection", "quantiles", "by_gap"))
         else known.get("release", "ranking"),
         claim=claim,
         mechanism={name: plain(value) for name, value in known.items() if name != "scale"},

@@ -22,7 +22,7 @@ from .plan import Plan
 from .promises import Promise
 from .units import Users, whom
 
-FORMAT = "opendp_topk.release.v6"  # may be of several quantiles, or of items of several columns
+FORMAT = "opendp_topk.release.v6"  # may be of several quantiles, of items of several columns, or of a set by gap
 IN_WORDS = (
     FORMAT,
     "opendp_topk.release.v5",
@@ -186,9 +186,14 @@ class ReleaseRecord:
         return self.mechanism["candidates"] is not None
 
     @property
+    def by_gap(self) -> bool:
+        """Whether the data chose how many candidates were released, by a large gap."""
+        return bool(self.mechanism["mechanism"] == "top_k_by_gap")
+
+    @property
     def may_stop(self) -> bool:
-        """Whether a ranking may end before k: a minimum of users leaves items out of a list, too."""
-        return self.k is not None and "limit" in self.mechanism
+        """Whether there may be fewer than k: a minimum of users leaves items out of a list, too."""
+        return self.by_gap or (self.k is not None and "limit" in self.mechanism)
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> ReleaseRecord:

@@ -10,6 +10,7 @@ from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile, without_delta
 from ..spaces.metrics import L01InfDistance, ScoreMetric
 from .columns import Columns
+from .numbered_rows import in_rows
 
 Space = Transformation | tuple[VectorDomain, ScoreMetric]
 
@@ -77,7 +78,8 @@ class Users:
     @property
     def whom(self) -> str:
         """Whom it protects, in words."""
-        return whom(self.neighbors, self.d_in)
+        users = whom(self.neighbors, self.d_in)
+        return in_rows(users) if self.columns.of_rows else users
 
     def nameless(self, n_candidates: int) -> Space:
         """The scores of so many candidates."""

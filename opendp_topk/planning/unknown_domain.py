@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..core.binary_search import binary_search_param
 from ..core.measurement import Measurement
 from ..errors import checks
 from ..measurements._key_selection import MOST_KEYS
@@ -62,11 +61,6 @@ class TopKUnknownDomain(Unlisted):
         """The chain for the candidates ``items``."""
         known = plan.measurement.parameters
         return self.built(plan.query, known["scale"], known["threshold"], items)
-
-    def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
-        """The smallest threshold that meets the budget with this scale."""
-        built, budget = self.built, query.budget.d_out
-        return float(binary_search_param(lambda t: built(query, scale, t), query.unit.d_in, budget))
 
     def accuracy(self, plan: Plan[Any, Users]) -> float:
         """How near the t-th released item comes to the t-th largest score."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
-from ..core.binary_search import binary_search_chain
+from ..core.binary_search import binary_search_chain, binary_search_param
 from ..core.measurement import Measurement
 from .plan import Plan, Query
 from .units import Users
@@ -39,6 +39,8 @@ class Unlisted(OfTable, Protocol):
 
     def least_threshold(self, query: Query[Any, Users], scale: float) -> float:
         """The smallest threshold that meets the budget with this scale."""
+        built, budget = self.built, query.budget.d_out
+        return float(binary_search_param(lambda t: built(query, scale, t), query.unit.d_in, budget))
 
     def least(self, query: Query[Any, Users], known: dict[Any, float] | None = None) -> Measurement:
         """The chain with the smallest scale, and then the smallest threshold, that meet the budget.

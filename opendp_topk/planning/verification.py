@@ -71,7 +71,7 @@ def _computed(fields: Mapping[str, Any], record: ReleaseRecord, found: Rebuilt |
         yield Finding("measurement", DISAGREES if same else UNKNOWN, none if same else _LATER)
         return
     yield Finding("measurement", AGREES, "it was built again, and has exactly these parameters")
-    yield _cost(record.claim, found.claim, same)
+    yield _cost(record.claim, found.claim, same, found.plan.query.unit.whom)
     for name in sorted({*record.promises, *found.promises}):
         told, computed = record.promises.get(name), found.promises.get(name)
         yield _same(name.replace("_", " "), told == computed, same, "the theorem gives these words and this number")
@@ -95,15 +95,13 @@ def _same(what: str, agrees: bool, same: bool, why: str) -> Finding:
     return Finding(what, DISAGREES, "the same version of the library gives another: it was edited, or the library was")
 
 
-def _cost(told: Claim, computed: Claim, same: bool) -> Finding:
+def _cost(told: Claim, computed: Claim, same: bool, whom: str) -> Finding:
     """Whether the map gives what is claimed; what another version claims may be more, and no less."""
     if told == computed:
-        return Finding("cost", AGREES, f"the map gives the same {computed.symbol} for {computed.whom}")
+        return Finding("cost", AGREES, f"the map gives the same {computed.symbol} for {whom}")
     if not same and _covers(told, computed):
-        return Finding("cost", AGREES, f"this version computes no more {computed.symbol} for {computed.whom}")
-    return Finding(
-        "cost", DISAGREES, f"the map gives {computed.symbol} = {_written(computed.d_out)} for {computed.whom}"
-    )
+        return Finding("cost", AGREES, f"this version computes no more {computed.symbol} for {whom}")
+    return Finding("cost", DISAGREES, f"the map gives {computed.symbol} = {_written(computed.d_out)} for {whom}")
 
 
 def _covers(told: Claim, computed: Claim) -> bool:

@@ -46,9 +46,14 @@ def sparse(cells: Integers, width: int) -> CountsByGroup:
 
 
 def count_packed_cells(
-    users: NDArray[Any], items: NDArray[Any], groups: NDArray[Any], listed: Sequence[int], candidates: Sequence[int]
+    users: NDArray[Any],
+    items: NDArray[Any],
+    groups: NDArray[Any],
+    listed: Sequence[int],
+    candidates: Sequence[int],
+    most: int,
 ) -> CountsByGroup | None:
-    """The counts of users who belong to the first of the ``listed`` groups in which they have a row.
+    """The counts of users who belong to the first ``most`` of the ``listed`` groups in which they have a row.
 
     None where a user, a group and a candidate may not fit into 63 bits.
 
@@ -58,6 +63,7 @@ def count_packed_cells(
         groups: As many integers.
         listed: Distinct Python integers, the groups.
         candidates: Distinct Python integers.
+        most: At least 1.
     """
     width = len(candidates)
     if len(users) == 0:
@@ -75,10 +81,11 @@ def count_packed_cells(
     keys.sort()
     keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]  # [distinct]
     homes = keys >> low
+    turns = np.append(0, np.cumsum(homes[1:] != homes[:-1]))[: len(keys)]  # [turns]
     newcomer = np.append(True, (homes[1:] ^ homes[:-1]) >> middle != 0)[: len(keys)]
-    first = np.maximum.accumulate(np.where(newcomer, homes, 0))  # [first-place]
+    first = np.maximum.accumulate(np.where(newcomer, turns, 0))  # [first-place]
     at = keys & (1 << low) - 1
-    kept = (homes == first) & (at < width)  # [at-home]
+    kept = (turns - first < most) & (at < width)  # [kept-cells]
     return sparse((homes[kept] & (1 << middle) - 1) * width + at[kept], width)
 
 

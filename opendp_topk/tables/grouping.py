@@ -1,4 +1,4 @@
-"""Tables by group: each user's rows go to one group, whatever the back end of the table."""
+"""Tables by group: each user's rows go to no more than so many groups, whatever the back end of the table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ColumnError
 from .cells import CountsByGroup, count_packed_cells, counted, sparse
+from .firsts import keep_first
 from .frames import RANGES, _collect, exact_kind, kinds, mismatch
 from .guard import guarded
 from .rows import Rows
@@ -21,16 +22,17 @@ if TYPE_CHECKING:
 
 # proof-region: split_by_group
 def split_by_group(
-    rows: Rows, groups: Sequence[int] | Sequence[str], chosen: Sequence[int] | None = None
+    rows: Rows, groups: Sequence[int] | Sequence[str], most: int = 1, chosen: Sequence[int] | None = None
 ) -> list[Rows]:
     """One table of (user, item) rows for each of ``groups``, in their order, or for those at the ``chosen`` places.
 
-    A user with rows in several groups belongs to the first of them, and the rows elsewhere are dropped. So are rows
-    whose user or group is null, and rows of other groups.
+    A user with rows in more than ``most`` groups belongs to the first ``most`` of them, and the rows elsewhere are
+    dropped. So are rows whose user or group is null, and rows of other groups.
 
     Args:
         rows: What ``identifier_columns`` returned for the roles user, item and group.
         groups: Distinct and not empty: all Python integers of 64 bits, or all strings.
+        most: To how many groups a user belongs at most, at least 1.
         chosen: Ascending places in ``groups``; by default all.
 
     Raises:
@@ -38,7 +40,8 @@ def split_by_group(
         TableError: The back end failed.
     """
     types, held = _types(rows, groups), rows.held()  # [held]
-    tables = guarded(lambda: _split(held, types, groups, range(len(groups)) if chosen is None else chosen))
+    places = range(len(groups)) if chosen is None else chosen
+    tables = guarded(lambda: _split(held, types, groups, most, places))
     return [Rows.of(table) for table in tables]  # [each-table]
 
 
@@ -51,15 +54,15 @@ def _types(rows: Rows, groups: Sequence[Any]) -> list[str]:
 
 
 def _split(
-    rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any], chosen: Sequence[int]
+    rows: nw.LazyFrame[Any], types: Sequence[str], groups: Sequence[Any], most: int, chosen: Sequence[int]
 ) -> list[nw.LazyFrame[Any]]:
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
-        tables = split(rows.to_native(), exact_kind(types[2]), groups)
+        tables = split(rows.to_native(), exact_kind(types[2]), groups, most)
         return [nw.from_native(tables[at]) for at in chosen]  # [spark]
     names = rows.collect_schema().names()
-    kept = _at_home(_known(rows), types, groups).sort("place")  # [in-order]
+    kept = _at_home(_known(rows), types, groups, most).sort("place")  # [in-order]
     ends = np.searchsorted(kept["place"].to_numpy(), np.arange(len(groups) + 1)).tolist()  # [ends]
     columns = [nw.col(role).alias(name) for role, name in zip(("user", "item"), names[:2], strict=True)]
     sorted_rows = kept.select(columns)
@@ -76,13 +79,14 @@ def _known(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     return _collect(table.filter(~nw.col("user").is_null() & ~nw.col("group").is_null()))  # [drop-nobody]
 
 
-def _at_home(known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any]) -> nw.DataFrame[Any]:
-    """The rows of users in the first of ``groups`` in which they have one, with the place of this group."""
+def _at_home(known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], most: int) -> nw.DataFrame[Any]:
+    """The rows of users in the first ``most`` of ``groups`` in which they have one, with the places of these groups."""
     import narwhals as nw
 
     placed = _listed(known, "group", types[2], groups, "place")  # [known-groups]
-    first = placed.group_by("user").agg(nw.col("place").min())  # [first-group]
-    return placed.join(first, on=["user", "place"])  # [one-group]
+    pairs = placed.select("user", nw.col("place").alias("item")).unique()  # [user-and-group]
+    homes = keep_first(pairs, most).select("user", nw.col("item").alias("place"))  # [first-groups]
+    return placed.join(homes, on=["user", "place"])  # [at-home]
 
 
 def _listed(
@@ -106,13 +110,14 @@ def _listed(
 
 
 # proof-region: count_by_group
-def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> CountsByGroup:
+def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any], most: int = 1) -> CountsByGroup:
     """How many distinct users of each group have each candidate.
 
     Args:
         rows: What ``identifier_columns`` returned for the roles user, item and group.
-        groups: As for :func:`split_by_group`, which says to which one a user belongs.
+        groups: As for :func:`split_by_group`, which says to which ones a user belongs.
         candidates: Distinct and not empty: all Python integers of 64 bits, or all strings.
+        most: As there.
 
     Raises:
         ColumnError: Groups or candidates are strings and the column holds integers, or the other way round.
@@ -120,21 +125,23 @@ def count_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any])
     """
     if rows.implementation.is_pyspark():
         kinds = _kinds(rows, groups, candidates)
-        found = guarded(lambda: _on_spark(rows, kinds, groups, candidates).toArrow())  # [spark-counts]
+        found = guarded(lambda: _on_spark(rows, kinds, groups, candidates, most).toArrow())  # [spark-counts]
         cells = found["home"].to_numpy() * len(candidates) + found["place"].to_numpy()
         return counted(cells, found["count"].to_numpy(), len(candidates))  # [spark-places]
     types, held = _types_of_all(rows, groups, candidates), rows.held()
-    return guarded(lambda: _cells(_known(held), types, groups, candidates))  # [held-cells]
+    return guarded(lambda: _cells(_known(held), types, groups, candidates, most))  # [held-cells]
 
 
-def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
+def cells_by_group(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any], most: int) -> DataFrame:
     """The counts of a Spark frame that are not 0, those of a group in one partition, where groups ascend.
 
     The columns are the place of the group, the place of the candidate, and the count; otherwise as ``count_by_group``,
     but that what Spark raises is handed on: whoever starts the job tells of it.
     """
     kinds = _kinds(rows, groups, candidates)
-    return _on_spark(rows, kinds, groups, candidates).repartition("home").sortWithinPartitions("home")  # [by-home]
+    return (
+        _on_spark(rows, kinds, groups, candidates, most).repartition("home").sortWithinPartitions("home")
+    )  # [by-home]
 
 
 def _types_of_all(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list[str]:
@@ -148,22 +155,24 @@ def _kinds(rows: Rows, groups: Sequence[Any], candidates: Sequence[Any]) -> list
     return [exact_kind(name) for name in _types_of_all(rows, groups, candidates)[1:]]
 
 
-def _on_spark(rows: Rows, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
-    return count_cells(rows.to_native(), kinds, groups, candidates)  # [spark-cells-of]
+def _on_spark(
+    rows: Rows, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
+) -> DataFrame:
+    return count_cells(rows.to_native(), kinds, groups, candidates, most)  # [spark-cells-of]
 
 
 def _cells(
-    known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]
+    known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> CountsByGroup:
     import narwhals as nw
 
     if "String" not in types:
         users, items, held = (known[role].to_numpy() for role in ("user", "item", "group"))
         if {column.dtype.kind for column in (users, items, held)} <= {"i", "u"}:
-            packed = count_packed_cells(users, items, held, groups, candidates)  # [packed]
+            packed = count_packed_cells(users, items, held, groups, candidates, most)  # [packed]
             if packed is not None:
                 return packed
-    kept = _at_home(known, types, groups).filter(~nw.col("item").is_null())
+    kept = _at_home(known, types, groups, most).filter(~nw.col("item").is_null())
     found = _listed(kept, "item", types[1], candidates, "at").select("user", "place", "at").unique()  # [distinct]
     return sparse(found["place"].to_numpy() * len(candidates) + found["at"].to_numpy(), len(candidates))  # [cells]
 

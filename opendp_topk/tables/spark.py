@@ -151,16 +151,18 @@ def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> D
 
 
 # proof-region: spark_group_counts
-def split(frame: DataFrame, kind: str, groups: Sequence[Any]) -> list[DataFrame]:
-    """The rows (user, item) of each group, for the users whose first group it is; otherwise as ``split_by_group``."""
+def split(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> list[DataFrame]:
+    """The rows (user, item) of each group, of users who have it among their first; otherwise as ``split_by_group``."""
     from pyspark.sql import functions as F
 
-    kept, names = _at_home(frame, kind, groups), frame.columns[:2]
+    kept, names = _at_home(frame, kind, groups, most), frame.columns[:2]
     parts = (kept.filter(F.col("home") == at) for at in range(len(groups)))
     return [part.select("user", "item").toDF(*names) for part in parts]  # [spark-split]
 
 
-def count_cells(frame: DataFrame, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]) -> DataFrame:
+def count_cells(
+    frame: DataFrame, kinds: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
+) -> DataFrame:
     """The counts by group and candidate that are not 0: the columns ``home`` and ``place``, theirs, and ``count``.
 
     Args:
@@ -168,21 +170,23 @@ def count_cells(frame: DataFrame, kinds: Sequence[str], groups: Sequence[Any], c
         kinds: "String" if the items, and if the groups, are strings; otherwise they are integers.
         groups: Distinct, all of their kind.
         candidates: Distinct, all of their kind.
+        most: To how many groups a user belongs at most, at least 1.
     """
-    kept = _at_home(frame, kinds[1], groups).dropna()  # [spark-items]
+    kept = _at_home(frame, kinds[1], groups, most).dropna()  # [spark-items]
     placed = with_places(kept, "item", kinds[0], candidates)  # [spark-candidates]
     return placed.select("user", "home", "place").distinct().groupBy("home", "place").count()  # [spark-cells]
 
 
-def _at_home(frame: DataFrame, kind: str, groups: Sequence[Any]) -> DataFrame:
-    """The columns ``user``, ``item`` and ``home`` of the rows in each user's first group, whose place is ``home``."""
+def _at_home(frame: DataFrame, kind: str, groups: Sequence[Any], most: int) -> DataFrame:
+    """The columns ``user``, ``item`` and ``home`` of the rows in each user's first groups, the place being ``home``."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     known = exact(frame.toDF("user", "item", "group"), "user", "item", "group").filter(F.col("user").isNotNull())
     placed = with_places(known, "group", kind, groups)  # [spark-groups]
-    first = placed.withColumn("home", F.min("place").over(Window.partitionBy("user")))  # [spark-first-group]
-    return first.filter(F.col("place") == F.col("home")).select("user", "item", "home")  # [spark-one-group]
+    ranked = placed.withColumn("rank", F.dense_rank().over(Window.partitionBy("user").orderBy("place")))
+    first = ranked.filter(F.col("rank") <= most)  # [spark-first-groups]
+    return first.select("user", "item", F.col("place").alias("home"))  # [spark-at-home]
 
 
 # end-proof-region: spark_group_counts

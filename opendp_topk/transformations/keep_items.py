@@ -1,4 +1,4 @@
-"""No more than so many items of each user: chosen at random, or by a rule that looks at the user's own rows alone."""
+"""No more than so many items or groups of each user: at random, or by a rule for the user's own rows alone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..samplers.entropy import SYSTEM, Entropy
-from ..spaces.domains import FrameDomain
+from ..spaces.domains import FrameDomain, GroupedFrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
-from .count_by_item import listed_items
+from .count_by_item import integers_or_strings, listed_items
 from .sum_by_item import FARTHEST, grid_step
 
 RULES = ("random", "order", "rows", "value")
@@ -131,6 +131,86 @@ def nameless_keep(
     # end-proof-region: keep_items
 
 
+@proven("transformations/keep_items")
+def make_keep_groups(
+    input_domain: GroupedFrameDomain,
+    input_metric: UserDistance,
+    *,
+    most: int,
+    by: str = "random",
+    groups: Iterable[Hashable] | None = None,
+) -> Transformation:
+    """Keep the rows of each user in at most ``most`` groups, and drop the others.
+
+    ``make_partition_by`` with ``max_groups=most`` may follow, which then drops nothing any more: by itself it keeps the
+    first groups of its list, and so favours these.
+
+    Args:
+        input_domain: ``GroupedFrameDomain(user, item, group)``.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+        most: The number of groups, at least 1. Public, and chosen without looking at the table.
+        by: Which of a user's groups are kept, as in ``make_keep_items``: ``"random"``, ``"order"`` or ``"rows"``.
+        groups: The groups to keep some of: those that are released. The rows of all others are dropped, so that a user
+            keeps no group that nobody releases. By default all groups of the table.
+
+    Returns:
+        A :class:`Transformation` to the same domain and metric, with the map d_in -> d_in. The table that it returns
+        has all rows of each user in the groups that are kept; rows with a null user or group are dropped. With
+        ``"random"`` it is ``randomized``, as ``make_keep_items`` says, and no measurement under a bound of the range
+        may follow.
+
+    Raises:
+        ParameterError: ``most`` is below 1, or ``by`` is another word.
+        ParameterTypeError: An argument has another type.
+        CandidatesError: The groups are no such list as ``make_count_by_item`` takes.
+        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+
+        On a call: as ``make_keep_items``.
+
+    Runtime: That of ``make_keep_items`` with numbers.
+
+    Proof: proofs/transformations/keep_items.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> two = space >> tk.then_keep_groups(most=2, groups=["Bonn", "Jena", "Ulm"])
+        >>> towns = ["Bonn", "Jena", "Ulm", "Bonn", "Paris"]
+        >>> table = pl.DataFrame({"reader": [1, 1, 1, 1, 2], "book": [7, 7, 8, 9, 7], "town": towns})
+        >>> kept = two(table).collect()
+        >>> len(set(kept["town"].to_list())), set(kept["reader"].to_list()), two.map(1)
+        (2, {1}, 1)
+    """
+    # proof-region: keep_groups
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    most = checks.count("most", most)  # [check-most-groups]
+    listed_groups = None if groups is None else integers_or_strings(groups, "groups")
+    checks.choice("by", by, RULES[:3])  # [check-rule]
+    user, item, group = input_domain.user, input_domain.item, input_domain.group
+
+    def function(rows: Any) -> Any:
+        from ..tables.capping import keep_items, listed
+
+        turned = rows.only([user, group, item])  # [turned]
+        chosen = turned if listed_groups is None else listed(turned, listed_groups)
+        return keep_items(chosen, most, by, 1.0, FARTHEST, random_ranks).only([user, item, group])  # [turned-back]
+
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=input_domain,
+        output_metric=input_metric,
+        function=function,
+        stability_map=lambda d_in: d_in,  # [stability-of-groups]
+        parameters={"transformation": "keep_groups", "most": most, "by": by}
+        | ({} if listed_groups is None else {"groups": len(listed_groups)}),
+        randomized=by == "random",  # [randomized-groups]
+    )
+    # end-proof-region: keep_groups
+
+
 # proof-region: ranks
 def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
     """For each entry its rank, from 0, in an order of its group that is uniformly random and independent of the others.
@@ -154,3 +234,4 @@ def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArra
 
 
 then_keep_items = partial(make_keep_items)
+then_keep_groups = partial(make_keep_groups)

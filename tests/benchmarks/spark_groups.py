@@ -38,7 +38,7 @@ def row(plan: str, groups: int, items: int, rows: int) -> str:
         )
         start = time.perf_counter()
         if plan == "counts":
-            cells_by_group(domain.validate(table), towns, range(items)).write.format("noop").mode("overwrite").save()
+            cells_by_group(domain.validate(table), towns, range(items), 1).write.format("noop").mode("overwrite").save()
         else:
             assert len(by_town(table)) == groups
         seconds = time.perf_counter() - start

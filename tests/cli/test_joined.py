@@ -51,7 +51,9 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
     assert table.select("region", "product").rows() == [tuple(one) for one in best]
     assert table.columns == ["rank", "region", "product", "count"]
     page = " ".join(page_of(command, tmp_path, record).text.split())
-    assert "North, old, tea" in page
+    assert '"North, old",tea' in page
+    assert 'North,"tea, green"' in page
+    assert "Each item is one of region,product." in page
     assert "region product" in command("show", "top.json").flat
     for wrong in (
         [["North", "tea"], ["North", "tea"], ["South", "tea"]],
@@ -80,6 +82,20 @@ def test_a_column_with_a_comma_in_its_name_stands_in_quotes(command: Command, sa
     Path("list.txt").write_text("tea\nsalt\ntea, green\n")
     asked = release(Path("named.parquet"), "--candidates", "list.txt", *EXACT, "--out", "-", item='"product, sold"')
     assert record_of(command(*asked).out)["items"] == ["tea", "tea, green", "salt"]
+
+
+@pytest.mark.further
+def test_numbers_of_the_list_are_those_of_the_table_however_they_are_written(command: Command, sales: Path) -> None:
+    table = pl.read_parquet(sales).with_columns(pl.lit(7).alias("shop"))
+    table.write_parquet("shops.parquet")
+    Path("shops.csv").write_text('product,shop\ntea,07\n"tea, green", +7 \ntea,8\n')
+    asked = "release", "shops.parquet", "--user", "buyer", "--item", "shop,product", "--k", 2, *EXACT, "--out", "-"
+    record = record_of(command(*asked, "--candidates", "shops.csv").out)
+    assert record["items"] == [["7", "tea"], ["7", "tea, green"]]
+    Path("twice.csv").write_text("product,shop\ntea,07\ntea,7\nsalt,1\n")
+    command(*asked, "--candidates", "twice.csv").complains(1, "the candidates must be distinct")
+    Path("names.csv").write_text("product,shop\ntea,7\ntea,north\nsalt,1\n")
+    command(*asked, "--candidates", "names.csv").complains(1, "column 'shop' holds integers", "candidate 2 is not")
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,9 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
     assert DISAGREES not in {one.verdict for one in verified(record)}
     assert "for 10 rows added or removed" in done.flat
     assert "users" not in done.out
+    told = command("verify", "top.json").flat
+    assert "the map gives the same epsilon for 10 rows added or removed" in told
+    assert "user" not in told
     shown = command("show", "top.json").flat
     page = " ".join(page_of(command, tmp_path, record).text.split())
     for words in (PEOPLE, "whom no column of the table tells apart", "with most rows", "Every row counted.", "20 rows"):
@@ -56,6 +59,7 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
         assert words in page
     edited = copy.deepcopy(record)
     edited["d_in"] = 1
+    assert next(one for one in verified(edited) if one.what == "cost").why.endswith("for 1 row added or removed")
     assert {one.what: one.verdict for one in verified(edited)}["cost"] == DISAGREES
 
 

@@ -77,7 +77,7 @@ def selected(monkeypatch: pytest.MonkeyPatch, one: tk.Measurement, places: list[
     monkeypatch.setattr(_spark_groups, "FEW", 0)
     task = _spark_groups.task_for_workers(ON_SPARK, 1, [one] * 9, places)
     assert task is not None
-    return _spark_groups.select_in_workers(ON_SPARK, range(9), parts(one), task, places)
+    return _spark_groups.select_in_workers(ON_SPARK, range(9), 1, parts(one), task, places)
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 2**20])

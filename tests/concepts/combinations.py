@@ -105,7 +105,7 @@ def _readers(rows: list[tuple[int, str, int]]) -> list[int]:
 
 
 def _partition() -> list[Specimen]:
-    """One choice for each of two towns."""
+    """One choice for each of two towns, and one for each of three of which two count for a reader."""
     inner = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=BOOKS)
     space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
     link = tk.make_partition_by(*space, MAX, measurements=dict.fromkeys([0, 1], inner >> _chooser(MAX)))
@@ -115,7 +115,16 @@ def _partition() -> list[Specimen]:
         return _product(*(_softmax(_readers(rows)) for rows in towns))
 
     tables = _frame(LOANS, "reader", "book", "town"), _frame(FEWER, "reader", "book", "town")
-    return [Specimen(link, tables, law)]
+    members = dict.fromkeys([0, 1, 2], inner >> _chooser(MAX))
+    several = tk.make_partition_by(*space, MAX, measurements=members, max_groups=2)
+    travelled = [(1, "a", 0), (2, "a", 0), (3, "b", 2), (3, "a", 2), (3, "b", 1), (3, "b", 0)]
+
+    def third_dropped(table: Any) -> Law:
+        kept = [row for row in table.rows() if row[2] < 2]
+        return _product(*(_softmax(_readers([row for row in kept if row[2] == town])) for town in (0, 1, 2)))
+
+    pair = _frame(travelled, "reader", "book", "town"), _frame(travelled[:2], "reader", "book", "town")
+    return [Specimen(link, tables, law), Specimen(several, pair, third_dropped)]
 
 
 def _chooser(measure: tk.Measure) -> tk.Partial:

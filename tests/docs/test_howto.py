@@ -1,7 +1,9 @@
-"""The pages of the analyst and of the privacy officer, done from the first line to the last in a fresh folder."""
+"""Pages whose commands and code go together, done from the first line to the last in a fresh folder."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -26,12 +28,16 @@ def printed(page: str, folder: Path) -> str:
     path = f"{shim.parent}{os.pathsep}{os.environ['PATH']}"
     room = folder / "room"
     room.mkdir()
-    text = (ROOT / "docs" / "howto" / f"{page}.md").read_text(encoding="utf-8")
-    found = ""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    found, names = "", {"__name__": page}
     for language, code in STEP.findall(text):
-        command = [sys.executable, "-c", code] if language == "python" else ["sh", "-ec", code]
+        if language == "python":
+            with contextlib.chdir(room), contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(code, page, "exec"), names)
+            found += out.getvalue()
+            continue
         done = subprocess.run(
-            command,
+            ["sh", "-ec", code],
             cwd=room,
             env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
             capture_output=True,
@@ -46,7 +52,7 @@ def printed(page: str, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_the_commands_of_the_analyst_work_one_after_the_other(tmp_path: Path) -> None:
-    found, room = printed("analyst", tmp_path), tmp_path / "room"
+    found, room = printed("howto/analyst", tmp_path), tmp_path / "room"
     assert re.search(r"^cost +epsilon = 1", found, re.MULTILINE)
     assert re.search(r"spent +1(?:\.0)? on 1 entry", found)
     some = json.loads((room / "some.json").read_text(encoding="utf-8"))
@@ -57,7 +63,7 @@ def test_the_commands_of_the_analyst_work_one_after_the_other(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_the_officer_reads_what_the_page_promises(tmp_path: Path) -> None:
-    found, room = printed("officer", tmp_path), tmp_path / "room"
+    found, room = printed("howto/officer", tmp_path), tmp_path / "room"
     assert "does not agree" not in found
     release, budget = ((room / name).read_text("utf-8") for name in ("top.html", "budget.html"))
     for page, spent in ((release, "epsilon 0.5 of epsilon 2"), (budget, "epsilon 0.5")):
@@ -66,3 +72,15 @@ def test_the_officer_reads_what_the_page_promises(tmp_path: Path) -> None:
     assert "2 is 88.1 %" in (ROOT / "docs" / "howto" / "officer.md").read_text("utf-8")
     assert "88.1 %" in budget.replace("\N{NO-BREAK SPACE}", " ")
     assert "Ranks may contradict counts" in release
+
+
+@pytest.mark.slow
+def test_admissions_are_as_the_tutorial_shows(tmp_path: Path) -> None:
+    found, text = printed("tutorials/admissions", tmp_path), (ROOT / "docs/tutorials/admissions.md").read_text("utf-8")
+    shown = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    places = [found.index(block) for block in shown]
+    assert len(shown) == 6
+    assert places == sorted(places)
+    promised = int(re.search(r"consecutive counts is at least (\d+)", text)[1])  # type: ignore[index]
+    assert f"is at least {promised} rows" in " ".join(found.split())
+    assert "does not agree" not in found

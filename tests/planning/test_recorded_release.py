@@ -49,6 +49,11 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
         >> tk.then_quantiles(PURE, quantiles=[Fraction(1, 3), Fraction(2, 3)], scale=2.0, places=4)
         >> tk.index_candidates(tk.multiples((0, 60)))
     ),
+    "apart": lambda: (
+        counts()
+        >> tk.then_top_k_by_gap(tk.Approximate(PURE), k=2, scale=2.0, test_scale=3.0, threshold=60, noise=tk.Gumbel())
+        >> tk.index_candidates(PAGES)
+    ),
     "unlisted": lambda: (
         counts(candidates=None, max_items=2)
         >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=10, threshold=40)

@@ -24,8 +24,10 @@ NULLS = ("None", "nan", "<NA>")
 DOMAIN = GroupedFrameDomain("member", "work", "seen")
 
 
-def split(frame: Any, groups: list[Any], domain: GroupedFrameDomain = DOMAIN) -> list[Counter[tuple[Any, ...]]]:
-    tables = split_by_group(domain.validate(frame), groups)
+def split(
+    frame: Any, groups: list[Any], domain: GroupedFrameDomain = DOMAIN, most: int = 1
+) -> list[Counter[tuple[Any, ...]]]:
+    tables = split_by_group(domain.validate(frame), groups, most)
     for table in tables:
         again = FrameDomain(domain.user, domain.item).validate(table)
         assert again.collect_schema().names() == [domain.user, domain.item]
@@ -45,14 +47,14 @@ def plain(row: Any) -> tuple[Any, ...]:
 def test_every_back_end_agrees_with_the_reference(make: Callable[[Columns, bool], Any], integers: bool) -> None:
     draw = random.Random(21)
     moved = kept = 0
-    for _ in range(40):
+    for most in [1] * 30 + [2] * 20:
         columns = random_columns(draw, integers)
         rows = list(zip(columns["member"], columns["work"], columns["seen"], strict=True))
         known = list(dict.fromkeys(group for _, _, group in rows if group is not None)) or ([5] if integers else ["z"])
         groups = draw.sample(known, draw.randint(1, len(known))) + ([77, 2**64 - 1] if integers else ["new"])
         draw.shuffle(groups)
-        found = split(make(columns, integers), groups)
-        assert found == [Counter(table) for table in by_group(rows, groups)]
+        found = split(make(columns, integers), groups, most=most)
+        assert found == [Counter(table) for table in by_group(rows, groups, most)]
         kept += sum(map(Counter.total, found))
         moved += sum(row[0] is not None and row[2] in groups for row in rows) - sum(map(Counter.total, found))
     assert kept > 50
@@ -64,6 +66,14 @@ def test_each_user_is_in_the_first_group_of_the_public_order() -> None:
     assert split(frame, ["a", "b"]) == [Counter({(1, 8): 1, (1, 9): 1}), Counter({(2, 7): 1})]
     assert split(frame, ["b", "a"]) == [Counter({(1, 7): 1, (2, 7): 1}), Counter()]
     assert split(frame, ["c", "a"]) == [Counter(), Counter({(1, 8): 1, (1, 9): 1})]
+
+
+def test_a_user_may_be_in_several_groups_and_in_no_more() -> None:
+    frame = pl.DataFrame({"member": [1, 1, 1, 1, 2], "work": [7, 8, 8, 9, 7], "seen": ["b", "a", "a", "c", "c"]})
+    ones = Counter({(1, 8): 2})
+    assert split(frame, ["c", "a", "b"], most=2) == [Counter({(1, 9): 1, (2, 7): 1}), ones, Counter()]
+    assert split(frame, ["a", "d", "b", "c"], most=2) == [ones, Counter(), Counter({(1, 7): 1}), Counter({(2, 7): 1})]
+    assert split(frame, ["a", "b", "c"], most=9)[2] == Counter({(1, 9): 1, (2, 7): 1})
 
 
 def test_repeated_rows_and_null_items_stay() -> None:

@@ -137,7 +137,8 @@ def test_no_more_keys_leave_spark_than_take_part(spark: Any, monkeypatch: pytest
     assert asked == [11]
 
 
-def test_rows_go_to_the_first_group_of_their_user(spark: Any) -> None:
+@pytest.mark.parametrize("most", [1, 2])
+def test_rows_go_to_the_first_groups_of_their_user(spark: Any, most: int) -> None:
     import random
 
     draw = random.Random(3)
@@ -146,12 +147,12 @@ def test_rows_go_to_the_first_group_of_their_user(spark: Any) -> None:
     table = made(spark, rows, True, ("member", "work", "seen"))
     domain = tk.GroupedFrameDomain("member", "work", "seen")
     groups = ["b", "a", "none", "A"]
-    found = split_by_group(domain.validate(table), groups)
-    expected = [Counter(part) for part in by_group(rows, groups)]
+    found = split_by_group(domain.validate(table), groups, most)
+    expected = [Counter(part) for part in by_group(rows, groups, most)]
     assert [Counter(map(tuple, part.to_native().collect())) for part in found] == expected
     assert sum(map(Counter.total, expected)) > 50
     assert SPACE[0].validate(found[0]).collect_schema().names() == ["member", "work"]
-    counts = count_by_group(domain.validate(table), groups, [4, 2**40, 0])
+    counts = count_by_group(domain.validate(table), groups, [4, 2**40, 0], most)
     assert counts.rows(0, 4).tolist() == [distinct_users(part, [4, 2**40, 0]) for part in expected]
 
 

@@ -232,6 +232,9 @@ def _by_group() -> Iterator[Case]:
                 make = partial(tk.make_partition_by, *space, measure, measurements=made)
                 yield named("make_partition_by", word, kind, scales), partial(_users, make)
                 yield named("make_partition_by", word, kind, scales, "shown"), make
+            thrice = dict.fromkeys(range(3), made[0]) | {3: count >> tk.then_report_noisy_top_k(measure, k=1, scale=1)}
+            several = partial(tk.make_partition_by, *space, measure, measurements=thrice, max_groups=2)
+            yield named("make_partition_by", word, kind, max_groups=2), partial(_users, several)
     yield (
         "make_partition_by of none",
         partial(

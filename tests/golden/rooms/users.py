@@ -76,6 +76,10 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
                 for domain, step in ((ROWS, 1), (SUMS, Fraction(1, 2))):
                     name = named("keep_items", kind, type(domain).__name__, most=most, by=by)
                     yield name, partial(tk.make_keep_items, domain, between, most=most, by=by, granularity=step)
+            for by in ("random", "order", "rows", "value"):
+                grouped = tk.GroupedFrameDomain("reader", "book", "town"), between
+                kept = partial(tk.make_keep_groups, *grouped, most=most, by=by, groups=[1, 2])
+                yield named("keep_groups", kind, most=most, by=by), kept
             for metric in (None, tk.L1Distance(), tk.L2Distance(), tk.LInfDistance()):
                 options = {"items": ITEMS, "max_rows": most}
                 name = named("count_outside", kind, metric, max_rows=most)

@@ -148,6 +148,20 @@ FAULTS = (
         "{self.levels - 2} more;",
     ),
     Fault(
+        "gap-planned-without-test",
+        "the noise of the test is left out of the gap with which a set surely comes",
+        "planning/by_gap.py",
+        "beside = self.near(plan), accuracy(noise, 1, 1, test, failing)  # [both]",
+        "beside = self.near(plan), 0.0",
+    ),
+    Fault(
+        "gap-planned-for-one",
+        "the gap that is chosen is promised to be as near as one of one would be",
+        "planning/by_gap.py",
+        'return accuracy(noise, self.k, 1, exact(known["scale"]), failing) if self.k > 1 else 0.0  # [near]',
+        'return accuracy(noise, 1, 1, exact(known["scale"]), failing) if self.k > 1 else 0.0',
+    ),
+    Fault(
         "range-of-half-noise",
         "noises lie no farther apart than one of them may be from zero",
         _DISCRETE,
