@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.spaces.curves.closed_forms import ApproximateDP
 
 from ..concepts.links import check_constructor, check_measurement
 from ..concepts.losses import realised
@@ -242,6 +243,7 @@ def test_the_joint_curve_holds_for_all_pairs(most: int, metric: tk.UserDistance)
     assert nearest > 0.85, nearest
 
 
+@pytest.mark.further
 def test_the_library_counts_the_groups_that_the_enumeration_counts() -> None:
     for most in (1, 2, 3):
         built = partition(*map(choice, SCALES), most=most)
@@ -255,6 +257,7 @@ def test_the_library_counts_the_groups_that_the_enumeration_counts() -> None:
             assert np.allclose(found, expected, rtol=1e-9, atol=0)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("regions", [1, 2])
 def test_regions_and_the_whole_cost_one_list_more(regions: int) -> None:
     """Rows are given once for each level: a person moves the list of the whole, and those of so many regions."""
@@ -302,8 +305,18 @@ def test_curves_of_equal_groups_are_those_of_so_many_releases() -> None:
     assert [twice.map(1).delta(e) for e in (0, 0.1, 0.5)] == [both.map(1).delta(e) for e in (0, 0.1, 0.5)]
     assert twice.map(0).delta(0) == 0
     assert 0 < twice.map(9).delta(8) == tk.make_repeat(best, times=18).map(9).delta(8) < 1
-    loud = vouched(lambda d_in: tk.PrivacyCurve(lambda e: max(0.0, 0.125 - e) if d_in == 0 else 0.25), profile)
-    assert partition(loud, loud, loud, measure=profile).map(1).delta(0) >= 0.25
+    for members in ([choice(9, profile), best], [best, choice(9, profile)]):
+        dearest = partition(*members, measure=profile).map(1)
+        assert [dearest.delta(e) for e in (0, 0.1, 0.3)] == [best.map(1).delta(e) for e in (0, 0.1, 0.3)]
+
+
+@pytest.mark.parametrize("users", [1, 9])
+def test_groups_that_are_not_free_at_zero_are_in_the_joint_curve(users: int) -> None:
+    """Forty groups that fail with 2^-7 untouched, and with 2^-4 where somebody came or went."""
+    failing = [tk.PrivacyCurve(ApproximateDP(0, Fraction(1, 2**power))) for power in (7, 4)]
+    loud = vouched(lambda d_in: failing[min(d_in, 1)], tk.PrivacyProfile())
+    found = partition(*[loud] * 40, measure=tk.PrivacyProfile()).map(users).delta(0)
+    assert 1 - (1 - 2**-7) ** (40 - users) * (1 - 2**-4) ** users <= found <= 40 * 2**-7 + users * 2**-4
 
 
 @pytest.mark.parametrize(

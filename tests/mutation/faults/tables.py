@@ -195,6 +195,27 @@ FAULTS = (
         "    most = min(users, users * sum(sizes))\n",
     ),
     Fault(
+        "first-way-alone",
+        "of the joint curves of all ways to spread users the first one is taken",
+        "combinators/partition_by.py",
+        "return listed[0] if len(listed) == 1 else PrivacyCurve(Largest(listed))",
+        "return listed[0]",
+    ),
+    Fault(
+        "untouched-in-no-curve",
+        "groups that nobody touches are free in the joint curve",
+        "combinators/partition_by.py",
+        "compose([still, *way])",
+        "compose(way)",
+    ),
+    Fault(
+        "replaced-in-several-groups",
+        "of a replaced person with several groups only one of the two pays",
+        "combinators/partition_by.py",
+        'moves = 2 if input_metric.neighbors == "replace" else 1',
+        'moves = 2 if input_metric.neighbors == "replace" and most == 1 else 1',
+    ),
+    Fault(
         "many-groups-curve",
         "where users may be spread in many ways, fewer groups are in the joint curve than they touch",
         "combinators/partition_by.py",
