@@ -76,7 +76,7 @@ class Walk:
         for (first, weights, total, other), share, new in steps:
             left -= share
             damped = _damped(found[-1], tilt, new)
-            raw = np.convolve(damped[0], weights)  # [convolve]
+            raw = np.correlate(damped[0], weights[::-1], "full")  # [convolve]
             start = found[-1].start + first - share
             raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], min(max(start, 0), left)  # [cut]
             found.append(_row(raw, start, found[-1], damped, total, other, k))
@@ -171,7 +171,7 @@ def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], tot
     largest = max(most, everywhere)
     power = 0 if 1 / _LARGE < largest < _LARGE else frexp(largest)[1]  # [power]
     scaled = ldexp(_SLACK, -power)
-    bounds = (raw * _SLACK + everywhere) * scaled  # [bounds]
+    bounds = raw * (_SLACK * scaled) + everywhere * scaled  # [bounds]
     peak = (most * _SLACK + outside) * (_SLACK * scaled)  # [peak]
     return Row(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power, damped)
 
