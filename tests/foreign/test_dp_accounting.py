@@ -329,17 +329,17 @@ def declared(made: Any, x: tuple[int, ...], y: tuple[int, ...]) -> Callable[[boo
     """The laws of one release on two neighbours."""
     laws = [made.distribution(list(one)) for one in (x, y)]
     every = sorted({*laws[0], *laws[1]}, key=repr)
-    return outcomes(*([float(law.get(one, 0)) for one in every] for law in laws))
+    return outcomes(*([float(law.get(one, 0)) for one in every] for law in laws), symmetric=False)
 
 
 def watched(noise: Any) -> Made:
-    return lambda measure: WHOLE >> tk.then_above_threshold(measure, threshold=0, scale=10.0, noise=noise, ask=[0, 1])
+    return lambda measure: WHOLE >> tk.then_above_threshold(measure, threshold=0, scale=1.0, noise=noise, ask=[0, 1])
 
 
 def answered(noise: Any) -> Callable[[bool], Any]:
-    """A score that is found below rises, and the one after it is found above."""
-    leads = (10.0, 0.0), (11.0, 1.0)
-    return outcomes(*(list(above.law(noise.name, lead, 10.0, 10.0, 1).values()) for lead in leads))
+    """A score rises that is found below, and the one after it is found above."""
+    laws = [above.law(noise.name, lead, 1.0, 1.0, 1) for lead in ((2.0, 0.0), (3.0, 0.0))]
+    return outcomes(*(list(law.values()) for law in laws), symmetric=False)
 
 
 def told(measure: Any) -> Any:
@@ -386,7 +386,7 @@ def test_selections_lie_between_two_laws_and_what_is_claimed_of_one(name: str) -
     epsilon, delta = claim if isinstance(claim, tuple) else (claim, 0.0)
     each = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, delta)).self_compose(5)
     whole = times(made(PROFILE).map(1), 5)
-    for asked in (1e-3, 1e-6):
+    for asked in (1e-3, 1e-6, 1e-9):
         found = whole.epsilon(asked)
         assert of_pairs([(laws(), 5)])(False, asked) <= found * (1 + 1e-9)
         assert found <= each.get_epsilon_for_delta(asked) * 1.002
