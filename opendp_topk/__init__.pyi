@@ -83,6 +83,8 @@ from .measurements.above_threshold import make_above_threshold as make_above_thr
 from .measurements.above_threshold import then_above_threshold as then_above_threshold
 from .measurements.canonical_top_k import make_canonical_top_k as make_canonical_top_k
 from .measurements.canonical_top_k import then_canonical_top_k as then_canonical_top_k
+from .measurements.continual_top_k import make_continual_top_k as make_continual_top_k
+from .measurements.continual_top_k import then_continual_top_k as then_continual_top_k
 from .measurements.exponential_mechanism import make_exponential_mechanism as make_exponential_mechanism
 from .measurements.exponential_mechanism import then_exponential_mechanism as then_exponential_mechanism
 from .measurements.gaussian import make_gaussian as make_gaussian
@@ -289,6 +291,7 @@ __all__ = [
     "make_canonical_top_k",
     "make_cap_scores",
     "make_composition",
+    "make_continual_top_k",
     "make_count_by_item",
     "make_count_by_number",
     "make_count_outside",
@@ -345,6 +348,7 @@ __all__ = [
     "then_adaptive_composition",
     "then_canonical_top_k",
     "then_cap_scores",
+    "then_continual_top_k",
     "then_count_by_item",
     "then_count_by_number",
     "then_count_outside",

@@ -47,6 +47,9 @@ FORGETTING = (
 
 TIERS = ("slow", "browser", "tex", "mutation", "foreign")
 
+# Modules with most tests are taken first: one long test that is alone in its module would come last, and be waited for.
+LONG = ("tests/repo/test_made_up.py", "tests/repo/test_proofs.py")
+
 ON_SHARED_SPARK = (
     "tests/combinators/test_spark_groups.py",
     "tests/tables/test_listing.py",
@@ -93,7 +96,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith(ON_SHARED_SPARK) else nodeid.partition("::")[0]
+            together = {"spark": ON_SHARED_SPARK, "long": LONG}
+            found = (name for name, modules in together.items() if nodeid.startswith(modules))
+            return next(found, nodeid.partition("::")[0])
 
     return Together(config, log)
 

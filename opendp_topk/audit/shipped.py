@@ -53,8 +53,22 @@ METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distanc
 # For what is made for users of few items, or for scores that differ in how far a user moves them.
 OWN: Mapping[str, tuple[Metric, ...]] = {
     "make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),),
+    "make_continual_top_k": (L01InfDistance(changes=2, monotonic=True),),
     "make_normalised_top_k": (PerCandidateDistance(bounds=(99, 1, 1)),),
 }
+
+
+def _nodes(measurement: Measurement) -> Callable[[Any], Any]:
+    """The law of the noisy sums of all runs of steps that ``make_continual_top_k`` draws noise for."""
+    law, steps = merged_laws.noisy_scores(measurement, reach=6), measurement.parameters["steps"]
+    sizes = [2**i for i in range(steps) if 2**i <= steps]
+    ends = [(first, first + size) for size in sizes for first in range(0, steps - size + 1, size)]
+
+    def of_nodes(cells: Any) -> Any:
+        width = len(cells) // steps
+        return law([sum(cells[first * width + j : end * width : width]) for first, end in ends for j in range(width)])
+
+    return of_nodes
 
 
 # Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of those that have few,
@@ -63,6 +77,7 @@ MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, t
     "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
     "make_noisy_histogram": (merged_laws.noisy_scores, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
+    "make_continual_top_k": (_nodes, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
     "make_select_then_count": (merged_laws.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
     "make_quantiles": (
         lambda measurement: measurement.distribution,
@@ -200,9 +215,9 @@ HEADER = """# How tight the privacy maps are
 
 The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
 scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
-with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms, `PerCandidateDistance` with bounds of
-99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and the delta at the claimed epsilon). The
-loosest come first. A ratio of 1 says that the map is attained. A
+with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms and running sums,
+`PerCandidateDistance` with bounds of 99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and
+the delta at the claimed epsilon). The loosest come first. A ratio of 1 says that the map is attained. A
 smaller one says that no pair that was tried does, not that none does; the proofs say which maps are exact suprema.
 Written by
 `python -m tests.pages`.

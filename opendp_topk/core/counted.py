@@ -30,14 +30,14 @@ class BestCounts:
     threshold: Number | None = None
 
     def __call__(self, counts: Counts) -> SelectedCounts | CountedItems:
-        self._require(len(counts), DataLengthError)
+        self.require(len(counts), DataLengthError)
         some = np.arange(len(counts)) if self.threshold is None else np.flatnonzero(counts >= self.threshold)
         falling = len(some) - 1 - np.argsort(counts[some][::-1], kind="stable")[::-1]
         indices = some[falling][: self.k]
         best = SelectedCounts(indices, counts[indices])
         return best if self.items is None else best.with_items(Items(self.items[index] for index in indices))
 
-    def _require(self, size: int, error: type[Exception]) -> None:
+    def require(self, size: int, error: type[Exception]) -> None:
         if self.items is not None and len(self.items) != size:
             raise error(f"items must be as many as the counts ({size}), and are {len(self.items)}")
         if self.k is not None and self.k > size:
@@ -50,7 +50,7 @@ class BestCounts:
                 "as make_noisy_histogram does: leave them out after another"
             )
         if size is not None:
-            self._require(size, SpaceError)
+            self.require(size, SpaceError)
         return SelectedCounts if self.items is None else CountedItems
 
     def __repr__(self) -> str:

@@ -51,6 +51,7 @@ PUBLIC = {
     "measurements._spark_scores": "release_spark",
     "measurements.above_threshold": "make_above_threshold then_above_threshold",
     "measurements.canonical_top_k": "make_canonical_top_k then_canonical_top_k",
+    "measurements.continual_top_k": "make_continual_top_k then_continual_top_k",
     "measurements.exponential_mechanism": "make_exponential_mechanism then_exponential_mechanism",
     "measurements.gaussian": "make_gaussian then_gaussian",
     "measurements.joint_top_k": "make_joint_top_k then_joint_top_k",

@@ -19,7 +19,7 @@ from .regions import TAG, TAGS
 
 PACKAGES = "texlive-latex-extra lmodern"
 _HEAD = "\\documentclass[11pt]{article}\n\\usepackage{preamble}\n"
-_MOST = 6
+_MOST = 6  # runs of LaTeX: labels settle after three, and six say that they will not
 _BROKEN = re.compile(
     r"^(?:LaTeX Warning: .*(?:undefined|multiply.defined).*"
     r"|Package (?:natbib|hyperref|cleveref) Warning: .*(?:undefined|referenced but does not exist).*"

@@ -206,6 +206,9 @@ def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path
     assert marks[:2] == ["left: 50.00%; right: 0.00%", "left: 0.00%; right: 50.00%"]
     numbers = [one.text for one in page if one.attributes.get("class") == "number"]
     assert numbers == ["300 \u00b1 100", "100 \u00b1 100", "-20 \u00b1 100"]
+    page = page_of(command, tmp_path, SHOWN | {"counts": [-5, -20, -60]})
+    marks = [one.attributes["style"] for one in page if one.attributes.get("class") == "range"]
+    assert marks == ["left: 0.00%; right: 5.00%", "left: 0.00%; right: 20.00%", "left: 0.00%; right: 60.00%"]
 
 
 def test_items_are_escaped(command: Command, tmp_path: Path) -> None:

@@ -127,6 +127,10 @@ OTHERS: dict[str, Callable[[], Any]] = {
     ),
     "make_count_outside": lambda: ROWS >> tk.then_count_outside(items=[1]),
     "make_minimum_users": lambda: KEYED >> tk.then_minimum_users(minimum_users=3),
+    "make_continual_top_k": lambda: (
+        (tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=1))
+        >> tk.then_continual_top_k(MAX, steps=2, k=1, scale=1, items=["a", "b"], at_once=True)
+    ),
     "make_noisy_histogram": lambda: (
         (tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=2, monotonic=True))
         >> tk.then_noisy_histogram(MAX, scale=1)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files
+from opendp_topk.ledger import files, locks
 from tests.concepts.sentinels import raises_exactly
 
 from . import interrupts
@@ -113,6 +113,7 @@ def test_a_handler_that_releases_in_the_middle_of_a_debit_is_told_at_once(
     path: Path, other: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the same ledger, by the same object or another one; and the debit in whose middle it came goes on."""
+    monkeypatch.setattr(locks, "PATIENCE", 1.0)
     ledger, drawn, told = new(path, 10), [], []
     mine = costing(1.0, function=drawn.append)
 

@@ -88,3 +88,11 @@ def test_plans_meet_the_budget_by_the_way_that_needs_fewer_users() -> None:
                 wrong.append((measure, most, neighbors, users, main, delta))
     assert not wrong
     assert planned(query(most=2)).measurement.parameters["mechanism"] == "partition_selection"
+
+
+def test_two_rounds_have_no_more_noise_than_their_rho_needs() -> None:
+    """A rho of one half is that of the scale one, which the parts make up together."""
+    for rounds, inverse in ((1, 1.0), (2, 3.2**-2 + 1.053**-2)):
+        found = Keys(rounds).least(query(ZCDP, most=9 if rounds == 2 else 1)).parameters
+        assert found["rounds"] == rounds
+        assert found["scale"] == pytest.approx(math.sqrt(inverse), rel=1e-9)

@@ -70,6 +70,7 @@ UNREACHED = {
     "errors:ProofError": "it is about documents, and raised by proof only",
     "measurements.above_threshold:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.normalised_top_k:_NOISES": "what the verifier tries",
+    "measurements.continual_top_k:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.normalised_top_k:TRIED": "what the verifier tries, of noises and k that others try in full",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.top_k_by_gap:TRIED": "what the verifier tries: a threshold at which delta is large enough to be seen",

@@ -1,0 +1,401 @@
+"""Running sums, step after step: the laws of whole transcripts, all moves of the nodes, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.measurements.continual_top_k import (
+    apart,
+    make_continual_top_k,
+    moved,
+    spread,
+    then_continual_top_k,
+    widest,
+)
+from tests.concepts.links import check_constructor, check_measurement
+from tests.concepts.losses import realised
+from tests.concepts.sentinels import raises_exactly
+from tests.concepts.specimens import Law, Specimen
+from tests.oracles import discrete, running
+from tests.oracles.chi_square import assert_follows
+
+MEASURES = MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+PROFILE = tk.PrivacyProfile()
+INT = tk.VectorDomain(tk.AtomDomain(int))
+NAMES = {True: "gaussian", False: "laplace"}
+
+
+def build(measure: tk.Measure, changes: int = 1, domain: tk.VectorDomain = INT, **options: Any) -> tk.Measurement:
+    given = {"steps": 3, "k": 1, "scale": 1, **options}
+    return make_continual_top_k(domain, tk.L01InfDistance(changes=changes, monotonic=True), measure, **given)
+
+
+def won(measurement: tk.Measurement, counts: Any) -> tuple[int, ...]:
+    return tuple(int(one.indices[0]) for one in measurement(counts))
+
+
+def talk(measurement: tk.Measurement, first: Any) -> tuple[int, ...]:
+    """The leaders where every later step brings (0, 2)."""
+    lists = measurement(first)
+    answers = [lists(None), *(lists([0, 2]) for _ in range(measurement.parameters["steps"] - 1))]
+    return tuple(int(one.indices[0]) for one in answers)
+
+
+def specimens() -> list[Specimen]:
+    noise = running.difference("laplace", Fraction(2))
+
+    def law(x: Any) -> Law:
+        return running.leaders(2, running.known([x[0] - x[1], x[2] - x[3]]), noise)
+
+    def after(x: Any) -> Law:
+        return running.leaders(2, running.known([x[0] - x[1], -2]), noise)
+
+    options = {"steps": 2, "scale": 2, "gaussian": False}
+    return [
+        Specimen(build(MAX, at_once=True, **options), ((2, 0, 0, 9), (2, 1, 0, 9)), law, share=0.4, cell=won),
+        Specimen(build(MAX, **options), ((0, 3), (1, 3)), after, share=0.4, cell=talk),
+    ]
+
+
+# The map against all moves
+
+
+def nodes_of(cells: np.ndarray) -> np.ndarray:
+    """The sums of all runs of 2^i steps that begin after a multiple of 2^i steps, for rows of steps."""
+    steps, found = len(cells), []
+    for size in (2**i for i in range(20)):
+        found += [cells[first : first + size].sum(axis=0) for first in range(0, steps - size + 1, size)]
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize(
+    ("steps", "width"),
+    [(1, 2), (2, 2), (4, 1), pytest.param(3, 2, marks=pytest.mark.further), (5, 1)]
+    + [pytest.param(*one, marks=pytest.mark.slow) for one in ((7, 1), (4, 2))],
+)
+def test_all_moves_of_the_nodes(steps: int, width: int) -> None:
+    """Every move of the cells by as much as the metric allows; some attain the three bounds together."""
+    for changes, each in ((1, 1), (2, 1), (3, 1), (1, 2), (2, 2)):
+        worst = Counter[str]()
+        for cells in itertools.product(range(-each, each + 1), repeat=steps * width):
+            if steps * width > 6 and min(cells) < 0 < max(cells):
+                continue  # moves that go both ways are tried where they are few
+            if sum(map(abs, cells)) <= changes * each:
+                sums = abs(nodes_of(np.reshape(cells, (steps, width))))
+                found = {"each": sums.max(), "total": sums.sum(), "squares": (sums**2).sum()}
+                worst |= Counter({name: int(most) for name, most in found.items()})
+        bound = moved(steps, min(changes, steps * width), each)
+        claimed = {"each": bound.each, "total": bound.total, "squares": bound.squares}
+        assert all(worst[name] <= claimed[name] for name in claimed), (changes, each)
+        if changes <= 2 ** (steps.bit_length() - 1) * width:
+            assert dict(worst) == claimed, (changes, each)
+
+
+def test_maps_are_the_formulas() -> None:
+    for steps, changes, d, s in ((52, 1, 1, 8), (52, 10, 1, Fraction(7, 2)), (3, 2, 2, 5), (1, 4, 1, 3)):
+        h = len(bin(steps)) - 2
+        q = sum((changes // 2**i) * 4**i + (changes % 2**i) ** 2 for i in range(h))
+        epsilon, rho = Fraction(h * changes * d) / Fraction(s), Fraction(q * d * d) / (2 * Fraction(s) ** 2)
+        for measure, exact in ((MAX, epsilon), (RANGE, 2 * epsilon), (ZCDP, rho)):
+            found = build(measure, changes, steps=steps, scale=s).map(d)
+            assert Fraction(math.nextafter(found, 0)) < exact <= Fraction(found)
+        assert build(ZCDP, changes, steps=steps, scale=s, gaussian=False).map(d) < epsilon**2 / 2
+    assert build(ZCDP, scale=2).map(1) == 2 / 8, "two levels of three steps"
+    assert build(ZCDP, 2, scale=2).map(1) == 6 / 8, "both on the same item: 2 steps, and the sum of both twice as far"
+    assert build(MAX, 99, tk.VectorDomain(tk.AtomDomain(int), size=2), steps=3).map(1) == 2 * 6, "six counts there are"
+    at_once = tk.VectorDomain(tk.AtomDomain(int), size=6)
+    assert build(MAX, 99, at_once, steps=3, at_once=True).map(1) == 2 * 6
+    assert build(MAX).map(0) == build(MAX).map(0.5) == 0.0
+    assert build(MAX, scale=0).map(1) == build(MAX).map(math.inf) == math.inf
+
+
+def test_one_step_costs_what_a_histogram_costs() -> None:
+    space = INT, tk.L01InfDistance(changes=3)
+    for measure in MEASURES:
+        histogram = tk.make_noisy_histogram(*space, measure, scale=3)
+        assert make_continual_top_k(*space, measure, steps=1, k=1, scale=3).map(2) == histogram.map(2)
+
+
+def test_the_curve_is_that_of_independent_noise_on_the_nodes() -> None:
+    """One count moves by one: it is in three nodes of seven steps, as one of three counts that move in a histogram."""
+    three = tk.make_noisy_histogram(INT, tk.L01InfDistance(changes=3), PROFILE, scale=2).map(1)
+    ours = build(PROFILE, steps=7, scale=2, at_once=True).map(1)
+    assert [ours.delta(e) for e in (0.1, 0.5, 2)] == [three.delta(e) for e in (0.1, 0.5, 2)]
+
+
+# Laws of whole transcripts
+
+STREAMS = {2: ((0, 0), (3, -4), (-6, 1)), 3: ((0, 0, 0), (4, -5, 2), (-5, 1, -3)), 4: ((0, 0, 0, 0), (3, -5, 4, -4))}
+
+
+def moves(steps: int, changes: int) -> list[tuple[int, ...]]:
+    """By how much one person moves the difference of two counts at each step: a count of each may go up by one."""
+    return [one for one in itertools.product((-1, 0, 1), repeat=steps) if sum(map(abs, one)) <= changes]
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("steps", [2, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (3, 4))])
+def test_no_law_of_transcripts_exceeds_the_map(steps: int, gaussian: bool) -> None:
+    noise = running.difference(NAMES[gaussian], Fraction(1))
+    for x in STREAMS[steps]:
+        before = running.leaders(steps, running.known(x), noise)
+        for changes in (1, 2) if steps < 4 else (1,):
+            for move in moves(steps, changes):
+                after = running.leaders(steps, running.known([a + b for a, b in zip(x, move, strict=True)]), noise)
+                for measure in (ZCDP,) if gaussian else MEASURES:
+                    claimed = build(measure, changes, steps=steps, scale=1).map(1)
+                    assert realised(measure, before, after) <= claimed + 1e-6, (x, move)
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_no_law_exceeds_the_map_where_steps_depend_on_the_lists(gaussian: bool) -> None:
+    """Two streams whose later counts, and whose difference, depend on who led: the one step that moves is chosen."""
+    noise, answers = running.difference(NAMES[gaussian], Fraction(1)), {0: (4, -3, 2), 1: (-2, 5, -4)}
+    for first, second in itertools.product((0, 1, 2), repeat=2):  # which step moves where the first, or second, leads
+
+        def stream(leaders: tuple[int, ...], moving: tuple[int, int] | None) -> int:
+            led = leaders[0] if leaders else 0
+            here = -3 if not leaders else answers[led][len(leaders) - 1]
+            step = None if moving is None else (min(moving) if min(moving) == 0 else moving[led])
+            return here + (step == len(leaders))
+
+        laws = [running.leaders(3, lambda w, one=one: stream(w, one), noise) for one in (None, (first, second))]
+        for measure in (ZCDP,) if gaussian else MEASURES:
+            assert realised(measure, *laws) <= build(measure, scale=1).map(1) + 1e-6, (first, second)
+
+
+def test_a_level_fewer_would_not_be_paid_for() -> None:
+    """In three steps a count is in two nodes: leaders that are unlikely after one and after two steps tell of both."""
+    noise = running.difference("laplace", Fraction(1))
+    one, other = (running.leaders(2, running.known([x, -6]), noise) for x in (-8, -7))
+    loss = float(realised(MAX, one, other))
+    assert 1.6 < loss <= build(MAX, steps=2).map(1) == 2
+    assert loss > build(MAX, steps=1).map(1), "as if there were the steps alone"
+
+
+def test_noise_that_nodes_share_would_leak() -> None:
+    """With one noise z for y_1, y_2 and y_12 both leaders are functions of z, and neighbours part outcomes."""
+
+    def law(x_1: int, x_2: int) -> dict[Any, float]:
+        found: Counter[Any] = Counter()
+        for z, p in running.difference("laplace", Fraction(1)).items():
+            found[x_1 + z < 0, (x_1 + z) + (x_2 + z) + 2 * (x_1 + x_2 + z) < 0] += p
+        return dict(found)
+
+    assert realised(MAX, law(0, 0), law(1, -1)) == math.inf
+
+
+def test_two_weeks_of_one_item_cost_more_than_two_items() -> None:
+    """The sum of both steps moves by two: with noise of one scale a rho of 6 / 2, where h m would be 4 / 2."""
+    noise = discrete.masses("gaussian", Fraction(1))
+    far = {z: p for z, p in noise.items() if abs(z) < 30}
+    assert moved(2, 2, 1).squares == 6
+    order = 2
+    once, twice = (sum(float(far[z]) ** (1 - order) * float(far.get(z - by, 0)) ** order for z in far) for by in (1, 2))
+    rho = (2 * math.log(once) + math.log(twice)) / (order - 1) / order
+    assert abs(rho - build(ZCDP, 2, steps=2).map(1)) < 1e-9
+
+
+# Samples
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_leaders_follow_the_law(gaussian: bool) -> None:
+    x, scale = (2, 0, 0, 3, 4, 2), Fraction(5, 2)
+    measurement = build(ZCDP, steps=3, scale=scale, gaussian=gaussian, at_once=True)
+    law = running.leaders(3, running.known([2, -3, 2]), running.difference(NAMES[gaussian], scale))
+    found = Counter(won(measurement, x) for _ in range(2000))
+    assert_follows(found, {one: p / sum(law.values()) for one, p in law.items()}, detects=0.7)
+
+
+@pytest.mark.parametrize(("steps", "gaussian"), [(3, True), (4, False), (7, True)])
+def test_sums_follow_the_law(steps: int, gaussian: bool) -> None:
+    """The last noisy sums of many candidates, rounded to whole numbers."""
+    scale = Fraction(2)
+    law: Counter[int] = Counter()
+    for z, p in running.last_sum(steps, NAMES[gaussian], scale).items():
+        law[math.floor(z + Fraction(1, 2))] += p  # type: ignore[assignment]
+    n = 20_000
+    measurement = build(ZCDP, k=n, steps=steps, scale=scale, gaussian=gaussian, at_once=True)
+    counts = np.repeat([3] * (steps - 1) + [-5], n)
+    drawn = measurement(counts)[-1].counts - (3 * (steps - 1) - 5)
+    assert_follows(discrete.counted(drawn.tolist(), -6, 6), discrete.pooled(dict(law), -6, 6), detects=0.25)
+
+
+def test_without_noise_the_sums_are_those_of_the_counts() -> None:
+    rng = np.random.default_rng(7)
+    table = rng.integers(-50, 1000, size=(45, 6))
+    table[3] += 2**62
+    lists = build(ZCDP, steps=45, k=6, scale=0, at_once=True)(table.ravel())
+    asked = build(ZCDP, steps=45, k=6, scale=0)(table[0])
+    answers = [asked(None), *map(asked, table[1:])]
+    sums = [0] * 6
+    for counts, at_once, answer in zip(table.tolist(), lists, answers, strict=True):
+        sums = [a + b for a, b in zip(sums, counts, strict=True)]
+        expected = sorted(sums, reverse=True)
+        assert at_once.counts.tolist() == answer.counts.tolist() == expected
+        assert [sums[i] for i in at_once.indices] == [sums[i] for i in answer.indices] == expected
+    huge = build(ZCDP, steps=2, scale=0, at_once=True)([2**70, 2**70 + 1, 3, 5])
+    assert huge[1].counts.tolist() == [2**70 + 6]
+    assert build(ZCDP, steps=2, scale=0, at_once=True)(np.array([2**63, 2**63], dtype=np.uint64))[1].counts == [2**64]
+
+
+def test_items_take_the_place_of_indices_and_equal_sums_keep_their_order() -> None:
+    first, second = build(ZCDP, steps=2, k=2, scale=0, at_once=True, items=["ash", "birch"])([1, 1, 0, 4])
+    assert isinstance(first, tk.CountedItems)
+    assert (first.items, second.items) == (["ash", "birch"], ["birch", "ash"])
+
+
+# Accuracy
+
+
+def test_the_variance_is_that_of_the_weights() -> None:
+    for steps in (1, 2, 3, 4, 7):
+        law, one = (running.last_sum(t, "gaussian", Fraction(1)) for t in (steps, 1))
+        ratio = sum(float(z) ** 2 * p for z, p in law.items()) / sum(float(z) ** 2 * p for z, p in one.items())
+        assert abs(ratio - float(spread(steps))) < 1e-9
+    for steps in range(1, 300):
+        assert widest(steps) == max(map(spread, range(1, steps + 1)))
+        assert widest(steps) <= Fraction(steps.bit_length() + 2, 2)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_accuracy_holds_and_is_not_idle(gaussian: bool) -> None:
+    scale, alpha = Fraction(2), 0.07
+    for steps in (3, 7) if gaussian else (3,):
+        law = running.last_sum(steps, NAMES[gaussian], scale)
+        bound = build(ZCDP, steps=steps, scale=scale, gaussian=gaussian).accuracy(1, alpha)
+        share = alpha / steps
+        assert sum(p for z, p in law.items() if abs(z) > bound / 2) <= share
+        assert sum(p for z, p in law.items() if abs(z) > bound / 4) > share
+    assert build(ZCDP, scale=0).accuracy(5) == 0.0
+    assert build(MAX, scale=1e308).accuracy(5) == build(ZCDP, scale=1e200).accuracy(5) == math.inf
+    raises_exactly(tk.ParameterError, lambda: build(ZCDP, k=3).accuracy(2), "n_candidates must be at least k")
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_the_noise_of_many_nodes_is_within_the_bound(gaussian: bool) -> None:
+    """Fifty of them with a weight of one each."""
+    one = discrete.masses(NAMES[gaussian], Fraction(2))
+    masses = np.array([float(one.get(z, 0)) for z in range(-60, 61)])
+    total = functools.reduce(np.convolve, [masses] * 50)
+    sizes = abs(np.arange(len(total)) - len(total) // 2)
+    bound = apart(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
+    assert total[sizes > bound / 2].sum() <= 0.2 < total[sizes > bound / 4].sum()
+
+
+def test_from_when_the_tree_is_nearer_than_releases_of_their_own() -> None:
+    """At one total, m = 1: a fresh release after each step shares it among T, the tree among h nodes, in variances."""
+
+    def nearer(steps: int, gaussian: bool) -> bool:
+        h = steps.bit_length()
+        ours = spread_at_worst[steps] * (h if gaussian else h * h)
+        return bool(ours < (steps if gaussian else steps * steps))
+
+    spread_at_worst = dict(enumerate(itertools.accumulate(map(spread, range(1, 200)), max), start=1))
+    assert [t for t in range(1, 200) if not nearer(t, True)] == [1, 2, 3, 4, 5, 8], "6 and 7 are, and all from 9 on"
+    assert [t for t in range(1, 200) if not nearer(t, False)] == [1, 2]
+    root = [math.comb(2 * j, j) / 4**j for j in range(52)]  # the square root of the matrix of running sums, by rows
+    best = sum(one * one for one in root)
+    assert f"{math.sqrt(6 * spread_at_worst[52] / 52):.2f}" == "0.62"
+    assert f"{math.sqrt(6 * spread_at_worst[52]) / best:.2f}" == "1.91"
+
+
+# The conversation
+
+
+def test_a_conversation_refuses_without_a_change() -> None:
+    lists = build(ZCDP, scale=0, steps=3, k=2)([5, 1])
+    assert lists(None).counts.tolist() == lists(None).counts.tolist() == [5, 1]
+    raises_exactly(tk.DataLengthError, lambda: lists([1, 2, 3]), "as many as those of the first one")
+    for query in ("12", [1, 0.5], 3, [[1, 2]], [True, False]):
+        with pytest.raises(tk.DataError):
+            lists(query)
+    counts = np.array([0, 7])
+    assert lists(counts).counts.tolist() == [8, 5]
+    counts[:] = 1000
+    assert lists([1, 0]).counts.tolist() == [8, 6]
+    raises_exactly(tk.BudgetError, lambda: lists([1, 0]), "all steps were taken")
+    assert lists(None).counts.tolist() == [8, 6], "what was released may be seen again"
+    raises_exactly(tk.DataLengthError, lambda: build(ZCDP, k=3)([5, 1]), "at least k (3)")
+
+
+def test_a_list_is_the_same_when_it_is_asked_for_again() -> None:
+    lists = build(ZCDP, scale=50, k=4, steps=5)([0] * 4)
+    for step in range(4):
+        first, again = lists(None if step == 0 else [0] * 4), lists(None)
+        assert [*first.indices, *first.counts] == [*again.indices, *again.counts]
+
+
+def test_it_is_paid_from_a_ledger_before_it_begins(tmp_path: Path) -> None:
+    metric = tk.L01InfDistance(changes=1, monotonic=True)
+    ledger = tk.Ledger.create(tmp_path / "ledger", budget=1, measure=ZCDP, metric=metric, dataset="a year")
+    weekly = build(ZCDP, steps=52, scale=4)
+    with ledger.reserve(cost=weekly.map(1), label="52 weekly lists"):
+        lists = weekly([10, 500])
+        assert ledger.spent() == 6 / 32
+        lists([3, 4])
+    assert ledger.spent() == 6 / 32
+
+
+# The frame
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_frame(at_once: bool) -> None:
+    space = INT, tk.L01InfDistance(changes=2)
+    for measure in (*MEASURES, *((PROFILE,) if at_once else ())):
+        built = check_constructor(
+            make_continual_top_k, then_continual_top_k, space, measure, steps=2, k=1, scale=2.0, at_once=at_once
+        )
+        assert built.interactive != at_once
+        check_measurement(built, members=([1, 2], [3, 4, 5, 6]), non_members=([1, 0.5], "12"), distances=(1, 2, 7))
+
+
+def test_the_noise_follows_the_measure_or_the_word() -> None:
+    for measure, gaussian in ((MAX, False), (RANGE, False), (ZCDP, True)):
+        assert build(measure).parameters["gaussian"] is gaussian
+    assert build(ZCDP, gaussian=False).parameters["gaussian"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "word"),
+    [
+        ({"steps": 0}, tk.ParameterError, "steps"),
+        ({"steps": 2.0}, tk.ParameterTypeError, "steps"),
+        ({"k": 0}, tk.ParameterError, "k"),
+        ({"scale": -1}, tk.ParameterError, "scale"),
+        ({"gaussian": 1}, tk.ParameterTypeError, "gaussian"),
+        ({"at_once": 1}, tk.ParameterTypeError, "at_once"),
+        ({"items": ["a", "a"]}, tk.CandidatesError, "items"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=7), "at_once": True}, tk.ParameterError, "steps"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=6), "at_once": True, "k": 3}, tk.SpaceError, "k (3)"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=3), "items": ["a"]}, tk.SpaceError, "items"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(float), size=3)}, tk.SpaceError, "does not measure"),
+    ],
+)
+def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
+    raises_exactly(error, lambda: build(ZCDP, **options), word)
+
+
+def test_other_measures_and_metrics_are_refused() -> None:
+    raises_exactly(tk.ParameterTypeError, lambda: build(MAX, gaussian=True), "output_measure")
+    raises_exactly(tk.ParameterTypeError, lambda: build(PROFILE), "output_measure")
+    raises_exactly(tk.ParameterTypeError, lambda: build(tk.Approximate(ZCDP), at_once=True), "output_measure")
+    wrong = INT, tk.L1Distance()
+    raises_exactly(
+        tk.ParameterTypeError, lambda: make_continual_top_k(*wrong, ZCDP, steps=2, k=1, scale=1), "L01InfDistance"
+    )
+    raises_exactly(tk.DataLengthError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each of the steps")
