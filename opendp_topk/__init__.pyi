@@ -175,8 +175,10 @@ from .transformations.count_by_number import make_count_by_number as make_count_
 from .transformations.count_by_number import then_count_by_number as then_count_by_number
 from .transformations.count_outside import make_count_outside as make_count_outside
 from .transformations.count_outside import then_count_outside as then_count_outside
+from .transformations.keep_items import make_forget_groups as make_forget_groups
 from .transformations.keep_items import make_keep_groups as make_keep_groups
 from .transformations.keep_items import make_keep_items as make_keep_items
+from .transformations.keep_items import then_forget_groups as then_forget_groups
 from .transformations.keep_items import then_keep_groups as then_keep_groups
 from .transformations.keep_items import then_keep_items as then_keep_items
 from .transformations.minimum_users import add_to_counts as add_to_counts
@@ -296,6 +298,7 @@ __all__ = [
     "make_exponential_mechanism",
     "make_fix_delta",
     "make_followed_by",
+    "make_forget_groups",
     "make_fully_adaptive_composition",
     "make_gaussian",
     "make_joint_top_k",
@@ -350,6 +353,7 @@ __all__ = [
     "then_count_by_number",
     "then_count_outside",
     "then_exponential_mechanism",
+    "then_forget_groups",
     "then_fully_adaptive_composition",
     "then_gaussian",
     "then_joint_top_k",

@@ -211,6 +211,54 @@ def make_keep_groups(
     # end-proof-region: keep_groups
 
 
+@proven("transformations/keep_items")
+def make_forget_groups(input_domain: GroupedFrameDomain, input_metric: UserDistance) -> Transformation:
+    """Leave the column of groups out, so that a whole can be released beside its groups.
+
+    ``make_composition`` of what follows and of ``make_partition_by`` has one price: that of the whole, and that of the
+    dearest groups of a user.
+
+    Args:
+        input_domain: ``GroupedFrameDomain(user, item, group)``.
+        input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
+
+    Returns:
+        A :class:`Transformation` to ``FrameDomain(user, item)`` and the same metric, with the map d_in -> d_in. All
+        rows stay, those without a group, too.
+
+    Raises:
+        ParameterTypeError: An argument has another type.
+        SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
+
+    Runtime: None of its own.
+
+    Proof: proofs/transformations/keep_items.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import polars as pl
+        >>> space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+        >>> whole = space >> tk.then_forget_groups() >> tk.then_count_by_item(candidates=[7, 8])
+        >>> table = pl.DataFrame({"reader": [1, 1, 2], "book": [7, 8, 7], "town": ["Ulm", "Bonn", None]})
+        >>> whole(table).tolist(), whole.map(1)
+        ([2, 1], 1)
+    """
+    # proof-region: forget_groups
+    require_space(input_domain, input_metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')
+    checks.instance("input_domain", input_domain, GroupedFrameDomain, "a GroupedFrameDomain(user, item, group)")
+    user, item = input_domain.user, input_domain.item
+    return Transformation(
+        input_domain=input_domain,
+        input_metric=input_metric,
+        output_domain=input_domain.frame_domain,
+        output_metric=input_metric,
+        function=lambda rows: rows.only([user, item]),  # [two-columns-left]
+        stability_map=lambda d_in: d_in,  # [stability-of-the-whole]
+        parameters={"transformation": "forget_groups"},
+    )
+    # end-proof-region: forget_groups
+
+
 # proof-region: ranks
 def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArray[np.int64]:
     """For each entry its rank, from 0, in an order of its group that is uniformly random and independent of the others.
@@ -235,3 +283,4 @@ def random_ranks(starts: NDArray[np.int64], entropy: Entropy = SYSTEM) -> NDArra
 
 then_keep_items = partial(make_keep_items)
 then_keep_groups = partial(make_keep_groups)
+then_forget_groups = partial(make_forget_groups)

@@ -115,6 +115,31 @@ def test_the_price_is_met_and_never_exceeded() -> None:
             assert claimed < 2 * epsilon if law == LOGARITHMIC else True
 
 
+FAST = runs.numbers(runs.negative_binomial(1, 0.1))
+BROKEN: dict[str, tuple[Any, float]] = {
+    "as many runs as were agreed": (lambda law: runs.best(law, [0.0] * 10 + [1.0]), 3.0),
+    "a geometric number at the price of the first that is good enough": (lambda law: runs.best(law, FAST), 2.0),
+    "the number of runs is told": (
+        lambda law: {
+            (often, outcome): mass * FAST[often]
+            for often in range(1, 6)
+            for outcome, mass in runs.best(law, [0.0] * often + [1.0]).items()
+        },
+        3.0,
+    ),
+}
+"""Selections that cost more than they are said to, and how many times what a run costs is claimed."""
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("version", BROKEN)
+def test_versions_that_cost_more_are_refuted(version: str) -> None:
+    select, times = BROKEN[version]
+    for epsilon in (0.1, 1.0):
+        found = [{y: p for y, p in select(law).items() if p} for law in worst(epsilon, 1e-6)]
+        assert runs.largest_loss(*found) > 1.15 * times * epsilon
+
+
 @pytest.mark.slow
 def test_no_pair_of_laws_loses_more() -> None:
     for (law, _), often in zip(LAWS[:2] + LAWS[4:], OFTEN[:2] + OFTEN[4:], strict=True):

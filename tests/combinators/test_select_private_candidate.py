@@ -62,6 +62,17 @@ def test_the_price_is_met_and_never_exceeded() -> None:
             assert 0.999 * link.map(1) <= lost <= link.map(1) < 2 * epsilon, (gamma, epsilon)
 
 
+@pytest.mark.parametrize("most", [5, 50])
+def test_giving_up_after_so_many_runs_is_refuted(most: int) -> None:
+    """Where most runs reach the threshold, that none did has the loss of each of them, and not two."""
+    one, other = ({(0, 0): (1 - p), (1, 1): p} for p in (1 - 0.1, 1 - 0.1 * math.e))
+    nothing = [law[0, 0] ** most for law in (one, other)]
+    claimed = tk.make_select_private_candidate(told({}, 1.0), stop_probability=1 / most, threshold=1).map(1)
+    assert runs.largest_loss(one, other) == pytest.approx(max(1.0, math.log(0.9 / (1 - 0.1 * math.e))))
+    assert math.log(nothing[1] / nothing[0]) == pytest.approx(most)
+    assert most > 2 > claimed
+
+
 def test_curves_hold() -> None:
     one = {(i, i): p for i, p in enumerate((0.30, 0.30, 0.25, 0.15, 0.0))}
     other = {(i, i): p for i, p in enumerate((0.25, 0.28, 0.26, 0.20, 0.01))}

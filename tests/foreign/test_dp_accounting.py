@@ -18,6 +18,7 @@ from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.curves.discrete import DiscreteGaussian, DiscreteLaplace
 from opendp_topk.spaces.curves.totals import compose, times
 
+from ..oracles import above
 from .needed import Needed
 
 accounting = Needed("dp_accounting")
@@ -196,6 +197,18 @@ def led(noise: Any, k: int, scale: float) -> PrivacyCurve:
     return (LISTED >> tk.then_noisy_top_k_with_gaps(PROFILE, k=k, scale=scale, noise=noise)).map(1)  # type: ignore[no-any-return]
 
 
+def normalised(scale: float) -> PrivacyCurve:
+    space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.PerCandidateDistance(bounds=[99, 1, 1])
+    return (space >> tk.then_normalised_top_k(PROFILE, scale=scale, noise=tk.Gumbel())).map(1)  # type: ignore[no-any-return]
+
+
+def quartiles(scale: float) -> PrivacyCurve:
+    """One row is in one part at each of two levels."""
+    counts, quarters = tk.VectorDomain(tk.AtomDomain(int), size=50), [Fraction(n, 4) for n in (1, 2, 3)]
+    chosen = (counts, tk.L1Distance()) >> tk.then_quantiles(PROFILE, quantiles=quarters, scale=scale)
+    return chosen.map(1)  # type: ignore[no-any-return]
+
+
 def stable(gaussian: bool, times_over: int, **given: float) -> tuple[PrivacyCurve, Bounds]:
     """Keys with counts: each of the seven counts of a user, and the delta of the keys of nobody else."""
     given = given or {"scale": 10.0, "threshold": 60 if gaussian else 220}
@@ -278,6 +291,8 @@ PRICES: dict[str, tuple[Callable[[], tuple[PrivacyCurve, Bounds]], int, float]] 
         20,
         1.001,
     ),
+    "normalised comparisons, 1 of scale 8": (lambda: (normalised(8.0), choices(0.25, 20)), 20, 1.16),
+    "quartiles of scale 4": (lambda: (quartiles(4.0), choices(0.25, 2 * 10)), 10, 1.16),
     "listed counts, Laplace": (lambda: listed(False, 3), 3, 1.001),
     "listed counts, Gaussian": (lambda: listed(True, 3), 3, 1.001),
     "found counts, Laplace": (lambda: stable(False, 3), 3, 1.002),
@@ -303,3 +318,76 @@ def test_composed_prices(price: str) -> None:
         assert found <= high * 1.002
         assert high <= found * apart
         assert found * 0.95 < low
+
+
+WHOLE = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+PURE, RELAXED = tk.MaxDivergence(), tk.Approximate(tk.MaxDivergence())
+Made = Callable[[Any], Any]  # a measurement, of a measure
+
+
+def declared(made: Any, x: tuple[int, ...], y: tuple[int, ...]) -> Callable[[bool], Any]:
+    """The laws of one release on two neighbours."""
+    laws = [made.distribution(list(one)) for one in (x, y)]
+    every = sorted({*laws[0], *laws[1]}, key=repr)
+    return outcomes(*([float(law.get(one, 0)) for one in every] for law in laws), symmetric=False)
+
+
+def watched(noise: Any) -> Made:
+    return lambda measure: WHOLE >> tk.then_above_threshold(measure, threshold=0, scale=1.0, noise=noise, ask=[0, 1])
+
+
+def answered(noise: Any) -> Callable[[bool], Any]:
+    """A score rises that is found below, and the one after it is found above."""
+    laws = [above.law(noise.name, lead, 1.0, 1.0, 1) for lead in ((2.0, 0.0), (3.0, 0.0))]
+    return outcomes(*(list(law.values()) for law in laws), symmetric=False)
+
+
+def told(measure: Any) -> Any:
+    return WHOLE >> tk.then_exponential_mechanism(measure, scale=10.0) >> (lambda index: (index, index))
+
+
+def best_of_many(measure: Any) -> Any:
+    often = tk.TruncatedNegativeBinomial(shape=0, stop_probability=0.05)
+    return tk.make_private_selection(told(measure), repetitions=often)
+
+
+def good_enough(measure: Any) -> Any:
+    return tk.make_select_private_candidate(told(measure), stop_probability=0.05, threshold=1)
+
+
+def apart(noise: Any) -> Made:
+    options: dict[str, Any] = {"k": 2, "scale": 20, "test_scale": 10, "threshold": 250, "noise": noise}
+    return lambda measure: WHOLE >> tk.then_top_k_by_gap(measure, **options)
+
+
+SELECTIONS: dict[str, tuple[Made, Any, Callable[[], Callable[[bool], Any]]]] = {
+    **{
+        f"above a threshold, {noise.name}": (watched(noise), PURE, lambda noise=noise: answered(noise))
+        for noise in (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
+    },
+    "the best of many runs": (best_of_many, PURE, lambda: declared(best_of_many(PURE), (0, 0, 0), (0, 0, 1))),
+    "a run that is good enough": (good_enough, PURE, lambda: declared(good_enough(PURE), (0, 0, 0), (0, 0, 1))),
+    **{
+        f"a set by its gap, {noise.name}": (
+            apart(noise),
+            RELAXED,
+            lambda noise=noise: declared(apart(noise)(RELAXED), (250, 0, -250), (251, 1, -250)),
+        )
+        for noise in (tk.Exponential(), tk.Gumbel())
+    },
+}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_selections_lie_between_two_laws_and_what_is_claimed_of_one(name: str) -> None:
+    """Of five releases: no less than the laws on two neighbours give, and no more than five epsilons and deltas."""
+    made, measure, laws = SELECTIONS[name]
+    claim = made(measure).map(1)
+    epsilon, delta = claim if isinstance(claim, tuple) else (claim, 0.0)
+    each = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, delta)).self_compose(5)
+    whole = times(made(PROFILE).map(1), 5)
+    for asked in (1e-3, 1e-6, 1e-9):
+        found = whole.epsilon(asked)
+        assert of_pairs([(laws(), 5)])(False, asked) <= found * (1 + 1e-9)
+        assert found <= each.get_epsilon_for_delta(asked) * 1.002
+        assert 0 < found < 5 * epsilon

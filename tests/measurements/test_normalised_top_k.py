@@ -99,6 +99,20 @@ def test_no_pair_exceeds_the_map(noise: tk.Noise, monotonic: bool, bounds: tuple
     assert spread <= width + 1e-9
 
 
+def test_noise_by_the_bound_of_each_candidate_alone_would_leak() -> None:
+    """Exponential noise of scale 2 b_i on score i, each as large as its own bound asks for: another one moves by 4."""
+    claimed, bounds = build(MAX, (4, 1)).map(1), (4.0, 1.0)
+
+    def second_wins(x: tuple[float, float]) -> float:
+        lead, (slow, fast) = x[0] - x[1], (2 * bound for bound in bounds)  # noise of 1 less that of 0 is beyond it
+        assert lead >= 0
+        return fast / (slow + fast) * math.exp(-lead / fast)
+
+    one, other = second_wins((10, 0)), second_wins((14, 0))
+    assert math.log(one / other) == pytest.approx(2.0)
+    assert claimed == 0.5
+
+
 @pytest.mark.parametrize(
     ("bounds", "monotonic", "x", "other"),
     [

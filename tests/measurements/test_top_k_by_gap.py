@@ -157,6 +157,28 @@ def test_all_but_delta_is_within_rho(
     assert 0.3 * rho < met <= rho
 
 
+BROKEN: dict[str, dict[str, float]] = {
+    "no test": {"threshold": -30},
+    "a threshold that forgets how far gaps move": {"threshold": 4},
+    "little noise in the test": {"test_scale": 0.1},
+    "little noise in the choice": {"scale": 0.1},
+    "a quarter of the noise in the choice": {"scale": 0.5},
+}
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
+@pytest.mark.parametrize("version", BROKEN)
+def test_versions_that_leave_out_a_step_are_refuted(version: str, noise: tk.Noise) -> None:
+    """Under the claim of the whole mechanism, on all pairs of three small scores."""
+    options: dict[str, Any] = {"scale": 2, "test_scale": 1, "threshold": 5}
+    epsilon, delta = build(noise=noise, **options).map(1)
+    worst = 0.0
+    for x, other in pairs(MONOTONIC, 3, 6):
+        worst = max(worst, excess(*(law(noise, y, 2, **(options | BROKEN[version])) for y in (x, other)), epsilon))
+    assert worst > 1.1 * delta
+
+
 def test_epsilon_is_attained_by_a_set_that_both_release() -> None:
     options = {"k": 2, "scale": 2, "test_scale": 1, "threshold": 3}
     epsilon, _ = build(**options).map(1)

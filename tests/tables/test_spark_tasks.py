@@ -54,7 +54,7 @@ def of_groups(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:
     kind = selecting(counted >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0))
     assert kind is not None
     monkeypatch.setattr(_spark_groups, "cells_by_group", lambda *_: frame)
-    return partial(_spark_groups.select_in_workers, frame, [1, 2], kind, b"", [0, 1])
+    return partial(_spark_groups.select_in_workers, frame, [1, 2], 1, kind, b"", [0, 1])
 
 
 def of_counts(monkeypatch: pytest.MonkeyPatch, frame: Any) -> Callable[[], Any]:

@@ -169,6 +169,20 @@ def test_it_keeps_the_obligations_of_a_transformation() -> None:
     assert link.output_metric == tk.LInfDistance()
 
 
+@pytest.mark.further
+def test_bounds_that_are_taken_from_the_data_would_leak() -> None:
+    """Somebody with the largest number is in one table: candidates of the other end before it."""
+    ages = [(user, 20 + user) for user in range(9)]
+    laws = []
+    for rows in (ages, [*ages, (9, 31)]):
+        bounds = min(age for _, age in rows), max(age for _, age in rows)
+        chosen = (SPACE >> tk.then_quantile_scores(quantile=HALF, bounds=bounds)) >> tk.then_report_noisy_top_k(
+            tk.MaxDivergence(), k=1, scale=2.0
+        )
+        laws.append({tk.multiples(bounds)[at] for (at,) in chosen.distribution(frame(rows))})
+    assert 31 in laws[1] - laws[0]
+
+
 def test_a_median_that_is_chosen_privately() -> None:
     rows = [(user, 20 + user % 41) for user in range(4100)]
     scores = SPACE >> tk.then_quantile_scores(quantile=HALF, bounds=(0, 120))

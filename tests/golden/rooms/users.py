@@ -65,6 +65,7 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield from _scored()
     for kind in NEIGHBOURS:
         between = tk.UserDistance(kind)
+        grouped = tk.GroupedFrameDomain("reader", "book", "town"), between
         for most in (None, 1, 3):
             for monotonic in MONOTONIC:
                 options = {"candidates": None, "monotonic": monotonic, "max_items": most}
@@ -77,13 +78,13 @@ def _transformations() -> Iterator[tuple[str, Callable[[], Any]]]:
                     name = named("keep_items", kind, type(domain).__name__, most=most, by=by)
                     yield name, partial(tk.make_keep_items, domain, between, most=most, by=by, granularity=step)
             for by in ("random", "order", "rows", "value"):
-                grouped = tk.GroupedFrameDomain("reader", "book", "town"), between
                 kept = partial(tk.make_keep_groups, *grouped, most=most, by=by, groups=[1, 2])
                 yield named("keep_groups", kind, most=most, by=by), kept
             for metric in (None, tk.L1Distance(), tk.L2Distance(), tk.LInfDistance()):
                 options = {"items": ITEMS, "max_rows": most}
                 name = named("count_outside", kind, metric, max_rows=most)
                 yield name, partial(tk.make_count_outside, ROWS, between, metric, **options)
+        yield named("forget_groups", kind), partial(tk.make_forget_groups, *grouped)
         for share in (Fraction(1, 2), Fraction(9, 10), 1, 0.25):
             name = named("cap_scores", kind, share=share)
             yield name, partial(tk.make_cap_scores, ROWS, between, caps=[1, 2, 50], share=share)

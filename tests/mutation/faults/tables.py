@@ -230,6 +230,13 @@ FAULTS = (
         "own",
     ),
     Fault(
+        "whole-without-a-row",
+        "rows without a group are missing from the whole",
+        "transformations/keep_items.py",
+        "function=lambda rows: rows.only([user, item]),",
+        "function=lambda rows: type(rows).of(rows.held().drop_nulls().select(user, item)),",
+    ),
+    Fault(
         "groups-of-others",
         "groups that nobody releases take the place of those that are listed",
         "transformations/keep_items.py",
