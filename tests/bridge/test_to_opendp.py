@@ -253,6 +253,16 @@ def test_it_is_asked_through_the_context() -> None:
             tk.SpaceError,
             "choose another T",
         ),
+        *(
+            (
+                lambda end=end: tk.to_opendp(
+                    top(tk.MaxDivergence(), tk.VectorDomain(tk.AtomDomain(float, bounds=(end, end))))
+                ),
+                tk.SpaceError,
+                "choose another T",
+            )
+            for end in (math.inf, -math.inf)
+        ),
         (
             lambda: tk.to_opendp(
                 (tk.FrameDomain("u", "i"), tk.UserDistance())
