@@ -82,7 +82,6 @@ def test_what_forgets_the_proofs_is_run_last() -> None:
     assert sorted(name for name in names if not name.startswith(FORGETTING)) == []
 
 
-@pytest.mark.further
 @pytest.mark.quick
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_every_constructor_releases_and_its_law_and_map_hold(name: str, request: pytest.FixtureRequest) -> None:
