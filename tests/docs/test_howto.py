@@ -79,8 +79,11 @@ def test_admissions_are_as_the_tutorial_shows(tmp_path: Path) -> None:
     found, text = printed("tutorials/admissions", tmp_path), (ROOT / "docs/tutorials/admissions.md").read_text("utf-8")
     shown = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     places = [found.index(block) for block in shown]
-    assert len(shown) == 6
+    assert len(shown) == 5
     assert places == sorted(places)
+    apart = json.loads((tmp_path / "room" / "apart.json").read_text(encoding="utf-8"))["items"]
+    assert len(apart) == 10
+    assert not {("A", "women"), ("B", "women")} & set(map(tuple, apart))
     promised = int(re.search(r"consecutive counts is at least (\d+)", text)[1])  # type: ignore[index]
     assert found.splitlines()[-1] in ("0.2 True True AB", "0.2 True True True"), "others are 4.6 deviations away"
     assert f"is at least {promised} rows" in " ".join(found.split())
