@@ -79,7 +79,7 @@ def test_admissions_are_as_the_tutorial_shows(tmp_path: Path) -> None:
     found, text = printed("tutorials/admissions", tmp_path), (ROOT / "docs/tutorials/admissions.md").read_text("utf-8")
     shown = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     places = [found.index(block) for block in shown]
-    assert len(shown) == 6
+    assert len(shown) == 7
     assert places == sorted(places)
     promised = int(re.search(r"consecutive counts is at least (\d+)", text)[1])  # type: ignore[index]
     assert found.splitlines()[-1] in ("0.2 True True AB", "0.2 True True True"), "others are 4.6 deviations away"
