@@ -100,15 +100,32 @@ def test_the_price_is_that_of_the_theorem(names: dict[str, Any]) -> None:
     assert names["often"].mean == pytest.approx((1 / STOP - 1) / math.log(1 / STOP)) == pytest.approx(144.6, abs=0.05)
 
 
+def kinds(looked_at: list[int]) -> Any:
+    """What each person's blocks look like, the first one as the highest digit."""
+    return people()[0][:, looked_at] @ (1 << np.arange(len(looked_at))[::-1])
+
+
+def test_of_a_million_times_as_many_people_a_try_learns_and_counts_right(names: dict[str, Any]) -> None:
+    """Noise of scale 10 is far from a million, and decides between equal counts alone."""
+    _, digits, held = people()
+    counts = 10**6 * names["people"].ravel()
+    for _ in range(20):
+        score, (looked_at, guesses) = names["train"](lambda query: query(counts))
+        kind, seen = kinds(looked_at), np.zeros((10, len(guesses)))
+        np.add.at(seen, (digits[~held], kind[~held]), 1)
+        assert (seen[guesses, range(len(guesses))] == seen.max(axis=0)).all()
+        assert round(score / 10**6) == (np.array(guesses)[kind[held]] == digits[held]).sum()
+
+
 def test_what_is_chosen_was_a_candidate(names: dict[str, Any]) -> None:
     looked_at, guesses = names["looked_at"], np.array(names["guesses"])
     assert 1 <= len(looked_at) <= 12
     assert sorted(set(looked_at)) == looked_at
     assert set(looked_at) <= set(range(12))
     assert len(guesses) == 2 ** len(looked_at)
-    dark, digits, held = people()
-    kind = dark[:, looked_at] @ (1 << np.arange(len(looked_at))[::-1])
-    right = int((guesses[kind[held]] == digits[held]).sum())
+    assert set(guesses) <= set(range(10))
+    _, digits, held = people()
+    right = int((guesses[kinds(looked_at)[held]] == digits[held]).sum())
     assert abs(names["score"] - right) < 240, "noise of scale 10 in some hundred tries: one in 10^8"
 
 
