@@ -20,7 +20,7 @@ from tests.concepts.losses import realised, within
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles import above as oracle
-from tests.oracles.chi_square import assert_follows
+from tests.oracles.chi_square import assert_follows, enough
 
 NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
 MEASURES = MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
@@ -191,6 +191,15 @@ def test_answers_follow_the_law(at_once: bool, case: tuple[Any, ...]) -> None:
     measurement = build(MAX, noise=noise, scale=s, threshold_scale=t, k=k, ask=range(3) if at_once else None)
     found = Counter(tuple(measurement(x).tolist()) if at_once else talk(measurement, x) for _ in range(3000))
     assert_follows(found, oracle.law(noise.name, x, float(s), float(t), k), detects=0.5)
+
+
+@pytest.mark.slow
+def test_an_error_of_a_twentieth_would_show_with_gumbel_noise() -> None:
+    """The second and the third of three scores are mostly found above; 11,000 draws."""
+    measurement = build(MAX, noise=tk.Gumbel(), scale=2, k=2, threshold_scale=1, ask=range(3))
+    law = oracle.law("Gumbel", (-4, 5, 6), 2.0, 1.0, 2)
+    found = Counter(tuple(measurement((-4, 5, 6)).tolist()) for _ in range(enough(max(law.values()))))
+    assert_follows(found, law)
 
 
 def test_scores_may_be_asked_for_in_any_order_again_and_in_lists() -> None:

@@ -148,6 +148,46 @@ def test_a_row_is_in_one_part_and_not_in_two() -> None:
     assert within(MAX, *laws, measurement.map(1))
 
 
+def noise_for_the_first_level_alone(counts: tuple[int, ...]) -> dict[Any, float]:
+    rows, law = listed(counts, 1), {}
+    for place, p in one_choice(rows, 0, len(counts) - 1, QUARTERS[1], 2.0).items():
+        parts = [row for row in rows if row < place], [row for row in rows if row >= place]
+        lower = one_choice(parts[0], 0, place, HALF[0], 0.01)
+        upper = one_choice(parts[1], place, len(counts) - 1, HALF[0], 0.01)
+        law |= {(one, place, other): p * q * r for one, q in lower.items() for other, r in upper.items()}
+    return law
+
+
+BROKEN: dict[str, tuple[dict[str, Any], Any]] = {
+    "two levels at the price of one": ({"quantiles": HALF}, lambda counts: oracle(counts, tuple(QUARTERS), 1, 2.0)),
+    "no noise at the second level": ({}, noise_for_the_first_level_alone),
+    "the noise of a median for another share": (
+        {"quantiles": TAILS[2:]},
+        lambda counts: oracle(counts, tuple(TAILS[2:]), 1, 2 / 1.8),
+    ),
+}
+"""What is claimed, and the law of a version that does not keep it; each at the scale 2."""
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("version", BROKEN)
+def test_versions_that_leave_a_level_unpaid_are_refuted(version: str) -> None:
+    """By the verifier, on numbers that many share and one row more; the law that is claimed holds there."""
+    claimed, broken = BROKEN[version]
+    sound = build(d=4, **claimed)
+    before = [tuple(n * one for one in kind) for n in (12, 20) for kind in ((1, 1, 1, 1), (0, 1, 1, 0), (0, 0, 1, 0))]
+    more = [(x, tuple(n + (place == at) for place, n in enumerate(x))) for x in before for at in range(4)]
+    assert tk.audit.verify(sound, pairs=more).holds
+    space = sound.input_domain, sound.input_metric
+
+    def law(counts: Any) -> dict[Any, float]:
+        return dict(broken(tuple(map(int, counts))))
+
+    with pytest.raises(tk.PrivacyViolationError) as caught:
+        tk.audit.verify_probabilities(law, *space, MAX, privacy_map=sound.map, pairs=more)
+    assert caught.value.report.loss > 1.2 * sound.map(1)
+
+
 @pytest.mark.parametrize("quantiles", [HALF, THIRDS, QUARTERS, TAILS, [Fraction(n, 8) for n in range(1, 8)]], ids=len)
 @pytest.mark.parametrize("tied", [1, 3])
 def test_choices_within_their_bounds_keep_the_promise(quantiles: list[Fraction], tied: int) -> None:
