@@ -67,6 +67,17 @@ def drafts(folder: Path) -> list[Path]:
 
 @POSIX
 @pytest.mark.parametrize("replace", [True, False])
+def test_what_was_written_gets_the_name_whole(tmp_path: Path, replace: bool) -> None:
+    """It is the same file under another name: nobody meets a part of it."""
+    with Draft(tmp_path / "a") as draft:
+        draft.write(b"text")
+        (written,) = [one.stat().st_ino for one in drafts(tmp_path)]
+        draft.publish(replace=replace)
+    assert (tmp_path / "a").stat().st_ino == written
+
+
+@POSIX
+@pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("moment", ["before it is written", "after it was written"])
 def test_a_link_in_the_place_of_the_draft_leads_nowhere(tmp_path: Path, moment: str, replace: bool) -> None:
     """Who may write in the folder puts a link to another's file where the draft was."""
