@@ -47,8 +47,15 @@ FORGETTING = (
 
 TIERS = ("slow", "browser", "tex", "mutation", "foreign")
 
-# Modules with most tests are taken first: one long test that is alone in its module would come last, and be waited for.
-LONG = ("tests/repo/test_made_up.py", "tests/repo/test_proofs.py")
+# Modules with most tests are taken first: a module of a few long ones would come last, and be waited for.
+LONG = (
+    "tests/audit/test_corpus.py",
+    "tests/docs/test_howto.py",
+    "tests/machine/test_certified.py",
+    "tests/repo/test_made_up.py",
+    "tests/repo/test_proofs.py",
+    "tests/tables/test_spark_cluster.py",
+)
 
 ON_SHARED_SPARK = (
     "tests/combinators/test_spark_groups.py",
