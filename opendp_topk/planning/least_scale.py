@@ -154,6 +154,8 @@ class _Curves:
             before, place = (place, shift), place * (shift / wanted) ** (1 / power)
         while high > low * CLOSE:
             place = math.sqrt(low * high) if low > 0 else 0.8 * high
+            if not low < place < high:
+                break  # among the least floats, where nothing is to be lost
             low, high = (low, place) if self.delta(place, kind) <= self.d_out[1] else (place, high)
         return high
 

@@ -107,6 +107,13 @@ def test_pairs_and_rhos_are_budgets() -> None:
     assert rho.measurement.check(2, 0.1)
 
 
+@pytest.mark.further
+def test_where_there_is_one_candidate_nothing_is_to_be_lost() -> None:
+    """No scale is the least: the search ends among the least floats, whatever the budget."""
+    for budget in (1, (1, 1e-6)):
+        assert 0 < tk.recommend(1, ["a"], budget).measurement.parameters["scale"] < 1e-300
+
+
 @pytest.mark.slow
 def test_it_shows_itself() -> None:
     advice = tk.recommend(3, 20, 0.6, proxy=CLIFF, release="set")
