@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -77,3 +78,13 @@ def record_of(text: str) -> dict[str, Any]:
     parsed = json.loads(text, parse_constant=refuse)
     assert isinstance(parsed, dict)
     return parsed
+
+
+def edited(record: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A copy of ``record`` with another value at ``path``, names and places from the outermost to the innermost."""
+    found = copy.deepcopy(record)
+    place: Any = found
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.planning.verification import AGREES, DISAGREES, verified
 
-from .command import record_of
+from .command import edited, record_of
 from .conftest import Command
 from .test_paid_plans import ways
 from .test_show import page_of, saved, schema
@@ -114,16 +113,10 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, visits: Path) -
         (("accuracy", "within_users"), 3, "accuracy"),
     ]
     for path, value, what in edits:
-        edited = copy.deepcopy(record)
-        place: Any = edited
-        for name in path[:-1]:
-            place = place[name]
-        place[path[-1]] = value
-        verdicts = {one.what: one.verdict for one in verified(edited)}
+        verdicts = {one.what: one.verdict for one in verified(edited(record, path, value))}
         assert verdicts[what] == DISAGREES, (path, value, verdicts)
     for name, value in (("test_scale", None), ("test_scale", "2"), ("candidates", None), ("candidates", 1)):
-        broken = copy.deepcopy(record)
-        broken["mechanism"][name] = value
+        broken = edited(record, ("mechanism", name), value)
         command("show", saved(visits, broken)).complains(1, "is not whole")
 
 

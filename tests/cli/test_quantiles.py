@@ -14,7 +14,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.planning.verification import AGREES, DISAGREES, verified
 
-from .command import record_of
+from .command import edited, record_of
 from .conftest import Command
 from .test_paid_plans import ways
 from .test_show import page_of, saved, schema
@@ -151,12 +151,7 @@ def test_an_edit_is_found_without_the_ledger(paid: tuple[dict[str, Any], Path]) 
         (("accuracy", "within_users"), 3, "accuracy"),
     ]
     for path, value, what in edits:
-        record = copy.deepcopy(paid[0])
-        place: Any = record
-        for name in path[:-1]:
-            place = place[name]
-        place[path[-1]] = value
-        found = {one.what: one.verdict for one in verified(record)}
+        found = {one.what: one.verdict for one in verified(edited(paid[0], path, value))}
         assert found[what] == DISAGREES, (path, value, found)
 
 
@@ -268,12 +263,7 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
         (("scale",), record["scale"] / 2, "cost"),
     ]
     for path, value, what in edits:
-        edited = copy.deepcopy(record)
-        place: Any = edited
-        for name in path[:-1]:
-            place = place[name]
-        place[path[-1]] = value
-        verdicts = {one.what: one.verdict for one in verified(edited)}
+        verdicts = {one.what: one.verdict for one in verified(edited(record, path, value))}
         assert verdicts[what] == DISAGREES, (path, value, verdicts)
 
 
