@@ -88,7 +88,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--room", action="append", required=True, choices=rooms, metavar="ROOM", help=", ".join(rooms))
     parser.add_argument("--count", type=int, default=20, help="how many a room")
     parser.add_argument("--seed", type=int, default=1, help="the same faults for the same seed and the same code")
-    parser.add_argument("--reach", type=int, default=6, help="how many files of tests to try, nearest first")
+    parser.add_argument("--reach", type=int, default=3, help="how many files of tests to try, nearest first")
     parser.add_argument("--write", action="store_true", help=f"keep the figures, and write {page.FILE.name}")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="how many copies to test at a time")
     return parser.parse_args(arguments)

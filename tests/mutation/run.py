@@ -18,7 +18,7 @@ from .fault import Fault
 from .faults import FAULTS
 from .suite import FURTHER, QUICK, Ran, outcome_of
 
-_SHORT, _LONG = 60.0, 150.0  # seconds that tests of a function, and those of whole files, may take
+_SHORT, _LONG = 40.0, 80.0  # seconds that tests of a function, and those of whole files, may take
 _AT_ONCE = (1, 4, 16, 64)  # failures after which those are left out that do not count
 
 
@@ -91,14 +91,14 @@ class Mutation:
         """The first test that notices the fault, and whether some did not end: from tests to files, quick to slow.
 
         Those that notice others in the room come first, then those known to run the function. Where no other does,
-        the slow tests of the nearest files are asked.
+        the slow tests of the nearest file are asked.
         """
         files = nearest.files(fault.file, copy.root)[:reach]
         asked = [
             (self.relatives.get(fault.room, []), "", _LONG),
             (nearest.tests(fault.file, copy.root, fault.new), QUICK, _SHORT),
             (files, FURTHER, _LONG),
-            (files[:2], "slow", _LONG),
+            (files[:1], "slow", _LONG),
         ]
         hung = False
         for tests, only, limit in asked:

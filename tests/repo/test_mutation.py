@@ -102,6 +102,7 @@ def test_for_the_room_that_reads_pins_tests_of_pins_count(toy: Mutation, tmp_pat
     source = tmp_path / "toy"
     for folder in ("opendp_topk", "tests"):
         shutil.copytree(source / folder / "room", source / folder / ("proof" if folder == "opendp_topk" else "repo"))
+    (source / "tests" / "repo" / "__init__.py").touch()  # or its files would be taken for those of the same names
     for path in (source / "tests" / "repo").glob("*.py"):
         path.write_text(path.read_text().replace("opendp_topk.room", "opendp_topk.proof"))
     pinning = Mutation(tmp_path / "pinning", source=source)
