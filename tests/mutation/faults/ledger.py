@@ -474,4 +474,25 @@ FAULTS = (
         "if head(found) != kept:",
         "if not kept:",
     ),
+    Fault(
+        "planned-conversation",
+        "a conversation may be planned, or begin within another one",
+        "ledger/charges.py",
+        "(begins and measurement.proof.name",
+        "(measurement.proof.name",
+    ),
+    Fault(
+        "any-conversation",
+        "every interactive measurement may be paid at once, also one whose answers are no steps",
+        "ledger/charges.py",
+        " and not (begins and measurement.proof.name == _ANSWERED_LATER)",
+        " and not begins",
+    ),
+    Fault(
+        "answers-as-steps",
+        "a year of lists counts as a whole number of equal releases",
+        "ledger/charges.py",
+        "        cost = _rho_alone(account, measure, loss)",
+        "        _rho_alone(account, measure, loss)",
+    ),
 )
