@@ -357,10 +357,10 @@ FAULTS = (
     ),
     Fault(
         "interactive-release",
-        "a conversation is released by a ledger",
+        "a conversation is released by a ledger whose answers are no steps",
         "ledger/charges.py",
-        "if measurement.interactive:",
-        "if measurement.interactive is None:",
+        "if measurement.interactive and not (begins and measurement.proof.name == _ANSWERED_LATER):",
+        "if measurement.interactive and not begins:",
     ),
     Fault(
         "two-releases",
@@ -480,13 +480,6 @@ FAULTS = (
         "ledger/charges.py",
         "(begins and measurement.proof.name",
         "(measurement.proof.name",
-    ),
-    Fault(
-        "any-conversation",
-        "every interactive measurement may be paid at once, also one whose answers are no steps",
-        "ledger/charges.py",
-        " and not (begins and measurement.proof.name == _ANSWERED_LATER)",
-        " and not begins",
     ),
     Fault(
         "answers-as-steps",
