@@ -261,6 +261,7 @@ def test_items_take_the_place_of_indices_and_equal_sums_keep_their_order() -> No
 # Accuracy
 
 
+@pytest.mark.further
 def test_the_variance_is_that_of_the_weights() -> None:
     for steps in (1, 2, 3, 4, 7):
         law, one = (running.last_sum(t, "gaussian", Fraction(1)) for t in (steps, 1))
