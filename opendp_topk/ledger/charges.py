@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from ..core.measurement import Measurement
 from ..core.recipes import claims_digest
-from ..errors import ParameterError, checks
+from ..errors import ParameterError, SpaceError, checks
 from ..numerics.arithmetic import exact
 from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.measures import ZeroConcentratedDivergence
 from ..spaces.stated import written
 from .accounts import Account
-from .amounts import Amount, distance_up, stated
+from .amounts import Amount, amount, distance_up, stated
 from .filters import curve_of
 from .journal import Journal
 from .units import Unit
@@ -32,6 +33,10 @@ class Charge(NamedTuple):
 
 
 # proof-region: charges
+# Of its answers it is proved that they may come between other releases: they are steps whose losses add up.
+_ANSWERED_LATER = "measurements/continual_top_k"
+
+
 def step_of(unit: Unit, measurement: Any) -> PrivacyCurve:
     """The curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
 
@@ -57,8 +62,11 @@ def charge(
     label: Any,
     at_most: Any = None,
     shared: Any = False,
+    begins: bool = False,
 ) -> Charge:
     """What ``measurement`` at distance ``d_in`` costs, at least that of the unit as its column counts it.
+
+    ``begins`` says that a measurement may be released whose answers come later, one by one, and are paid for now.
 
     Raises:
         SpaceError: The measurement is under another metric than the unit, counts by another column without a bound,
@@ -68,18 +76,32 @@ def charge(
     checks.instance("measurement", measurement, Measurement, "a measurement")
     said = text_of(label)
     unit.require(measurement.input_metric)  # [same-metric]
-    if measurement.interactive:  # [no-queryable]
+    if measurement.interactive and not (begins and measurement.proof.name == _ANSWERED_LATER):  # [no-queryable]
         raise ParameterError(
             "measurement must not be interactive: what is asked of its queryable would come after later releases; "
-            "ask one by one in a conversation of the ledger instead"
+            "ask one by one in a conversation of the ledger instead (that of make_continual_top_k alone may be "
+            "released, by `release` or `reserve` of the ledger itself)"
         )
     counted = unit.by_column(measurement.input_domain, at_most, shared)  # [by-column]
     distance = counted.distance(d_in)  # [distance]
     measure, loss = measurement.output_measure, measurement.exact_map(distance)  # [map]
     cost = account.charge(measure, loss, delta)  # [charge]
+    if measurement.interactive and account.mixes:
+        cost = _rho_alone(account, measure, loss)  # [answers]
     shown = measure.distance(loss, "loss") if cost is None else distance_up(account.counted, cost[:2])
     bound = {} if counted is unit else {"at_most": int(at_most), "shared": shared}
     return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance), **bound})
+
+
+def _rho_alone(account: Account, measure: Any, loss: Any) -> Amount | None:
+    """What answers to come are charged where sums run side by side: of their rhos it is known that they add up."""
+    if measure != ZeroConcentratedDivergence():
+        raise SpaceError(
+            f"the answers of an interactive measurement are paid by their rho here, and this one is under {measure!r}: "
+            "build it under ZeroConcentratedDivergence()"
+        )
+    found = amount(measure, loss)
+    return None if found is None else account.said((*found, found[0] * 0))
 
 
 # end-proof-region: charges

@@ -230,7 +230,7 @@ class Ledger:
         shared: bool = False,
     ) -> bool:
         """Whether a release would fit now; another process may release in between."""
-        cost = charge_in(self._journal, measurement, d_in, delta, "", at_most, shared).cost
+        cost = charge_in(self._journal, measurement, d_in, delta, "", at_most, shared, True).cost
         return cost is not None and self._journal.has_room(cost)
 
     # proof-region: release
@@ -250,7 +250,10 @@ class Ledger:
         """One release of ``measurement`` on ``data``, debited before either is used.
 
         Args:
-            measurement: Under the ledger's metric and a measure that it counts.
+            measurement: Under the ledger's metric and a measure that it counts. The conversation of
+                ``make_continual_top_k`` is paid whole now, and what is released is its queryable, which answers for as
+                long as this process lives; under ``PrivacyProfile()`` it must be one under
+                ``ZeroConcentratedDivergence()``. Its cost stays spent however early it ends.
             data: A member of the measurement's input domain.
             d_in: The distance at which it is charged, at least that of the ledger's unit, which it is if not given.
             delta: For a measurement under ``PrivacyProfile()``: at which delta its curve is read; 0 if not given.
@@ -266,7 +269,7 @@ class Ledger:
             BudgetError: The cost does not fit with what is left. Nothing was debited.
             SpaceError: The measurement is under another metric, or under a measure that the ledger does not count, or
                 counts by another column without ``at_most``.
-            ParameterError: The measurement is interactive, or ``d_in`` is smaller than the unit's.
+            ParameterError: The measurement is another interactive one, or ``d_in`` is smaller than the unit's.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
@@ -297,7 +300,7 @@ class Ledger:
             raise ParameterError("give either a measurement or a cost")
         lines = said(words)
         if measurement is not None:
-            charge = charge_in(self._journal, measurement, d_in, delta, label, at_most, shared)
+            charge = charge_in(self._journal, measurement, d_in, delta, label, at_most, shared, True)
         else:
             charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
         try:
@@ -338,7 +341,7 @@ class Ledger:
         spent, account = self._journal.spent(), self._journal.account
 
         def fits(one: Measurement) -> bool:
-            cost = charge_in(self._journal, one, d_in, None, "", at_most, shared).cost
+            cost = charge_in(self._journal, one, d_in, None, "", at_most, shared, True).cost
             return cost is not None and account.admits(total(spent, cost))
 
         scale = least_scale(measurement, fits)

@@ -22,6 +22,7 @@ def made(metric: tk.Metric, sizes: tuple[int, ...], count: int = 256, domain: tk
     return list(itertools.islice(arranged(domain, metric, Fraction(1), Fraction(1), sizes), count))
 
 
+@pytest.mark.further
 @pytest.mark.quick(metric="LInfDistance(monotonic=True)")
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
@@ -48,6 +49,7 @@ def test_the_likeliest_come_first_and_as_they_are() -> None:
     assert plain[0] == ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("metric", [tk.LInfDistance(), ONE_WAY], ids=repr)
 def test_every_order_of_scores_and_every_subset_of_moves_occurs(metric: tk.Metric) -> None:
     pairs = made(metric, (3,))
@@ -68,6 +70,7 @@ KINDS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("kind", KINDS)
 def test_pairs_occur_that_descending_scores_from_0_leave_out(kind: str) -> None:
     assert any(KINDS[kind](x, y) for x, y in made(ONE_WAY, (3,)))

@@ -116,6 +116,7 @@ def test_floats_are_cut_into_cells() -> None:
     assert found.distinct_outcomes <= 64
 
 
+@pytest.mark.further
 def test_a_gap_in_the_support_shows() -> None:
     source = random.Random(6)
     found = estimate(lambda x: source.randrange(3 + x), 0, 1, samples=20_000, measure=PURE)
@@ -153,6 +154,7 @@ def test_elementary_bounds_lie_below() -> None:
     assert concentrated(0.4, 0.7, 3.0) == 0.0
 
 
+@pytest.mark.further
 def test_contradicts_compares_in_the_measure() -> None:
     law = {0: [0.5, 0.5], 1: [0.9, 0.1]}
     found = estimate(biased(law, 3), 0, 1, samples=20_000, measure=APPROXIMATE, delta=0.01)

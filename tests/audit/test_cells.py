@@ -124,6 +124,7 @@ def test_values_whose_squares_no_float_holds_are_no_part_of_a_sum() -> None:
     assert not any(isinstance(reading, Sum) for reading in readings(*sides))
 
 
+@pytest.mark.further
 def test_a_fault_of_one_value_among_many_shows() -> None:
     """Each release is seen once, so that no event of whole releases tells anything."""
     source = random.Random(7)

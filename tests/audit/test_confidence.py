@@ -50,6 +50,7 @@ def test_many_trials(hits: int, trials: int, alpha: float) -> None:
     assert p > alpha * (1 - 1e-5)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("p", [Fraction(1, 100), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10)])
 def test_coverage_is_exact(p: Fraction) -> None:
     trials, alpha = 30, 0.1

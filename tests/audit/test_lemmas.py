@@ -90,6 +90,7 @@ def spread(moves: list[Fraction]) -> Fraction:
     return max(moves) - min(moves)
 
 
+@pytest.mark.further
 @needs_z3
 @pytest.mark.parametrize(("d", "k"), [(3, 2), (4, 3)])
 def test_a_joint_sensitivity_of_one_is_refuted(d: int, k: int) -> None:

@@ -52,6 +52,7 @@ def test_every_constructor_is_exercised_by_a_test() -> None:
     assert [claim.constructor for claim in proofs() if not claim.tests] == []
 
 
+@pytest.mark.further
 def test_the_graph_leads_from_statements_to_documents() -> None:
     found = graph()
     assert sorted(found) == proof.documents()
@@ -59,6 +60,7 @@ def test_the_graph_leads_from_statements_to_documents() -> None:
     assert "spaces/range_distance#conversion" in found["measurements/selection"]
 
 
+@pytest.mark.further
 def test_no_signoff_is_shipped() -> None:
     assert [path for path in ROOT.rglob("*signoff*.toml") if ".venv" not in path.parts] == []
 

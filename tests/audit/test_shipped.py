@@ -109,6 +109,7 @@ def test_the_table_in_the_docs_is_current_in_shape() -> None:
         assert float(cells[5]) == pytest.approx(float(cells[4]) / float(cells[3]), abs=1e-4)
 
 
+@pytest.mark.further
 def test_the_command_writes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     few = [e for e in EXAMPLES if e.constructor == "make_permute_and_flip"]
     monkeypatch.setattr(command, "examples", lambda: iter(few))

@@ -47,6 +47,7 @@ def taking(clock: Clock, nanoseconds: Callable[[Any], float]) -> Callable[[Any],
     return function
 
 
+@pytest.mark.further
 def test_a_time_that_tells_is_refuted_and_no_longer_if_nobody_looks_at_it(clock: Clock) -> None:
     drawn = random.Random(3)
     telling = taking(clock, lambda scores: 1000 + 200 * scores[0] + drawn.expovariate(1 / 100))
@@ -76,6 +77,7 @@ def test_a_time_that_costs_a_twentieth_more_than_is_claimed_is_refuted(clock: Cl
     assert verdicts == ["refuted", "not refuted"]
 
 
+@pytest.mark.further
 def test_a_machine_that_grows_slower_accuses_nobody(clock: Clock) -> None:
     """The calls on one input before those on the other would be told apart for sure."""
     called: list[int] = []

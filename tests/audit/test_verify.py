@@ -105,6 +105,7 @@ def test_k_r_squared_half_is_refuted_as_rho_of_exponential_noise() -> None:
     assert 1.0704 < confirmed(at_300, 2) / mpmath.mpf(r) ** 2 < 1.0706
 
 
+@pytest.mark.further
 @pytest.mark.quick(measure="MaxDivergence()")
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
 def test_half_of_the_scale_is_refuted(measure: tk.Measure) -> None:
@@ -196,6 +197,7 @@ def softmax(scores: Any) -> Any:
     return weights / weights.sum()
 
 
+@pytest.mark.further
 def test_probabilities_of_another_library() -> None:
     space = tk.VectorDomain(FLOATS, size=3), tk.LInfDistance()
     options = {"privacy_map": lambda d_in: 1.0 * d_in, "scale": 2.0}
@@ -246,6 +248,7 @@ def test_the_same_pairs_are_tried_every_time() -> None:
     assert first == second
 
 
+@pytest.mark.further
 def test_a_free_release() -> None:
     everyone = one_shot(2, PURE, release="set")
     report = tk.audit.verify(everyone)
@@ -277,6 +280,7 @@ def test_the_two_likeliest_pairs_are_tried_whatever_the_budget() -> None:
     assert tk.audit.verify(one_shot(3, PURE), pairs=two, budget=1).pairs == 2
 
 
+@pytest.mark.further
 def test_laws_that_are_too_large_are_skipped() -> None:
     large = one_shot(None, PURE, noise=tk.Laplace(), k=2)
     spread = [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((0.0, 2e3, 4e3, 6e3), (1.0, 2e3, 4e3, 6e3))]

@@ -261,6 +261,7 @@ def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metri
     assert (again.input_domain, again.input_metric) == (tk.to_opendp(own).input_domain, tk.to_opendp(own).input_metric)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     "measure", [tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.RangeDivergence()], ids=repr
 )

@@ -207,6 +207,7 @@ def test_it_follows_a_transformation_of_opendp() -> None:
     assert len(chain(["a", "b", "a"])) == 2
 
 
+@pytest.mark.further
 def test_it_is_asked_through_the_context() -> None:
     domain = dp.vector_domain(dp.atom_domain(T=int))
     asked = dp.Context.compositor(

@@ -37,6 +37,7 @@ def release(*more: object) -> tuple[object, ...]:
     return (*own, "--k", 4, "--by-gap", *more)
 
 
+@pytest.mark.further
 def test_the_set_above_the_largest_gap_is_released(command: Command, visits: Path, schema: Any) -> None:
     record = record_of(command(*release(*CLEAR, "--out", "-")).out)
     assert (record["items"], record["k"], record["release"]) == (["/a", "/b"], 4, "set")

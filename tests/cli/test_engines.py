@@ -64,6 +64,7 @@ def test_only_the_engine_that_is_asked_for_is_loaded(library: Library) -> None:
     assert not {"pyspark", "py4j", "duckdb", "pyarrow"} & modules
 
 
+@pytest.mark.further
 def test_what_engines_do_not_read(command: Command, library: Library) -> None:
     csv = library.folder / "loans.csv"
     csv.write_text("reader,book\n1,Emma\n", encoding="utf-8")

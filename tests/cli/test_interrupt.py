@@ -83,6 +83,7 @@ def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
     assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
 
 
+@pytest.mark.further
 def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
         command("show", "top.json").complains(1, "is not whole")
 
 
+@pytest.mark.further
 def test_pairs_that_nobody_lists(command: Command, sales: Path) -> None:
     record = record_of(command(*release(sales, "--epsilon", 10**5, "--delta", 1e-6, "--out", "-")).out)
     assert record["items"] == [list(pair) for pair in SOLD][:3]

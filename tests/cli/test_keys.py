@@ -81,6 +81,7 @@ def test_it_is_said_before_that_many_items_of_a_user_take_many_users(command: Co
     assert "a smaller --max-items: 49" in found.flat
 
 
+@pytest.mark.further
 def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
     one = command(*["plan", "--keys", "--max-items", "1", "--epsilon", "1", "--delta", "1e-8"])
     assert "19 users or more" in one.field("accuracy")

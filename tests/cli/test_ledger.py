@@ -95,6 +95,7 @@ def test_a_ledger_keeps_its_budget_and_its_unit(command: Command, file: Path) ->
     assert not file.with_name("new").exists()
 
 
+@pytest.mark.further
 def test_a_budget_with_a_delta_pays_for_epsilon_and_rho(command: Command, library: Library) -> None:
     file = library.folder / "pairs"
     create = ("ledger", "create", file, "--dataset", "loans")
@@ -107,6 +108,7 @@ def test_a_budget_with_a_delta_pays_for_epsilon_and_rho(command: Command, librar
     assert spent[1] == 0
 
 
+@pytest.mark.further
 def test_verify_head_and_backup(command: Command, library: Library, file: Path) -> None:
     command(*library.release("--epsilon", 0.5, "--ledger", file))
     head = command("ledger", "head", file).out.strip()

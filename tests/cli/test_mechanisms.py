@@ -28,6 +28,7 @@ def test_names_are_distinct_and_defaults_exist() -> None:
     assert {"report_noisy_top_k", "canonical"} <= set(NAMES)
 
 
+@pytest.mark.further
 @pytest.mark.quick(target="epsilon")
 @pytest.mark.parametrize("target", ["epsilon", "rho"])
 @pytest.mark.parametrize(("row", "release"), ROWS, ids=lambda part: getattr(part, "name", part))
@@ -184,6 +185,7 @@ def test_counts_are_noisy(command: Command, library: Library) -> None:
     assert len(drawn) == 3  # each noise has a deviation of thousands: two equal triples in fewer than 10^-9 runs
 
 
+@pytest.mark.further
 def test_a_scale_of_counts_beyond_all_floats_is_an_integer(command: Command, library: Library) -> None:
     record = record_of(command(*library.release("--rho", 1e-308, "--counts", "--out", "-")).out)
     assert type(record["mechanism"]["count_scale"]) is float

@@ -29,6 +29,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opendp_topk.tables.files.read_table", never)
 
 
+@pytest.mark.further
 @pytest.mark.usefixtures("unread")
 def test_a_place_that_cannot_hold_the_record_is_refused_before_the_table_is_read(
     command: Command, library: Library
@@ -100,6 +101,7 @@ def test_only_the_record_is_left(
     assert (library.folder / "top.json").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
+@pytest.mark.further
 @pytest.mark.skipif(os.name == "nt", reason="this system has no modes of files")
 def test_one_rule_says_who_may_read_what_commands_write(command: Command, library: Library) -> None:
     """Records, pages, tables and reports: whoever the umask lets. Ledgers alone are their owner's."""

@@ -33,6 +33,7 @@ def opening_takes(seconds: int, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Engine, "table", slow)
 
 
+@pytest.mark.further
 def test_the_answer_and_errors_come_at_the_deadline(
     command: Command, library: Library, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +51,7 @@ def test_the_answer_and_errors_come_at_the_deadline(
     assert clock.now - start == 60 * SECOND
 
 
+@pytest.mark.further
 def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     command: Command, library: Library, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

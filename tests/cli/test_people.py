@@ -28,6 +28,7 @@ def entries(ledger: Path) -> list[Any]:
         return account.history()
 
 
+@pytest.mark.further
 def test_another_column_is_refused_before_the_table_is_read(command: Command, library: Library, ledger: Path) -> None:
     visits = library.release("--epsilon", 1, "--ledger", ledger, table=library.folder / "none.parquet")
     other = [{"reader": "visit"}.get(str(one), one) for one in visits]
@@ -41,6 +42,7 @@ def test_another_column_is_refused_before_the_table_is_read(command: Command, li
     assert entries(ledger) == []
 
 
+@pytest.mark.further
 def test_the_target_is_met_for_the_person_by_the_bound(command: Command, library: Library, ledger: Path) -> None:
     import polars as pl
 
@@ -94,6 +96,7 @@ def answered(command: Command, library: Library, ledger: Path) -> Path:
     return file
 
 
+@pytest.mark.further
 def test_the_same_question_has_the_same_answer_unpaid(
     command: Command, library: Library, ledger: Path, answered: Path
 ) -> None:

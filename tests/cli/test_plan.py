@@ -67,6 +67,7 @@ def test_the_guarantee_is_the_accuracy_theorem(command: Command, target: str, no
     )
 
 
+@pytest.mark.further
 def test_the_guarantee_of_a_set_speaks_of_no_rank_in_the_release(command: Command) -> None:
     asked = "plan", "--k", 4, "--candidates", 900, "--epsilon", 1, "--release", "set"
     result = command(*asked, "--mechanism", "report_noisy_top_k")
@@ -123,6 +124,7 @@ def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> 
         assert f"{document} (" in pure.field("proof")
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
 @pytest.mark.parametrize(("target", "formula"), [("epsilon", "laplace"), ("rho", "gaussian")])
 def test_counts_have_a_scale_and_a_guarantee_of_their_own(

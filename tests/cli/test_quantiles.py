@@ -74,6 +74,7 @@ def test_a_condition_on_rows_goes_with_a_quantile(command: Command, readers: Pat
     assert (record["items"], record["where"]) == (["98.25"], "reader >= 90")
 
 
+@pytest.mark.further
 def test_the_table_of_a_number_has_no_rank_and_a_sign(command: Command, readers: Path) -> None:
     file = readers.with_name("out.csv")
     asked = "--quantile", "1/2", "--column", "age", "--bounds", "-3,-1", "--step", "0.5"
@@ -84,6 +85,7 @@ def test_the_table_of_a_number_has_no_rank_and_a_sign(command: Command, readers:
     assert file.read_text("utf-8") == "number\n-1.5\n"
 
 
+@pytest.mark.further
 def test_a_plan_tells_what_the_release_does(command: Command, readers: Path) -> None:
     told = command("plan", *AGE, "--step", "0.5", "--epsilon", 1)
     done = command(*release(readers, *AGE, "--step", "0.5", "--epsilon", 1))
@@ -155,6 +157,7 @@ def test_an_edit_is_found_without_the_ledger(paid: tuple[dict[str, Any], Path]) 
         assert found[what] == DISAGREES, (path, value, found)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("name", "value"),
     [("quantile", "1e9"), ("quantile", "0/1"), ("quantile", 0.5), ("value", None), ("max_rows", 0), ("lower", "0")],
@@ -168,6 +171,7 @@ def test_a_record_that_does_not_hold_together_is_none(
         command(asked, saved(tmp_path, record)).complains(1, "is not whole")
 
 
+@pytest.mark.further
 def test_the_same_question_is_answered_from_its_record(
     command: Command, readers: Path, paid: tuple[dict[str, Any], Path]
 ) -> None:
@@ -210,6 +214,7 @@ def test_planned_quantiles_are_paid_and_drawn(
 QUARTERS = "--quantile", ".25,0.5,3/4", "--column", "age", "--bounds", "0,120"
 
 
+@pytest.mark.further
 def test_several_are_those_of_halving(command: Command, readers: Path) -> None:
     """The median of 101 rows is 50.25; the quartiles are the medians of the 50 rows below it and of the 51 others."""
     asked = release(readers, *QUARTERS, *EXACT, "--step", "0.25")
@@ -279,6 +284,7 @@ def test_a_record_of_several_that_does_not_hold_together_is_none(
         command(asked, saved(tmp_path, record)).complains(1, "is not whole")
 
 
+@pytest.mark.further
 def test_a_plan_of_several_tells_what_halving_costs(command: Command) -> None:
     told = command("plan", *QUARTERS, "--epsilon", 1)
     assert told.field("question") == "which of 121 numbers are the 1/4, 1/2 and 3/4 quantiles of age?"
@@ -340,6 +346,7 @@ def test_options_that_do_not_fit(command: Command, readers: Path, options: tuple
     result.complains(2, words)
 
 
+@pytest.mark.further
 def test_errors_carry_no_number_of_the_table(command: Command, readers: Path) -> None:
     texts = readers.with_suffix(".parquet")
     pl.DataFrame({"reader": [1, 2], "age": [str(SENTINEL).encode(), b"a secret"]}).write_parquet(texts)

@@ -32,6 +32,7 @@ def test_people_read_ranks_and_items(command: Command, library: Library) -> None
     assert "must be public" in result.err
 
 
+@pytest.mark.further
 def test_programs_read_a_record(command: Command, library: Library) -> None:
     out = library.folder / "top.json"
     arguments = library.release("--rho", 10**9, "--users", 2, "--neighbors", "replace", "--out", out)
@@ -76,6 +77,7 @@ def test_the_record_cites_each_proof_with_its_state_and_digest(command: Command,
     assert record["proof"]["status"] == worst["status"]
 
 
+@pytest.mark.further
 def test_a_set_has_the_order_of_the_candidates_and_no_ranks(command: Command, library: Library) -> None:
     winners = [book for book in CANDIDATES if book in BEST[:4]]
     shown = command(*library.release(*EXACT, "--release", "set", k=4))
@@ -104,6 +106,7 @@ def test_integers_csv_and_categories(command: Command, library: Library) -> None
         assert again["items"] == BEST[:3]
 
 
+@pytest.mark.further
 def test_plan_and_release_agree(command: Command, library: Library) -> None:
     options = "--rho", 0.37, "--users", 3, "--neighbors", "replace", "--release", "set"
     plan = command("plan", "--k", 3, "--candidates", library.candidates, *options)
@@ -115,6 +118,7 @@ def test_plan_and_release_agree(command: Command, library: Library) -> None:
     assert shown.field("proof") == plan.field("proof")
 
 
+@pytest.mark.further
 def test_what_looks_odd_in_the_list_is_said(command: Command, library: Library) -> None:
     odd = library.folder / "odd.txt"
     odd.write_text("book\nUlysses\nEmma \n", encoding="utf-8")
@@ -142,6 +146,7 @@ def _numbers(value: Any) -> set[float]:
     return {value} if type(value) in (int, float) else set()
 
 
+@pytest.mark.further
 def test_no_count_and_no_score_is_shown_or_recorded(command: Command, library: Library) -> None:
     shown = command(*library.release(*EXACT))
     assert numbers(shown.out) <= {"1", "2", "3", "1000000.0", "95"}
@@ -152,6 +157,7 @@ def test_no_count_and_no_score_is_shown_or_recorded(command: Command, library: L
     assert record["scale"] == pytest.approx(3e-6)
 
 
+@pytest.mark.further
 def test_markup_and_control_characters_are_printed_as_they_are(command: Command, library: Library) -> None:
     import polars as pl
 

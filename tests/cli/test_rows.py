@@ -82,6 +82,7 @@ def test_a_ledger_is_charged_for_the_person(command: Command, views: Path) -> No
     command(*bare).complains(2, "ledger create --user")
 
 
+@pytest.mark.further
 def test_sums_and_quantiles_of_rows(command: Command, views: Path) -> None:
     """The median of 0 to 67 in steps of 1, and /a, whose rows have the largest numbers but three."""
     asked = "release", views, "--rows-per-person", 3, "--quantile", "1/2", "--column", "ms", "--bounds", "0,100"
@@ -95,12 +96,14 @@ def test_sums_and_quantiles_of_rows(command: Command, views: Path) -> None:
     assert "What one row adds to one item was cut to 0 at least and 100 at most" in command("show", "sum.json").flat
 
 
+@pytest.mark.further
 def test_nobody_lists_the_items(command: Command, views: Path) -> None:
     asked = release(views, "--k", 1, "--epsilon", 10**6, "--delta", 1e-6, "--max-items", 1, rows=2)
     record = record_of(command(*asked, "--out", "-").out)
     assert (record["items"], record["d_in"]) == (["/b"], 2)
 
 
+@pytest.mark.further
 def test_a_plan_tells_what_the_release_does(command: Command, views: Path) -> None:
     asked = "--k", 2, "--rows-per-person", 10, "--epsilon", 1
     told = command("plan", "--candidates", 3, *asked)

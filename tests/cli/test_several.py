@@ -77,6 +77,7 @@ def test_what_may_be_spent_is_rounded_down() -> None:
     assert (text(Fraction(1)), text(Fraction(1, 10)), text(Fraction(1, 3))) == ("1", "0.1", "0.333333")
 
 
+@pytest.mark.further
 def test_options_that_do_not_fit_are_one_line(command: Command) -> None:
     asked = (*ASKED, "--epsilon", 1, "--releases", 3)
     command(*asked, "--compare").complains(2, "leave --compare and --proxy out")

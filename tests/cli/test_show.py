@@ -83,6 +83,7 @@ def schema() -> Any:
     return jsonschema.Draft202012Validator(described)
 
 
+@pytest.mark.further
 @pytest.mark.quick(kind="counts")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_record_is_valid(command: Command, library: Library, schema: Any, kind: str) -> None:
@@ -140,6 +141,7 @@ def test_a_record_of_what_is_no_top_k_of_counts(
     assert "largest sums of paid" in page_of(command, tmp_path, record).text or "--sum" not in asked
 
 
+@pytest.mark.further
 def test_a_record_tells_its_theorem_its_time_and_who_paid(command: Command, library: Library, schema: Any) -> None:
     ledger = library.folder / "budget.ledger"
     command("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3)
@@ -331,6 +333,7 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
     )
 
 
+@pytest.mark.further
 def test_a_record_is_not_shown_beside_a_ledger_that_disagrees(command: Command, library: Library) -> None:
     ledger, record = paid(command, library), library.folder / "top.json"
     fields = json.loads(record.read_text("utf-8"))

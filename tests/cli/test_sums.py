@@ -39,6 +39,7 @@ def listed(file: Path, *more: object) -> tuple[object, ...]:
     return release(file, "--candidates", file.parent / "books.txt", *more)
 
 
+@pytest.mark.further
 def test_the_largest_sums_of_a_file_of_strings(command: Command, sales: Path) -> None:
     result = command(*listed(sales, "--k", 3, *EXACT, *SUM, "--counts"))
     assert result.code == 0

@@ -48,6 +48,7 @@ def partitioned(library: Library) -> Path:
     return library.folder / "loans"
 
 
+@pytest.mark.further
 def test_csv_with_another_separator_and_encoding(command: Command, library: Library) -> None:
     table = as_csv(library, ";", "latin-1")
     asked = library.release(*EXACT, "--out", "-", table=table)
@@ -77,6 +78,7 @@ def test_only_rows_that_meet_a_condition(command: Command, library: Library, par
     command(*asked, "--where", "year >= (select 1)").complains(2, "at character 9")
 
 
+@pytest.mark.further
 def test_conditions_on_numbers_in_csv(command: Command, library: Library) -> None:
     table = library.folder / "loans.csv"
     loans(library).with_row_index("loan").write_csv(table)
@@ -86,6 +88,7 @@ def test_conditions_on_numbers_in_csv(command: Command, library: Library) -> Non
     assert "Emma" not in rest["items"]
 
 
+@pytest.mark.further
 def test_the_list_of_files_is_kept_apart_and_attested(command: Command, library: Library, partitioned: Path) -> None:
     """The record is public, and sizes are exact functions of the rows: it holds a digest that tells nothing."""
     kept = library.folder / "files.jsonl"
@@ -114,6 +117,7 @@ def test_no_list_is_left_where_nothing_is_released(command: Command, library: Li
     command(*library.release(*EXACT, "--files", tmp_path / "no" / "where")).complains(1, "--files", "cannot be written")
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_files_that_change_while_they_are_counted(
     command: Command, library: Library, engine: str, monkeypatch: pytest.MonkeyPatch
@@ -155,6 +159,7 @@ def test_records_tell_how_the_table_was_read(command: Command, tmp_path: Path) -
         command("show", saved(tmp_path, RECORD | wrong)).complains(1, "is not whole")
 
 
+@pytest.mark.further
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
 def test_what_is_no_ordinary_file_is_told_at_once(command: Command, library: Library) -> None:
     os.mkfifo(library.folder / "pipe.csv")

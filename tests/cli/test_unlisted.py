@@ -34,6 +34,7 @@ def release(file: Path, *more: object) -> tuple[object, ...]:
     return "release", file, "--user", "who", "--item", "term", *more
 
 
+@pytest.mark.further
 def test_people_read_what_was_found_and_where_it_ended(command: Command, searches: Path) -> None:
     result = command(*release(searches, "--k", 4, *DELTA))
     assert result.code == 0
@@ -48,6 +49,7 @@ def test_people_read_what_was_found_and_where_it_ended(command: Command, searche
     assert complete.field("end") == "complete"
 
 
+@pytest.mark.further
 def test_programs_read_a_record(command: Command, searches: Path) -> None:
     options = (
         "--rho",
@@ -74,6 +76,7 @@ def test_programs_read_a_record(command: Command, searches: Path) -> None:
     assert record["mechanism"]["candidates"] is None
 
 
+@pytest.mark.further
 @pytest.mark.quick(users=3)
 @pytest.mark.parametrize(("neighbors", "users"), [("add_remove", 1), ("add_remove", 3), ("replace", 2)])
 def test_the_plan_meets_the_target_with_the_least_noise(command: Command, neighbors: str, users: int) -> None:

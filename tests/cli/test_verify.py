@@ -87,6 +87,7 @@ def paid(command: Command, library: Library) -> Paid:
     return released(command, library, "counts")
 
 
+@pytest.mark.further
 @pytest.mark.quick(kind="counts")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_record_of_every_kind_agrees(command: Command, library: Library, kind: str) -> None:
@@ -177,6 +178,7 @@ def test_every_edit_is_found(paid_once: Paid) -> None:
         assert what is None or found[what] == DISAGREES, name
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", ["item", "count", "entry", "d_out", "proof", "word"])
 def test_the_command_ends_with_1_after_an_edit(name: str, command: Command, paid_once: Paid, tmp_path: Path) -> None:
     file = saved(tmp_path, EDITS[name][0](paid_once.fields))
@@ -269,6 +271,7 @@ def test_of_400_edits_none_is_unseen(command: Command, paid_once: Paid) -> None:
     assert read > 100, "hardly an edit was of a record that holds together"
 
 
+@pytest.mark.further
 def test_equal_numbers_have_one_digest_and_other_ones_another(paid: Paid) -> None:
     record = paid.fields
     assert digest_of(json.loads(json.dumps(record, indent=4))) == digest_of(record)
@@ -278,6 +281,7 @@ def test_equal_numbers_have_one_digest_and_other_ones_another(paid: Paid) -> Non
         assert digest_of({**record, "d_out": other}) != digest_of(record)
 
 
+@pytest.mark.further
 def test_a_field_that_is_named_twice_is_no_record(command: Command, paid: Paid) -> None:
     text = paid.file.read_text("utf-8").replace('"d_out":', '"d_out": 0.001,\n  "d_out":')
     paid.file.write_text(text, encoding="utf-8")
@@ -307,6 +311,7 @@ def test_the_digest_tells_nothing_to_who_has_no_salt(command: Command, library: 
     assert len(salts) == 3
 
 
+@pytest.mark.further
 def test_another_ledger_does_not_agree(command: Command, paid: Paid) -> None:
     other = paid.ledger.with_name("other.ledger")
     command("ledger", "create", other, "--dataset", "loans", "--epsilon", 9, "--delta", 1e-4)
@@ -324,6 +329,7 @@ def test_another_ledger_does_not_agree(command: Command, paid: Paid) -> None:
     assert (told.code, "it goes on from the head that was kept" in told.flat) == (0, True)
 
 
+@pytest.mark.further
 def test_a_record_holds_a_head_of_the_ledger(command: Command, paid: Paid) -> None:
     command("ledger", "reserve", paid.ledger, "--amount", "0.1,0", "--label", "later")
     with tk.Ledger(paid.ledger) as ledger:
@@ -332,6 +338,7 @@ def test_a_record_holds_a_head_of_the_ledger(command: Command, paid: Paid) -> No
         assert ledger.head(2) == ledger.head()
 
 
+@pytest.mark.further
 def test_another_version_is_asked_no_more_than_it_can_know(paid: Paid) -> None:
     older = altered(paid.fields, ("library", "version"), "0.0.1")
     found = {one.what: one.verdict for one in verified(older)}
@@ -344,6 +351,7 @@ def test_another_version_is_asked_no_more_than_it_can_know(paid: Paid) -> None:
     assert {one.what: one.verdict for one in verified(words)}["accuracy"] == UNKNOWN
 
 
+@pytest.mark.further
 def test_other_sources_of_this_version_are_told_by_the_entry(paid: Paid, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the entry says of them is trusted, and a record alone is not."""
     monkeypatch.setattr(verification, "claimed", lambda measurement: "sha256:" + "1" * 64)
@@ -363,6 +371,7 @@ def test_what_cannot_be_known_is_no_disagreement(command: Command, tmp_path: Pat
     assert {"what": "entry", "verdict": UNKNOWN, "why": "no ledger was named"} in told["findings"]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("path", [("library", "name"), ("library", "version"), ("proof", "documents", 0, "document")])
 def test_no_text_of_a_record_is_obeyed(path: tuple[Any, ...], command: Command, paid: Paid) -> None:
     for more in ((), ("--json",)):
@@ -371,6 +380,7 @@ def test_no_text_of_a_record_is_obeyed(path: tuple[Any, ...], command: Command, 
         assert "internal error" not in result.err
 
 
+@pytest.mark.further
 def test_numbers_that_would_keep_a_computer_busy_are_refused(command: Command, paid: Paid) -> None:
     for path in (("mechanism", "candidates"), ("d_in",), ("k",), ("scale",)):
         for value in (2**40, 10**300):
@@ -378,6 +388,7 @@ def test_numbers_that_would_keep_a_computer_busy_are_refused(command: Command, p
             assert command("verify", saved(paid.file.parent, other)).code == 1
 
 
+@pytest.mark.further
 def test_a_head_is_signed_printed_as_one_line_and_asked_for(command: Command, paid: Paid, tmp_path: Path) -> None:
     pytest.importorskip("cryptography", reason="heads are signed with cryptography, of the extra sign")
     from tests.ledger.workers import signing_keys

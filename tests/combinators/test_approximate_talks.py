@@ -123,6 +123,7 @@ def test_a_filter_keeps_what_is_left_apart_from_delta(measure: tk.Measure, epsil
             assert 0.2 * epsilon < found <= epsilon
 
 
+@pytest.mark.further
 def test_the_odometer_states_what_was_lost_on_every_path() -> None:
     """An analyst who stops before the account exceeds a pair has lost no more than that pair."""
     interactive = tk.make_fully_adaptive_composition(*SPACE, tk.Approximate(MAX))

@@ -50,6 +50,7 @@ def delta_at(epsilon: float, law: Law, other: Law) -> Any:
         )
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("make", [talk, filtered])
 def test_a_converted_conversation_keeps_its_claim_for_analysts_with_coins(make: Callable[[], tk.Measurement]) -> None:
     laws = views(make())

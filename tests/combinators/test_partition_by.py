@@ -361,6 +361,7 @@ def test_conversations_about_tables() -> None:
     assert table(frame((USERS[1],)))(choice(1)) in (0, 1)
 
 
+@pytest.mark.further
 def test_proofs_of_the_parts_are_shown() -> None:
     assert partition(choice(2)).proof.parts == (choice(2).proof,)
     assert partition(vouched(float)).proof.status == "unproven"

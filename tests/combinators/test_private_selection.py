@@ -86,6 +86,7 @@ def test_obligations(measure: tk.Measure) -> None:
     )
 
 
+@pytest.mark.further
 def test_the_law_is_that_of_all_numbers_of_runs() -> None:
     x = (1, 0, 2, 1)
     for (law, _), often in zip(LAWS, OFTEN, strict=True):
@@ -211,6 +212,7 @@ def test_an_infinite_loss_stays_one() -> None:
         assert tk.make_private_selection(told({}, loss, measure), repetitions=LOGARITHMIC).map(1) == loss
 
 
+@pytest.mark.further
 def test_scores_that_are_no_numbers() -> None:
     """NaN is the lowest score; a release that is no pair, and an error, end the selection whatever else was found."""
     answers = itertools.cycle(

@@ -86,6 +86,7 @@ def test_any_integer_can_be_the_answer(threshold: int) -> None:
         assert type(found) is int
 
 
+@pytest.mark.further
 def test_every_threshold_of_a_small_range_with_and_without_refusals() -> None:
     for low in range(4):
         for high in range(low, 12):
@@ -137,6 +138,7 @@ def test_random_staircases(seed: int) -> None:
         assert binary_search_param(falls, 1, d_out, T=int) == steps[-1 - d_out]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("T", [int, float])
 def test_what_is_returned_passes_even_where_the_map_is_not_monotone(T: type) -> None:
     for seed in range(50):

@@ -46,6 +46,7 @@ def test_it_is_the_least_number_by_which_a_draw_does_not_fall(name: str, scale: 
     assert fall == 0 or below[1] > allowed
 
 
+@pytest.mark.further
 def test_wide_noise_is_that_of_continuous_laws() -> None:
     one = -math.expm1(math.log1p(-0.05) / 50)
     for scale, close in ((10**5, 1.0), (10**9, 1000.0)):

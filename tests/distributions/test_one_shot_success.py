@@ -144,6 +144,7 @@ def test_wider_events_and_less_noise_help(noise: Any) -> None:
     assert by_scale[0].upper < by_scale[1].lower < by_scale[1].upper < by_scale[2].lower
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise=("Gumbel()", "HalfLogistic()"))
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_extreme_scores_and_scales(noise: Any) -> None:

@@ -48,6 +48,7 @@ def test_law_is_the_integral_over_the_last_winner(noise: Noise, scores: list[Fra
         agree(law(noise, scores, k), quadrature.rankings(noise.name, scores, k))
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="Exponential()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_the_quadrature_is_right_where_laws_have_closed_forms(noise: Noise) -> None:
@@ -95,6 +96,7 @@ def test_equal_scores_have_equal_odds(noise: Noise) -> None:
     agree(law(noise, [5, 5, 5, 5], 3), uniform)
 
 
+@pytest.mark.further
 @every_noise
 def test_sets_add_up_their_orders(noise: Noise) -> None:
     scores = [0, 1, 3]
@@ -112,6 +114,7 @@ def test_small_probabilities_keep_their_digits(noise: Noise) -> None:
     agree(law(noise, scores, 1), quadrature.rankings(noise.name, scores, 1, digits=60))
 
 
+@pytest.mark.further
 @every_noise
 def test_the_callers_precision_is_neither_used_nor_changed(noise: Noise) -> None:
     expected = law(noise, [0, 1, 3], 2)
@@ -128,6 +131,7 @@ def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
         series.ranking(noise, [Fraction(0)] * 9, 5)
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=1, alpha="1/20")
 @every_noise
 @pytest.mark.parametrize("alpha", [0.5, Fraction(1, 20)])

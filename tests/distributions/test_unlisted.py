@@ -19,6 +19,7 @@ from tests.oracles import success as events
 from tests.oracles import unlisted
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", [Gumbel(), Exponential()], ids=repr)
 def test_the_law_merges_rankings_up_to_the_first_slot_that_is_no_key(noise: unlisted.Any) -> None:

@@ -74,6 +74,7 @@ def test_the_first_record_with_a_digest_is_read_and_is_the_one_of_its_ledger(tmp
         assert ledger.verify(fields["ledger"]["head"]) == []
 
 
+@pytest.mark.further
 def test_the_first_record_and_ledger_that_say_who_a_person_is_agree(tmp_path: Path) -> None:
     record_file = pytest.importorskip("opendp_topk.cli.record_file")
     from opendp_topk.planning.verification import DISAGREES, verified

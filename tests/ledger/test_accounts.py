@@ -34,6 +34,7 @@ def renyi_delta(rho: Any, epsilon: Any) -> Any:
         return min(at(alpha) for alpha in orders)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, "1e-6"), ("0.1", "1e-9"), (8, "1e-3"), ("1/3", "0.4")])
 def test_the_limit_keeps_the_budget_and_wastes_little(epsilon: Any, delta: str) -> None:
     account = opened(PROFILE, (epsilon, delta), Fraction(delta) / 2)

@@ -5,10 +5,14 @@ Tries proofs/ledger/ledger.tex.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import os
 import pickle
+import signal
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,7 @@ import opendp_topk as tk
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import Make, new
-from .workers import child, costing, ended
+from .workers import child, costing, die, ended
 
 
 def states(ledger: tk.Ledger) -> list[str]:
@@ -175,3 +179,98 @@ def test_what_is_kept_for_a_conversation_is_not_spent_twice(make: Make) -> None:
     raises_exactly(tk.BudgetError, lambda: ledger.conversation([1], budget="0.5"))
     raises_exactly(tk.BudgetError, lambda: ledger.release(costing(0.5), [1]))
     ledger.release(costing(0.25), [1])
+
+
+# A year of lists, which is paid before it begins
+
+STREAMS = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=2, monotonic=True)
+RHO = tk.ZeroConcentratedDivergence()
+PRICE = Fraction(2 * 1 + 5 * 4, 2 * 10**2)  # two cells, in one node of six levels each: at five of them the same
+
+
+def weekly(steps: int = 52, scale: int = 10, measure: tk.Measure = RHO) -> tk.Measurement:
+    return STREAMS >> tk.then_continual_top_k(measure, steps=steps, k=2, scale=scale, items=["ash", "elm", "oak"])
+
+
+def of_a_year(path: Path, budget: Any, measure: tk.Measure = RHO, **options: Any) -> tk.Ledger:
+    name = "loans of a year"
+    return tk.Ledger.create(path, budget=budget, measure=measure, metric=STREAMS[1], dataset=name, **options)
+
+
+def test_a_year_of_lists_is_paid_before_it_begins(tmp_path: Path) -> None:
+    noise = STREAMS >> tk.then_gaussian(RHO, scale=100)
+    with of_a_year(tmp_path / "ledger", "0.2") as ledger:
+        lists = ledger.release(weekly(), [900, 100, 500], label="lists of the year")
+        assert ledger.spent() == float(PRICE) == 0.11
+        for week in range(2, 53):
+            assert len(lists([7, week, 0]).items) == 2
+            if week == 30:
+                assert ledger.spent() == 0.11
+                ledger.release(noise, [900, 100, 500], label="beside it")
+        raises_exactly(tk.BudgetError, lambda: lists([7, 0, 0]), "all steps were taken")
+        (year, other), left = ledger.history(), Fraction(2, 10) - PRICE - Fraction(2, 2 * 100**2)
+        assert (year.cost, year.state, year.label, other.number) == (0.11, "released", "lists of the year", 2)
+        assert "steps          = 52" in year.measurement
+        assert year.proof.startswith("proofs/measurements/continual_top_k.tex")
+        assert Fraction(ledger.remaining()) <= left < Fraction(math.nextafter(ledger.remaining(), 1))
+        assert not ledger.fits(weekly())
+        raises_exactly(tk.BudgetError, lambda: ledger.release(weekly(), [0, 0, 0]), "with scale=11.07 or more")
+        assert Fraction(22) / (2 * Fraction("11.06") ** 2) > left >= Fraction(22) / (2 * Fraction("11.07") ** 2)
+        assert (ledger.count(), len(lists(None).items), ledger.verify()) == (2, 2, [])
+
+
+def test_a_year_that_ends_with_its_process_stays_spent(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    of_a_year(path, 2 * PRICE).close()
+
+    def until_week_20() -> None:
+        with tk.Ledger(path) as ledger:
+            lists = ledger.release(weekly(), [900, 100, 500])
+            for _ in range(18):
+                lists([1, 2, 3])
+            die()
+
+    assert ended(child(until_week_20)) == -signal.SIGKILL
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), states(ledger)) == (0.11, ["released"])
+        raises_exactly(tk.ParameterError, lambda: ledger.resume(1, [900, 100, 500]), "no conversation")
+        rest = weekly(steps=33)
+        assert rest.map(1) == weekly().map(1), "it has as many levels"
+        lists = ledger.release(rest, [1, 2, 3], label="weeks 20 to 52, after a crash")
+        raises_exactly(tk.QueryError, lambda: pickle.dumps(lists))
+        assert (ledger.spent(), ledger.remaining()) == (0.22, 0.0)
+        raises_exactly(tk.BudgetError, lambda: ledger.release(weekly(steps=1), [1, 2, 3]))
+
+
+def test_a_year_is_paid_by_its_rho_where_sums_run_side_by_side(tmp_path: Path) -> None:
+    """Nothing is known of its largest loss, and its answers are no whole number of steps, though their sum is one."""
+    with of_a_year(tmp_path / "ledger", (5, "1e-6"), tk.PrivacyProfile(), step=weekly()) as ledger:
+        pure = weekly(measure=tk.MaxDivergence())
+        raises_exactly(tk.SpaceError, lambda: ledger.release(pure, [1, 2, 3]), "ZeroConcentratedDivergence()")
+        raises_exactly(tk.ParameterError, lambda: ledger.release(weekly(), [1, 2, 3], delta="1e-9"), "delta is for")
+        ledger.release(weekly(), [1, 2, 3])
+        found = {one.adds: one for one in ledger.filters()}
+        order = found["renyi"].order
+        assert order is not None
+        assert (found["rho"].spent, found["renyi"].spent) == (PRICE, order * PRICE)
+        assert [name for name in found if found[name].alive] == ["rho", "renyi"]
+        laplace = STREAMS >> tk.then_continual_top_k(RHO, steps=2, k=1, scale=100, gaussian=False)
+        ledger.release(laplace, [1, 2, 3])
+        assert ledger.filters()[0].spent > PRICE
+
+
+def test_no_other_conversation_is_paid_at_once(tmp_path: Path) -> None:
+    """Nor a copy of that one, what follows it, or one that comes within something that was paid."""
+    with of_a_year(tmp_path / "ledger", 1) as ledger:
+        year, drawn = weekly(), []
+        copy = dataclasses.replace(year, function=lambda value: drawn.append(value))
+        other = STREAMS >> tk.then_adaptive_composition(RHO, d_in=1, d_mids=[0.5])
+        for one in (copy, other, year >> drawn.append):
+            for pay in (ledger.reserve, ledger.fits):
+                raises_exactly(tk.ParameterError, partial(pay, one), "must not be interactive")
+        raises_exactly(tk.ParameterError, lambda: ledger.reserve_all([(year, "a year")]), "must not be interactive")
+        talk = ledger.conversation([1, 2, 3], budget="0.5")
+        raises_exactly(tk.ParameterError, lambda: talk(year), "must not be interactive")
+        assert (ledger.count(), drawn) == (1, [])
+        exact = weekly(scale=0)
+        raises_exactly(tk.BudgetError, lambda: ledger.release(exact, [1, 2, 3]))

@@ -219,6 +219,7 @@ def test_a_refusal_says_with_which_scale_it_would_fit(make: Make) -> None:
     assert "scale" not in str(raises_exactly(tk.BudgetError, lambda: ledger.reserve(chained(4))))
 
 
+@pytest.mark.further
 def test_the_split_of_delta_is_shown_and_is_all_of_it(make: Make) -> None:
     step = costing(Fraction(1, 20))
     ledger = make((1, "1e-6"), PROFILE, own_delta="2e-7", step=step)

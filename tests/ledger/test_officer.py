@@ -28,6 +28,7 @@ def epsilon_of(rho: float, own: float, delta: float) -> float:
     return float(min(at(mpmath.mpf(1) + mpmath.mpf(2) ** (mpmath.mpf(step) / 64)) for step in range(-128, 1280)))
 
 
+@pytest.mark.further
 def test_a_budget_of_pairs_is_told_as_epsilon_at_its_delta(path: Path) -> None:
     ledger = new(path, BUDGET, tk.PrivacyProfile(), own_delta="5e-7")
     assert officer.spent_and_left(ledger) == ("epsilon 1", "epsilon 0", "epsilon 1", "at delta 1e-06")
@@ -46,6 +47,7 @@ def test_a_budget_of_pairs_is_told_as_epsilon_at_its_delta(path: Path) -> None:
     assert 0 <= end - 100 / (1 + float(mpmath.exp(-1))) <= 0.101
 
 
+@pytest.mark.further
 def test_of_several_sums_the_least_is_told(path: Path) -> None:
     """Pure releases are told as their sum where that is less than what their rho says, and the other way round."""
     ledger = new(path, ("1", "1e-9"), tk.PrivacyProfile())

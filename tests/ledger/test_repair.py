@@ -44,6 +44,7 @@ def beside(path: Path) -> list[str]:
     return sorted(set(os.listdir(path.parent)) - {path.name})
 
 
+@pytest.mark.further
 @pytest.mark.quick(seed=0)
 @pytest.mark.parametrize("seed", range(3))
 def test_any_one_bit_that_was_flipped_is_turned_back(path: Path, seed: int) -> None:
@@ -218,6 +219,7 @@ def test_only_a_file_is_repaired(path: Path) -> None:
     raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "no ledger of that name")
 
 
+@pytest.mark.further
 def test_the_command_repairs_and_says_what_was_lost(path: Path) -> None:
     typer = pytest.importorskip("typer.testing")
     from opendp_topk.cli.app import app

@@ -354,6 +354,7 @@ def test_what_a_server_refuses_is_told_in_its_words(server: Server, change: dict
     assert caught.__context__ is None
 
 
+@pytest.mark.further
 def test_a_server_that_is_not_there_is_told() -> None:
     pytest.importorskip("psycopg")
     address = f"postgresql://one:{SECRET}@{HERE}:1/x?sslmode=disable#name"

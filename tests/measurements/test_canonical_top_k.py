@@ -60,6 +60,7 @@ def moves(metric: tk.Metric, d: int) -> list[tuple[int, ...]]:
 SHAPES = [(d, k) for d in (2, 3, 4, 5) for k in (1, 2, 3) if k < d]
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=(2, 3), gamma=("0", "1/2", "1"))
 @pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("gamma", GAMMAS, ids=str)
@@ -241,6 +242,7 @@ def test_a_large_release_is_quick_work_on_any_shape() -> None:
             assert chosen.tolist() == sorted(chosen.tolist())
 
 
+@pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_memory_grows_with_d_and_not_with_the_classes(noise: Any) -> None:

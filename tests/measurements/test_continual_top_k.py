@@ -261,6 +261,7 @@ def test_items_take_the_place_of_indices_and_equal_sums_keep_their_order() -> No
 # Accuracy
 
 
+@pytest.mark.further
 def test_the_variance_is_that_of_the_weights() -> None:
     for steps in (1, 2, 3, 4, 7):
         law, one = (running.last_sum(t, "gaussian", Fraction(1)) for t in (steps, 1))
@@ -339,11 +340,11 @@ def test_a_list_is_the_same_when_it_is_asked_for_again() -> None:
         assert [*first.indices, *first.counts] == [*again.indices, *again.counts]
 
 
-def test_it_is_paid_from_a_ledger_before_it_begins(tmp_path: Path) -> None:
-    metric = tk.L01InfDistance(changes=1, monotonic=True)
-    ledger = tk.Ledger.create(tmp_path / "ledger", budget=1, measure=ZCDP, metric=metric, dataset="a year")
+def test_a_ledger_of_users_takes_it_at_a_stated_price(tmp_path: Path) -> None:
+    ledger = tk.Ledger.create(tmp_path / "ledger", budget=1, measure=ZCDP, metric=tk.UserDistance(), dataset="a year")
     weekly = build(ZCDP, steps=52, scale=4)
-    with ledger.reserve(cost=weekly.map(1), label="52 weekly lists"):
+    raises_exactly(tk.SpaceError, lambda: ledger.reserve(weekly), "under UserDistance")
+    with ledger.reserve(cost=weekly.exact_map(1), label="52 weekly lists"):
         lists = weekly([10, 500])
         assert ledger.spent() == 6 / 32
         lists([3, 4])

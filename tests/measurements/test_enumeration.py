@@ -186,6 +186,7 @@ def test_select_then_count(d: int, k: int, release: str) -> None:
                 assert worst > 0.4 * claimed or d_in > 1
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_the_oracle_agrees_with_the_laws_known_to_30_digits(noise: Any) -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()

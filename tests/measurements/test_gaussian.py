@@ -28,6 +28,7 @@ def build(d: int | None = None, kind: type = int, **options: Any) -> tk.Measurem
     return make_gaussian(tk.VectorDomain(tk.AtomDomain(kind), size=d), tk.L2Distance(), ZCDP, **options)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7, 3)], ids=str)
 @pytest.mark.parametrize("order", [Fraction(5, 4), Fraction(3, 2), 2, 3, Fraction(7, 2)], ids=str)
 def test_no_neighbour_exceeds_the_map_and_whole_orders_attain_it(scale: Fraction, order: int | Fraction) -> None:

@@ -97,6 +97,7 @@ def test_releases_follow_the_law() -> None:
     )
 
 
+@pytest.mark.further
 def test_releases_of_floats_follow_the_law_on_the_grid() -> None:
     scale, step, n = Fraction(1), Fraction(1, 4), 8000
     found = build(MAX, n, float, scale=scale, granularity=step)([0.3] * n)

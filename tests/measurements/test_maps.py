@@ -57,6 +57,7 @@ def test_one_shot(noise: Any, release: str) -> None:
         check(tk.make_lipschitz_top_k, size, cost, k=k, release=release, noise=noise)
 
 
+@pytest.mark.further
 def test_the_noise_follows_the_measure() -> None:
     for size, k in SHAPES:
         for space, factor in spaces(size):
@@ -100,6 +101,7 @@ def test_joint(release: str) -> None:
         check(tk.make_joint_top_k, size, lambda r, k=k: maps.joint(k, r), k=k, release=release)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("noise", [tk.Gumbel(), tk.Exponential(), tk.Laplace()], ids=repr)
 def test_gaps(noise: Any) -> None:
     for size, k in [(None, k) for k in (1, 2, 3, 5, 1000)] + [(size, k) for size in (4, 5, 900) for k in (1, 2, 3)]:

@@ -104,6 +104,7 @@ def test_no_moves_exceed_a_curve_and_the_worst_ones_meet_it(case: int, name: str
         assert met - ERROR <= curve.delta(epsilon) <= met * 1.01 + ERROR, epsilon
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="gaussian")
 @pytest.mark.parametrize("name", MAKERS)
 def test_no_moves_exceed_a_rho_and_the_most_that_move_attain_it(name: str) -> None:
@@ -127,6 +128,7 @@ def test_pure_losses_and_ranges_are_those_of_all_that_move() -> None:
         assert build("laplace", metric, RANGE, scale, size).map(d_in) == pytest.approx(float(2 * total / scale))
 
 
+@pytest.mark.further
 def test_a_hundred_counts_cost_a_hundred_times_one() -> None:
     """The numbers of one user with a hundred items: the sum of what each count loses, not the square of the sum."""
     hundred = tk.L01InfDistance(changes=100, monotonic=True)

@@ -109,6 +109,7 @@ def composed(n: int, each: float, lost: float, epsilon: float) -> float:
     return float(gone + (1 - gone) * mpmath.fsum(above))
 
 
+@pytest.mark.further
 def test_keys_of_one_user_lose_together_what_is_claimed() -> None:
     """And they use it up, but for a thousandth; with many keys each loses more than its even share."""
     for most, epsilon, delta in ((5, 1.0, 0.125), (30, 1.0, 1e-8), (100, 3.0, 1e-5)):

@@ -113,6 +113,7 @@ def test_range_and_pure_loss_are_attained(r: Fraction) -> None:
     assert abs(pure - number(r)) <= number(r) * mpmath.mpf("1e-14")
 
 
+@pytest.mark.further
 def test_no_pair_found_by_search_exceeds_the_range() -> None:
     """Hill climbing over scores and moves, d = 2..4; it comes close to the bound, and never passes it."""
     generator = random.Random(4)

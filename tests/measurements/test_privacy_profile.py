@@ -56,6 +56,7 @@ def test_obligations(name: str) -> None:
     )
 
 
+@pytest.mark.further
 @pytest.mark.quick(scale=4, name=tuple(name for name in QUICK if name != "Laplace"))
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("scale", [Fraction(4), Fraction(1), Fraction(1, 3)])

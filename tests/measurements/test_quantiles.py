@@ -93,6 +93,7 @@ def test_samples_follow_the_law() -> None:
     assert_follows(found, oracle((9, 1, 4), tuple(QUARTERS), 3, 1.0), detects=0.4)
 
 
+@pytest.mark.further
 @pytest.mark.quick(quantiles=(TAILS,), places=2)
 @pytest.mark.parametrize("places", [1, 2])
 @pytest.mark.parametrize("quantiles", [HALF, THIRDS, QUARTERS, TAILS], ids=len)
@@ -269,6 +270,7 @@ def test_quartiles_of_a_table() -> None:
     assert chosen.map(1) == build(ZCDP, scale=40).map(4)
 
 
+@pytest.mark.further
 def test_it_keeps_the_obligations_of_a_measurement() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.L1Distance()
     for measure in MEASURES:

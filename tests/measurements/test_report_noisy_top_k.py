@@ -75,6 +75,7 @@ CASES = [
 ]
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=(1, 2, 3), k=(1, 2), d_in=1, measure=("MaxDivergence()", "RangeDivergence()"))
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
@@ -91,6 +92,7 @@ def test_no_neighbour_exceeds_the_map(
                 assert within(loss(measure, x, y, k, scale, release), claimed), (x, move)
 
 
+@pytest.mark.further
 @pytest.mark.quick(d=4, k=1, monotonic=(None, True))
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 @pytest.mark.parametrize("monotonic", [None, False, True])

@@ -203,6 +203,7 @@ def test_gaussian_tails_are_the_sums_rounded_up(scale: Fraction) -> None:
             assert true <= found <= true * (1 + mpmath.mpf(2) ** -51) + mpmath.mpf(10) ** -34
 
 
+@pytest.mark.further
 def test_gaussian_tails_of_wide_noise_are_those_of_normal_noise_from_above() -> None:
     for scale, z in itertools.product((4096, 10**5, 10**9), (1, 3, 6)):
         found = gaussian_beyond(Fraction(scale), z * scale)
@@ -373,6 +374,7 @@ def test_within_epsilon_and_delta_a_group_is_no_single_user(noise: str, each: in
         assert measurement.map(1)[1] < met <= claimed <= 5 * met
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     ("most", "gaussian", "least"), [(5, True, 72), (10, True, 103), (100, True, 340), (100, False, 1200)]
 )

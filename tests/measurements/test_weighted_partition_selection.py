@@ -173,6 +173,7 @@ def test_maps() -> None:
     assert build(scale=2.0).map(2**40) == (math.inf, 1.0)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_keys_of_many_come_out_and_those_of_one_do_not(rounds: int) -> None:
     table = {at: ("a", "b") if at % 2 else ("b", f"own {at}") for at in range(4000)}

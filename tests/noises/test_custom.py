@@ -176,6 +176,7 @@ def test_what_is_refused(options: dict[str, Any], error: type[Exception], requir
     raises_exactly(error, lambda: tk.CustomNoise(**(arguments | options)), required)
 
 
+@pytest.mark.further
 def test_a_tail_just_within_the_condition_is_accepted() -> None:
     for rate in (mpq(1), 1 - mpq(1, 2**30), mpq(1, 3)):
         quantile, survival = faster(rate)
@@ -191,6 +192,7 @@ SURVIVAL: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", oracle.NAMES)
 def test_the_five_noises_pass_the_checks_of_their_condition(name: str) -> None:
     """So the checks refuse nothing that is right, and the flags of the five hold on the same grid."""
@@ -234,6 +236,7 @@ def test_quantiles_enclose_those_of_the_oracle(name: str) -> None:
     assert noise.quantile(mpq(1), 64) == (math.inf, math.inf)
 
 
+@pytest.mark.further
 @every_noise
 def test_tables_and_bounds_from_64_digits_enclose_the_noise(name: str) -> None:
     entries, quantile = table(NOISES[name]), oracle.QUANTILE[name]

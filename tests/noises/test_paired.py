@@ -20,6 +20,7 @@ def test_every_noise_of_the_library_has_one() -> None:
     assert set(QUANTILES) == {noise.name for noise in STANDARD}
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", oracle.NAMES)
 def test_the_pair_is_within_its_error_of_the_quantile(name: str) -> None:
     rng = random.Random(name)

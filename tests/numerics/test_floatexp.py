@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
+import pytest
 
 from opendp_topk.numerics.floatexp import exp, parts
 
@@ -25,6 +26,7 @@ def test_the_relative_error_of_exp() -> None:
     assert max(errors) <= 2.0**-50
 
 
+@pytest.mark.further
 def test_the_relative_error_of_parts() -> None:
     y = arguments(2.0**19)
     mantissas, powers = parts(y)

@@ -29,6 +29,7 @@ def _random(seed: int, lowest: float, highest: float, n: int) -> list[float]:
     return [rng.uniform(1, 2) * 2.0 ** rng.uniform(lowest, highest) for _ in range(n)]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(
     "points",
     [_adversarial(), _random(1, -1074, 1022, 4000), _random(2, -1, 1, 4000), _random(3, -0.01, 0.01, 4000)],

@@ -22,6 +22,7 @@ def plan_of(k: int, budget: Budget, unit: Users, alpha: Any = Fraction(1, 20), n
     return planned(Query(SetByGap(k, n), unit, budget, alpha=alpha))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("k", [1, 4])
 @pytest.mark.parametrize(("unit", "moved"), [(Users(), 1), (Users("replace", 3), 6)])
 def test_scale_and_threshold_are_those_of_formulas(k: int, unit: Users, moved: int) -> None:
@@ -35,6 +36,7 @@ def test_scale_and_threshold_are_those_of_formulas(k: int, unit: Users, moved: i
     assert plan.loss[1] <= 1e-6
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("alpha", [Fraction(1, 2), Fraction(1, 20)])
 @pytest.mark.parametrize("budget", [Budget(PURE, (4.0, 1e-3)), Budget(ZCDP, (2.0, 1e-3))])
 def test_sets_come_as_often_as_is_promised(alpha: Fraction, budget: Budget) -> None:
@@ -65,6 +67,7 @@ def test_under_rho_the_noise_is_that_of_the_exponential_mechanism() -> None:
     assert 0.99 * plan.scale <= math.sqrt(2 * 4 / 8 / 0.1) <= 1.01 * plan.scale
 
 
+@pytest.mark.further
 def test_one_gap_is_no_choice() -> None:
     plan = plan_of(1, Budget(PURE, (1.0, 1e-6)), Users())
     assert plan.query.task.near(plan) == 0

@@ -36,6 +36,7 @@ def compared(measure: tk.Measure, **options: Any) -> tk.Comparison:
     return tk.compare(*SPACE, measure, **options)
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=2, release="ranking")
 @pytest.mark.parametrize(("k", "release"), [(2, "ranking"), (1, "ranking"), (2, "set")])
 def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:

@@ -90,6 +90,7 @@ def test_plans_meet_the_budget_by_the_way_that_needs_fewer_users() -> None:
     assert planned(query(most=2)).measurement.parameters["mechanism"] == "partition_selection"
 
 
+@pytest.mark.further
 def test_two_rounds_have_no_more_noise_than_their_rho_needs() -> None:
     """A rho of one half is that of the scale one, which the parts make up together."""
     for rounds, inverse in ((1, 1.0), (2, 3.2**-2 + 1.053**-2)):

@@ -86,6 +86,7 @@ def kept(most: int, keep: str, chance: np.random.Generator) -> list[int]:
     return np.bincount([item for items in left for item in items], minlength=N).tolist()
 
 
+@pytest.mark.further
 def test_what_is_released_is_of_the_rows_that_were_kept() -> None:
     found = nearest(query(N, N, 1, Budget(MaxDivergence(), 10**6), keep="order")).on(ITEMS).measurement(TABLE)
     truth = kept(1, "order", np.random.default_rng())

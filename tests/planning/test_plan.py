@@ -39,6 +39,7 @@ def query(name: str, users: int = 2) -> Query[Any, Users]:
     return Query(task, Users("replace", users, Columns("who", "what", max_items=most)), budget, alpha=ALPHA)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", TASKS)
 def test_a_plan_meets_the_budget_and_its_measurement_says_so(name: str) -> None:
     plan = planned(query(name))
@@ -48,6 +49,7 @@ def test_a_plan_meets_the_budget_and_its_measurement_says_so(name: str) -> None:
     assert main == pytest.approx(allowed, rel=1e-9)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", TASKS)
 def test_with_less_noise_it_would_not(name: str) -> None:
     found = planned(query(name))
@@ -59,6 +61,7 @@ def test_with_less_noise_it_would_not(name: str) -> None:
     assert not built.check(2, found.query.budget.d_out)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", TASKS)
 def test_it_says_what_is_asked_how_and_what_is_promised(name: str) -> None:
     plan = planned(query(name))
@@ -79,6 +82,7 @@ def test_more_releases_share_the_budget() -> None:
     assert 12 * Fraction(3 * 2) / Fraction(often.scale) <= 1  # three winners, two users
 
 
+@pytest.mark.further
 def test_a_selection_with_counts_declares_no_curve() -> None:
     """The curve of the selection alone would promise more than the release keeps."""
     raises_exactly(NotDeclaredError, lambda: planned(query("counts")).curve, "counts")

@@ -116,6 +116,7 @@ def test_what_is_released_ascends_and_may_be_equal() -> None:
         assert not own.could_be(wrong)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("unit", [("add_remove", 1), ("replace", 2)])
 def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int]) -> None:
     """The middle one is off by beta, and a quartile by beta and half of what the median is, and of a tied row."""

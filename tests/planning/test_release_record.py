@@ -24,6 +24,7 @@ def recorded(name: str, released: Released, **more: Any) -> ReleaseRecord:
     return ReleaseRecord.of(released, plan, plan.query.task.promises(plan), more.get("entry"), READ)
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("name", TASKS)
 def test_json_loses_nothing(name: str) -> None:
     record = recorded(name, COUNTED, entry={"dataset": "d", "entry": 3, "time": "now", "claim": "c"})

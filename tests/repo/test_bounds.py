@@ -95,6 +95,7 @@ def agrees(mapped: float, exact: Fraction) -> bool:
     return exact * (1 - Fraction(1, 10**45)) <= Fraction(mapped) <= exact * (1 + Fraction(3, 2**53))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("constructor", sorted(THEOREMS))
 def test_docstring_theorem_and_map_agree(constructor: str) -> None:
     said, theorem = stated(constructor), THEOREMS[constructor]
@@ -139,6 +140,7 @@ def test_every_constructor_with_a_table_has_its_formulas_in_a_theorem() -> None:
     assert len(THEOREMS) >= 15
 
 
+@pytest.mark.further
 @pytest.mark.quick(constructor=("make_report_noisy_top_k", "make_joint_top_k", "make_gaussian", "make_range_to_zCDP"))
 @pytest.mark.parametrize(
     ("constructor", "old", "new"),

@@ -42,6 +42,7 @@ def files() -> list[Path]:
 FILES = files()
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("what", PATTERNS)
 def test_no_file_holds(what: str) -> None:
     found = []

@@ -290,6 +290,7 @@ def test_every_case_is_stated_under_the_three_measures() -> None:
     assert len(_MAP.findall(TEXT)) == len(MAPS)
 
 
+@pytest.mark.further
 @pytest.mark.quick(
     maker=("make_report_noisy_top_k", "make_canonical_top_k", "make_peeled_top_k", "make_permute_and_flip")
 )

@@ -139,6 +139,7 @@ def test_a_claim_as_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proof_map.claim("a/b") == "Chains `a_b >> c` hold"
 
 
+@pytest.mark.further
 def test_tests_are_found_by_their_paths_their_words_and_what_imports_the_code() -> None:
     assert proof_map.tests("samplers/cells") == ["samplers/test_cells.py"]
     assert "samplers/test_blocks.py" in proof_map.tests("samplers/scan")

@@ -90,6 +90,7 @@ def test_the_registry_lists_every_constructor_once() -> None:
     assert [row.constructor for row in registry()] == sorted(CONSTRUCTORS)
 
 
+@pytest.mark.further
 def test_a_constructor_without_proof_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tk, "__all__", ["make_unfounded"])
     monkeypatch.setattr(tk, "make_unfounded", lambda: None, raising=False)

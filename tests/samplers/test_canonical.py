@@ -148,6 +148,7 @@ def test_others_who_hardly_matter_are_hardly_proposed(dtype: Any, gap: int, monk
         assert np.all(scores[chosen] == 255 * gap)
 
 
+@pytest.mark.further
 def test_decisions_equal_high_precision() -> None:
     """V is placed at the threshold itself up to some digit, so that one word does not decide."""
     generator = random.Random(3)

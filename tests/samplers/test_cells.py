@@ -69,6 +69,7 @@ def test_no_weight_exceeds_its_bound(name: str, single: int, samples: int, monke
             assert int(subsets.size(k, cell)) * mpmath.exp(best) <= mpmath.mpf(2) ** int(found.bits[i])
 
 
+@pytest.mark.further
 def test_refined_cells_waste_little() -> None:
     k, fall, rise = shapes()["large"]
     found = partition(k, fall, rise)

@@ -19,6 +19,7 @@ from tests.concepts.sentinels import raises_exactly
 from tests.oracles.chi_square import assert_follows
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("n", [1, 2, 3, 65])
 def test_the_first_digits_of_the_largest_and_their_number(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.setattr(dummies, "DIGITS", 2)

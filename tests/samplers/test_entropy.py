@@ -113,6 +113,7 @@ def test_a_short_or_a_long_answer_is_a_failure(drawn: Callable[[int], bytes], mo
         SYSTEM.auxiliary(0)
 
 
+@pytest.mark.further
 def test_every_digit_is_fair_and_fresh() -> None:
     words = SYSTEM.words(np.arange(4000))
     assert len(set(words.tolist())) == len(words)

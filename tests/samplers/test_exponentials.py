@@ -94,6 +94,7 @@ def test_a_word_of_ones_is_followed_by_more_digits() -> None:
     assert found >= 88
 
 
+@pytest.mark.further
 @pytest.mark.quick(level=(2, "9/2"))
 @pytest.mark.parametrize("level", [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(9, 2)], ids=str)
 def test_levels_are_reached_with_the_probability_of_the_exponential(level: Fraction) -> None:

@@ -53,6 +53,7 @@ def _of_race(streams: Streams, at: int) -> Callable[[int, int], int]:
     return lambda i, n: streams.digits(at + i, n)
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="Laplace", make=("small_integers", "huge_integers", "subnormals", "ladder"))
 @every_noise
 @pytest.mark.parametrize("make", adversaries.CASES, ids=lambda make: make.__name__)

@@ -223,6 +223,7 @@ def test_integers_with_more_digits_than_any_precision(name: str) -> None:
         _check(name, Case([base, base + 1, base, base + 3], Fraction(2)), 3, 1, seed)
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=1, name="Laplace", shape="zipf")
 @pytest.mark.parametrize("k", [1, 10, 80])
 @pytest.mark.parametrize("shape", ["uniform", "constant", "zipf"])

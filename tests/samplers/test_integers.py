@@ -31,6 +31,7 @@ def test_noise_follows_its_mass_function(name: str, scale: Fraction) -> None:
     assert_follows(counted(found.tolist(), -most, most), pooled(masses(name, scale), -most, most), detects=0.55)
 
 
+@pytest.mark.further
 @pytest.mark.quick(name="laplace")
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_noise_drawn_one_by_one_follows_its_mass_function(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

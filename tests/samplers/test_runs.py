@@ -61,6 +61,7 @@ def test_runs_are_cut_where_everything_is_decided(ordered: bool) -> None:
     assert seen == {True, False}
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("ordered", [True, False])
 def test_a_race_is_over_where_the_best_are_certain(ordered: bool) -> None:
     rng = random.Random(9)

@@ -79,6 +79,7 @@ def test_cut_on_raw_scores_is_exact(make: object, sign: int) -> None:
             assert found == [_exact(case, i, j, sign) > bound for i in range(len(values))]
 
 
+@pytest.mark.further
 @pytest.mark.quick(scale="1/7")
 @every_sign
 @pytest.mark.parametrize("name", ["Gumbel", "Exponential", "Laplace"])

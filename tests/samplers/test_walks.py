@@ -115,6 +115,7 @@ def test_sets_that_fewer_conditions_admit_are_drawn_in_vain(
     assert len(walk(np.array(limits), detail).blocks.sizes) <= len(walk(np.array(limits), 10).blocks.sizes)
 
 
+@pytest.mark.further
 @pytest.mark.quick(spread="(2, 1)")
 @pytest.mark.parametrize("limits", [(3, 5, 8, 11), (1, 4, 8, 9, 11), (6, 6, 6, 9), (1, 2, 9, 11, 11)])
 @pytest.mark.parametrize("spread", [(0, 1), (1, 0), (2, 1)])
@@ -144,6 +145,7 @@ def test_bounds_are_close_to_counts_of_many_sets() -> None:
                     assert exact <= bound <= exact + 1e-4
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("k", [300, 1000])
 def test_convex_ceilings_do_not_drown_in_errors(k: int) -> None:
     """Ceilings i / (1 - i / 2 k), which all sets hug: errors that did not die out would exceed the bounds by far."""

@@ -95,6 +95,7 @@ def attack(order: float, divergence: float, epsilon: float) -> float:
     return float(renyi.largest(lambda share: delta(float(share))))
 
 
+@pytest.mark.further
 def test_a_budget_is_kept_and_nearly_reached_by_some_laws() -> None:
     for epsilon, delta, reached in (("1/10", "1e-9", 0.95), ("1", "1e-6", 0.99), ("3", "1e-4", 0.99), ("9", "0.3", 0)):
         order = best_order(Fraction(epsilon), Fraction(delta))

@@ -403,6 +403,7 @@ def both_rhos(scale: float) -> float:
 EVEN = float(mpmath.findroot(both_rhos, (1.3, 1.5), solver="anderson"))
 
 
+@pytest.mark.further
 @pytest.mark.parametrize(("measure", "least"), [(MaxDivergence(), 4), (ZeroConcentratedDivergence(), EVEN)], ids=repr)
 def test_counts_of_replaced_users_need_half_the_noise_of_the_monotonic_metric(measure: Measure, least: float) -> None:
     space = SPACE[0], UserDistance("replace")

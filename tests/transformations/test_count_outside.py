@@ -46,6 +46,7 @@ def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any], inte
         assert found.tolist() == [reference(rows, listed, most)]
 
 
+@pytest.mark.further
 @pytest.mark.quick(kind="add_remove", most=2)
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])

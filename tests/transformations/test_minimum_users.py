@@ -67,6 +67,7 @@ def test_one_user_stays_one_user_and_touches_no_other_key() -> None:
                     assert all(m in (0, n) for m, n in zip(moved, move, strict=True)), (h, other, least)
 
 
+@pytest.mark.further
 def test_counts_of_a_list_stay_as_near_as_they_are() -> None:
     for x, y in itertools.product(itertools.product(range(-1, 5), repeat=2), repeat=2):
         link = listed(2, candidates=["a", "b"])

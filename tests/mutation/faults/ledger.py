@@ -357,10 +357,10 @@ FAULTS = (
     ),
     Fault(
         "interactive-release",
-        "a conversation is released by a ledger",
+        "a conversation is released by a ledger whose answers are no steps",
         "ledger/charges.py",
-        "if measurement.interactive:",
-        "if measurement.interactive is None:",
+        "if measurement.interactive and not (begins and measurement.proof.name == _ANSWERED_LATER):",
+        "if measurement.interactive and not begins:",
     ),
     Fault(
         "two-releases",
@@ -473,5 +473,19 @@ FAULTS = (
         "ledger/checking.py",
         "if head(found) != kept:",
         "if not kept:",
+    ),
+    Fault(
+        "planned-conversation",
+        "a conversation may be planned, or begin within another one",
+        "ledger/charges.py",
+        "(begins and measurement.proof.name",
+        "(measurement.proof.name",
+    ),
+    Fault(
+        "answers-as-steps",
+        "a year of lists counts as a whole number of equal releases",
+        "ledger/charges.py",
+        "        cost = _rho_alone(account, measure, loss)",
+        "        _rho_alone(account, measure, loss)",
     ),
 )

@@ -70,6 +70,7 @@ def test_randomised_responses(loss: float, k: int) -> None:
             assert bound(epsilon) <= exact * (1 + mpmath.mpf("1e-8")) + mpmath.mpf("1e-24")
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=3)
 @pytest.mark.parametrize(("loss", "k", "most"), [(0.1, 10, 0.739), (0.5, 10, 4.53), (0.5, 3, 1.5)])
 def test_laplace_mechanisms(loss: float, k: int, most: float) -> None:

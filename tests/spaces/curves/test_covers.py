@@ -112,6 +112,7 @@ def test_the_least_delta_is_a_unit_at_least() -> None:
     assert dots(PrivacyCurve(lambda epsilon: 5e-324), Fraction(1, 8), 3).infinite == 1
 
 
+@pytest.mark.further
 def test_a_curve_of_several_bounds_becomes_convex() -> None:
     """Two bounds cross: the cover is below both between, and above every pair that obeys both."""
     curve, h = CURVES[-1], Fraction(1, 50)

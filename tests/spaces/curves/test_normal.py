@@ -61,6 +61,7 @@ def test_discrete_noise_in_two_entries_obeys_the_curve_and_comes_near_it() -> No
                 assert wide(epsilon) < met < bound(epsilon) + TINY, (shift, epsilon)
 
 
+@pytest.mark.further
 def test_two_rounds_of_which_the_second_looks_at_the_first() -> None:
     """The second moves as far as it may only where the first says so: no more than the rounds together allow."""
     scale = Fraction(6)

@@ -30,6 +30,7 @@ def test_one_range_has_the_curve_of_the_best_two_outcomes(a: float) -> None:
         assert found - exact <= min(mpmath.mpf("1e-9"), exact * mpmath.mpf("1e-9"))
 
 
+@pytest.mark.further
 @pytest.mark.quick(a=(0.5, 3.0))
 @pytest.mark.parametrize("a", WIDTHS)
 def test_no_two_outcomes_exceed_the_curve_of_one_range(a: float) -> None:
@@ -60,6 +61,7 @@ def test_points_between_the_nodes_are_bounded_too() -> None:
             assert RangeSteps(k, a)(Fraction(a) * index / 15) >= least * (1 - mpmath.mpf("1e-30"))
 
 
+@pytest.mark.further
 @pytest.mark.quick(k=(2, 10, 100))
 @pytest.mark.parametrize(("k", "a"), [(2, 1.0), (10, 0.1), (10, 1.0), (100, 0.05), (1000, 0.01)])
 def test_the_curve_beats_concentrated_and_pure_privacy(k: int, a: float) -> None:
