@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, wraps
@@ -22,6 +22,7 @@ from ..planning.above_threshold import AboveThreshold
 from ..planning.by_gap import SetByGap
 from ..planning.catalogue import RELEASES, TABLE, able, default
 from ..planning.columns import Columns
+from ..planning.groups import InGroups
 from ..planning.joined_items import joined
 from ..planning.keys import Keys
 from ..planning.nearest import nearest, open_to
@@ -122,6 +123,33 @@ class Options:
             help="Where no column tells people apart, in the place of --user: how many rows one person has at most. "
             "Every row counts, and the target is met for a person with so many. The record says that it was stated, "
             "and not checked.",
+            show_default=False,
+        ),
+    ] = None
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --candidates: release a list for each of several groups of users, such as regions, which this "
+            "column names, all at one price. Give --groups.",
+            show_default=False,
+        ),
+    ] = None
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --group: the groups, a public list in a file as for --candidates; for a plan their number is "
+            "enough. Each of them gets its list, also one without users, and rows of other groups count nowhere.",
+            show_default=False,
+        ),
+    ] = None
+    groups_per_person: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --group: in how many of the groups a user counts at most, drawn at random among those with rows "
+            "of the user; a user costs what so many lists cost. If not given: 1.",
             show_default=False,
         ),
     ] = None
@@ -295,7 +323,8 @@ class Options:
         item, parts = (joined(self.items), self.items) if several else (self.items[0], ())
         given = Columns(self.people, item, self.summed, max_items=self.max_items, parts=parts)
         given = given if self.keep is None else replace(given, keep=self.keep)
-        return scoring(replace(given, minimum_users=self.minimum_users), self.bounds, self.step)
+        given = replace(given, minimum_users=self.minimum_users, group=self.group)
+        return scoring(given, self.bounds, self.step)
 
     def _numbers(self) -> Numbers:
         if self.column is None or self.bounds is None:
@@ -371,6 +400,26 @@ class Options:
         """What the items may cost, without a delta."""
         return target(self.epsilon, self.rho) if self.others is None else self.others.rest
 
+    def require_whole(self, *, listed: bool) -> None:
+        """Raise where options of groups do not go together, or not with others."""
+        if self.group is None:
+            if (self.groups, self.groups_per_person) != (None, None):
+                raise ParameterError("--groups and --groups-per-person go with --group, the column that names groups")
+            return
+        if self.groups is None:
+            raise ParameterError("--group needs --groups, a public list of the groups that get a list each")
+        if self.quantile is not None:
+            self.require_no_items()
+        free = Options()
+        given = [named(one) for one in _NOT_IN_GROUPS if getattr(self, one) != getattr(free, one)]
+        if given:
+            raise ParameterError(
+                f"{given[0]} does not go with --group: leave one of them out, or combine them in Python, by "
+                "make_partition_by"
+            )
+        if not listed:
+            raise ParameterError("--group needs --candidates, a public list of the items, the same for all groups")
+
     def require_listed(self) -> None:
         """Raise where an option is given that is of no use beside a list of candidates."""
         if self.above or self.keys or (self.limit is not None and self.minimum_users is None):
@@ -383,12 +432,16 @@ class Options:
                 "and one of a user more may, has no finite loss without one"
             )
 
-    def of_list(self, n_candidates: int) -> Query[Any, Users]:
-        """The query for items of a list, or for those of them that at least --minimum-users have.
+    def of_list(self, n_candidates: int, groups: Sequence[Any] | None = None) -> Query[Any, Users]:
+        """The query for items of a list, or for those that at least --minimum-users have; for each of ``groups``.
 
         Raises:
             ParameterError: An option is missing, out of range, or does not go with the others.
         """
+        if groups is not None:
+            most = 1 if self.groups_per_person is None else checks.count("--groups-per-person", self.groups_per_person)
+            one = self.listed(n_candidates)
+            return replace(one, task=InGroups(one.task, tuple(groups), most))  # type: ignore[arg-type]
         if self.by_gap:
             return self._apart(n_candidates)
         return self.listed(n_candidates) if self.minimum_users is None else self._minimal(n_candidates)
@@ -506,8 +559,9 @@ class Options:
 
 _OF_ITEMS = (
     "k", "limit", "max_items", "minimum_users", "kind", "mechanism", "counts", "summed", "above", "keys", "keep",
-    "other", "by_gap",
+    "other", "by_gap", "group", "groups", "groups_per_person",
 )  # fmt: skip
+_NOT_IN_GROUPS = "summed", "rows_per_person", "by_gap", "minimum_users", "other", "above", "keys", "limit"
 _CALLED = {"kind": "release", "summed": "sum", "above": "above-threshold"}
 
 

@@ -19,8 +19,10 @@ _MOST = 2**31  # bytes of a list: far more than can be counted, and no more than
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*", re.ASCII)
 
 
-def read_candidates(path: str | Path, columns: Sequence[str] | None = ()) -> tuple[Any, ...]:
-    """The candidates that a file lists, in its order.
+def read_candidates(
+    path: str | Path, columns: Sequence[str] | None = (), *, what: str = "candidates"
+) -> tuple[Any, ...]:
+    """The candidates that a file lists, in its order; or ``what`` else it lists.
 
     A .json file holds one list; a .parquet or .csv file holds one column (a .csv file under a header line);
     any other file is UTF-8 text with one item a line, where only the line ends are removed and blank lines
@@ -34,16 +36,16 @@ def read_candidates(path: str | Path, columns: Sequence[str] | None = ()) -> tup
     file = Path(path)
     kind = file.suffix.lower()
     if kind in (".parquet", ".csv"):
-        return public_items(_items(file, columns), _named(file))
+        return public_items(_items(file, columns, what), _named(file, what))
     if columns:
         raise TableError(
             f"the list of candidates must be a .csv or .parquet file with the columns {', '.join(columns)}"
         )
-    text = _text(file)
-    return public_items(_json(file, text) if kind == ".json" else _lines(text), _named(file))
+    text = _text(file, what)
+    return public_items(_json(file, text) if kind == ".json" else _lines(text), _named(file, what))
 
 
-def remarked(items: tuple[Any, ...], *columns: str) -> tuple[Any, ...]:
+def remarked(items: tuple[Any, ...], *columns: str, what: str = "candidates") -> tuple[Any, ...]:
     """``items``, of which is said on standard error what looks odd: they are public."""
     if len(columns) > 1:
         rows = [parts_of(item) for item in items]
@@ -52,17 +54,17 @@ def remarked(items: tuple[Any, ...], *columns: str) -> tuple[Any, ...]:
                 show.note(f"The list of candidates, {name}: {remark}.")
         return items
     for remark in candidate_remarks(items, column=columns[0]):
-        show.note(f"The list of candidates: {remark}.")
+        show.note(f"The list of {what}: {remark}.")
     return items
 
 
-def as_integers(items: tuple[Any, ...], column: str) -> tuple[int, ...]:
-    """The candidates as integers, for a table whose items are integers.
+def as_integers(items: tuple[Any, ...], column: str, what: str = "candidates") -> tuple[int, ...]:
+    """The candidates as integers, for a table whose items are integers; or ``what`` else they are.
 
     Raises:
         CandidatesError: One is no integer, or two are the same integer.
     """
-    return public_items(_integers(items, column), "the candidates")
+    return public_items(_integers(items, column, what), f"the {what}")
 
 
 def as_written(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ def as_written(items: tuple[Any, ...], columns: Sequence[str], frame: Any) -> tu
     return public_items(map(joined, zip(*found, strict=True)), "the candidates")
 
 
-def _integers(items: Sequence[Any], column: str) -> list[int]:
+def _integers(items: Sequence[Any], column: str, what: str = "candidates") -> list[int]:
     numbers = []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, str):
@@ -88,22 +90,22 @@ def _integers(items: Sequence[Any], column: str) -> list[int]:
             numbers.append(int(item))
         else:
             raise CandidatesError(
-                f"column {column!r} holds integers, so the candidates must be integers: candidate {number} is not"
+                f"column {column!r} holds integers, so the {what} must be integers: {what[:-1]} {number} is not"
             )
     return numbers
 
 
-def _named(file: Path) -> str:
-    return f"the candidates in {quoted(str(file))}"
+def _named(file: Path, what: str) -> str:
+    return f"the {what} in {quoted(str(file))}"
 
 
-def _text(file: Path) -> str:
-    content = read_ordinary(file, "the list of candidates", TableError, at_most=_MOST)
+def _text(file: Path, what: str) -> str:
+    content = read_ordinary(file, f"the list of {what}", TableError, at_most=_MOST)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         pass
-    raise TableError(f"the list of candidates must be a readable file, but {quoted(str(file))} is not UTF-8 text")
+    raise TableError(f"the list of {what} must be a readable file, but {quoted(str(file))} is not UTF-8 text")
 
 
 def _lines(text: str) -> list[str]:
@@ -121,7 +123,7 @@ def _json(file: Path, text: str) -> list[Any]:
     return listed
 
 
-def _items(file: Path, columns: Sequence[str] | None) -> list[Any]:
+def _items(file: Path, columns: Sequence[str] | None, what: str) -> list[Any]:
     from ..tables.files import read_table
     from ..tables.guard import guarded
 
@@ -136,5 +138,5 @@ def _items(file: Path, columns: Sequence[str] | None) -> list[Any]:
             )
         return list(with_joined(table, columns)[joined(columns)].drop_nulls())
     if table.width != 1:
-        raise TableError(f"the list of candidates must have one column, but {quoted(str(file))} has {table.width}")
+        raise TableError(f"the list of {what} must have one column, but {quoted(str(file))} has {table.width}")
     return table.to_series().drop_nulls().to_list()

@@ -17,7 +17,7 @@ from ..errors.ordinary import quoted
 from ..errors.writing import Draft
 from ..markup.foreign import cell, json_text
 from ..planning.release_record import ReleaseRecord
-from .record_words import item_columns
+from .record_words import item_columns, owners, ranks
 
 STDOUT = "-"
 
@@ -130,7 +130,7 @@ def _as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
 
 
 def _as_csv(record: ReleaseRecord) -> str:
-    """One line an item under a header: rank (of a ranking), item, count or gap (where released); or numbers."""
+    """One line an item under a header: group and rank (where there are any), item, count or gap; or numbers."""
     released = record.released
     if record.quantiles:
         head, lines = ["number"], [[str(one)] for one in released.items]  # a number is no formula, whatever its sign
@@ -139,7 +139,8 @@ def _as_csv(record: ReleaseRecord) -> str:
         return "".join(",".join(line) + "\n" for line in [head, *lines])
     columns = item_columns(record, "item")
     if record.release == "ranking":
-        columns = [("rank", range(1, len(released.items) + 1)), *columns]
+        columns = [("rank", ranks(record)), *columns]
+    columns = [*owners(record), *columns]
     if released.counts is not None:
         columns.append(("count", released.counts))
     if released.gaps is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -104,6 +104,7 @@ def plan(
       opendp-topk plan --k 10 --epsilon 1 --delta 1e-8
       opendp-topk plan --above-threshold --max-items 5 --keep random --other --epsilon 1 --delta 1e-8
       opendp-topk plan --k 10 --candidates 5000 --by-gap --epsilon 1 --delta 1e-8
+      opendp-topk plan --k 3 --candidates 5000 --group region --groups 12 --epsilon 1
       opendp-topk plan --keys --max-items 50 --epsilon 1 --delta 1e-8
       opendp-topk plan --quantile 1/2 --column age --bounds 0,120 --epsilon 1
     """
@@ -120,6 +121,10 @@ def plan(
         raise ParameterError("--out keeps a plan of several releases: give --releases or --ledger")
     if candidates is not None and options.quantile is not None:
         raise ParameterError("--quantile chooses among the multiples of --step within --bounds: leave --candidates out")
+    options.require_whole(listed=candidates is not None)
+    if options.group is not None and (compare or proxy is not None or releases is not None):
+        given = "--compare" if compare else "--releases, or --ledger," if proxy is None else "--proxy"
+        raise ParameterError(f"{given} does not go with --group: leave one of them out")
     if candidates is None:
         if compare or proxy is not None:
             raise ParameterError("--compare and --proxy need a list of candidates: give --candidates")
@@ -137,7 +142,7 @@ def plan(
     if options.by_gap and (compare or proxy is not None):
         raise ParameterError("--compare and --proxy speak of k items: leave --by-gap out")
     number = int(candidates) if re.fullmatch("[0-9]{1,18}", candidates) else len(read_candidates(candidates, None))
-    query = options.of_list(number)
+    query = options.of_list(number, _groups(options.groups))
     scores = None if proxy is None else read_proxy(proxy, number)
     if compare and (options.counts or options.mechanism is not None):
         raise ParameterError("--compare shows every mechanism without counts: leave --mechanism and --counts out")
@@ -154,6 +159,13 @@ def plan(
                 success = query.task.success(found, scores)
             more = [("on the proxy", success_words(success, query.task)), *more]
         show_plan(found, more)
+
+
+def _groups(named: str | None) -> Sequence[Any] | None:
+    """The groups by their number, or those that a file lists."""
+    if named is None:
+        return None
+    return range(int(named)) if re.fullmatch("[0-9]{1,9}", named) else read_candidates(named, what="groups")
 
 
 def _listed(options: Options, candidates: str | None) -> bool:

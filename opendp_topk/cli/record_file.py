@@ -98,15 +98,18 @@ _NUMBERS = _with(value=_text, max_rows=_at_least(1, _whole))
 _QUANTILE = _with(quantile=_SHARE)
 _QUANTILES = _with(quantiles=_each(_SHARE), places=_at_least(1, _whole))
 _BY_GAP = _with(test_scale=_NOT_NEGATIVE, candidates=_at_least(2, _whole))
+_PARTITION = _with(group=_text, groups=_at_least(1, _whole))
 _PAID = _with(head=_like(r"\d{1,18}-[0-9a-f]{64}"), salt=_like("[0-9a-f]{64}"))
 _BESIDE: dict[str, Check] = {
     "counts": _each(_number),
     "gaps": _each(_number),
     "other": _number,
+    "groups": lambda value: _each(_text)(value) or _each(_whole)(value),
     "count_accuracy": _PROMISE,
     "where": _text,
     "files": _text,
     "candidate_list": _like("sha256:[0-9a-f]{64}"),
+    "group_list": _like("sha256:[0-9a-f]{64}"),
     "padded": _at_least(0, _number),
     "stated": _only(
         **dict.fromkeys(("label", *LINES, "person", "column"), _text),
@@ -154,10 +157,17 @@ def _holds(record: dict[str, Any]) -> bool:
     if not _RECORD(record) or not all(check(record[name]) for name, check in _BESIDE.items() if name in record):
         return False
     length, k = len(record["items"]), record["k"]
-    fits = all(len(record[name]) == length for name in ("counts", "gaps") if name in record)
+    fits = all(len(record[name]) == length for name in ("counts", "gaps", "groups") if name in record)
     paired = isinstance(record["d_out"], list) == record["symbol"].startswith("(")
     told = record["format"] == UNSEALED or record["ledger"] is None or _PAID(record["ledger"])
-    return fits and paired and told and (k is None or length <= k) and _measured(record)
+    few = _in_groups(record) if "groups" in record or "partition" in record["mechanism"] else k is None or length <= k
+    return fits and paired and told and few and _measured(record)
+
+
+def _in_groups(record: dict[str, Any]) -> bool:
+    """Whether a list for each of several groups is told of as such."""
+    partition, k = record["mechanism"].get("partition"), record["k"]
+    return _PARTITION(partition) and k is not None and len(record.get("groups", ())) == partition["groups"] * k
 
 
 def _wide(items: list[Any], column: str) -> bool:

@@ -36,7 +36,31 @@ def question(record: ReleaseRecord) -> str:
     if record.by_gap:
         apart = f"numbers of {counted(record)}" if column is None else f"sums of {column}"
         return f"Those of {listed} candidates that stand apart by their {apart}, {record.k} at most"
-    return f"The {many} of {listed} candidates {ranked}"
+    return f"The {many} of {listed} candidates {ranked}{_each(record)}"
+
+
+def _each(record: ReleaseRecord) -> str:
+    """For which groups a list was released, where there are several."""
+    partition = record.partition
+    return "" if partition is None else f", in each group of {partition['group']} ({len(record.released.lists)})"
+
+
+def in_groups(record: ReleaseRecord) -> str:
+    """Who counts in which group, and that the groups do not depend on the table; empty where there is one list."""
+    partition = record.partition
+    if partition is None:
+        return ""
+    most = partition.get("max_groups", 1)
+    which = {
+        "random": "drawn at random",
+        "order": "first in alphabetical order",
+        "rows": "with the most rows",
+    }.get(str(partition.get("by")), "first in the list")
+    groups = "1 of these groups" if most == 1 else f"{most} of these groups"
+    return (
+        f"The groups are a public list, each with as many items, whether anybody is in it or not. A {person(record)} "
+        f"counts in at most {groups}, {which}; rows elsewhere counted nowhere. The cost is that of all lists together."
+    )
 
 
 def amount(record: ReleaseRecord, steps: float) -> float:
@@ -139,6 +163,17 @@ def item_columns(record: ReleaseRecord, head: str) -> list[tuple[str, Sequence[A
     return list(zip(parts_of(record.mechanism["item"]), zip(*items, strict=True), strict=True))
 
 
+def ranks(record: ReleaseRecord) -> list[int]:
+    """The place of each item in its list."""
+    return [place for _, one in record.released.lists for place in range(1, len(one.items) + 1)]
+
+
+def owners(record: ReleaseRecord) -> list[tuple[str, Sequence[Any]]]:
+    """Of each item the group of its list, as a column; none where there is one list."""
+    groups = record.released.groups
+    return [] if groups is None else [("group", groups)]
+
+
 def line_of(parts: Sequence[str]) -> str:
     """An item of several columns as a line of CSV, as the table of the items has it: entries may hold commas."""
     text = io.StringIO()
@@ -230,6 +265,8 @@ def caps(record: ReleaseRecord) -> str:
     most = known.get("max_items")
     if of_rows(record):
         return " ".join([*words, every])
+    if record.partition is not None:
+        words.append(in_groups(record))
     if most is None:
         counts = "counts for each item" if words else "counts once for each item, however many rows say so"
         return " ".join([*words, f"No list of items was cut: a {one} {counts}."])
@@ -286,6 +323,8 @@ def silent(record: ReleaseRecord) -> list[str]:
     missing = "the last one that is" if complete else "one that is: it was not surely common enough"
     words.append(f"An item that is not here may be as common as {missing}.")
     words.append(f"It names no {person(record)}, and does not tell why an item is common.")
+    if record.partition is not None:
+        words.append("It does not tell how large a group is: each has its list, also one that nobody is in.")
     return words
 
 
@@ -300,6 +339,8 @@ def checklist(record: ReleaseRecord) -> list[str]:
         if record.listed
         else "Were delta, limits and caps chosen without a look at the table?"
     )
+    if record.partition is not None:
+        public = "Were the lists of candidates and of groups made without a look at the table?"
     bound = "Is the bound above true of everybody?"
     alone = f"Has each {one} one value of the column {column}? Who has two counts as two people."
     return [
@@ -353,8 +394,11 @@ def moment(time: str) -> str:
 
 def mechanism(record: ReleaseRecord) -> str:
     """The mechanism and its parameters."""
-    known = record.mechanism
-    shown = [f"{name} = {value}" for name, value in known.items() if name not in ("mechanism", "transformation")]
+    known, hidden = record.mechanism, ("mechanism", "transformation", "partition")
+    shown = [f"{name} = {value}" for name, value in known.items() if name not in hidden]
+    partition = record.partition
+    if partition is not None:
+        shown.append(f"in each of {partition['groups']} groups of {partition['group']}")
     return f"{known['mechanism']}, with {', '.join(shown)}"
 
 

@@ -14,12 +14,13 @@ from ..ledger import Ledger
 from ..ledger.journal import now
 from ..ledger.stated import Stated
 from ..planning.answers import answer, asked
+from ..planning.groups import InGroups
 from ..planning.joined_items import parts_of
 from ..planning.numbered_rows import ROW
 from ..planning.others import Other
-from ..planning.plan import Plan, Query, promises_of
+from ..planning.plan import Plan, Query, Task, promises_of
 from ..planning.quantile import Numbers
-from ..planning.release_record import Read, Released, ReleaseRecord, list_digest
+from ..planning.release_record import Read, Released, ReleaseRecord, list_digest, parameters_of
 from ..planning.units import Users
 from ..tables import parts
 from . import show
@@ -177,6 +178,8 @@ def release(
       opendp-topk release sales.parquet --user buyer --item book --sum paid \\
         --bounds 0,50 --step 0.01 --candidates catalogue.txt --k 10 --epsilon 1
       opendp-topk release loans.parquet --user reader --quantile 1/2 --column age --bounds 0,120 --epsilon 1
+      opendp-topk release loans.parquet --user reader --item book --candidates catalogue.txt \\
+        --group town --groups towns.txt --k 3 --epsilon 1
       opendp-topk release views.parquet --rows-per-person 10 --item page --candidates pages.txt --k 10 --epsilon 1
     """
     require_fitting(pad, files, from_record)
@@ -191,6 +194,7 @@ def release(
         raise ParameterError(
             "--quantile chooses among the multiples of --step within --bounds: leave --item and --candidates out"
         )
+    options.require_whole(listed=candidates is not None)
     reading = Reading.of(separator, encoding, where)
     others = None if planned_by is not None else options.others
     query: Query[Any, Users] | None
@@ -199,33 +203,37 @@ def release(
     else:
         options.require_listed()
         listed = remarked(read_candidates(candidates, options.columns.parts), *options.items)
-        query = None if planned_by is not None else options.of_list(len(listed))
+        query = None if planned_by is not None else options.of_list(len(listed), _groups(options))
     plan: Plan[Any, Users]
     number = None if listed is None else len(listed)
     with show.working("planning"):
         plan = met(query) if query is not None else one_of(str(planned_by), number, options)
     query = plan.query
     columns = query.unit.columns
-    _LOG.info("planned: scale %s", plan.measurement.parameters.get("scale"))
-    read = tuple(file for file in (table, candidates, ledger, from_record, planned_by) if file is not None)
+    _LOG.info("planned: scale %s", parameters_of(plan.measurement).get("scale"))
+    read = tuple(
+        file for file in (table, candidates, options.groups, ledger, from_record, planned_by) if file is not None
+    )
     listing = None if listed is None else list_digest(listed)
+    grouping = list_digest(query.task.groups) if isinstance(query.task, InGroups) else None
     with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:
         if from_record is not None:
             whole = plan if others is None else others.after(plan)
-            record = _again(from_record, account, asked(whole, where, listing, told(words, account)), files)
+            question = asked(whole, where, listing, told(words, account), grouping)
+            record = _again(from_record, account, question, files)
         else:
             started = now()
 
             def answered() -> ReleaseRecord:
                 with chosen.table(table, reading, columns.names) as source:
-                    rows = columns.domain.validate(columns.read(source.frame))
+                    rows = columns.tables.validate(columns.read(source.frame))
                     kinds = rows.collect_schema()
                     _LOG.info("the table has the columns")
-                    asked_for = plan
+                    asked_for = plan if columns.group is None else _of_table(plan, kinds[columns.group].is_integer())
                     if isinstance(columns, Numbers):
                         asked_for = plan.on(None)
                     elif listed is not None:
-                        asked_for = plan.on(
+                        asked_for = asked_for.on(
                             as_written(listed, columns.parts, source.frame)
                             if columns.parts
                             else as_integers(listed, columns.item)
@@ -235,13 +243,13 @@ def release(
                     promises = promises_of(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)
                     with kept(files, source.files) as digest:
-                        read_as = Read(chosen.recorded(), where, digest, listing, pad)
+                        read_as = Read(chosen.recorded(), where, digest, listing, pad, grouping)
 
                         def recorded(
                             released: Any, entry: Mapping[str, Any] | None, stated: Mapping[str, Any]
                         ) -> ReleaseRecord:
                             source.require_unchanged()
-                            winners = Released.of(released) if others is None else others.released(released)
+                            winners = _winners(released, asked_for.query.task, others)
                             if columns.parts:
                                 winners = replace(winners, items=list(map(parts_of, winners.items)))
                             made = ReleaseRecord.of(winners, whole, promises, entry, read_as, stated)
@@ -275,6 +283,27 @@ def release(
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
 
 
+def _groups(options: Options) -> tuple[Any, ...] | None:
+    """The public list of groups."""
+    if options.groups is None:
+        return None
+    return remarked(read_candidates(options.groups, what="groups"), str(options.group), what="groups")
+
+
+def _of_table(plan: Plan[Any, Users], integers: bool) -> Plan[Any, Users]:
+    """The plan whose groups are those of a table, as integers or as they are."""
+    query = plan.query
+    groups = as_integers(query.task.groups, str(query.unit.columns.group), "groups") if integers else query.task.groups
+    return replace(plan, query=replace(query, task=replace(query.task, groups=groups)))
+
+
+def _winners(released: Any, task: Task, others: Other | None) -> Released:
+    """What was released, for one list or for each of several groups, and the count of all others where there is one."""
+    if isinstance(task, InGroups):
+        return Released.of_groups(task.groups, released)
+    return Released.of(released) if others is None else others.released(released)
+
+
 def _require_people(user: str | None, options: Options, engine: str) -> None:
     """Raise unless it is said who a person is: by a column, or by how many rows one has."""
     rows = options.rows_per_person
@@ -298,6 +327,8 @@ def _require_planned(
     options: Options, planned: int | None, ledger: str | None, words: Mapping[str, Any], from_record: str | None
 ) -> None:
     """Raise where something is asked anew that the plan says."""
+    if options.group is not None:
+        raise ParameterError("--plan is for one list, and does not go with --group: leave one of them out")
     if planned is None or ledger is None:
         raise ParameterError("--plan goes with --ledger and --planned ENTRY, the entry that has paid for the plan")
     asked = (

@@ -65,27 +65,23 @@ def _bill(record: ReleaseRecord, ledger: Ledger | None) -> list[tuple[str, str]]
 
 
 def _listed(record: ReleaseRecord) -> list[Markup]:
-    """The items, with bars and their uncertainty where counts were released, or leads."""
-    ranked, items, gaps = record.release == "ranking", record.released.items, record.released.gaps
-    asked = record.quantiles
+    """The items, with bars and their uncertainty where counts were released, or leads; a list for each group."""
+    ranked, items = record.release == "ranking", record.released.items
     if not items:
         none = "gap surely was large enough" if record.by_gap else f"item surely had enough {words.counted(record)}"
         return [el("p", f"Nothing was released: no {none}.", class_="stake")]
     counts, promise = words.counts(record), record.promises.get("count_accuracy")
     near = None if promise is None else promise.within
     top = max([*(counts or ()), 0]) + (near or 0) or 1
-    rows = []
-    for place, item in enumerate(items):
-        rank = place + 1 if ranked else asked[place] if len(asked) > 1 else ""
-        parts = [el("span", rank, class_="rank")]
-        text = words.line_of(item) if isinstance(item, list) else item
-        parts.append(el("span", text, class_="item", dir="auto"))
-        if counts is not None:
-            parts += [_count(counts[place], near), _bar(counts[place], near, top)]
-        if gaps is not None:
-            parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
-        rows.append(el("li", *parts))
-    short = 0 if record.k is None or record.by_gap else record.k - len(items)
+    rows = [_line(record, place, counts, near, top) for place in range(len(items))]
+    lists, start = [], 0
+    for group, one in record.released.lists:
+        own = rows[start : start + len(one.items)]
+        head = [] if record.partition is None else [el("h2", group, dir="auto")]
+        lists += [*head, el("ol" if ranked else "ul", *own)]
+        start += len(own)
+    whole = record.k is None or record.by_gap or record.partition is not None
+    short = 0 if whole else (record.k or 0) - len(items)
     enough = f"no further item surely had enough {words.counted(record)}"
     end = [el("p", f"It ends {short} short of {record.k}: {enough}.")] if short else []
     several = (
@@ -93,7 +89,21 @@ def _listed(record: ReleaseRecord) -> list[Markup]:
         if isinstance(items[0], list)
         else []
     )
-    return [*several, el("ol" if ranked else "ul", *rows), *end, *_key(counts, near, words.counted(record))]
+    return [*several, *lists, *end, *_key(counts, near, words.counted(record))]
+
+
+def _line(record: ReleaseRecord, place: int, counts: Sequence[float] | None, near: int | None, top: float) -> Markup:
+    """One item of a list."""
+    asked, gaps, item = record.quantiles, record.released.gaps, record.released.items[place]
+    rank = words.ranks(record)[place] if record.release == "ranking" else asked[place] if len(asked) > 1 else ""
+    parts = [el("span", rank, class_="rank")]
+    text = words.line_of(item) if isinstance(item, list) else item
+    parts.append(el("span", text, class_="item", dir="auto"))
+    if counts is not None:
+        parts += [_count(counts[place], near), _bar(counts[place], near, top)]
+    if gaps is not None:
+        parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
+    return el("li", *parts)
 
 
 def _key(counts: Sequence[float] | None, near: int | None, people: str) -> list[Markup]:

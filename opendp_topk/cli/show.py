@@ -21,7 +21,7 @@ from ..planning.numbered_rows import in_rows
 from ..planning.others import Other
 from ..planning.plan import Plan
 from ..planning.promises import Promise
-from ..planning.release_record import Claim, links, plain
+from ..planning.release_record import Claim, links, parameters_of, plain
 from ..proof import Proof
 
 _GAP = "   "  # between columns
@@ -166,7 +166,7 @@ def cost(claim: Claim, *, of_rows: bool = False) -> str:
 
 def noise(plan: Plan[Any, Any]) -> list[tuple[str, str]]:
     """The scale, that of the counts, and the threshold."""
-    parameters = plan.measurement.parameters
+    parameters = parameters_of(plan.measurement)
     counts = f", and {plain(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
     if "delta" in parameters and "gaussian" not in parameters:
         return _of_keys(parameters)

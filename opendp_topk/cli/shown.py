@@ -129,14 +129,16 @@ def _table(record: ReleaseRecord, counts: list[str] | None, ranked: bool, head: 
     released = record.released
     items = [(name, [terminal.item(one) for one in values]) for name, values in words.item_columns(record, head)]
     columns = [
-        *([("rank", [str(place) for place in range(1, len(released.items) + 1)])] if ranked else []),
+        *([("rank", list(map(str, words.ranks(record))))] if ranked else []),
         *([("quantile", list(map(str, record.quantiles)))] if len(record.quantiles) > 1 else []),
         *([] if counts is None else [(f"noisy {record.noun}", counts)]),
         *([] if released.gaps is None else [("noisy lead", [f"{gap:.6g}" for gap in released.gaps])]),
         *items,
     ]
-    heads, values = zip(*columns, strict=True)
-    terminal.table(heads, zip(*values, strict=True), right=range(len(columns) - len(items)))
+    groups = [(name, [terminal.item(one) for one in values]) for name, values in words.owners(record)]
+    heads, values = zip(*groups, *columns, strict=True)
+    right = range(len(groups), len(groups) + len(columns) - len(items))
+    terminal.table(heads, zip(*values, strict=True), right=right)
 
 
 def _head(record: ReleaseRecord) -> str:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..spaces.metrics import UserDistance
 from ..tables.grouping import split_by_group
 from ..transformations.count_by_item import integers_or_strings
 from ._rules import add, decode_all, product_law, require_fixed_rule, require_space_of, total
-from ._together import planned, release_by_group
+from ._together import Plan, planned, release_by_group
 
 _STEPS = 200_000  # additions of rationals, a matter of a second; beyond them a sum that is never smaller is used
 _WAYS = 16  # joint curves, a convolution each, a second in all; beyond them one that is never smaller is used
@@ -62,7 +63,8 @@ def make_partition_by(
 
     Returns:
         A :class:`Measurement` whose releases are tuples, one entry a group, in the order of ``measurements``. It
-        declares its exact distribution where all of them do. Queryables among the releases are closed.
+        declares its exact distribution where all of them do. Queryables among the releases are closed. Where all
+        groups have one measurement, its parameters are shown as ``each_group``.
 
     Privacy:
         With m_j the map of group j and h = ``max_groups``, the largest sum m_1(d_1) + ... + m_g(d_g) over all whole
@@ -130,11 +132,8 @@ def make_partition_by(
     space = input_domain.frame_domain, UserDistance("add_remove")
     for place, member in {id(one): (at, one) for at, one in reversed(list(enumerate(members)))}.values():
         require_space_of(f"the measurement of group {place}", member, *space, output_measure)  # [check-space]
-    joint, plan = product_law(members), planned(members)
+    joint = product_law(members)
     moves = 2 if input_metric.neighbors == "replace" else 1  # [moves]
-
-    def function(rows: Any) -> tuple[Any, ...]:
-        return release_by_group(rows, groups, most, plan)  # [release-by-group]
 
     def privacy_map(d_in: int) -> Any:
         return _dearest(output_measure, members, most, moves * d_in)  # [map]
@@ -143,16 +142,29 @@ def make_partition_by(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
-        function=function,
+        function=ByGroup(tuple(groups), most, planned(members)),
         privacy_map=privacy_map,
         parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)}
-        | ({"max_groups": most} if most > 1 else {}),
+        | ({"max_groups": most} if most > 1 else {})
+        | ({"each_group": members[0].parameters} if all(one is members[0] for one in members) else {}),
         declared=Declared(
             law=joint and (lambda rows: joint(split_by_group(rows, groups, most))),  # [joint-law]
             decode=decode_all(members),
         ),
     )
     return claimed(built, Proof(None, tuple(dict.fromkeys(member.proof for member in members))))
+
+
+@dataclass(frozen=True)
+class ByGroup:
+    """The release of each group, as ``plan`` says; a user belongs to the first ``most`` of ``groups`` with a row."""
+
+    groups: tuple[Any, ...]
+    most: int
+    plan: Plan
+
+    def __call__(self, rows: Any) -> tuple[Any, ...]:
+        return release_by_group(rows, self.groups, self.most, self.plan)  # [release-by-group]
 
 
 def _dearest(measure: Measure, members: Sequence[Measurement], most: int, users: int) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import TableError
 from ..ledger import Ledger
 from .plan import Plan
-from .release_record import Claim, ReleaseRecord, canonical, plain
+from .release_record import Claim, ReleaseRecord, canonical, parameters_of, plain
 from .units import Users
 from .verification import AGREES, DISAGREES, verified
 
@@ -44,10 +44,14 @@ def answer(fields: Mapping[str, Any], ledger: Ledger, question: Mapping[str, Any
 
 
 def asked(
-    plan: Plan[Any, Users], where: str | None, candidates: str | None, words: Mapping[str, Any]
+    plan: Plan[Any, Users],
+    where: str | None,
+    candidates: str | None,
+    words: Mapping[str, Any],
+    groups: str | None = None,
 ) -> dict[str, Any]:
-    """What makes a question the same: ``plan``, rows, the digest of the candidates, and words as records have them."""
-    known, task = plan.measurement.parameters, plan.query.task
+    """What makes a question the same: ``plan``, rows, the digests of lists, and words as records have them."""
+    known, task = parameters_of(plan.measurement), plan.query.task
     return {
         "k": task.k,
         "counts": getattr(task, "counted", False),
@@ -57,6 +61,7 @@ def asked(
         "scale": plain(known["scale"]),
         "rows": where,
         "candidates": candidates,
+        "groups": groups,
         "label": words.get("label"),
         "words": {name: word for name, word in words.items() if name != "label"},
     }
@@ -74,6 +79,7 @@ def _answered(record: ReleaseRecord) -> dict[str, Any]:
         "scale": record.scale,
         "rows": record.read.where,
         "candidates": record.read.candidates,
+        "groups": record.read.groups,
         "label": stated.get("label"),
         "words": {name: word for name, word in stated.items() if name != "label"},
     }

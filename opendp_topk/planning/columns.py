@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.transformation import Transformation
-from ..spaces.domains import FrameDomain
+from ..spaces.domains import FrameDomain, GroupedFrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from ..transformations.count_by_item import make_count_by_item, nameless_count
@@ -27,6 +27,7 @@ class Columns:
     """What ranks items: the number of their users where ``value`` is None, and otherwise sums of that column.
 
     ``parts`` are the columns of which an item consists, where these are several; ``item`` names them together.
+    ``group`` says in which group a row is, where there are lists for several groups.
     Of a user at most ``max_items`` items count, chosen by the rule ``keep``. Each user adds a number within ``bounds``
     to an item, in multiples of ``step``. Of the table's own items those with fewer than ``minimum_users`` are left out.
     """
@@ -40,6 +41,7 @@ class Columns:
     keep: str = "random"
     minimum_users: int | None = None
     parts: tuple[str, ...] = ()
+    group: str | None = None
 
     @property
     def left_out(self) -> int:
@@ -91,8 +93,8 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that a table must have."""
-        value = () if self.value is None else (self.value,)
-        return (*(() if self.of_rows else (self.user,)), *(self.parts or (self.item,)), *value)
+        more = (one for one in (self.value, self.group) if one is not None)
+        return (*(() if self.of_rows else (self.user,)), *(self.parts or (self.item,)), *more)
 
     @property
     def of_rows(self) -> bool:
@@ -100,8 +102,13 @@ class Columns:
         return self.user == ROW
 
     @property
-    def domain(self) -> FrameDomain | ValuedFrameDomain:
+    def tables(self) -> FrameDomain | ValuedFrameDomain | GroupedFrameDomain:
         """The tables that have them."""
+        return self.domain if self.group is None else GroupedFrameDomain(self.user, self.item, self.group)
+
+    @property
+    def domain(self) -> FrameDomain | ValuedFrameDomain:
+        """The tables that have them, of one group where there are several."""
         if self.value is None:
             return FrameDomain(self.user, self.item)
         return ValuedFrameDomain(self.user, self.item, self.value)

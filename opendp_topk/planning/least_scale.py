@@ -26,6 +26,7 @@ Make = Callable[[float], Measurement]
 CLOSE = 1 + 2.0**-10  # a scale that is searched by slow curves ends this close: they add about as much themselves
 _FARTHEST = 2.0**40  # times the scale of one release, where more noise has no use any more
 _LARGEST = 700.0  # epsilon or shift of normal laws that floats can tell of
+_LEAST = 2.0**-960  # a product above it has all its digits
 _TURNS = 12  # that a search may take by normal laws before it takes middles
 
 
@@ -153,11 +154,17 @@ class _Curves:
                 power = min(max(math.log(shift / before[1]) / math.log(before[0] / place), 0.5), 2.0)
             before, place = (place, shift), place * (shift / wanted) ** (1 / power)
         while high > low * CLOSE:
-            place = math.sqrt(low * high) if low > 0 else 0.8 * high
+            place = _between(low, high) if low > 0 else 0.8 * high
             if not low < place < high:
                 break  # among the least floats, where nothing is to be lost
             low, high = (low, place) if self.delta(place, kind) <= self.d_out[1] else (place, high)
         return high
+
+
+def _between(low: float, high: float) -> float:
+    """The root of the product, also where the product is no float64 any more, or one of few digits."""
+    product = low * high
+    return math.sqrt(product) if _LEAST < product < math.inf else math.sqrt(low) * math.sqrt(high)
 
 
 def gaussian_shift(epsilon: Any, delta: Any) -> float:

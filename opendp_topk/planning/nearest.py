@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ParameterTypeError, SearchError
-from .catalogue import HISTOGRAMS
+from .catalogue import HISTOGRAMS, Mechanism
+from .groups import InGroups
 from .plan import Plan, Query, planned
 from .top_k import TopK
 
@@ -28,7 +29,7 @@ def nearest(query: Query[Any, Any]) -> Plan[Any, Any]:
     failure: Exception | None = None
     for mechanism in (task.mechanism, *task.alternatives):
         try:
-            tried.append(planned(replace(query, task=replace(task, mechanism=mechanism, alternatives=())), known))
+            tried.append(planned(replace(query, task=_by(task, mechanism)), known))
         except (SearchError, ParameterTypeError) as error:  # what takes another measure, or has no least scale
             failure = failure or error
     if not tried:
@@ -36,6 +37,13 @@ def nearest(query: Query[Any, Any]) -> Plan[Any, Any]:
         raise failure
     best = min(tried, key=lambda plan: plan.query.task.near(plan))  # the first of equal ones
     return replace(best, why=_why(best, tried))
+
+
+def _by(task: Any, mechanism: Mechanism) -> Any:
+    """The task by this mechanism and no other."""
+    if isinstance(task, InGroups):
+        return replace(task, task=_by(task.task, mechanism))
+    return replace(task, mechanism=mechanism, alternatives=())
 
 
 def _why(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:

@@ -18,11 +18,12 @@ from .above_threshold import AboveThreshold
 from .by_gap import SetByGap
 from .catalogue import able
 from .columns import Columns
+from .groups import InGroups
 from .keys import Keys
 from .plan import Plan, Query, promises_of
 from .promises import Promise
 from .quantile import Numbers, Quantile
-from .release_record import Claim, ReleaseRecord, canonical, named, plain, proof_of, quantiles_of
+from .release_record import Claim, ReleaseRecord, canonical, named, parameters_of, plain, proof_of, quantiles_of
 from .top_k import Counts, TopK
 from .units import Budget, Users
 from .unknown_domain import TopKUnknownDomain
@@ -60,7 +61,7 @@ def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
         wanted = canonical({_NAMES.get(name, name): value for name, value in record.mechanism.items()})
         for plan in _plans(record):
             whole = _followed(plan, record.mechanism.get("then"))
-            known = {name: plain(value) for name, value in whole.parameters.items() if name != "scale"}
+            known = {name: plain(value) for name, value in parameters_of(whole).items() if name != "scale"}
             if canonical(known) == wanted:
                 return Rebuilt(replace(plan, measurement=whole), promises_of(plan))
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
@@ -69,15 +70,22 @@ def rebuilt(record: ReleaseRecord) -> Rebuilt | None:
 
 
 def _short(record: ReleaseRecord) -> bool:
-    """Whether fewer items were released than were asked for, of a list."""
-    return record.listed and not record.may_stop and len(record.released.items) != record.k
+    """Whether another number of items was released than was asked for, of a list, or of one for each group."""
+    lists = 1 if record.partition is None else record.partition["groups"]
+    return record.listed and not record.may_stop and len(record.released.items) != (record.k or 0) * lists
 
 
 def _plans(record: ReleaseRecord) -> Iterator[Plan[Any, Users]]:
     """What could have been planned, each with its measurement of the items."""
     claim, known = record.claim, record.mechanism
-    unit = Users(claim.neighbors, claim.d_in, _columns(record.mechanism))
+    unit = Users(claim.neighbors, claim.d_in, _columns(known))
     budget, alpha = Budget(_MEASURES[claim.measure], _stated(claim)), exactly(record.promises["accuracy"].alpha)
+    if record.partition is not None and record.listed and not record.may_stop:
+        for task in _listed(record):
+            grouped = Query(_grouped(task, record.partition), unit, budget, alpha=alpha)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(grouped, grouped.task.built(grouped, float(record.scale or 0)))
+        return
     if record.listed and not record.may_stop:
         numbers = unit.columns if isinstance(unit.columns, Numbers) else None
         for task in _listed(record) if numbers is None else [replace(Quantile.of(numbers), release=record.release)]:
@@ -115,12 +123,18 @@ def _listed(record: ReleaseRecord) -> Iterator[TopK]:
         yield (Counts if counted else TopK)(k, candidates, record.release, row)
 
 
+def _grouped(task: TopK, partition: Mapping[str, Any]) -> InGroups:
+    return InGroups(task, range(partition["groups"]), partition.get("max_groups", 1), partition.get("by"))
+
+
 def _columns(known: Mapping[str, Any]) -> Columns:
     """The columns that counted."""
     if "quantile" in known or "quantiles" in known:
         return _numbers(known)
     columns = Columns(known["user"], known["item"], known.get("value"), max_items=known.get("max_items"))
     columns = replace(columns, keep=known.get("by", "order"), minimum_users=known.get("minimum_users"))
+    if "partition" in known:
+        columns = replace(columns, group=known["partition"]["group"])
     if columns.value is None:
         return columns
     return replace(columns, **_grid(known))

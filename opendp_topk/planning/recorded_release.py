@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+from ..combinators.partition_by import ByGroup
 from ..core.candidates import IndexCandidates
 from ..core.counted import BestCounts
 from ..core.measurement import Measurement
@@ -26,6 +27,7 @@ from .release_record import (
     ReleaseRecord,
     list_digest,
     named,
+    parameters_of,
     plain,
     proof_of,
     quantiles_of,
@@ -49,7 +51,8 @@ def release_with_record(
         ledger: Who pays. Its entry keeps the digest of the record.
         measurement: From a table to items, under epsilon or rho or one of them with a delta, as ``opendp-topk release``
             makes it: counts or sums by item, a selection, and with listed candidates ``index_candidates`` at its end;
-            or noise on all counts, and ``largest_counts`` with the candidates.
+            or noise on all counts, and ``largest_counts`` with the candidates. Or ``make_partition_by`` of one such
+            measurement for all groups, after ``make_keep_groups`` or without.
         data: A member of its input domain.
         alpha: With which probability the accuracy theorems in the record may fail.
         d_in: As for :meth:`Ledger.release`, a whole number of users.
@@ -83,6 +86,7 @@ def release_with_record(
     times = words.get("at_most")
     if d_in is None and times is not None:
         distance *= checks.count("at_most", times) * (2 if words.get("shared") else 1)
+    groups = _groups(measurement)
     draft = _draft(measurement, distance, alpha, data)
     found = rebuilt(draft)
     if found is None or lines(repr(found.plan.measurement)) != lines(repr(measurement)):
@@ -94,20 +98,40 @@ def release_with_record(
 
     def digest(released: Any) -> str:
         written = _written(released, found.plan.query.unit.columns)
-        made.append(_finished(draft, found, Released.of(written), salted(reserved.paid), reserved.told))
+        listed = Released.of(written) if groups is None else Released.of_groups(groups, written)
+        made.append(_finished(draft, found, listed, salted(reserved.paid), reserved.told))
         return made[0].digest
 
     return reserved.release(data, recorded=digest), made[0].as_dict()
 
 
+def _parted(measurement: Measurement) -> ByGroup | None:
+    """What releases one list for each of several groups, alone or after what chooses the groups of a user."""
+    last = getattr(measurement.function, "then", None)
+    found = getattr(last if isinstance(last, Measurement) else measurement, "function", None)
+    return found if isinstance(found, ByGroup) else None
+
+
+def _groups(measurement: Measurement) -> tuple[Any, ...] | None:
+    parted = _parted(measurement)
+    return None if parted is None else parted.groups
+
+
+def _member(measurement: Measurement) -> Measurement:
+    """The measurement of each group; of one list, itself."""
+    parted = _parted(measurement)
+    return measurement if parted is None else parted.plan.members[0]
+
+
 def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> ReleaseRecord:
     """The record before there is a release, with as many items as there will be."""
-    known, metric, measure = measurement.parameters, measurement.input_metric, measurement.output_measure
+    known, metric, measure = parameters_of(measurement), measurement.input_metric, measurement.output_measure
+    groups = _groups(measurement)
     asked = quantiles_of(known)
     column = "value" if asked else "item"
     if not isinstance(metric, UserDistance) or not {"user", column, "candidates"} <= known.keys():
         raise ParameterError("measurement must start from a table of users and items, or numbers, for a record")
-    last = getattr(measurement.function, "then", None)
+    last = getattr(_member(measurement).function, "then", None)
     items = last.items if isinstance(last, IndexCandidates | BestCounts) else None
     if known["candidates"] is not None and "minimum_users" in known:
         raise ParameterError(
@@ -126,12 +150,12 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
     k, counted = len(asked) or known.get("k"), "count_scale" in known
     if isinstance(last, BestCounts):
         k, counted = last.k, True
-    kind = type(data).__module__.partition(".")[0]
+    kind, length = type(data).__module__.partition(".")[0], (k or 0) * len(groups or [None])
     loss = measurement.map(d_in)
     claim = Claim(named(measure), measure.symbol, metric.neighbors, int(d_in), loss)
     return ReleaseRecord(
         time="",
-        released=Released([""] * (k or 0), counts=[0] * (k or 0) if counted else None),
+        released=Released([""] * length, counts=[0] * length if counted else None),
         k=k,
         release="set"
         if known["mechanism"].endswith(("partition_selection", "quantiles", "by_gap"))
@@ -145,6 +169,7 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
         read=Read(
             {"name": kind, "version": str(getattr(sys.modules.get(kind), "__version__", ""))},
             candidates=None if items is None else list_digest(items),
+            groups=None if groups is None else list_digest(groups),
         ),
         library={"name": "opendp_topk", "version": version()},
     )

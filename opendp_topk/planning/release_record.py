@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -22,9 +23,10 @@ from .plan import Plan
 from .promises import Promise
 from .units import Users, whom
 
-FORMAT = "opendp_topk.release.v6"  # may be of several quantiles, of items of several columns, or of a set by gap
+FORMAT = "opendp_topk.release.v7"  # may be of a list for each of several groups
 IN_WORDS = (
     FORMAT,
+    "opendp_topk.release.v6",
     "opendp_topk.release.v5",
     "opendp_topk.release.v4",
 )  # repeat what people said, and have the digest of the candidates
@@ -37,13 +39,15 @@ _PROMISES = ("accuracy", "count_accuracy")
 class Released:
     """The items that were released, in order, and with each a noisy count or a noisy lead where the release has one.
 
-    ``other`` is how many users have another item, with noise, where that was released.
+    ``other`` is how many users have another item, with noise, where that was released. ``groups`` says of each item in
+    the list of which group it stands, where there is a list for each of several.
     """
 
     items: list[Any]
     counts: list[int] | None = None
     gaps: list[float] | None = None
     other: int | None = None
+    groups: list[Any] | None = None
 
     @classmethod
     def of(cls, released: Any) -> Released:
@@ -56,6 +60,31 @@ class Released:
             return cls(list(released.items))
         return cls(list(released) if isinstance(released, list | tuple) else [released])
 
+    @classmethod
+    def of_groups(cls, groups: Sequence[Any], released: Sequence[Any]) -> Released:
+        """What was released for each of ``groups``, one list after the other."""
+        lists = list(map(cls.of, released))
+
+        def joint(name: str) -> Any:
+            return [value for one in lists for value in getattr(one, name)] if getattr(lists[0], name) else None
+
+        owners = [group for group, one in zip(groups, lists, strict=True) for _ in one.items]
+        return cls(joint("items"), joint("counts"), joint("gaps"), groups=owners)
+
+    @property
+    def lists(self) -> list[tuple[Any, Released]]:
+        """Each group with its list; the whole with None, where there are none."""
+        if self.groups is None:
+            return [(None, self)]
+        runs = itertools.groupby(range(len(self.groups)), self.groups.__getitem__)
+        return [(group, self._part(list(places))) for group, places in runs]
+
+    def _part(self, places: Sequence[int]) -> Released:
+        def only(values: list[Any] | None) -> Any:
+            return None if values is None else [values[at] for at in places]
+
+        return Released(only(self.items), only(self.counts), only(self.gaps))
+
 
 @dataclass(frozen=True)
 class Read:
@@ -67,6 +96,7 @@ class Read:
         files: The digest of the list of its files, where that was kept.
         candidates: The digest of the list of candidates; None where there is none, or the record is older.
         padded: How many seconds after the table began to be opened the answer came; None if it came when ready.
+        groups: The digest of the list of groups; None where there is none.
     """
 
     engine: Mapping[str, str]
@@ -74,6 +104,7 @@ class Read:
     files: str | None = None
     candidates: str | None = None
     padded: float | None = None
+    groups: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +141,8 @@ class Claim:
 class ReleaseRecord:
     """One release: what people are shown, pages tell and programs read. docs/release.schema.json describes it.
 
-    ``mechanism`` has the parameters of the whole chain, from the table to the items, and ``ledger`` is the entry that
+    ``mechanism`` has the parameters of the whole chain, from the table to the items (of groups, the chain of each, and
+    as ``partition`` what makes the groups), and ``ledger`` is the entry that
     paid, if one did, with a salt: who has the digest of the record, and not the record, can guess nothing of it.
     ``stated`` is what people said of the release, which nothing computes: who a person is, publisher, period, purpose.
     """
@@ -142,7 +174,7 @@ class ReleaseRecord:
     ) -> ReleaseRecord:
         """The record of what the measurement of ``plan`` released now, paid for by ``entry``."""
         measurement, query = plan.measurement, plan.query
-        parameters = measurement.parameters
+        parameters = parameters_of(measurement)
         return cls(
             time=now(),
             released=released,
@@ -191,6 +223,11 @@ class ReleaseRecord:
         return bool(self.mechanism["mechanism"] == "top_k_by_gap")
 
     @property
+    def partition(self) -> Mapping[str, Any] | None:
+        """What makes the groups, where there is a list for each of several."""
+        return self.mechanism.get("partition")
+
+    @property
     def may_stop(self) -> bool:
         """Whether there may be fewer than k: a minimum of users leaves items out of a list, too."""
         return self.by_gap or (self.k is not None and "limit" in self.mechanism)
@@ -203,17 +240,18 @@ class ReleaseRecord:
         return cls(
             **own,
             claim=Claim(found["measure"], found["symbol"], found["neighbors"], found["d_in"], _read(found["d_out"])),
-            released=Released(found["items"], found.get("counts"), found.get("gaps"), found.get("other")),
+            released=Released(found["items"], *map(found.get, ("counts", "gaps", "other", "groups"))),
             promises={name: Promise(one["words"], one["within_users"], one["alpha"]) for name, one in promises.items()},
-            read=Read(found["engine"], *map(found.get, ("where", "files", "candidate_list", "padded"))),
+            read=Read(found["engine"], *map(found.get, ("where", "files", "candidate_list", "padded", "group_list"))),
             stated=found.get("stated", {}),
         )
 
     def as_dict(self) -> dict[str, Any]:
         """For programs."""
         released, read = self.released, self.read
-        beside = {"counts": released.counts, "gaps": released.gaps, "other": released.other}
+        beside = {name: getattr(released, name) for name in ("groups", "counts", "gaps", "other")}
         attested = {"where": read.where, "files": read.files, "candidate_list": read.candidates, "padded": read.padded}
+        attested["group_list"] = read.groups
         return {
             "format": self.format,
             "time": self.time,
@@ -252,6 +290,13 @@ def quantiles_of(known: Mapping[str, Any]) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, known.get("quantiles", [known["quantile"]] if "quantile" in known else [])))
 
 
+def parameters_of(measurement: Measurement) -> dict[str, Any]:
+    """The parameters of a chain; of groups, those of the chain of each, and as ``partition`` what makes the groups."""
+    known = dict(measurement.parameters)
+    each = known.pop("each_group", None)
+    return known if each is None else {**each, "partition": known}
+
+
 def named(measure: Measure) -> str:
     """The name of a measure, as records have it."""
     inner = without_delta(measure)
@@ -266,6 +311,8 @@ def links(proof: Proof) -> list[Proof]:
 
 def plain(value: Any) -> Any:
     """A fraction as a float, or as an integer where it is beyond all floats; another value as it is."""
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
     if not isinstance(value, Fraction):
         return value
     return float(value) if abs(value) <= sys.float_info.max else int(value)

@@ -14,6 +14,7 @@ from ..ledger.entries import RELEASED
 from ..ledger.stated import in_words
 from ..numerics.arithmetic import exact
 from ..spaces.metrics import UserDistance
+from .columns import Columns
 from .rebuilding import Rebuilt, rebuilt
 from .release_record import IN_WORDS, Claim, ReleaseRecord, canonical, digest_of
 
@@ -123,8 +124,21 @@ def _fitting(record: ReleaseRecord, found: Rebuilt) -> bool:
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
     counted = bool(getattr(task, "counted", False))
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
-    possible = found.plan.query.unit.columns.could_be(released.items)
-    return beside == (counted, led, "then" in known) and whole and possible
+    columns = found.plan.query.unit.columns
+    possible = columns.could_be(released.items) if released.groups is None else _one_each(record, columns)
+    grouped = (released.groups is None) == (record.partition is None)
+    return beside == (counted, led, "then" in known) and whole and possible and grouped
+
+
+def _one_each(record: ReleaseRecord, columns: Columns) -> bool:
+    """Whether there is one list for each group, all as long, and of one kind."""
+    lists, items = record.released.lists, record.released.items
+    alike = all(len({type(one) for one in values}) == 1 for values in (items, record.released.groups or ()))
+    return (
+        alike
+        and len({group for group, _ in lists}) == len(lists) == (record.partition or {}).get("groups")
+        and all(len(part.items) == record.k and columns.could_be(part.items) for _, part in lists)
+    )
 
 
 def _paid(record: ReleaseRecord, digest: str, found: Rebuilt | None, ledger: Ledger | None) -> Iterator[Finding]:

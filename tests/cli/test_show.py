@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[object, ...]] = {
 
 
 RECORD: dict[str, Any] = {
-    "format": "opendp_topk.release.v6",
+    "format": "opendp_topk.release.v7",
     "time": "2026-01-02T03:04:05+00:00",
     "items": ["a"],
     "k": 1,

@@ -119,9 +119,20 @@ def test_the_first_record_of_several_quantiles_is_read() -> None:
     assert DISAGREES not in found_of_today.values(), "proofs were read again since then"
 
 
+def test_the_first_record_of_groups_is_read() -> None:
+    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    from opendp_topk.planning.verification import DISAGREES, verified
+
+    fields = record_file.read_fields(str(HERE / "release.v7.json"))
+    found = record_file.read_record(str(HERE / "release.v7.json"))
+    assert [(group, len(one.items)) for group, one in found.released.lists] == [("Ulm", 2), ("Jena", 2), ("Bonn", 2)]
+    found_of_today = {one.what: one.verdict for one in verified(fields) if not one.what.startswith("proof ")}
+    assert DISAGREES not in found_of_today.values(), "proofs were read again since then"
+
+
 def test_a_record_from_before_is_told_in_one_line() -> None:
     record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v6") as caught:
+    with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v7") as caught:
         record_file.read_record(str(HERE / "release.v1.json"))
     assert "\n" not in str(caught.value)
 
@@ -141,7 +152,7 @@ def test_a_ledger_and_a_record_from_before_digests_are_held_against_each_other(t
 
 def test_every_format_has_a_file_and_a_row() -> None:
     assert max(int(one) for one in re.findall(r"ledger\.v(\d+)", " ".join(map(str, HERE.iterdir())))) == records.VERSION
-    assert json.loads((HERE / "release.v6.json").read_text("utf-8"))["format"] == release_record.FORMAT
+    assert json.loads((HERE / "release.v7.json").read_text("utf-8"))["format"] == release_record.FORMAT
     for path in HERE.iterdir():
         if ".v" in path.name:
             assert f"`{path.name}`" in VERSIONS

@@ -18,7 +18,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.planning.catalogue import TABLE, able
 from opendp_topk.planning.deciding import WORDS, least_at, word
-from opendp_topk.planning.least_scale import CLOSE, least_scale
+from opendp_topk.planning.least_scale import CLOSE, _Curves, least_scale
 from opendp_topk.spaces.curves.closed_forms import Mixture
 
 from ..concepts.sentinels import raises_exactly
@@ -162,6 +162,20 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
         assert not at(row.scale / CLOSE**2).check(1, PAIR)
     assert found["lipschitz_gumbel"].bound == "steps"
     assert found["lipschitz_gumbel"].scale < by_rhos["lipschitz_gumbel"].scale
+
+
+@pytest.mark.parametrize("least", [3e-200, 3.0, 3e200, 1e-310])
+def test_a_scale_is_found_to_a_thousandth_however_small_or_large(least: float) -> None:
+    """Where deltas say nothing of where to look, and so for floats whose product is none."""
+
+    class Falling(_Curves):
+        def delta(self, scale: float, kind: type | None = None) -> float:
+            return self.seen.setdefault((kind, scale), 0.0 if scale >= least else 1.0)
+
+    curves = Falling(lambda _: None, 1, PAIR, 1)  # type: ignore[arg-type, return-value]
+    curves.delta(least / 1e5)
+    found = curves.narrowed(None, least * 1e5, least * 1e5 / CLOSE)
+    assert least <= found <= least * CLOSE**1.01
 
 
 @pytest.mark.further

@@ -139,6 +139,8 @@ PLANS = _split(
     "plan --quantile .25,.5,.75 --column days --bounds 0,30 --epsilon 1",
     "plan --k 3 --candidates 50 --by-gap --epsilon 1 --delta 1e-8",
     "plan --k 3 --candidates 50 --by-gap --rho 0.1 --delta 1e-8 --neighbors replace",
+    "plan --k 3 --candidates 50 --group region --groups 12 --groups-per-person 2 --epsilon 1",
+    "plan --k 3 --candidates 50 --group region --epsilon 1",
     "plan --k 3 --candidates 50 --epsilon 1 --other",
     "plan --k 3 --candidates 50 --minimum-users 10 --epsilon 1",
     "plan --k 3 --candidates 50 --minimum-users 10 --epsilon 1 --delta 1e-6",

@@ -1,0 +1,278 @@
+"""``--group``: a list for each of several public groups, at one price, from the plan to the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.planning.verification import AGREES, DISAGREES, verified
+
+from .command import edited, record_of
+from .conftest import Command
+from .test_show import page_of, saved, schema
+
+__all__ = ["schema"]
+LENT = {"Ulm": {"Emma": 9, "Dune": 7, "Faust": 5}, "Bonn": {"Faust": 8, "Dune": 6, "Emma": 4}, "Oslo": {"Odes": 30}}
+EXACT = "--epsilon", 10**9
+USUAL = "--epsilon", 1
+LIST = "--k", 2, "--candidates", 4
+PLAN = "plan", *LIST, "--group", "town", "--groups", 3
+
+
+@pytest.fixture
+def lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Readers of two towns that are listed and of one that is not; nobody lives in the third listed one."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        (f"{town} {reader}", book, town)
+        for town, books in LENT.items()
+        for book, number in books.items()
+        for reader in range(number)
+    ]
+    pl.DataFrame(rows, schema=["reader", "book", "town"], orient="row").write_parquet("lent.parquet")
+    Path("books.txt").write_text("Odes\nEmma\nDune\nFaust\n", "utf-8")
+    Path("towns.txt").write_text("Ulm\nJena\nBonn\n", "utf-8")
+    return tmp_path
+
+
+def release(*more: object, table: str = "lent.parquet") -> tuple[object, ...]:
+    own = "release", table, "--user", "reader", "--item", "book", "--candidates", "books.txt", "--k", 2
+    return (*own, "--group", "town", "--groups", "towns.txt", *more)
+
+
+def lists(record: dict[str, Any], *names: str) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = {}
+    for group, *values in zip(record["groups"], *(record[name] for name in names), strict=True):
+        found.setdefault(group, []).append(values[0] if len(values) == 1 else tuple(values))
+    return found
+
+
+def test_every_listed_group_has_its_list_and_no_other_does(command: Command, lent: Path, schema: Any) -> None:
+    record = record_of(command(*release(*EXACT, "--counts", "--out", "-")).out)
+    found = lists(record, "items", "counts")
+    assert list(found) == ["Ulm", "Jena", "Bonn"]
+    assert found["Ulm"] == [("Emma", 9), ("Dune", 7)]
+    assert found["Bonn"] == [("Faust", 8), ("Dune", 6)]
+    assert [count for _, count in found["Jena"]] == [0, 0]
+    assert [error.message for error in schema.iter_errors(record)] == []
+    assert {one.verdict for one in verified(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
+
+
+def test_nothing_of_the_table_decides_which_groups_are_shown(command: Command, lent: Path) -> None:
+    pl.read_parquet("lent.parquet").filter(pl.col("town") == "Oslo").write_parquet("far.parquet")
+    record = record_of(command(*release(*EXACT, "--out", "-", table="far.parquet")).out)
+    assert record["groups"] == ["Ulm", "Ulm", "Jena", "Jena", "Bonn", "Bonn"]
+
+
+@pytest.mark.further
+def test_a_person_counts_in_as_many_groups_as_is_said_and_costs_as_much(command: Command, lent: Path) -> None:
+    both = pl.DataFrame({"reader": list(range(40)) * 2, "book": ["Emma"] * 80, "town": ["Ulm"] * 40 + ["Bonn"] * 40})
+    both.write_parquet("both.parquet")
+
+    def counted(*more: object) -> int:
+        record = record_of(
+            command(*release(*EXACT, "--k", 1, "--counts", *more, "--out", "-", table="both.parquet")).out
+        )
+        return sum(count for _, count in (one for ones in lists(record, "items", "counts").values() for one in ones))
+
+    assert counted() == 40
+    assert counted("--groups-per-person", 2) == 80
+    scales = [
+        float(command(*PLAN, *USUAL, *more).field("scale").split()[0])
+        for more in ((), ("--groups-per-person", 2), ("--groups-per-person", 5), ("--neighbors", "replace"))
+    ]  # fmt: skip
+    assert scales == [2, 4, 6, 4]
+
+
+@pytest.mark.further
+def test_a_plan_tells_what_the_release_does(command: Command, lent: Path) -> None:
+    told = command("plan", "--k", 2, "--candidates", 4, "--group", "town", "--groups", "towns.txt", *USUAL)
+    done = command(*release(*USUAL))
+    assert told.field("question") == "which 2 of 4 candidates do most users have, in each of 3 groups?"
+    assert "in all 3 groups at once" in told.field("accuracy")
+    for name in ("accuracy", "cost"):
+        assert told.field(name) == done.field(name)
+
+
+@pytest.mark.further
+def test_groups_of_integers_are_those_of_the_table_however_they_are_written(command: Command, lent: Path) -> None:
+    towns = pl.col("town").replace_strict({"Ulm": 7, "Bonn": 11, "Oslo": 5})
+    pl.read_parquet("lent.parquet").with_columns(towns).write_parquet("zip.parquet")
+    Path("towns.txt").write_text("07\n11\n", "utf-8")
+    record = record_of(command(*release(*EXACT, "--out", "-", table="zip.parquet")).out)
+    assert lists(record, "items") == {7: ["Emma", "Dune"], 11: ["Faust", "Dune"]}
+    Path("towns.txt").write_text("7\nUlm\n", "utf-8")
+    command(*release(*EXACT, table="zip.parquet")).complains(1, "the groups must be integers: group 2 is not")
+
+
+@pytest.mark.slow
+def test_tables_and_pages_tell_the_groups(command: Command, lent: Path) -> None:
+    done = command(*release(*EXACT, "--counts", "--out", "top.csv"))
+    assert done.out.split()[:5] == ["group", "rank", "noisy", "count", "item"]
+    table = pl.read_csv("top.csv")
+    assert table.columns == ["group", "rank", "item", "count"]
+    assert table.filter(pl.col("group") == "Bonn").rows() == [("Bonn", 1, "Faust", 8), ("Bonn", 2, "Dune", 6)]
+    record = record_of(command(*release(*EXACT, "--counts", "--groups-per-person", 2, "--out", "-")).out)
+    drawn = page_of(command, lent, record)
+    page = drawn.text
+    shown = command("show", saved(lent, record)).flat
+    for words in (
+        "The 2 of 4 candidates that most users have, in each group of town (3)",
+        "A user counts in at most 2 of these groups, drawn at random; rows elsewhere counted nowhere.",
+        "in all 3 groups at once",
+    ):
+        assert words in " ".join(page.split())
+        assert words in shown
+    heads = [one.text for one in drawn.all("h2")]
+    assert heads[:3] == ["Ulm", "Jena", "Bonn"]
+    lists_shown = [[item.text for item in one.all("li")] for one in drawn.all("ol")]
+    assert [len(one) for one in lists_shown] == [2, 2, 2]
+    assert "Faust" in lists_shown[2][0]
+    assert "It does not tell how large a group is" in page
+    assert "short of" not in page + shown
+
+
+@pytest.mark.slow
+def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> None:
+    book = "budget.ledger"
+    own = "--dataset", "lent", "--epsilon", 3, "--user", "reader"
+    assert command("ledger", "create", book, *own).code == 0
+    asked = release(*USUAL, "--groups-per-person", 2, "--ledger", book)
+    assert command(*asked, "--out", "top.json").code == 0
+    record = record_of(Path("top.json").read_text("utf-8"))
+    with tk.Ledger(book) as ledger:
+        assert ledger.spent() == record["d_out"] <= 1
+        found = {one.what: one.verdict for one in verified(record, ledger)}
+    assert {one for one, verdict in found.items() if verdict != AGREES} == {"table"}
+    assert command("show", "top.json", "--ledger", book).code == 0
+    assert command(*asked, "--from-record", "top.json").code == 0
+    Path("towns.txt").write_text("Bonn\nJena\nUlm\n", "utf-8")
+    command(*asked, "--from-record", "top.json").complains(1, "another question, by its groups")
+    partition = record["mechanism"]["partition"]
+    edits: list[tuple[tuple[Any, ...], Any, str]] = [
+        (("groups",), ["Ulm", "Ulm", "Bonn", "Jena", "Jena", "Bonn"], "items"),
+        (("groups",), ["Ulm", "Ulm", "Bonn", "Bonn", "Ulm", "Ulm"], "items"),
+        (("groups",), ["Ulm", "Ulm", 7, 7, "Bonn", "Bonn"], "items"),
+        (("groups",), ["Ulm"] * 6, "items"),
+        (("items",), ["Emma"] * 6, "items"),
+        (("items",), record["items"][:4], "measurement"),
+        (("mechanism", "partition", "max_groups"), 1, "measurement"),
+        (("mechanism", "partition", "groups"), 4, "measurement"),
+        (("mechanism", "partition", "group"), "", "measurement"),
+        (("mechanism", "partition", "by"), "rows", "accuracy"),
+        (("mechanism", "partition"), {**partition, "most": 3}, "measurement"),
+        (("mechanism", "partition"), {**partition, "max_groups": 3, "most": 3}, "cost"),
+        (("mechanism", "partition"), None, "measurement"),
+        (("scale",), 2.0, "cost"),
+        (("neighbors",), "replace", "cost"),
+        (("accuracy", "within_users"), 3, "accuracy"),
+    ]
+    for path, value, what in edits:
+        verdicts = {one.what: one.verdict for one in verified(edited(record, path, value))}
+        assert verdicts.get(what) == DISAGREES, (path, value, verdicts)
+    with tk.Ledger(book) as ledger:
+        for path, value in ((("mechanism", "partition", "group"), "city"), (("group_list",), "sha256:" + "0" * 64)):
+            verdicts = {one.what: one.verdict for one in verified(edited(record, path, value), ledger)}
+            assert verdicts["digest"] == DISAGREES
+    del partition["by"]
+    broken: list[dict[str, Any]] = [
+        {name: value for name, value in record.items() if name != "groups"},
+        record | {"groups": record["groups"][:-1]},
+        record | {"k": None},
+        record | {"group_list": "0"},
+        edited(record, ("mechanism", "partition", "groups"), 0),
+        edited(record, ("mechanism", "partition", "group"), None),
+        edited(record, ("mechanism", "partition"), "town"),
+    ]
+    for one in broken:
+        command("show", saved(lent, one)).complains(1, "is not whole")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--sum", "paid", "--bounds", "0,1"), "--sum does not go with --group"),
+        (("--other",), "--other does not go with --group"),
+        (("--minimum-users", 3, "--delta", 1e-6), "--minimum-users does not go with --group"),
+        (("--by-gap", "--delta", 1e-6), "--by-gap does not go with --group"),
+        (("--groups-per-person", 0), "--groups-per-person must be an integer >= 1"),
+        (
+            ("--plan", "towns.txt", "--ledger", "b", "--planned", 1),
+            "--plan is for one list, and does not go with --group",
+        ),
+        (("--group", "book"), "user, item and group must be three different columns"),
+    ],
+)
+def test_what_does_not_go_together(command: Command, lent: Path, more: tuple[object, ...], words: str) -> None:
+    target = () if "--plan" in more else USUAL
+    result = command(*release(*target, *more))
+    assert (result.out, result.err.count("\n")) == ("", 1)
+    assert words in result.err
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((*LIST, "--group", "town"), "--group needs --groups, a public list"),
+        ((*LIST, "--groups", 3), "go with --group, the column that names groups"),
+        ((*LIST, "--groups-per-person", 3), "go with --group, the column that names groups"),
+        (("--k", 2, "--group", "town", "--groups", 3, "--delta", 1e-6), "--group needs --candidates"),
+        (
+            (*LIST, "--group", "town", "--groups", 0),
+            "the number of groups must be an integer >= 1",
+        ),
+        (
+            ("--quantile", "1/2", "--column", "age", "--bounds", "0,9", "--group", "town", "--groups", 3),
+            "leave --group",
+        ),
+        (
+            (*PLAN[1:], "--compare"),
+            "--compare does not go with --group",
+        ),
+        (
+            (*PLAN[1:], "--releases", 2),
+            "--releases, or --ledger, does",
+        ),
+        (
+            (*LIST, "--group", "t", "--groups", 3, "--rows-per-person", 2),
+            "--rows-per-person does not",
+        ),
+    ],
+)
+def test_what_a_plan_of_groups_needs(command: Command, given: tuple[object, ...], words: str) -> None:
+    result = command("plan", *given, *USUAL)
+    assert (result.out, result.err.count("\n")) == ("", 1)
+    assert words in result.err
+
+
+@pytest.mark.further
+def test_a_release_from_python_has_the_same_record(command: Command, lent: Path, schema: Any) -> None:
+    books, towns, pure = ["Odes", "Emma", "Dune", "Faust"], ["Ulm", "Jena", "Bonn"], tk.MaxDivergence()
+    top = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(candidates=books)
+    top = top >> tk.then_report_noisy_top_k(pure, k=2, scale=1e-9) >> tk.index_candidates(books)
+    space = tk.GroupedFrameDomain("reader", "book", "town"), tk.UserDistance()
+    parted = tk.then_partition_by(pure, measurements=dict.fromkeys(towns, top), max_groups=2)
+    chosen = space >> tk.then_keep_groups(most=2, by="rows", groups=towns) >> parted
+    given: dict[str, Any] = {"dataset": "lent", "metric": space[1], "user": "reader"}
+    for name, measurement in (("first", space >> parted), ("rows", chosen)):
+        with tk.Ledger.create(Path(name), budget=10**11, measure=pure, **given) as ledger:
+            released, record = tk.release_with_record(ledger, measurement, pl.read_parquet("lent.parquet"))
+            record = json.loads(json.dumps(record))
+            assert lists(record, "items") == dict(zip(towns, released, strict=True))
+            assert [error.message for error in schema.iter_errors(record)] == []
+            assert {one.what for one in verified(record, ledger) if one.verdict != AGREES} == {"table"}
+        assert command("show", saved(lent, record)).code == 0
+    unequal = {"Ulm": top, "Bonn": (top.input_domain, top.input_metric) >> tk.then_count_by_item(candidates=books)
+               >> tk.then_report_noisy_top_k(pure, k=1, scale=1.0) >> tk.index_candidates(books)}  # fmt: skip
+    with (
+        tk.Ledger.create(Path("unequal"), budget=10**11, measure=pure, **given) as ledger,
+        pytest.raises(tk.ParameterError, match="for a record"),
+    ):
+        tk.release_with_record(
+            ledger, space >> tk.then_partition_by(pure, measurements=unequal), pl.read_parquet("lent.parquet")
+        )

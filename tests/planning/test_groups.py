@@ -1,0 +1,119 @@
+"""A list for each of several groups: its price and its promises, without the code that computes them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from opendp_topk.planning.catalogue import HISTOGRAMS, TABLE, default
+from opendp_topk.planning.columns import Columns
+from opendp_topk.planning.groups import InGroups
+from opendp_topk.planning.nearest import nearest
+from opendp_topk.planning.plan import Plan, Query, planned, promises_of
+from opendp_topk.planning.top_k import TopK
+from opendp_topk.planning.units import Budget, Users
+
+K, CANDIDATES = 2, 4
+PURE, RHO = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
+
+
+def query(
+    budget: Budget, *, groups: int = 3, most: int = 1, unit: Users | None = None, k: int = K, noisy: str = ""
+) -> Query[Any, Any]:
+    """The k best in each group; or with noise of this kind on all counts, where one item of a user counts."""
+    columns = Columns("reader", "book", group="town", max_items=1 if noisy else None)
+    row = {one.name: one for one in TABLE}[f"histogram_{noisy}"] if noisy else default("ranking")
+    task, whom = TopK(k, CANDIDATES, "ranking", row), Users() if unit is None else unit
+    return Query(InGroups(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
+
+
+def dearest(costs: list[Fraction], groups: int, most: int) -> Fraction:
+    """The dearest way in which so many users as the list goes on, each in ``most`` groups, touch the groups."""
+    users = len(costs) - 1
+    ways = itertools.product(range(users + 1), repeat=groups)
+    return max(sum((costs[d] for d in way), Fraction(0)) for way in ways if sum(way) <= most * users)
+
+
+@pytest.mark.parametrize(("groups", "most"), [(3, 1), (3, 2), (2, 3)])
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
+@pytest.mark.parametrize("users", [1, 2, 3])
+def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
+    users: int, neighbors: str, groups: int, most: int
+) -> None:
+    """For d users a list costs k d / scale of epsilon, and Gaussian noise on all counts d^2 / 2 scale^2 of rho."""
+    whom, target = Users(neighbors, users), Fraction(1, 2)
+    moved = users * (2 if neighbors == "replace" else 1)
+    costs: list[tuple[Any, str, Callable[[int, Fraction], Fraction]]] = [
+        (PURE, "", lambda d, scale: K * d / scale),
+        (RHO, "gaussian", lambda d, scale: (d / scale) ** 2 / 2),
+    ]
+    for measure, noisy, one in costs:
+        found = planned(query(Budget(measure, target), groups=groups, most=most, unit=whom, noisy=noisy))
+        scale = found.measurement.parameters["each_group"]["scale"]
+        price, closer = (
+            dearest([one(d, Fraction(at)) for d in range(moved + 1)], groups, most)
+            for at in (scale, math.nextafter(scale, 0))
+        )
+        assert price <= target < closer
+        assert found.measurement.exact_map(users) == price
+
+
+def failing(lead: int, scale: float) -> float:
+    """With exponential noise on four counts of which one leads the others: how likely another one wins."""
+    apart = lead / scale
+    return sum(math.comb(3, j) * (-1) ** (j + 1) * math.exp(-j * apart) / (1 + j) for j in (1, 2, 3))
+
+
+def test_what_is_promised_holds_in_all_groups_at_once() -> None:
+    """Where a winner is just worse than promised in each group, one such comes with probability at most alpha."""
+    groups, alpha = 40, 0.05
+    found = planned(query(Budget(PURE, 1), groups=groups, k=1))
+    scale = found.measurement.parameters["each_group"]["scale"]
+    within = promises_of(found)["accuracy"].within
+    assert within is not None
+    assert 1 - (1 - failing(within + 1, scale)) ** groups <= alpha
+    alone = next(lead for lead in itertools.count() if failing(lead, scale) <= alpha)
+    assert 1 - (1 - failing(alone, scale)) ** groups > alpha
+    words = promises_of(found)["accuracy"].words
+    assert "at least 95 %, in all 40 groups at once (each fails with probability at most 0.05 / 40)" in words
+    assert "counts are of one group, and a user counts in at most 1 listed group, drawn at random" in words
+
+
+def test_of_one_group_the_promise_is_that_of_one_list() -> None:
+    found = planned(query(Budget(PURE, 1), groups=1))
+    own = Query(
+        found.query.task.task, Users(columns=Columns("reader", "book")), found.query.budget, alpha=Fraction(1, 20)
+    )
+    whole = promises_of(planned(own))["accuracy"]
+    told = promises_of(found)["accuracy"]
+    assert (told.within, told.alpha) == (whole.within, whole.alpha)
+    assert told.words.startswith(whole.words)
+
+
+@pytest.mark.further
+def test_curves_of_one_group_a_person_are_those_of_one_list() -> None:
+    budget = Budget(tk.PrivacyProfile(), (1, Fraction(1, 10**6)))
+    asked = query(budget)
+    own = Query(asked.task.task, Users(columns=Columns("reader", "book")), budget)
+    scale = planned(asked).measurement.parameters["each_group"]["scale"]
+    assert scale == planned(own).measurement.parameters["scale"]
+
+
+@pytest.mark.further
+def test_noise_on_all_counts_is_open_to_groups_too() -> None:
+    asked = query(Budget(PURE, 1), most=2)
+    few = Columns("reader", "book", group="town", max_items=1)
+    open_task = TopK(K, CANDIDATES, "ranking", default("ranking"), HISTOGRAMS)
+    found: Plan[Any, Any] = nearest(
+        Query(InGroups(open_task, range(3), 2), Users(columns=few), asked.budget, alpha=asked.alpha)
+    )
+    assert found.query.task.mechanism.few
+    assert "of each user at most 1 item count" in found.why
+    assert found.measurement.check(1, 1)
