@@ -78,8 +78,10 @@ def _listed(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: Sequenc
     import narwhals as nw
 
     if rows.implementation.is_pyspark():
-        placed = with_places(exact(rows.to_native(), *names[:2]), names[1], kind, items)  # [spark-listed]
-        found: nw.LazyFrame[Any] = nw.from_native(placed.select(*names))
+        roles = ("user", "item", "value")[: len(names)]
+        named = exact(rows.to_native().toDF(*roles), "user", "item")
+        placed = with_places(named, "item", kind, items)  # [spark-listed]
+        found: nw.LazyFrame[Any] = nw.from_native(placed.select(*roles).toDF(*names))
         return found
     dtype = getattr(nw, kind)()
     typed = rows if kind == "String" else rows.with_columns(nw.col(names[1]).cast(dtype))

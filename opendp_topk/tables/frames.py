@@ -16,8 +16,8 @@ from .guard import guarded
 from .packed import count_packed
 from .pandas_columns import identifiers, numbers
 from .parts import in_parts
-from .rows import AT_ONCE, Rows, batches_of, plain, plain_schema
-from .spark import count_listed, positional
+from .rows import AT_ONCE, Rows, batches_of, plain, plain_schema, selected
+from .spark import count_listed
 from .spark_plans import require_determinate
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
         if names.count(name) > 1:
             raise ColumnError(f"the table must have one column {name!r}, the {role}, and it has several of this name")
     columns = list(wanted.values())
-    chosen = guarded(lambda: _chosen(table, names, columns))  # [columns-chosen]
+    chosen = guarded(lambda: _chosen(table, columns))  # [columns-chosen]
     schema = guarded(chosen.collect_schema)
     if schema.names() != columns:
         raise ColumnError(f"the back end reads the name of the {' or '.join(columns)} column as a pattern: rename it")
@@ -242,15 +242,9 @@ def _names(table: Any) -> list[str]:
     return list(table.to_native().columns) if table.implementation.is_pyspark() else names
 
 
-def _chosen(table: Any, names: list[str], columns: list[str]) -> Any:
+def _chosen(table: Any, columns: list[str]) -> Any:
     """These columns, in this order."""
-    if isinstance(table, Rows):
-        return table.only(columns)
-    if not table.implementation.is_pyspark():
-        return table.select(*columns)
-    import narwhals as nw
-
-    return nw.from_native(positional(table.to_native(), [names.index(name) for name in columns], columns))
+    return table.only(columns) if isinstance(table, Rows) else selected(table, columns)
 
 
 def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:

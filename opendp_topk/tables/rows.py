@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TableError
 from .guard import guarded
+from .spark import positional
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -72,7 +73,7 @@ class Rows:
         import narwhals as nw
 
         if self._held is not None:
-            return Rows.of(self._held.select(*names))
+            return Rows.of(selected(self._held, names))
         chosen = nw.Schema({name: self._schema[name] for name in names})
         return Rows(chosen, lambda: batches_of(self.held().select(*names).to_native()))  # [part-of-snapshot]
 
@@ -122,6 +123,16 @@ class Rows:
             return nw.from_native(pl.concat(held, rechunk=False).lazy())  # [in-memory]
         files.append(_written(held, folder / str(len(files))))
         return nw.from_native(pl.scan_ipc(files, glob=False))  # [on-disk]
+
+
+def selected(table: Any, names: Sequence[str]) -> Any:
+    """These columns of a frame, in this order."""
+    if not table.implementation.is_pyspark():
+        return table.select(*names)
+    import narwhals as nw
+
+    there = list(table.to_native().columns)
+    return nw.from_native(positional(table.to_native(), [there.index(name) for name in names], names))  # [by-place]
 
 
 def _kinds(schema: nw.Schema) -> list[tuple[str, str]]:

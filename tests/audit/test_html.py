@@ -77,6 +77,8 @@ def test_every_claim_and_every_document_has_a_page(roots: dict[str, Element]) ->
     assert claims <= listed
     drawn = [one.attributes["data-name"] for one in index if one.attributes.get("class", "").startswith("node ")]
     assert sorted(drawn) == proof.documents()
+    (graph,) = [one for one in index.all("section") if one.attributes.get("id") == "graph"]
+    assert any(one.text.startswith("Documents from claims on the left") for one in graph.all("p"))
 
 
 def test_a_claim_shows_formulas_code_tests_and_foundations(roots: dict[str, Element]) -> None:
@@ -144,6 +146,20 @@ def test_plots_show_claims_that_no_loss_exceeds(few: None) -> None:
                 old.input_domain, old.input_metric, old.output_measure, **arguments
             )
             assert point.claimed == made.map(one.report.d_in if one.report else 0)
+
+
+def test_numbers_stand_below_and_left_of_the_axes(roots: dict[str, Element]) -> None:
+    plots = [one for one in roots["index.html"] if one.attributes.get("class") == "plot wide"]
+    assert plots
+    for plot in plots:
+        lines = [one.attributes for one in plot.all("line") if one.attributes["class"] == "grid"]
+        lowest = max(float(one["y1"]) for one in lines)
+        leftmost = min(float(one["x1"]) for one in lines)
+        texts = [one for one in plot.all("text") if re.fullmatch(r"[\d.e+-]+", one.text)]
+        below = [one for one in texts if one.attributes["text-anchor"] == "middle"]
+        assert 2 <= len(below) == len(texts) - len(below)
+        assert all(lowest < float(one.attributes["y"]) for one in below)
+        assert all(float(one.attributes["x"]) < leftmost for one in texts if one not in below)
 
 
 def test_signoffs_are_shown_and_texts_are_escaped(folder: Path, roots: dict[str, Element]) -> None:

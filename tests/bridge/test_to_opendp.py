@@ -349,3 +349,10 @@ def test_what_is_released_is_what_the_function_returns() -> None:
     assert ranking.dtype == np.int64
     led = tk.to_opendp((INTEGERS, MONOTONIC) >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=1, scale=4.0))
     assert led([10**6, 0])[0].tolist() == [0]
+
+
+def test_a_domain_of_one_number_is_one_there() -> None:
+    largest = 2**31 - 1
+    for bounds in ((5, 5), (largest, largest), (-(2**31), -(2**31))):
+        found, name = domain_out(tk.VectorDomain(tk.AtomDomain(int, bounds=bounds), size=2), "i32")
+        assert (found.element_domain.bounds, name) == (bounds, "i32")

@@ -72,6 +72,7 @@ def test_a_plan_of_sums_is_kept(command: Command, here: Path) -> None:
 def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterable[list[str]] = ()) -> list[str]:
     """Run all commands of all ways, each in a ledger of its own, on which ``before`` was run: the names of the ways."""
     book = str(asked[asked.index("--ledger") + 1]) if "--ledger" in asked else "budget.ledger"
+    weeks = int(str(asked[asked.index("--releases") + 1])) if "--releases" in asked else 1
 
     def prepare() -> None:
         for made in (book, "plan.json", "top.json"):
@@ -82,6 +83,7 @@ def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterab
     prepare()
     found = ways(command("plan", *asked))
     for name, commands in found.items():
+        assert sum(words[0] == "release" for words in commands) == weeks, (name, commands)
         prepare()
         for words in commands:
             result = command(*words)

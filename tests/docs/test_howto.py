@@ -10,7 +10,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,6 +74,21 @@ def test_the_officer_reads_what_the_page_promises(tmp_path: Path) -> None:
     assert "2 is 88.1 %" in (ROOT / "docs" / "howto" / "officer.md").read_text("utf-8")
     assert "88.1 %" in budget.replace("\N{NO-BREAK SPACE}", " ")
     assert "Ranks may contradict counts" in release
+
+
+@pytest.mark.parametrize("regions", [1, 2, 5])
+def test_counts_are_made_to_add_up_by_least_squares(regions: int) -> None:
+    """As the last step of the page does it: the nearest counts that add up, each with the variance that is claimed."""
+    text = (ROOT / "docs" / "howto" / "several.md").read_text("utf-8")
+    (code,) = [code for language, code in STEP.findall(text) if language == "python" and "missing" in code]
+    assert "is then m/(m + 1) of what it was" in text
+    names: dict[str, Any] = {"whole": np.eye(regions + 1)[0], "towns": np.eye(regions + 1)[1:]}
+    exec(compile(code, "several", "exec"), names)  # an item for each noise of one: rows tell who has how much of it
+    weights = np.vstack([names["whole"], names["regions"]])
+    summing = np.vstack([np.ones(regions), np.eye(regions)])  # from counts of regions to all counts
+    nearest = summing @ np.linalg.lstsq(summing, np.eye(regions + 1), rcond=None)[0]
+    assert np.allclose(weights, nearest)
+    assert np.allclose((weights**2).sum(axis=1), regions / (regions + 1))
 
 
 @pytest.mark.slow

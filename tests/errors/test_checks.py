@@ -179,3 +179,14 @@ def test_finite_names_what_it_requires() -> None:
         raises_exactly(ParameterError, lambda v=value: checks.finite(v, "threshold"), "a number of at most")
     for value in NOT_NUMBERS:
         raises_exactly(ParameterTypeError, lambda v=value: checks.finite(v, "threshold"), "threshold must be a number")
+
+
+def test_the_longest_numbers_have_14000_bits() -> None:
+    """What has one more is refused, above and below the line of a fraction."""
+    longest = 2**14_000 - 1
+    for number in (longest, Fraction(longest, 7), Fraction(3, longest)):
+        assert checks.scale(number) == checks.distance(number, "d_in") == number
+    assert checks.count("k", longest) == longest
+    for number in (longest + 1, Fraction(longest + 1, 7), Fraction(3, longest + 2)):
+        raises_exactly(ParameterError, lambda number=number: checks.scale(number), "at most 14000 bits")
+        raises_exactly(DistanceError, lambda number=number: checks.distance(number, "d_in"), "at most 14000 bits")

@@ -82,3 +82,9 @@ def test_a_suppressed_context_is_searched_too() -> None:
 
     with pytest.raises(AssertionError):
         raises_exactly(errors.DataError, leak)
+
+
+def test_a_violation_says_its_message_and_keeps_its_report() -> None:
+    error = errors.PrivacyViolationError("the loss is larger", {"loss": 2})
+    assert (str(error), error.report) == ("the loss is larger", {"loss": 2})
+    assert errors.PrivacyViolationError("the loss is larger").report is None

@@ -94,7 +94,7 @@ def test_bytes_are_read_up_to_a_bound(tmp_path: Path) -> None:
         if fine:
             assert READERS[2](str(file)) == b"x" * size
         else:
-            raises_exactly(TableError, lambda: READERS[2](file), "has more than 10 bytes")
+            raises_exactly(TableError, lambda: READERS[2](file), "/file' has more than 10 bytes")
 
 
 @pytest.mark.parametrize("path", [None, 7, b"file", ["file"], True], ids=repr)

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,29 @@ def test_a_group_moves_gaps_by_as_much_as_its_users_do_together() -> None:
         epsilon, delta = build(noise=noise, scale=4, test_scale=2, threshold=9).map(3)
         assert (epsilon, delta) == (2 * 3 / 4 + 3 / 2, pytest.approx(passes(noise, (3 - 9) / 2)))
     assert build(threshold=1, test_scale=1).map(4)[1] == pytest.approx(passes(tk.Exponential(), 3))
+
+
+@pytest.mark.slow
+def test_planned_together_several_cost_less_than_their_sum(tmp_path: Path) -> None:
+    """At the scales that the guide on choosing names; a little less noise is refused."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "choose.md").read_text("utf-8")
+    assert "four need the scale 14.1, where epsilons that add up need 16; twelve 26.9, in the place of 48" in text
+    whole = {"budget": (1, "1e-9"), "measure": tk.PrivacyProfile(), "own_delta": "1e-9", "dataset": "votes"}
+    for times, scale, added in ((4, 14.1, 16), (12, 26.9, 48)):
+        given: dict[str, Any] = {
+            "k": 10,
+            "threshold": None,
+            "delta": Fraction(1, 2 * times * 10**9),
+            "noise": tk.Gumbel(),
+        }
+        assert times * build(MAX, scale=added, **given).map(1)[0] == 1
+        with tk.Ledger.create(tmp_path / str(times), metric=MONOTONIC, **whole) as ledger:
+            for at in (0.99 * scale, scale):
+                weeks = [(build(tk.PrivacyProfile(), scale=at, **given), f"week {n}") for n in range(times)]
+                if at < scale:
+                    with pytest.raises(tk.BudgetError):
+                        ledger.reserve_all(weeks)
+            assert ledger.reserve_all(weeks).release("week 2", [10**6] * 3 + [*range(20)]).tolist() == [0, 1, 2]
 
 
 def test_without_noise_nothing_is_promised() -> None:

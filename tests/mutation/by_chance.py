@@ -1,7 +1,8 @@
 """``python -m tests.mutation random``: faults drawn by chance among all that the operators can make of a room.
 
-What a fault by chance meets are the nearest quick tests, nearest first, each file of them with a limit of time. The
-exit code is 1 if a fault survives for which ``argued.json`` has no argument.
+What a fault by chance meets is the test that noticed it before, if one did, and else the quick tests known to run its
+function, the shortest first, then the nearest files. The exit code is 1 if a fault survives for which ``argued.json``
+has no argument.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import page
+from . import killers, page
 from .checkout import ROOT
 from .fault import Fault
 from .operators import Module, edits
@@ -65,7 +66,9 @@ def main(arguments: Sequence[str]) -> int:
     known, surviving = argued(), 0
     for room in options.room:
         faults = drawn(room, options.count, options.seed)
-        outcomes = run(faults, {}, copies=options.jobs, reach=options.reach, done=_say)
+        killer = killers.remembered(killers.BY_CHANCE)
+        again = {one.name: killer[key(one)] for one in faults if key(one) in killer}
+        outcomes = run(faults, again, copies=options.jobs, reach=options.reach, done=_say)
         counts = Counter(kind(one, known) for one in outcomes)
         lost = [one for one in outcomes if kind(one, known) == "survived"]
         surviving += len(lost)
@@ -85,12 +88,14 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--room", action="append", required=True, choices=rooms, metavar="ROOM", help=", ".join(rooms))
     parser.add_argument("--count", type=int, default=20, help="how many a room")
     parser.add_argument("--seed", type=int, default=1, help="the same faults for the same seed and the same code")
-    parser.add_argument("--reach", type=int, default=20, help="how many files of tests to try, nearest first")
+    parser.add_argument("--reach", type=int, default=3, help="how many files of tests to try, nearest first")
     parser.add_argument("--write", action="store_true", help=f"keep the figures, and write {page.FILE.name}")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="how many copies to test at a time")
     return parser.parse_args(arguments)
 
 
 def _say(outcome: Outcome) -> None:
+    if outcome.killer:
+        killers.keep(key(outcome.fault), outcome.killer, killers.BY_CHANCE)
     told = outcome.killer or ("TIMED OUT" if outcome.hung else "SURVIVES")
     print(f"{outcome.seconds:6.1f} s  {outcome.fault.file:<40} {told}", flush=True)

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+PINNING = "proof"
+"""The room that reads pins: no pin is of its own code, and their tests are its tests."""
+
 
 class MovedError(Exception):
     """The text that a fault replaces is not where it was."""
@@ -35,6 +38,11 @@ class Fault:
     def room(self) -> str:
         """The folder of the package in which the fault is."""
         return self.file.split("/")[0]
+
+    @property
+    def pins(self) -> bool:
+        """Whether the fault is in what reads pins, so that the tests of pins may notice it."""
+        return self.room == PINNING
 
     def planted(self, text: str) -> str:
         """``text`` with the fault in it.

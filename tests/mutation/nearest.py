@@ -1,28 +1,37 @@
-"""The files of tests that are nearest to a place in a module, nearest first."""
+"""The tests, and the files of tests, that are nearest to a place in a module, nearest first."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from .reached import ELSEWHERE, tests_of
+from .reached import counts, files_of, tests_of
 
 
-def files(module: str, root: Path, changed: str = "") -> list[str]:
+def tests(module: str, root: Path, changed: str) -> list[str]:
+    """The quick tests known to reach the function in which ``changed`` stands, and still there, the shortest first."""
+    known = tests_of(module, (root / "opendp_topk" / module).read_text(encoding="utf-8"), changed)
+    return [one for one in known if _there(one, root)]
+
+
+def files(module: str, root: Path) -> list[str]:
     """The test files that may notice a fault in ``module``, a path below the package, as paths below ``root``.
 
-    First its mirror; then those known to reach the function in which ``changed`` stands, and those known to reach the
-    module, its own folder's before others, or where none is known the mirrors of modules that import from it; then the
-    rest of its folder; then all others.
+    First its mirror; then those known to reach the module, its own folder's before others, or where none is known the
+    mirrors of modules that import from it; then the rest of its folder; then all others.
     """
     path = Path(module)
-    reaching = tests_of(module, (root / "opendp_topk" / module).read_text(encoding="utf-8"), changed)
-    known = sorted(reaching, key=lambda one: Path(one).parent != Path("tests") / path.parent) or _above(path, root)
-    found = [one.relative_to(root) for one in sorted((root / "tests").rglob("test_*.py"))]
-    rest = sorted(found, key=lambda one: (one.parent != Path("tests") / path.parent, one))
     own = Path("tests") / path.parent
-    fit = {one.as_posix() for one in found if one.parts[1] not in ELSEWHERE or one.parent == own}
+    known = sorted(files_of(module), key=lambda one: Path(one).parent != own) or _above(path, root)
+    found = [one.relative_to(root) for one in sorted((root / "tests").rglob("test_*.py"))]
+    rest = sorted(found, key=lambda one: (one.parent != own, one))
+    fit = {one.as_posix() for one in found if counts(one.as_posix(), module)}
     return [one for one in dict.fromkeys([_mirror(path), *known, *(one.as_posix() for one in rest)]) if one in fit]
+
+
+def _there(test: str, root: Path) -> bool:
+    file, _, name = test.partition("::")
+    return (root / file).is_file() and f"def {name.rpartition('::')[2]}(" in (root / file).read_text(encoding="utf-8")
 
 
 def _mirror(module: Path) -> str:

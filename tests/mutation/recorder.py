@@ -1,4 +1,4 @@
-"""A plugin of pytest that writes which tests failed, and how long each took: a line of JSON each.
+"""A plugin of pytest that writes which tests began, which failed, and how long each took: a line of JSON each.
 
 The first line says which package was tested, so that nobody takes another for the copy.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ def pytest_configure() -> None:
     """Say which package will be tested; it is found, and not imported, for the tests to see what its import does."""
     found = importlib.util.find_spec("opendp_topk")
     _say({"package": str(Path(str(found and found.origin)).resolve().parent)})
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Note when a test began, for one that never ends to be told from one of many."""
+    _say({"began": nodeid, "at": time.monotonic()})
 
 
 def pytest_runtest_logreport(report: Any) -> None:

@@ -16,9 +16,10 @@ from .checkout import ROOT, Checkout
 from .control import control
 from .fault import Fault
 from .faults import FAULTS
-from .suite import Ran, outcome_of
+from .suite import FURTHER, QUICK, Ran, outcome_of
 
-_AT_ONCE = 3
+_SHORT, _LONG = 40.0, 80.0  # seconds that tests of a function, and those of whole files, may take
+_AT_ONCE = (1, 4, 16, 64)  # failures after which those are left out that do not count
 
 
 @dataclass(frozen=True)
@@ -37,28 +38,36 @@ class Outcome:
 
 
 class Mutation:
-    """Copies of the checkout to plant faults in, and the control that says which tests may count."""
+    """Copies of the checkout to plant faults in, and the controls that say which tests may count."""
 
     def __init__(self, folder: Path, copies: int = 1, source: Path = ROOT) -> None:
         self.relatives: Mapping[str, Sequence[str]] = {}
-        self._control = control(folder / "control", source)
-        self._lock, self._blind = Lock(), dict[str, list[str]]()
+        self._folder, self._source = folder, source
+        self._lock, self._controls = Lock(), dict[bool, Checkout]()
+        self._counted: dict[tuple[str, bool], bool] = {}
         self._free: Queue[Checkout] = Queue()
         for number in range(copies):
             self._free.put(Checkout(folder / str(number), source))
 
-    def unfit(self, tests: Sequence[str]) -> list[str]:
+    def unfit(self, tests: Sequence[str], *, pinning: bool = False) -> list[str]:
         """Those of ``tests`` that do not pass, or are not there, where nothing is wrong but the pins."""
         files: dict[str, list[str]] = {}
         for test in tests:
             files.setdefault(_file(test), []).append(test)
-        passed = {test for together in files.values() for test in self._passing(together)}
+        passed = {test for together in files.values() for test in self._passing(together, pinning)}
         return [one for one in tests if one not in passed]
 
-    def _passing(self, tests: Sequence[str]) -> set[str]:
+    def _passing(self, tests: Sequence[str], pinning: bool) -> set[str]:
         """Those of ``tests`` that pass on the control; pytest runs none where it does not find one, so each alone."""
-        passed = set(outcome_of(self._control, tests).passed)
-        return passed if passed or len(tests) == 1 else {test for one in tests for test in self._passing([one])}
+        passed = set(outcome_of(self._control(pinning), tests).passed)
+        alone = passed or len(tests) == 1
+        return passed if alone else {test for one in tests for test in self._passing([one], pinning)}
+
+    def _control(self, pinning: bool) -> Checkout:
+        with self._lock:
+            if pinning not in self._controls:
+                self._controls[pinning] = control(self._folder / f"control-{pinning}", self._source, pinning=pinning)
+            return self._controls[pinning]
 
     def outcome(self, fault: Fault, killer: str | None = None, *, search: bool = True, reach: int = 1000) -> Outcome:
         """Whether ``killer`` notices the fault; or else, if ``search``, the first of the nearest tests that does.
@@ -68,48 +77,61 @@ class Mutation:
             StrayError: The tests did not run on the copy.
         """
         start, copy = time.monotonic(), self._free.get()
-        hung = False
+        pinning, hung = fault.pins, False
         try:
             with copy.holding(fault):
                 found = killer if killer and _notices(copy, killer) else None
                 if found is None and search:
-                    found = self._first(copy, self.relatives.get(fault.room, []))
-                if found is None and search:
-                    found, hung = self._nearest(copy, nearest.files(fault.file, copy.root, fault.new)[:reach])
+                    found, hung = self._nearest(copy, fault, pinning, reach)
         finally:
             self._free.put(copy)
-        return Outcome(fault, found, time.monotonic() - start, hung)
+        return Outcome(fault, found, time.monotonic() - start, hung and found is None)
 
-    def _first(self, copy: Checkout, tests: Sequence[str], only: str = "") -> str | None:
-        """The quickest of the first of ``tests``, node ids or files, that notice the fault, if any does."""
-        failed = outcome_of(copy, tests, most=_AT_ONCE, only=only).failed if tests else {}
-        found = sorted(failed, key=failed.__getitem__)
-        return next((test for test in found if not self.unfit([test])), None)
+    def _nearest(self, copy: Checkout, fault: Fault, pinning: bool, reach: int) -> tuple[str | None, bool]:
+        """The first test that notices the fault, and whether some did not end: from tests to files, quick to slow.
 
-    def _nearest(self, copy: Checkout, files: Sequence[str]) -> tuple[str | None, bool]:
-        """The quickest of the first quick tests that notice the fault, nearest files first; or whether tests hang.
-
-        Where none does, the slow tests of the nearest files are asked.
+        Those that notice others in the room come first, then those known to run the function. Where no other does,
+        the slow tests of the nearest file are asked.
         """
-        for together in filter(None, (files[:1], files[1:4], files[4:])):
-            blind: list[str] = []
-            while True:
-                ran = outcome_of(copy, together, without=blind, most=_AT_ONCE, quick=True)
-                counted = {test: seconds for test, seconds in ran.failed.items() if self._counts(test)}
-                if counted or ran.hung:
-                    return min(counted, key=counted.__getitem__, default=None), not counted
-                if ran.failed.keys() <= set(blind):
-                    break
-                blind = sorted({*blind, *(test for one in ran.failed for test in self._blind[_file(one)])})
-        return self._first(copy, files[:4], "slow"), False
+        files = nearest.files(fault.file, copy.root)[:reach]
+        asked = [
+            (self.relatives.get(fault.room, []), "", _LONG),
+            (nearest.tests(fault.file, copy.root, fault.new), QUICK, _SHORT),
+            (files, FURTHER, _LONG),
+            (files[:1], "slow", _LONG),
+        ]
+        hung = False
+        for tests, only, limit in asked:
+            found, endless = self._first(copy, tests, only, limit, pinning)
+            hung |= endless
+            if found:
+                return found, hung
+        return None, hung
 
-    def _counts(self, test: str) -> bool:
-        """Whether a test passes on the control; asked once a file, and only where something failed."""
-        file = _file(test)
-        with self._lock:
-            if file not in self._blind:
-                self._blind[file] = list(outcome_of(self._control, [file], quick=True).failed)
-            return test not in self._blind[file]
+    def _first(
+        self, copy: Checkout, tests: Sequence[str], only: str, limit: float, pinning: bool
+    ) -> tuple[str | None, bool]:
+        """The first of ``tests``, node ids or files, that notices the fault, and whether one did not end.
+
+        What fails on the control or does not end is left out, and the others are asked again, a few times.
+        """
+        without: list[str] = []
+        hung = False
+        for most in _AT_ONCE if tests else ():
+            ran = outcome_of(copy, tests, without=without, most=most, only=only, limit=limit)
+            found = next((test for test in ran.failed if self._counts(test, pinning)), None)
+            hung |= ran.endless is not None
+            left_out = [*ran.failed, *filter(None, [ran.endless])]
+            if found or not left_out:
+                return found, hung
+            without += left_out
+        return None, hung
+
+    def _counts(self, test: str, pinning: bool) -> bool:
+        """Whether a test passes on the control; asked once, and only where it failed."""
+        if (test, pinning) not in self._counted:
+            self._counted[test, pinning] = not self.unfit([test], pinning=pinning)
+        return self._counted[test, pinning]
 
 
 def _file(test: str) -> str:
@@ -142,8 +164,11 @@ def run(
     """The outcome of every fault, in their order; ``done`` hears of each."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder, ThreadPoolExecutor(copies) as pool:
         planted = Mutation(Path(folder), copies)
-        unfit = set(planted.unfit(sorted({killers[one.name] for one in faults if one.name in killers})))
-        known = {name: killer for name, killer in killers.items() if killer not in unfit}
+        known: dict[str, str] = {}
+        for pinning in (False, True):
+            given = {one.name: killers[one.name] for one in faults if one.name in killers and one.pins == pinning}
+            unfit = set(planted.unfit(sorted(set(given.values())), pinning=pinning))
+            known |= {name: killer for name, killer in given.items() if killer not in unfit}
         planted.relatives = relatives(known)
 
         def outcome(fault: Fault) -> Outcome:

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,10 @@ import pytest
 from .checkout import ROOT, Checkout
 from .recorder import VARIABLE
 
+QUICK = "not slow and not further and not browser and not tex and not mutation and not foreign"
+FURTHER = QUICK.replace("not further and ", "")
 _SECONDS = 600
-_QUICK_SECONDS = 100
-_QUICK = "not slow and not browser and not tex and not mutation and not foreign"
+_ENDLESS = 30.0  # seconds after which a test is taken for one that does not end, if its process is out of time
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["pytest", "hypothesis", "numpy", "mpmath", "gmpy2"])
 
@@ -35,12 +37,13 @@ class StrayError(Exception):
 class Ran:
     """The tests that passed and those that failed, each with its seconds.
 
-    Where a process hangs, or cannot even read a test, nothing failed: that kills no fault.
+    Where a process hangs, or cannot even read a test, nothing failed: that kills no fault. ``endless`` is the test that
+    ran when time was over, if it had done so for long.
     """
 
     passed: dict[str, float]
     failed: dict[str, float]
-    hung: bool = False
+    endless: str | None = None
 
 
 def outcome_of(
@@ -49,8 +52,8 @@ def outcome_of(
     *,
     without: Sequence[str] = (),
     most: int = 0,
-    quick: bool = False,
     only: str = "",
+    limit: float = _SECONDS,
 ) -> Ran:
     """What became of ``tests``, which are node ids or files, in the copy.
 
@@ -59,39 +62,39 @@ def outcome_of(
         tests: At least one.
         without: Node ids to leave out.
         most: Stop after so many failures; 0 never stops.
-        quick: Leave out what plain pytest leaves out, such as slow tests, but for further instances of quick ones.
-        only: Otherwise, which marks to take; by default all.
+        only: Which marks to take, such as those of :data:`QUICK` tests; by default all.
+        limit: Seconds after which the process is ended.
 
     Raises:
         StrayError: Another package than the copy's was tested, or none.
     """
     with tempfile.TemporaryDirectory(prefix="record-") as folder:
         record = Path(folder) / "record"
-        hung = _run(
-            copy,
-            [*tests, *(f"--deselect={one}" for one in without), f"--maxfail={most}", "-m", _QUICK if quick else only],
-            record,
-            _QUICK_SECONDS * len(tests) if quick else _SECONDS,
-        )
+        options = [*(f"--deselect={one}" for one in without), f"--maxfail={most}", "-m", only]
+        over = _run(copy, [*tests, *options], record, limit)
         lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     if not lines or Path(lines[0].get("package", "")) != (copy.root / "opendp_topk").resolve():
         raise StrayError(f"the tests did not run on the copy at {copy.root}")
-    failed = {line["test"]: line["seconds"] for line in lines[1:] if line["failed"]}
-    passed = {line["test"]: line["seconds"] for line in lines[1:] if line["test"] not in failed}
-    return Ran(passed, failed, hung)
+    ended = [line for line in lines[1:] if "test" in line]
+    failed = {line["test"]: line["seconds"] for line in ended if line["failed"]}
+    passed = {line["test"]: line["seconds"] for line in ended if line["test"] not in failed}
+    last = lines[-1]
+    long = over is not None and "began" in last and over - last["at"] >= min(_ENDLESS, limit / 2)
+    return Ran(passed, failed, last["began"] if long else None)
 
 
-def _run(copy: Checkout, arguments: Sequence[str], record: Path, seconds: float) -> bool:
-    """Whether the tests had not ended after so many seconds."""
+def _run(copy: Checkout, arguments: Sequence[str], record: Path, seconds: float) -> float | None:
+    """When the process was ended, if that had to be done after so many seconds."""
     options = ["-q", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-p", "tests.mutation.recorder"]
     process = _FORKS.Process(target=_pytest, args=(str(copy.root), [*options, *arguments], str(record)))
     process.start()
     process.join(seconds)
-    hung = process.is_alive()
-    if hung:
-        process.kill()
-        process.join()
-    return hung
+    if not process.is_alive():
+        return None
+    over = time.monotonic()
+    process.kill()
+    process.join()
+    return over
 
 
 def _pytest(root: str, arguments: list[str], record: str) -> None:

@@ -78,3 +78,10 @@ def test_one_gap_is_no_choice() -> None:
 def test_a_gap_has_two_sides(k: int) -> None:
     with pytest.raises(tk.ParameterError, match="k must be"):
         SetByGap(k, 6)
+
+
+def test_of_two_gaps_one_is_chosen_too() -> None:
+    """Two exponential numbers differ by more than t scales with probability exp(-t): each pair has half of alpha."""
+    plan = plan_of(2, Budget(PURE, (1.0, 1e-6)), Users())
+    near = plan.query.task.near(plan)
+    assert plan.scale * math.log(1 / 0.05) <= near <= plan.scale * math.log(4 / 0.05) * (1 + 1e-9)

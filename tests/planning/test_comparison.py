@@ -18,7 +18,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.planning.catalogue import TABLE, able
 from opendp_topk.planning.deciding import WORDS, least_at, word
-from opendp_topk.planning.least_scale import CLOSE, _Curves
+from opendp_topk.planning.least_scale import CLOSE, _Curves, least_scale
 from opendp_topk.spaces.curves.closed_forms import Mixture
 
 from ..concepts.sentinels import raises_exactly
@@ -269,3 +269,19 @@ def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
     raises_exactly(tk.MissingExtraError, found.plot, 'pip install "opendp_topk[plot]"')
+
+
+@pytest.mark.slow
+def test_several_gaussian_releases_are_one_with_less_noise() -> None:
+    """Nine of deviation 3 s lose what one of deviation s loses, whose curve is known: the least s meets delta."""
+    space = tk.VectorDomain(tk.AtomDomain(int), size=4), tk.L2Distance()
+    found = least_scale(
+        lambda scale: tk.make_gaussian(*space, PROFILE, scale=scale), 1, (1.0, 1e-6), 9, None
+    ).parameters["scale"]
+
+    def delta(shift: float) -> float:
+        above, below = (math.erfc((1 / shift + sign * shift / 2) / math.sqrt(2)) / 2 for sign in (-1, 1))
+        return above - math.e * below
+
+    assert delta(3 / found) <= 1e-6 * (1 + 1e-9)
+    assert delta(3 / found * CLOSE**4) > 1e-6

@@ -14,7 +14,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.planning.columns import Columns
 from opendp_topk.planning.keys import Keys, comes_out, likely_users
-from opendp_topk.planning.plan import Query, planned
+from opendp_topk.planning.plan import Plan, Query, planned
 from opendp_topk.planning.units import Budget, Users
 
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
@@ -97,3 +97,9 @@ def test_two_rounds_have_no_more_noise_than_their_rho_needs() -> None:
         found = Keys(rounds).least(query(ZCDP, most=9 if rounds == 2 else 1)).parameters
         assert found["rounds"] == rounds
         assert found["scale"] == pytest.approx(math.sqrt(inverse), rel=1e-9)
+
+
+def test_only_where_there_are_two_rounds_weights_are_spread_once_more() -> None:
+    for rounds, again in ((1, False), (2, True)):
+        found = Plan(query(), Keys(rounds).built(query(), 0.5, 1e-6))
+        assert ("once more where the first time they seemed to have too few" in found.query.task.words(found)) == again

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import polars as pl
 import pytest
 
 import opendp_topk as tk
@@ -14,7 +15,7 @@ from opendp_topk.errors import NotDeclaredError
 from opendp_topk.planning.above_threshold import AboveThreshold
 from opendp_topk.planning.catalogue import default
 from opendp_topk.planning.columns import Columns
-from opendp_topk.planning.plan import Query, planned
+from opendp_topk.planning.plan import Plan, Query, planned
 from opendp_topk.planning.top_k import Counts, TopK
 from opendp_topk.planning.units import Budget, Users
 from opendp_topk.planning.unknown_domain import TopKUnknownDomain
@@ -96,3 +97,33 @@ def test_on_a_table_it_is_the_same_measurement() -> None:
     rows = [(who, what) for what in range(50) for who in range(51 - what)]
     table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
     assert named.measurement(table) == [0, 1, 2]
+
+
+def test_what_is_asked_names_the_candidates_where_they_are_listed() -> None:
+    columns = Columns("who", "what")
+    assert TopKUnknownDomain(3).question(columns) == "which 3 items do most users have, where nobody lists the items?"
+    assert TopKUnknownDomain(3, None, 7).question(columns) == "which 3 of 7 candidates do most users have?"
+
+
+def test_counts_above_a_threshold_are_those_of_the_table() -> None:
+    """With next to no noise: where items of few users are left out, and where none is."""
+    table = pl.DataFrame({"who": [1, 2, 3, 4, 5, 1, 2, 3, 4, 1], "what": [*"aaaaa", *"bbbb", "c"]})
+    for least, kept in ((None, {"a": 5, "b": 4}), (3, {"a": 5, "b": 4})):
+        unit = Users(columns=Columns("who", "what", max_items=3, minimum_users=least))
+        asked = Query(AboveThreshold(), unit, PAIR, alpha=ALPHA)
+        released = AboveThreshold().built(asked, 0.01, 2)(table)
+        assert dict(zip(released.items, released.counts, strict=True)) == kept
+
+
+@pytest.mark.further
+def test_under_epsilon_a_threshold_is_chosen_with_its_scale() -> None:
+    """Of both kinds of noise, each at the whole epsilon: Gaussian noise lets items of fewer users in."""
+    asked = Query(AboveThreshold(), Users(columns=Columns("who", "what", max_items=4)), PAIR, alpha=ALPHA)
+    least = {}
+    for gaussian in (False, True):
+        kind = tk.then_stable_histogram(PAIR.measure, epsilon=1, delta=1e-6, gaussian=gaussian)
+        least[gaussian] = AboveThreshold().accuracy(Plan(asked, asked.unit.scores(None) >> kind))
+    found = planned(asked)
+    assert found.measurement.parameters["gaussian"]
+    assert found.measurement.parameters["epsilon"] == 1
+    assert found.accuracy == least[True] < least[False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -138,3 +139,13 @@ def test_it_shows_itself() -> None:
 )
 def test_bad_arguments(options: dict[str, Any], error: type[BaseException], words: str) -> None:
     raises_exactly(error, lambda: tk.recommend(**{"k": 3, "candidates": 20, "budget": 1.0, **options}), words)
+
+
+@pytest.mark.further
+def test_what_is_missed_on_a_proxy_is_what_is_not_reached() -> None:
+    advice = tk.recommend(3, 20, 0.6, proxy=CLIFF)
+    success = advice.options[0].success
+    assert success is not None
+    said = re.search(r"on the proxy but for a probability of ([\d.e-]*\d)", advice.why)
+    assert said is not None
+    assert 1 - success.lower <= float(said[1]) == pytest.approx(1 - success.lower, rel=1e-5)

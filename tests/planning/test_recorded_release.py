@@ -58,6 +58,10 @@ KINDS: dict[str, Callable[[], tk.Measurement]] = {
         counts(candidates=None, max_items=2)
         >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=10, threshold=40)
     ),
+    "above": lambda: (
+        counts(candidates=None, max_items=2)
+        >> tk.then_stable_histogram(tk.Approximate(PURE), epsilon=Fraction(1, 2), delta=Fraction(1, 10**6))
+    ),
 }
 
 

@@ -121,6 +121,8 @@ def test_what_is_reached(sums: Path) -> None:
         ("x: lone", "x: int", set()),
         ("    return rounding.up(x) + LIMIT", "    return (rounding.up(x)\n            + LIMIT)", set()),
         ("UNUSED = 8", "import os", set()),
+        ("UNUSED = 8", "import typing\nif typing.TYPE_CHECKING:\n    import os", set()),
+        ("UNUSED = 8", "import typing\nif typing.TYPE_CHECKING:\n    import os\nelse:\n    print()", {"sums", "class"}),
         ("    return up(sum", "    return  up(sum", {"sums"}),
     ],
 )
@@ -218,3 +220,24 @@ def test_documents_that_rest_on_each_other_are_no_ground(sums: Path) -> None:
         write(tex, f"\\relieson{{inner/{other}}}\n" + tex.read_text("utf-8"))
     assert stale() == {"sums", "up"}
     assert len(closure("inner/sums", "total")[1]) == 4, "neither answers for the other"
+
+
+def test_things_of_one_name_that_no_region_tells_apart_belong_to_the_pin(house: Path) -> None:
+    package = house / "opendp_topk" / "inner"
+    for number in ("one", "two"):
+        write(package / f"{number}.py", f"def ready(x):\n    return (x, '{number}')\n")
+    both = "from . import one, two\n# proof-region: both\ndef both(x):\n    return one.ready(x), two.ready(x)\n"
+    write(package / "both.py", f"{both}# end-proof-region: both\n")
+    alone = "from .one import ready\n# proof-region: alone\ndef alone(x):\n    return ready(x)\n"
+    write(package / "alone.py", f"{alone}# end-proof-region: alone\n")
+    write(house / "proofs/inner/both.tex", "\\pin{both}{}\n")
+    write(house / "proofs/inner/alone.tex", "\\relieson{inner/both}\n\\pin{alone}{}\n")
+    for name in proof.documents():
+        repin(name)
+    assert [one.title for one in closure("inner/alone", "alone")[1]] == ["inner.one:ready"]
+    write(package / "one.py", "def ready(x):\n    return (x, 'other')\n")
+    repin("inner/both")
+    assert stale() == {"alone"}
+    write(package / "both.py", f"{both}# end-proof-region: both\n".replace("two.ready", "one.ready"))
+    repin("inner/both")
+    assert closure("inner/alone", "alone")[1] == []

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.mutation import functions, killers, nearest, page
+from tests.mutation import by_chance, functions, killers, nearest, page, reached, run
 from tests.mutation.checkout import ROOT
 from tests.mutation.control import harmless
 from tests.mutation.fault import Fault, MovedError, misfits
@@ -96,6 +97,39 @@ def test_what_pins_alone_notice_survives(toy: Mutation) -> None:
 
 
 @pytest.mark.further
+def test_for_the_room_that_reads_pins_tests_of_pins_count(toy: Mutation, tmp_path: Path) -> None:
+    """There what notices any edit at all counts no more than elsewhere."""
+    source = tmp_path / "toy"
+    for folder in ("opendp_topk", "tests"):
+        shutil.copytree(source / folder / "room", source / folder / ("proof" if folder == "opendp_topk" else "repo"))
+    (source / "tests" / "repo" / "__init__.py").touch()  # or its files would be taken for those of the same names
+    for path in (source / "tests" / "repo").glob("*.py"):
+        path.write_text(path.read_text().replace("opendp_topk.room", "opendp_topk.proof"))
+    pinning = Mutation(tmp_path / "pinning", source=source)
+    wrong, harmless = (replace(one, file="proof/thing.py") for one in (WRONG, HARMLESS))
+    assert pinning.outcome(wrong).killer == "tests/repo/test_thing.py::test_twice"
+    assert pinning.outcome(harmless).survives
+    of_pins = "tests/room/test_pin.py::test_the_pin"
+    assert pinning.unfit([of_pins]) == [of_pins]
+    assert pinning.unfit([of_pins], pinning=True) == []
+
+
+@pytest.mark.slow
+def test_a_test_that_does_not_end_leaves_the_fault_to_others(
+    toy: Mutation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_LONG", 8.0)
+    assert not toy.outcome(WRONG).hung
+    waits = "from opendp_topk.room.thing import twice\ndef test_first():\n    while twice(3) != 6:\n        pass\n"
+    (tmp_path / "toy" / "tests" / "room" / "test_again.py").write_text(waits)
+    found = Mutation(tmp_path / "waiting", source=tmp_path / "toy").outcome(WRONG)
+    assert (found.killer, found.hung) == ("tests/room/test_thing.py::test_twice", False)
+    (tmp_path / "toy" / "tests" / "room" / "test_thing.py").unlink()
+    found = Mutation(tmp_path / "hanging", source=tmp_path / "toy").outcome(WRONG)
+    assert (found.killer, found.hung) == (None, True)
+
+
+@pytest.mark.further
 def test_a_killer_that_no_longer_kills_is_replaced(toy: Mutation) -> None:
     gone = "tests/room/test_thing.py::test_that_is_gone"
     assert toy.outcome(WRONG, gone).killer == "tests/room/test_thing.py::test_twice"
@@ -136,15 +170,34 @@ def test_the_control_changes_every_region_and_nothing_else() -> None:
     assert changed.replace("    pass\n", "").replace("# A comment that changes nothing.\n", "") == text
 
 
-def test_the_nearest_tests_come_first() -> None:
+def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert nearest.files("samplers/race.py", ROOT)[0] == "tests/samplers/test_race.py"
+    text = (ROOT / "opendp_topk" / "markup" / "foreign.py").read_text(encoding="utf-8")
+    spans = functions.functions(text)
+    here, other = (str(spans[name][0]) for name in ("json_text", "cell"))
+    mine = "tests/markup/test_foreign.py::test_"
+    quick, slow, there, gone = f"{mine}pages_escape", "tests/cli/test_show.py::x", "tests/repo/test_note.py::x", mine
+    ran = {here: [slow, quick, there], other: [gone]}
+    monkeypatch.setattr(reached, "FILE", tmp_path / "reached.json")
+    reached._read.cache_clear()
+    reached.write({"markup/foreign.py": ran}, {slow: 2.0, quick: 0.1, there: 0.01, gone: 1.0})
+    line = text.splitlines()[int(here) - 1]
+    assert reached.tests_of("markup/foreign.py", text, line) == [quick, slow]
+    assert reached.files_of("markup/foreign.py")[0] == "tests/markup/test_foreign.py"
+    monkeypatch.undo()
+    reached._read.cache_clear()
+    faults = by_chance.drawn("markup", 20, 1)
+    found = [nearest.tests(one.file, ROOT, one.old) for one in faults]
+    assert sum(map(bool, found)) >= 15
+    assert all((ROOT / one.partition("::")[0]).is_file() for tests in found for one in tests)
     assert nearest.files("measurements/_grid.py", ROOT)[0] == "tests/measurements/test_grid.py"
     proving = nearest.files("proof/status.py", ROOT)
     assert proving[0] == "tests/proof/test_status.py"
-    assert not any(file.startswith(("tests/repo", "tests/golden")) for file in proving)
-    assert not any(file.startswith("tests/proof") for file in nearest.files("core/claims.py", ROOT))
-    reaching = nearest.files("noises/races/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
-    assert "tests/distributions/test_arrivals.py" in reaching[:3]
+    assert "tests/repo/test_proofs.py" in proving
+    assert not any(file.startswith("tests/golden") for file in proving)
+    assert not any(file.startswith(("tests/proof", "tests/repo")) for file in nearest.files("core/claims.py", ROOT))
+    reaching = nearest.tests("noises/races/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
+    assert any(test.startswith("tests/distributions/") for test in reaching)
     assert len(set(reaching)) == len(reaching)
 
 

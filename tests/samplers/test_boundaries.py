@@ -31,7 +31,7 @@ def weights(name: str, scale: Fraction) -> Weights:
 def test_every_step_is_enclosed(name: str, scale: Fraction, digits: int, mirrored: bool) -> None:
     found = boundaries(weights(name, scale), digits, mirrored=mirrored)
     exact = Steps(name, scale, 60 + digits // 3, mirrored=mirrored)
-    assert found.width <= 4
+    assert 3 <= found.width <= 4, "a floor each of the inverse, of the sum and of its product, and the error of sums"
     assert found.ends == sorted(found.ends)
     with mpmath.workdps(80 + digits // 3):
         for i, end in enumerate(found.ends):

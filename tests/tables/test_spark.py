@@ -164,6 +164,30 @@ def test_names_differ_by_case_and_may_hold_what_spark_reads_as_syntax(spark: Any
     raises_exactly(ColumnError, lambda: two_columns(table.toDF("u", "i", "i"), "u", "i"), "'i'", "several")
 
 
+@pytest.mark.parametrize("by", ["order", "rows", "random"])
+def test_groups_are_kept_of_columns_whose_names_differ_by_case(spark: Any, by: str) -> None:
+    import polars as pl
+
+    names = ("work", "WORK", "Work")
+    rows = [(user, (3 * user + n) % 7, (user + n * n) % 5) for user in range(40) for n in range(user % 9)]
+    domain, groups = tk.GroupedFrameDomain(*names), [0, 1, 2, 4]
+    kept = (domain, SPACE[1]) >> tk.then_keep_groups(most=2, by=by, groups=groups)
+    found = kept(made(spark, rows, True, names))
+    assert found.collect_schema().names() == list(names)
+    here = Counter(zip(*(found.collect()[name].to_list() for name in names), strict=True))
+    if by == "random":
+        listed = Counter(row for row in rows if row[2] in groups)
+        own = {user: {row[2] for row in listed if row[0] == user} for user, _, _ in rows}
+        chosen = {user: {row[2] for row in here if row[0] == user} for user in own}
+        assert all(len(chosen[user]) == min(2, len(own[user])) for user in own)
+        expected = Counter({row: times for row, times in listed.items() if row[2] in chosen[row[0]]})
+    else:
+        there = kept(pl.DataFrame(rows, schema=list(names), orient="row")).collect()
+        expected = Counter(zip(*(there[name].to_list() for name in names), strict=True))
+    assert here == expected
+    assert 50 < here.total() < len(rows)
+
+
 def test_collations_do_not_fold_identifiers(spark: Any) -> None:
     table = spark.sql("SELECT * FROM VALUES ('u', 'a'), ('U', 'A'), ('u', 'A') AS t(member, work)").selectExpr(
         "member COLLATE UTF8_LCASE AS member", "work COLLATE UNICODE_CI AS work"

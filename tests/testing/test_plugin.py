@@ -5,6 +5,7 @@ Tries proofs/audit/blackbox.tex.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -39,6 +40,8 @@ def test_other():
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code and what was said, where pytest finds plugins by itself, whether or not it does so here."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
     plugin = () if INSTALLED else ("-p", "opendp_topk.testing.plugin")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugin, "-q", "--rootdir", str(folder), str(folder), *arguments],
@@ -46,6 +49,7 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
         text=True,
         timeout=120,
         cwd=folder,
+        env=environment,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

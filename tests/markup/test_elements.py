@@ -1,0 +1,86 @@
+"""Elements as a parser of HTML reads them: what is text stays text, and every table has its parts."""
+
+from __future__ import annotations
+
+from opendp_topk.markup import elements, notebook
+from opendp_topk.markup.elements import Markup, el
+
+from ..audit.pages import Element, read
+
+
+def only(page: str, name: str) -> Element:
+    (found,) = read(page).all(name)
+    return found
+
+
+def cells(table: Element, *names: str) -> list[tuple[str, dict[str, str], str]]:
+    return [(one.name, one.attributes, one.text) for one in table.all(*names)]
+
+
+def test_an_element_has_its_children_and_attributes() -> None:
+    made = only(el("p", "1 < 2 & ", el("b", "so"), class_="a\"b'", data_key=3, hidden=True, lang=None, dir=False), "p")
+    assert made.text == "1 < 2 & so"
+    assert made.attributes == {"class": "a\"b'", "data-key": "3", "hidden": ""}
+    assert [one.name for one in made] == ["p", "b"]
+    assert str(el("br")) == "<br>"
+    assert str(el("i")) == "<i></i>"
+
+
+def test_parts_are_joined_and_only_texts_are_escaped() -> None:
+    assert elements.join(["a<b", Markup("<i></i>"), 3], Markup("<br>")) == "a&lt;b<br><i></i><br>3"
+    assert elements.breakable("a_b/c") == "a_<wbr>b/<wbr>c"
+    assert elements.breakable("a<b_") == "a&lt;b_<wbr>"
+    assert elements.unbroken("5 %, 6 m") == "5\u00a0%, 6 m"
+
+
+def test_a_table_has_headers_by_column_and_by_row() -> None:
+    page = elements.table("Of <two>", ["name", "n"], [["a", 3], ["b", ("many", 5.5)], ["c", ("x", "y")]], name="those")
+    (frame,) = (one for one in read(page) if one.name == "div")
+    table = only(page, "table")
+    assert only(page, "caption").text == "Of <two>"
+    assert table.attributes == {"id": "those"}
+    assert [one.name for one in table.children if isinstance(one, Element)] == ["caption", "thead", "tbody"]
+    assert cells(only(page, "thead"), "th") == [("th", {"scope": "col"}, "name"), ("th", {"scope": "col"}, "n")]
+    assert [[one.name for one in row.all("th", "td")] for row in only(page, "tbody").all("tr")] == [["th", "td"]] * 3
+    assert cells(only(page, "tbody"), "th", "td") == [
+        ("th", {"scope": "row"}, "a"),
+        ("td", {"data-key": "3", "class": "number"}, "3"),
+        ("th", {"scope": "row"}, "b"),
+        ("td", {"data-key": "5.5", "class": "number"}, "many"),
+        ("th", {"scope": "row"}, "c"),
+        ("td", {"data-key": "y"}, "x"),
+    ]
+    known = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": "Of <two>", "data-filter": "those"}
+    assert frame.attributes == known
+
+
+def test_only_a_named_table_is_filtered_and_only_a_long_one_searched() -> None:
+    for rows, long in ((24, False), (25, True)):
+        page = elements.table("t", ["n"], [[n] for n in range(rows)])
+        (frame,) = (one for one in read(page) if one.name == "div")
+        assert ("data-long" in frame.attributes) == long
+        assert "data-filter" not in frame.attributes
+        assert only(page, "table").attributes == {}
+
+
+def test_a_notebook_shows_names_and_what_they_are() -> None:
+    page = notebook.facts("Of <it>", [("a", "1 < 2"), ("b", 3)])
+    assert only(page, "caption").text == "Of <it>"
+    rows = only(page, "tbody").all("tr")
+    assert [[(one.name, one.text) for one in row.all("th", "td")] for row in rows] == [
+        [("th", "a"), ("td", "1 < 2")],
+        [("th", "b"), ("td", "3")],
+    ]
+    assert [one.attributes["scope"] for one in read(page).all("th")] == ["row", "row"]
+
+
+def test_a_notebook_shows_the_first_hundred_lines_and_how_many_there_are() -> None:
+    for many, more in ((2, ""), (100, ""), (101, " (the first 100 of 101)")):
+        page = notebook.grid("Numbers", {"n": range(many), "square": [n * n for n in range(many)]})
+        assert only(page, "caption").text == f"Numbers{more}"
+        assert [(one.text, one.attributes["scope"]) for one in only(page, "thead").all("th")] == [
+            ("n", "col"),
+            ("square", "col"),
+        ]
+        shown = [[one.text for one in row.all("td")] for row in only(page, "tbody").all("tr")]
+        assert shown == [[str(n), str(n * n)] for n in range(min(many, 100))]
