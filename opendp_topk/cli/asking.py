@@ -417,6 +417,8 @@ class Options:
                 f"{given[0]} does not go with --group: leave one of them out, or combine them in Python, by "
                 "make_partition_by"
             )
+        if (self.rows_per_person, self.groups_per_person).count(None) == 0:
+            raise ParameterError("--rows-per-person counts rows, each in one group: leave --groups-per-person out")
         if not listed:
             raise ParameterError("--group needs --candidates, a public list of the items, the same for all groups")
 
@@ -441,7 +443,8 @@ class Options:
         if groups is not None:
             most = 1 if self.groups_per_person is None else checks.count("--groups-per-person", self.groups_per_person)
             one = self.listed(n_candidates)
-            return replace(one, task=InGroups(one.task, tuple(groups), most))  # type: ignore[arg-type]
+            rule = "random" if self.rows_per_person is None else None  # a row has no two groups to choose from
+            return replace(one, task=InGroups(one.task, tuple(groups), most, rule))  # type: ignore[arg-type]
         if self.by_gap:
             return self._apart(n_candidates)
         return self.listed(n_candidates) if self.minimum_users is None else self._minimal(n_candidates)
@@ -561,7 +564,7 @@ _OF_ITEMS = (
     "k", "limit", "max_items", "minimum_users", "kind", "mechanism", "counts", "summed", "above", "keys", "keep",
     "other", "by_gap", "group", "groups", "groups_per_person",
 )  # fmt: skip
-_NOT_IN_GROUPS = "summed", "rows_per_person", "by_gap", "minimum_users", "other", "above", "keys", "limit"
+_NOT_IN_GROUPS = "summed", "by_gap", "minimum_users", "other", "above", "keys", "limit"
 _CALLED = {"kind": "release", "summed": "sum", "above": "above-threshold"}
 
 

@@ -57,9 +57,11 @@ def in_groups(record: ReleaseRecord) -> str:
         "rows": "with the most rows",
     }.get(str(partition.get("by")), "first in the list")
     groups = "1 of these groups" if most == 1 else f"{most} of these groups"
+    counts = f"A {person(record)} counts in at most {groups}, {which}; rows elsewhere counted nowhere."
     return (
-        f"The groups are a public list, each with as many items, whether anybody is in it or not. A {person(record)} "
-        f"counts in at most {groups}, {which}; rows elsewhere counted nowhere. The cost is that of all lists together."
+        "The groups are a public list, each with as many items, whether anybody is in it or not. "
+        f"{'Rows of other groups counted nowhere.' if of_rows(record) else counts} The cost is that of all lists "
+        "together."
     )
 
 
@@ -263,10 +265,11 @@ def caps(record: ReleaseRecord) -> str:
             f"What one {one} adds to one item was cut to {lower} at least and {upper} at most, in multiples of {step}."
         )
     most = known.get("max_items")
-    if of_rows(record):
-        return " ".join([*words, every])
     if record.partition is not None:
         words.append(in_groups(record))
+        every = "Every row of these groups counted."
+    if of_rows(record):
+        return " ".join([*words, every])
     if most is None:
         counts = "counts for each item" if words else "counts once for each item, however many rows say so"
         return " ".join([*words, f"No list of items was cut: a {one} {counts}."])

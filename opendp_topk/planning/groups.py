@@ -160,11 +160,12 @@ class InGroups:
         """The mechanism in words."""
         return (
             f"{self.task.words(self.one(plan))}; so in each group with noise of its own, whether anybody is in it or "
-            f"not; {self._counting}"
+            f"not; {self._counting(plan.query.unit.columns)}"
         )
 
-    @property
-    def _counting(self) -> str:
+    def _counting(self, columns: Columns) -> str:
+        if columns.of_rows:
+            return "a row counts in its group, if that is listed"
         most = "1 listed group" if self.most == 1 else f"{self.most} listed groups"
         return f"a user counts in at most {most}, {_CHOSEN[self.rule]}"
 
@@ -177,7 +178,7 @@ class InGroups:
         at_once = f"at least {surely}" + (f", in all {number} groups at once ({share})" if number > 1 else "")
         found = self.task.promises(one)
         said = {name: told.words.replace(f"at least {each}", at_once, 1) for name, told in found.items()}
-        own = f"; counts are of one group, and {self._counting}"
+        own = f"; counts are of one group, and {self._counting(plan.query.unit.columns)}"
         return {
             name: Promise(said[name] + (own if told.within is not None else ""), told.within, float(alpha))
             for name, told in found.items()

@@ -158,7 +158,7 @@ class _Ahead(Entropy):
 def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], total: float, other: float, k: int) -> Row:
     """The next row: ``raw`` from the bounds before, weights of ``total``, and ``other`` for unlisted ones."""
     raw = raw if len(raw) else np.zeros(1)
-    most, inflow = float(np.maximum.reduce(raw)), damped[1] * total
+    most, inflow = float(raw[raw.argmax()]), damped[1] * total  # [most]
     unlisted = 2 * other * before.peak
     unit = max(most, inflow, (k + 2) * unlisted, _TINY) * _FINE  # [unit]
     rest = unlisted + 3 * unit  # [rest-bound]
@@ -171,7 +171,8 @@ def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], tot
     largest = max(most, everywhere)
     power = 0 if 1 / _LARGE < largest < _LARGE else frexp(largest)[1]  # [power]
     scaled = ldexp(_SLACK, -power)
-    bounds = raw * (_SLACK * scaled) + everywhere * scaled  # [bounds]
+    bounds = raw * (_SLACK * scaled)
+    bounds += everywhere * scaled  # [bounds]
     peak = (most * _SLACK + outside) * (_SLACK * scaled)  # [peak]
     return Row(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power, damped)
 
@@ -181,7 +182,8 @@ def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
     if new == tilt:
         return row.bounds, row.outside
     ratio, end = min(new / tilt * (1 + 2.0**-51), 1.0), row.start + len(row.bounds)  # [ratio]
-    factors = np.full(end + 1, ratio)
+    factors = np.empty(end + 1)
+    factors.fill(ratio)
     factors[0] = 1.0
     powers = np.multiply.accumulate(factors)
     least = float(powers[end]) * _SLACK + _TINY if row.start == 0 else 1.0

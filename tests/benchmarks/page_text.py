@@ -177,6 +177,9 @@ well, of batches every seventh to 21st. A batch is of 100 releases; cases that r
 Before, batches of Gumbel races at d = 10⁴ took up to 55 times the median of their cell at k = 300 and 37 times at
 k = 1000, and a joint set of 20,000 among 10⁶ did not end in 200 s. Sets of 10,000 take 21 s at the scale where they are
 slowest, which `make_joint_top_k` says; of the 843 sets seven are above 20 medians.
+At one scale time grows in k by steps: of sets among 10⁶ scores 1e6 / rank at scale 1/10, on a busy machine, 500 take
+0.03 s, 1000 0.05 s, 2000 4.3 s, 5000 5 to 6 s, 10,000 7 s and 20,000 9 s. The number of candidates hardly matters
+where few of them are near: 1000 of 10⁴ or 10⁵ take 0.05 s, too.
 """.rstrip().splitlines()
 
 

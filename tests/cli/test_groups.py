@@ -100,6 +100,25 @@ def test_a_plan_tells_what_the_release_does(command: Command, lent: Path) -> Non
 
 
 @pytest.mark.further
+def test_rows_count_in_their_groups_and_cost_what_a_person_may_have(command: Command, lent: Path, schema: Any) -> None:
+    asked = ("release", "lent.parquet", "--item", "book", "--candidates", "books.txt", "--k", 2, "--group", "town")
+    rows = (*asked, "--groups", "towns.txt", "--rows-per-person", 3)
+    pl.read_parquet("lent.parquet").with_columns(pl.lit("somebody").alias("reader")).write_parquet("lent.parquet")
+    record = record_of(command(*rows, *EXACT, "--counts", "--out", "-").out)
+    assert lists(record, "items", "counts")["Bonn"] == [("Faust", 8), ("Dune", 6)]
+    assert (record["d_in"], record["mechanism"]["partition"]) == (
+        3, {"mechanism": "partition_by", "group": "town", "groups": 3}
+    )  # fmt: skip
+    assert [error.message for error in schema.iter_errors(record)] == []
+    assert {one.verdict for one in verified(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
+    assert "a row counts in its group, if that is listed" in record["accuracy"]["words"]
+    shown = command("show", saved(lent, record)).flat
+    assert "Rows of other groups counted nowhere." in shown
+    assert "Every row of these groups counted." in shown
+    assert command(*PLAN, *USUAL, "--rows-per-person", 3).field("scale").startswith("6.0 ")
+
+
+@pytest.mark.further
 def test_groups_of_integers_are_those_of_the_table_however_they_are_written(command: Command, lent: Path) -> None:
     towns = pl.col("town").replace_strict({"Ulm": 7, "Bonn": 11, "Oslo": 5})
     pl.read_parquet("lent.parquet").with_columns(towns).write_parquet("zip.parquet")
@@ -159,6 +178,7 @@ def test_a_ledger_pays_and_every_edit_is_found(command: Command, lent: Path) -> 
         (("groups",), ["Ulm", "Ulm", "Bonn", "Bonn", "Ulm", "Ulm"], "items"),
         (("groups",), ["Ulm", "Ulm", 7, 7, "Bonn", "Bonn"], "items"),
         (("groups",), ["Ulm"] * 6, "items"),
+        (("groups",), ["Ulm", "Ulm", "Ulm", "Jena", "Bonn", "Bonn"], "items"),
         (("items",), ["Emma"] * 6, "items"),
         (("items",), record["items"][:4], "measurement"),
         (("mechanism", "partition", "max_groups"), 1, "measurement"),
@@ -239,8 +259,8 @@ def test_what_does_not_go_together(command: Command, lent: Path, more: tuple[obj
             "--releases, or --ledger, does",
         ),
         (
-            (*LIST, "--group", "t", "--groups", 3, "--rows-per-person", 2),
-            "--rows-per-person does not",
+            (*PLAN[1:], "--rows-per-person", 2, "--groups-per-person", 2),
+            "--rows-per-person counts rows, each in one group: leave --groups-per-person out",
         ),
     ],
 )

@@ -176,6 +176,7 @@ def test_what_a_theorem_states() -> None:
         in (" ".join(lines))
     )
     assert machine.required("Concentrated") == ["Concentrated", "Laws", "Sums"]
+    assert machine.required("Hyperbolic") == ["Concentrated", "Hyperbolic", "Laws", "Sums"]  # which names one of these
     assert not [line for line in lines[1:] if line.startswith(("Theorem", "Lemma", "Proof"))]
 
 

@@ -65,3 +65,8 @@ def test_numbers_stay_numbers(value: float) -> None:
     text = io.StringIO()
     csv.writer(text).writerow([foreign.cell(value)])
     assert float(text.getvalue()) == value
+
+
+def test_json_is_written_for_people() -> None:
+    assert foreign.json_text({"name": ["\u00e4"]}) == '{\n  "name": [\n    "\u00e4"\n  ]\n}'
+    assert foreign.json_text({"name": ["\u00e4"]}, indent=None, ascii_only=True) == '{"name": ["\\u00e4"]}'

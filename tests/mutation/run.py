@@ -100,29 +100,28 @@ class Mutation:
             (files, FURTHER, _LONG),
             (files[:1], "slow", _LONG),
         ]
-        hung = False
         for tests, only, limit in asked:
-            found, endless = self._first(copy, tests, only, limit, pinning)
-            hung |= endless
-            if found:
+            found, hung = self._first(copy, tests, only, limit, pinning)
+            if found or hung:
                 return found, hung
-        return None, hung
+        return None, False
 
     def _first(
         self, copy: Checkout, tests: Sequence[str], only: str, limit: float, pinning: bool
     ) -> tuple[str | None, bool]:
         """The first of ``tests``, node ids or files, that notices the fault, and whether one did not end.
 
-        What fails on the control or does not end is left out, and the others are asked again, a few times.
+        What fails on the control is left out, and so is one test that does not end, and the others are asked again.
         """
         without: list[str] = []
         hung = False
         for most in _AT_ONCE if tests else ():
             ran = outcome_of(copy, tests, without=without, most=most, only=only, limit=limit)
             found = next((test for test in ran.failed if self._counts(test, pinning)), None)
-            hung |= ran.endless is not None
             left_out = [*ran.failed, *filter(None, [ran.endless])]
-            if found or not left_out:
+            over = not left_out or (hung and ran.endless is not None)
+            hung |= ran.endless is not None
+            if found or over:
                 return found, hung
             without += left_out
         return None, hung

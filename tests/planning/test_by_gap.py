@@ -80,6 +80,7 @@ def test_a_gap_has_two_sides(k: int) -> None:
         SetByGap(k, 6)
 
 
+@pytest.mark.further
 def test_of_two_gaps_one_is_chosen_too() -> None:
     """Two exponential numbers differ by more than t scales with probability exp(-t): each pair has half of alpha."""
     plan = plan_of(2, Budget(PURE, (1.0, 1e-6)), Users())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,13 +13,16 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.core.releases import CountedItems
 from opendp_topk.planning.catalogue import HISTOGRAMS, TABLE, default
 from opendp_topk.planning.columns import Columns
 from opendp_topk.planning.groups import InGroups
 from opendp_topk.planning.nearest import nearest
 from opendp_topk.planning.plan import Plan, Query, planned, promises_of
+from opendp_topk.planning.release_record import Read, Released, ReleaseRecord
 from opendp_topk.planning.top_k import TopK
 from opendp_topk.planning.units import Budget, Users
+from opendp_topk.planning.verification import AGREES, DISAGREES, verified
 
 K, CANDIDATES = 2, 4
 PURE, RHO = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
@@ -117,3 +121,29 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     assert found.query.task.mechanism.few
     assert "of each user at most 1 item count" in found.why
     assert found.measurement.check(1, 1)
+
+
+def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -> None:
+    lists = [CountedItems(["a", "b"], [5, 3]), CountedItems(["a", "c"], [0, 0])]
+    found = Released.of_groups(["Ulm", "Jena"], lists)
+    assert (found.groups, found.items) == (["Ulm", "Ulm", "Jena", "Jena"], ["a", "b", "a", "c"])
+    assert found.lists == [("Ulm", Released(["a", "b"], [5, 3])), ("Jena", Released(["a", "c"], [0, 0]))]
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict"),
+    [
+        (["Ulm"] * 2 + ["Jena"] * 2 + ["Bonn"] * 2, AGREES),
+        (["Ulm"] * 3 + ["Jena"] + ["Bonn"] * 2, DISAGREES),
+        (["Ulm"] * 2 + ["Jena"] * 2 + ["Ulm"] * 2, DISAGREES),
+        (["Ulm"] * 2 + [7] * 2 + ["Bonn"] * 2, DISAGREES),
+        (["Ulm"] * 6, DISAGREES),
+        (None, DISAGREES),
+    ],
+)
+def test_a_record_has_one_list_for_each_group_all_as_long(groups: list[Any] | None, verdict: str) -> None:
+    plan = planned(query(Budget(PURE, 1)))
+    read = Read({"name": "polars", "version": "1"})
+    record = ReleaseRecord.of(Released(list("abcabc"), groups=groups), plan, promises_of(plan), None, read)
+    found = {one.what: one.verdict for one in verified(json.loads(json.dumps(record.as_dict())))}
+    assert (found["measurement"], found["items"]) == (AGREES, verdict)

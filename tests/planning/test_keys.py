@@ -99,6 +99,7 @@ def test_two_rounds_have_no_more_noise_than_their_rho_needs() -> None:
         assert found["scale"] == pytest.approx(math.sqrt(inverse), rel=1e-9)
 
 
+@pytest.mark.further
 def test_only_where_there_are_two_rounds_weights_are_spread_once_more() -> None:
     for rounds, again in ((1, False), (2, True)):
         found = Plan(query(), Keys(rounds).built(query(), 0.5, 1e-6))

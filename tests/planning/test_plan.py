@@ -105,6 +105,7 @@ def test_what_is_asked_names_the_candidates_where_they_are_listed() -> None:
     assert TopKUnknownDomain(3, None, 7).question(columns) == "which 3 of 7 candidates do most users have?"
 
 
+@pytest.mark.further
 def test_counts_above_a_threshold_are_those_of_the_table() -> None:
     """With next to no noise: where items of few users are left out, and where none is."""
     table = pl.DataFrame({"who": [1, 2, 3, 4, 5, 1, 2, 3, 4, 1], "what": [*"aaaaa", *"bbbb", "c"]})

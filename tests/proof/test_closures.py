@@ -121,7 +121,7 @@ def test_what_is_reached(sums: Path) -> None:
         ("x: lone", "x: int", set()),
         ("    return rounding.up(x) + LIMIT", "    return (rounding.up(x)\n            + LIMIT)", set()),
         ("UNUSED = 8", "import os", set()),
-        ("UNUSED = 8", "import typing\nif typing.TYPE_CHECKING:\n    import os", set()),
+        ("LIMIT = 7", "import typing\nLIMIT = 7\nif typing.TYPE_CHECKING:\n    LIMIT = 9", set()),
         ("UNUSED = 8", "import typing\nif typing.TYPE_CHECKING:\n    import os\nelse:\n    print()", {"sums", "class"}),
         ("    return up(sum", "    return  up(sum", {"sums"}),
     ],

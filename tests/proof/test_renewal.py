@@ -10,7 +10,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.proof import form, readings
-from opendp_topk.proof.renewal import difference, renew, repin, reword
+from opendp_topk.proof.renewal import difference, is_quoted, renew, repin, reword
 
 from .conftest import write
 
@@ -237,3 +237,32 @@ def test_a_log_that_is_none(kept: Path, line: str) -> None:
     write(readings.file(), line + "\n")
     with pytest.raises(tk.ProofError, match="line 1 of"):
         readings.log()
+
+
+def test_a_quote_is_three_words_of_the_document_or_a_tag_that_it_cites(house: Path) -> None:
+    text = "By \\codetag{range}, all of it\n is bounded by [0, 1] and [a, b] too, as (k) says."
+    write(house / "proofs/inner/quoted.tex", text)
+    for quote, quoted in {
+        "[range]": True,
+        "[reach]": False,
+        "range": False,
+        "all of": False,
+        "all of it is": True,
+        "all of them is": False,
+        "is bounded by [0, 1]": True,
+        "[0, 1] and [a, b] too": True,
+        "by [0, 1] and [a, c]": False,
+        "one two three": False,
+    }.items():
+        assert is_quoted("inner/quoted", quote) == quoted, quote
+
+
+def test_the_command_lists_what_is_wrong_in_the_documents_that_are_named_or_in_all(
+    house: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(house / "proofs/inner/other.tex", "\\relieson{inner/nowhere}\nText.\n\\pin{sum}{0123456789abcdef}\n")
+    for named in (["inner/other"], ["inner/sums", "inner/other"], []):
+        assert form.main(named) == 1
+        said = capsys.readouterr().out
+        assert "inner/other.tex relies on inner/nowhere.tex, which does not exist" in said
+        assert "nothing is wrong" not in said
