@@ -138,10 +138,10 @@ def _canonical(noise: Noise, gamma: Fraction, capped: bool) -> SelectionMechanis
     flips = noise.is_memoryless
 
     def sample(scores: NDArray[Any], choice: Choice) -> NDArray[np.int64]:
-        k, tau = choice.k, choice.tau
+        k, tau, sign = choice.k, choice.tau, choice.sign
         if k == len(scores):
             return np.arange(k)  # [everybody]
-        return canonical.subset(scores, tau, gamma, k, sign=choice.sign, capped=capped, exponential=flips)  # [draw]
+        return next(canonical.draws(scores, tau, gamma, k, sign=sign, capped=capped, exponential=flips))  # [draw]
 
     def many(scores: NDArray[Any], choice: Choice, times: int) -> NDArray[np.int64]:
         k, tau, sign = choice.k, choice.tau, choice.sign

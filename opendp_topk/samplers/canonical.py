@@ -37,7 +37,7 @@ _TINY = 2.0**-900  # a smaller weight counts as none, which bounds from above, t
 
 
 # proof-region: canonical
-def subset(
+def draws(
     values: NDArray[Any],
     scale: Fraction,
     gamma: Fraction,
@@ -47,8 +47,10 @@ def subset(
     capped: bool,
     exponential: bool = False,
     entropy: Entropy = SYSTEM,
-) -> Indices:
-    """The indices, ascending, of the k-subset S with the largest u(S) / scale + noise.
+) -> Iterator[Indices]:
+    """Without end, independent k-subsets S with the largest u(S) / scale + noise, as their indices, ascending.
+
+    What depends on the scores alone is found once.
 
     u(S) = gamma m - (1 - gamma) M, where m is the least of ``sign * values`` in S and M the greatest outside of S, or
     max(M, m) in its place if ``capped``.
@@ -64,24 +66,9 @@ def subset(
             u(S) / scale + Z(S) with Gumbel noise; True for the law of the largest with exponential noise.
         entropy: The source of digits.
 
-    Returns:
-        int64 array of shape (k,).
+    Yields:
+        int64 arrays of shape (k,).
     """
-    return next(draws(values, scale, gamma, k, sign=sign, capped=capped, exponential=exponential, entropy=entropy))
-
-
-def draws(
-    values: NDArray[Any],
-    scale: Fraction,
-    gamma: Fraction,
-    k: int,
-    *,
-    sign: int,
-    capped: bool,
-    exponential: bool = False,
-    entropy: Entropy = SYSTEM,
-) -> Iterator[Indices]:
-    """Independent ones of what :func:`subset` draws, without end; what depends on the scores alone is found once."""
     first = head(values, sign, k + 1, _depth(len(values), k, scale, gamma), scale)
     best = Scores(first.first[: k + 1], scale, 1)  # [rank]
     edge, rival = best.values[k - 1], best.values[k - 1 if capped else k]  # [references]

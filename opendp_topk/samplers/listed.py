@@ -74,7 +74,7 @@ def canonical(
 ) -> Indices | None:
     """``times`` k-subsets S, independent ones, each with the largest u(S) / scale + noise; None if too many.
 
-    u(S) is that of :func:`canonical.subset`, which has the other arguments, too; k < d. The rows, of shape (times, k),
+    u(S) is that of :func:`canonical.draws`, which has the other arguments, too; k < d. The rows, of shape (times, k),
     are ascending.
     """
     if not _few(comb, len(values), k, times):

@@ -96,7 +96,7 @@ def test_one_after_the_other_is_each_from_the_start(exponential: bool, monkeypat
         canonical, "reaching", lambda rungs, *rest: known.append(len(rungs.scores)) or reaching(rungs, *rest)
     )
     alone, together = Streams(3), Streams(3)
-    expected = [canonical.subset(*arguments, entropy=alone, **options).tolist() for _ in range(40)]
+    expected = [next(canonical.draws(*arguments, entropy=alone, **options)).tolist() for _ in range(40)]
     of_one, known[:] = list(known), []
     assert [one.tolist() for one in islice(canonical.draws(*arguments, entropy=together, **options), 40)] == expected
     assert known == of_one
@@ -144,7 +144,7 @@ def test_others_who_hardly_matter_are_hardly_proposed(dtype: Any, gap: int, monk
     monkeypatch.setattr(canonical, "accepted", counted)
     scores = (np.random.default_rng(4).integers(0, 256, 2**16) * gap).astype(dtype)
     for _ in range(5):
-        chosen = canonical.subset(scores, Fraction(1, 1000), HALF, 4, sign=1, capped=False)
+        chosen = next(canonical.draws(scores, Fraction(1, 1000), HALF, 4, sign=1, capped=False))
         assert np.all(scores[chosen] == 255 * gap)
 
 
@@ -243,7 +243,7 @@ def test_outcomes_equal_high_precision(exponential: bool, monkeypatch: pytest.Mo
             kind = generator.choice(["margin", "distance"])
             options = {"sign": 1, "capped": kind == "distance", "exponential": exponential}
             decisions.clear()
-            found = canonical.subset(np.array(scores), scale, gamma, k, entropy=Streams(trial), **options)
+            found = next(canonical.draws(np.array(scores), scale, gamma, k, entropy=Streams(trial), **options))
             order = sorted(range(d), key=lambda i: (-scores[i], i))
             best = oracle.utility(scores, tuple(order[:k]), gamma, kind)
             for number, ((h, t), value, bound, time, taken) in enumerate(decisions):
