@@ -305,8 +305,8 @@ def named(measure: Measure) -> str:
 
 def links(proof: Proof) -> list[Proof]:
     """The documents on which a chain rests: those of its links, and the chain rules."""
-    below = dict.fromkeys(one for part in proof.parts for one in links(part))
-    return [*below, Proof(proof.name, assumption=proof.assumption)]
+    below = [one for part in proof.parts for one in links(part)]
+    return list(dict.fromkeys([*below, Proof(proof.name, assumption=proof.assumption)]))
 
 
 def plain(value: Any) -> Any:
