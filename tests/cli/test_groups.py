@@ -60,6 +60,8 @@ def test_every_listed_group_has_its_list_and_no_other_does(command: Command, len
     assert found["Bonn"] == [("Faust", 8), ("Dune", 6)]
     assert [count for _, count in found["Jena"]] == [0, 0]
     assert [error.message for error in schema.iter_errors(record)] == []
+    rests_on = [one["document"] for one in record["proof"]["documents"]]
+    assert len(rests_on) == len(set(rests_on)) > 4
     assert {one.verdict for one in verified(record) if one.what in ("measurement", "items", "cost")} == {AGREES}
 
 
