@@ -40,11 +40,25 @@ def test_other():
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code and what was said, where pytest finds plugins by itself, whether or not it does so here."""
+    """The exit code and what was said, where pytest finds plugins by itself, whether or not it does so here.
+
+    Marks that nobody has declared are errors.
+    """
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
     plugin = () if INSTALLED else ("-p", "opendp_topk.testing.plugin")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugin, "-q", "--rootdir", str(folder), str(folder), *arguments],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            *plugin,
+            "-q",
+            "--strict-markers",
+            "--rootdir",
+            str(folder),
+            str(folder),
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         timeout=120,
