@@ -130,6 +130,24 @@ def test_a_test_that_does_not_end_leaves_the_fault_to_others(
 
 
 @pytest.mark.further
+def test_a_file_that_cannot_be_read_leaves_the_fault_to_others(toy: Mutation, tmp_path: Path) -> None:
+    reads = "from opendp_topk.room.thing import twice\nassert twice(3) == 6\ndef test_first():\n    pass\n"
+    (tmp_path / "toy" / "tests" / "room" / "test_again.py").write_text(reads)
+    found = Mutation(tmp_path / "reading", source=tmp_path / "toy").outcome(WRONG)
+    assert found.killer == "tests/room/test_thing.py::test_twice"
+
+
+@pytest.mark.further
+def test_where_the_conftest_cannot_be_read_each_test_fails(toy: Mutation, tmp_path: Path) -> None:
+    (tmp_path / "toy" / "tests" / "conftest.py").write_text(
+        "from opendp_topk.room.thing import twice\nassert twice(3) == 6\n"
+    )
+    planted, killer = Mutation(tmp_path / "reading", source=tmp_path / "toy"), "tests/room/test_thing.py::test_twice"
+    assert planted.outcome(WRONG, killer, search=False).killer == killer
+    assert planted.outcome(HARMLESS, killer, search=False).survives
+
+
+@pytest.mark.further
 def test_a_killer_that_no_longer_kills_is_replaced(toy: Mutation) -> None:
     gone = "tests/room/test_thing.py::test_that_is_gone"
     assert toy.outcome(WRONG, gone).killer == "tests/room/test_thing.py::test_twice"
