@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.combinators.partition_by import make_partition_by
+from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.releases import CountedItems
+from opendp_topk.planning import groups as planning_groups
 from opendp_topk.planning.catalogue import HISTOGRAMS, TABLE, default
 from opendp_topk.planning.columns import Columns
 from opendp_topk.planning.groups import InGroups
@@ -67,6 +70,33 @@ def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
         )
         assert price <= target < closer
         assert found.measurement.exact_map(users) == price
+
+
+@pytest.mark.parametrize("measure", [PURE, RHO, tk.PrivacyProfile()], ids=repr)
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
+def test_the_search_is_by_the_map_of_the_whole_partition(
+    neighbors: str, measure: tk.Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Callable[[float], Measurement]] = []
+    monkeypatch.setattr(planning_groups, "least_scale", lambda make, *_: found.append(make) or make(2.0))
+    for groups, most in itertools.product(range(1, 5), repeat=2):
+        asked = query(Budget(measure, 1), groups=groups, most=most, unit=Users(neighbors))
+        asked.task.least(asked)
+        for users, scale in itertools.product(range(4), (2.0, 0.7)):
+            whole = asked.task.built(asked, scale)
+            assert found[-1](scale).exact_map(users) == whole.exact_map(users), (groups, most, users)
+
+
+def test_a_partition_is_made_once_however_long_the_search_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def partition(*arguments: Any, **named: Any) -> Measurement:
+        made.append(len(named["measurements"]))
+        return make_partition_by(*arguments, **named)
+
+    monkeypatch.setattr(planning_groups, "make_partition_by", partition)
+    planned(query(Budget(PURE, 1), groups=7))
+    assert made == [7]
 
 
 def failing(lead: int, scale: float) -> float:

@@ -169,6 +169,13 @@ FAULTS = (
         "measurements=members, max_groups=1)",
     ),
     Fault(
+        "groups-searched-as-if-one",
+        "the scale for a person who counts in several groups is searched as if in one",
+        "planning/groups.py",
+        "dearest(measure, metric, often, self.most)",
+        "dearest(measure, metric, often, 1)",
+    ),
+    Fault(
         "groups-fail-alone",
         "each of several groups may fail with the whole probability",
         "planning/groups.py",
