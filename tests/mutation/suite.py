@@ -6,9 +6,11 @@ time that a short test would take.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -96,13 +98,15 @@ def _run(copy: Checkout, arguments: Sequence[str], record: Path, seconds: float)
     if not process.is_alive():
         return None
     over = time.monotonic()
-    process.kill()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # with what the tests have started
     process.join()
     return over
 
 
 def _pytest(root: str, arguments: list[str], record: str) -> None:
     """Become a process that tests ``root``: nothing of this checkout stays loaded, and nothing is printed."""
+    os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)
