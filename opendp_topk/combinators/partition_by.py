@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.largest import Largest
+from ..spaces.curves.largest import whichever
 from ..spaces.curves.totals import compose, times
 from ..spaces.domains import GroupedFrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, apart, together
@@ -229,11 +229,11 @@ def _dearest_curve(measure: Measure, often: Counter[Measurement], most: int, use
     still = compose(times(one.exact_map(0), number) for one, number in often.items())  # [still]
     ways = _ways(users, shares, list(often.values()))
     if not ways:
-        worst = _largest(one.exact_map(users) for one in often)
+        worst = whichever(one.exact_map(users) for one in often)
         return compose([still, times(worst, min(shares, often.total()))])  # [never-fewer]
     touched = ([(one, d) for one, own in zip(often, way, strict=True) for d in own if d] for way in ways)
     steps = ([times(one.exact_map(d), n) for (one, d), n in Counter(way).items()] for way in touched)
-    return _largest(compose([still, *way]) for way in steps)  # [any-way]
+    return whichever(compose([still, *way]) for way in steps)  # [any-way]
 
 
 def _ways(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
@@ -245,11 +245,6 @@ def _ways(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int
     most = min(shares, users * sum(sizes))
     ways = [way for way in itertools.product(*each) if sum(map(sum, way)) == most]  # [ways]
     return ways if len(ways) <= _WAYS else []
-
-
-def _largest(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
-    listed = tuple(dict.fromkeys(curves))
-    return listed[0] if len(listed) == 1 else PrivacyCurve(Largest(listed))  # [one-of-them]
 
 
 # end-proof-region: partition_by

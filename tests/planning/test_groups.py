@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -10,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import opendp_topk as tk
@@ -138,6 +140,48 @@ def test_curves_of_one_group_a_person_are_those_of_one_list() -> None:
     own = Query(asked.task.task, Users(columns=Columns("reader", "book")), budget)
     scale = planned(asked).measurement.parameters["each_group"]["scale"]
     assert scale == planned(own).measurement.parameters["scale"]
+
+
+def winners(by: int, scale: float) -> list[tuple[float, float]]:
+    """How likely the first of four counts wins with Gumbel noise, before and after it gains so much on the others.
+
+    And the same the other way round. The others are equal, and it is first ahead of them or behind.
+    """
+    odds = [math.exp(lead / scale) / 3 for lead in range(-12, 13)]
+    pairs = [(own / (1 + own), own / (own + math.exp(-by / scale))) for own in odds]
+    return [*pairs, *((after, before) for before, after in pairs)]
+
+
+def farthest(touched: tuple[int, ...], scale: float, epsilon: float) -> float:
+    """The largest delta at ``epsilon`` of the winners of all groups, where so many users come, go or are replaced."""
+    laws = [np.array(winners(by, scale)).T for by in touched if by]
+    delta = 0.0
+    for wins in itertools.product([False, True], repeat=len(laws)):
+        own = [law if won else 1 - law for law, won in zip(laws, wins, strict=True)]
+        before, after = (functools.reduce(np.multiply.outer, [law[at] for law in own]) for at in (0, 1))
+        delta = delta + np.maximum(before - math.exp(epsilon) * after, 0)
+    return float(np.max(delta))
+
+
+@pytest.mark.further
+@pytest.mark.parametrize(
+    ("groups", "most", "neighbors"),
+    [
+        *((groups, most, "add_remove") for groups, most in ((3, 1), (3, 2), (2, 3))),
+        *((groups, most, "replace") for groups, most in ((3, 1), (2, 3))),
+        pytest.param(3, 2, "replace", marks=pytest.mark.slow),
+    ],
+)
+def test_no_tables_are_further_apart_than_the_curve_of_groups_says(groups: int, most: int, neighbors: str) -> None:
+    target = Fraction(1, 20)
+    asked = query(Budget(tk.PrivacyProfile(), (Fraction(1, 2), target)), groups=groups, most=most, k=1)
+    found = planned(replace(asked, unit=replace(asked.unit, neighbors=neighbors)))
+    scale = found.measurement.parameters["each_group"]["scale"]
+    moves = 2 if neighbors == "replace" else 1
+    ways = [way for way in itertools.product(range(moves + 1), repeat=groups) if sum(way) <= most * moves]
+    worst = max(farthest(way, scale, 0.5) for way in ways if any(way))
+    assert worst <= found.loss[1] <= target
+    assert worst >= 0.9 * target, worst
 
 
 @pytest.mark.further

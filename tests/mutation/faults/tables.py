@@ -197,9 +197,16 @@ FAULTS = (
     Fault(
         "first-way-alone",
         "of the joint curves of all ways to spread users the first one is taken",
-        "combinators/partition_by.py",
-        "return listed[0] if len(listed) == 1 else PrivacyCurve(Largest(listed))",
-        "return listed[0]",
+        "spaces/curves/largest.py",
+        "    if len(listed) == 1:\n",
+        "    if listed:\n",
+    ),
+    Fault(
+        "stated-by-one-alone",
+        "what one of several curves states is taken for what all of them do",
+        "spaces/curves/largest.py",
+        "if all(_follows(bound, curve)",
+        "if any(_follows(bound, curve)",
     ),
     Fault(
         "untouched-in-no-curve",
