@@ -17,7 +17,6 @@ from ..numerics.arithmetic import exact
 from ..spaces.domains import GroupedFrameDomain
 from ..spaces.metrics import UserDistance
 from ..transformations.keep_items import make_keep_groups
-from .catalogue import Mechanism
 from .columns import Columns
 from .least_scale import least_scale
 from .plan import Plan, Query
@@ -74,14 +73,9 @@ class InGroups:
         return self.task.counted
 
     @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism in each group."""
-        return self.task.mechanism
-
-    @property
-    def alternatives(self) -> tuple[Mechanism, ...]:
-        """Others that are open."""
-        return self.task.alternatives
+    def ways(self) -> tuple[InGroups, ...]:
+        """The task by each mechanism that is open, the same in all groups."""
+        return tuple(replace(self, task=one) for one in self.task.ways)
 
     # proof-region: in_groups
     def built(self, query: Query[InGroups, Users], scale: float, items: Any = None) -> Measurement:

@@ -192,7 +192,7 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     found: Plan[Any, Any] = nearest(
         Query(InGroups(open_task, range(3), 2), Users(columns=few), asked.budget, alpha=asked.alpha)
     )
-    assert found.query.task.mechanism.few
+    assert found.query.task.task.mechanism.few
     assert "of each user at most 1 item count" in found.why
     assert found.measurement.check(1, 1)
 

@@ -53,8 +53,8 @@ FAULTS = (
         "nearest-without-the-first",
         "the mechanism of the task itself is not tried",
         "planning/nearest.py",
-        "for mechanism in (task.mechanism, *task.alternatives):",
-        "for mechanism in task.alternatives:",
+        "    for task in ways:\n",
+        "    for task in ways[1:]:\n",
     ),
     Fault(
         "noise-a-twentieth-nearer",
