@@ -13,9 +13,7 @@ import numpy as np
 
 from ..core.measurement import Measurement
 from ..core.queryable import sealed
-from ..tables.grouping import count_by_group, split_by_group
 from ._selecting import Selecting, selecting
-from ._spark_groups import select_in_workers, task_for_workers
 
 if TYPE_CHECKING:
     from ..tables.cells import CountsByGroup
@@ -52,6 +50,9 @@ def release_by_group(rows: Any, groups: Sequence[Any], most: int, plan: Plan) ->
 
     A user belongs to the first ``most`` of ``groups`` in which the user has a row.
     """
+    from ..tables.grouping import count_by_group, split_by_group
+    from ._spark_groups import select_in_workers, task_for_workers
+
     releases: list[Any] = [None] * len(plan.members)
     listed = [
         (places, task_for_workers(rows, len(groups) * len(items), plan.members, places))

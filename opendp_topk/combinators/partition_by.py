@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,12 +18,11 @@ from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..proof import Proof
 from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.largest import Largest
+from ..spaces.curves.largest import whichever
 from ..spaces.curves.totals import compose, times
 from ..spaces.domains import GroupedFrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, apart, together
 from ..spaces.metrics import UserDistance
-from ..tables.grouping import split_by_group
 from ..transformations.count_by_item import integers_or_strings
 from ._rules import add, decode_all, product_law, require_fixed_rule, require_space_of, total
 from ._together import Plan, planned, release_by_group
@@ -132,23 +131,17 @@ def make_partition_by(
     space = input_domain.frame_domain, UserDistance("add_remove")
     for place, member in {id(one): (at, one) for at, one in reversed(list(enumerate(members)))}.values():
         require_space_of(f"the measurement of group {place}", member, *space, output_measure)  # [check-space]
-    joint = product_law(members)
-    moves = 2 if input_metric.neighbors == "replace" else 1  # [moves]
-
-    def privacy_map(d_in: int) -> Any:
-        return _dearest(output_measure, members, most, moves * d_in)  # [map]
-
     built = Measurement(
         input_domain=input_domain,
         input_metric=input_metric,
         output_measure=output_measure,
         function=ByGroup(tuple(groups), most, planned(members)),
-        privacy_map=privacy_map,
+        privacy_map=dearest(output_measure, input_metric, Counter(members), most),  # [map]
         parameters={"mechanism": "partition_by", "group": input_domain.group, "groups": len(groups)}
         | ({"max_groups": most} if most > 1 else {})
         | ({"each_group": members[0].parameters} if all(one is members[0] for one in members) else {}),
         declared=Declared(
-            law=joint and (lambda rows: joint(split_by_group(rows, groups, most))),  # [joint-law]
+            law=_joint_law(groups, most, members),
             decode=decode_all(members),
         ),
     )
@@ -167,11 +160,31 @@ class ByGroup:
         return release_by_group(rows, self.groups, self.most, self.plan)  # [release-by-group]
 
 
-def _dearest(measure: Measure, members: Sequence[Measurement], most: int, users: int) -> Any:
+def _joint_law(groups: Sequence[Any], most: int, members: Sequence[Measurement]) -> Callable[[Any], Any] | None:
+    """The law of all releases on a table with groups; None where a member declares none."""
+    joint = product_law(members)
+    if joint is None:
+        return None
+
+    def law(rows: Any) -> Any:
+        from ..tables.grouping import split_by_group
+
+        return joint(split_by_group(rows, groups, most))  # [joint-law]
+
+    return law
+
+
+def dearest(measure: Measure, metric: UserDistance, often: Counter[Measurement], most: int) -> Callable[[int], Any]:
+    """The privacy map of groups that have each of these measurements so often, a user being in ``most`` of them."""
+    moves = 2 if metric.neighbors == "replace" else 1  # [moves]
+    return lambda d_in: _dearest(measure, often, most, moves * d_in)
+
+
+def _dearest(measure: Measure, often: Counter[Measurement], most: int, users: int) -> Any:
     """The largest joint loss when ``users`` users are spread over the groups, each over ``most`` of them."""
     if measure == PrivacyProfile():
-        return _dearest_curve(measure, members, most, users)  # [profile]
-    often, shares = Counter(members), most * users  # [equal-members]
+        return _dearest_curve(measure, often, most, users)  # [profile]
+    shares = most * users
     listed = sum(min(number, shares) for number in often.values()) * (users + 1) * (shares + 1) <= _STEPS
     distances = range(users + 1) if listed else (0, users)
     curves = [[apart(measure, one.exact_map(d)) for d in distances] for one in often]  # [curves]
@@ -207,20 +220,20 @@ def _ends(curves: Sequence[Sequence[Number]], often: Sequence[int], shares: int)
     return add(charged)  # [ends]
 
 
-def _dearest_curve(measure: Measure, members: Sequence[Measurement], most: int, users: int) -> PrivacyCurve:
+def _dearest_curve(measure: Measure, often: Counter[Measurement], most: int, users: int) -> PrivacyCurve:
     """The largest joint curve, whichever groups are touched."""
-    if most >= len(members):
-        joint: PrivacyCurve = total(measure, [one.exact_map(users) for one in members], adaptive=False)
+    if most >= often.total():
+        joint: PrivacyCurve = total(measure, [one.exact_map(users) for one in often.elements()], adaptive=False)
         return joint  # [all-touched]
-    often, shares = Counter(members), most * users
+    shares = most * users
     still = compose(times(one.exact_map(0), number) for one, number in often.items())  # [still]
     ways = _ways(users, shares, list(often.values()))
     if not ways:
-        dearest = _largest(one.exact_map(users) for one in often)
-        return compose([still, times(dearest, min(shares, len(members)))])  # [never-fewer]
+        worst = whichever(one.exact_map(users) for one in often)
+        return compose([still, times(worst, min(shares, often.total()))])  # [never-fewer]
     touched = ([(one, d) for one, own in zip(often, way, strict=True) for d in own if d] for way in ways)
     steps = ([times(one.exact_map(d), n) for (one, d), n in Counter(way).items()] for way in touched)
-    return _largest(compose([still, *way]) for way in steps)  # [any-way]
+    return whichever(compose([still, *way]) for way in steps)  # [any-way]
 
 
 def _ways(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int, ...], ...]]:
@@ -232,11 +245,6 @@ def _ways(users: int, shares: int, often: Sequence[int]) -> list[tuple[tuple[int
     most = min(shares, users * sum(sizes))
     ways = [way for way in itertools.product(*each) if sum(map(sum, way)) == most]  # [ways]
     return ways if len(ways) <= _WAYS else []
-
-
-def _largest(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
-    listed = tuple(dict.fromkeys(curves))
-    return listed[0] if len(listed) == 1 else PrivacyCurve(Largest(listed))  # [one-of-them]
 
 
 # end-proof-region: partition_by

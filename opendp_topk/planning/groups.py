@@ -5,17 +5,18 @@ Proof: proofs/planning/groups.tex
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ..combinators.partition_by import dearest, make_partition_by
 from ..core.measurement import Measurement
 from ..errors import checks
 from ..numerics.arithmetic import exact
 from ..spaces.domains import GroupedFrameDomain
 from ..spaces.metrics import UserDistance
 from ..transformations.keep_items import make_keep_groups
-from .catalogue import Mechanism
 from .columns import Columns
 from .least_scale import least_scale
 from .plan import Plan, Query
@@ -72,20 +73,13 @@ class InGroups:
         return self.task.counted
 
     @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism in each group."""
-        return self.task.mechanism
-
-    @property
-    def alternatives(self) -> tuple[Mechanism, ...]:
-        """Others that are open."""
-        return self.task.alternatives
+    def ways(self) -> tuple[InGroups, ...]:
+        """The task by each mechanism that is open, the same in all groups."""
+        return tuple(replace(self, task=one) for one in self.task.ways)
 
     # proof-region: in_groups
     def built(self, query: Query[InGroups, Users], scale: float, items: Any = None) -> Measurement:
         """From a table to the lists of all groups, of indices or of ``items``, with this scale in each."""
-        from ..combinators.partition_by import make_partition_by  # it reads tables, and a plan of one list needs none
-
         domain, metric = query.unit.columns.tables, UserDistance(query.unit.neighbors)
         assert isinstance(domain, GroupedFrameDomain)
         members = dict.fromkeys(self.groups, self.member(query, scale, items))  # [members]
@@ -110,10 +104,12 @@ class InGroups:
             SearchError: No scale meets the budget, or every one does.
             ParameterError: The mechanism does not take the measure.
         """
+        measure, metric = query.budget.measure, UserDistance(query.unit.neighbors)
 
         def make(scale: float) -> Measurement:
-            one = self.built(query, scale)
-            return replace(one, parameters={**one.parameters, "scale": scale})  # for the search alone
+            member = self.member(query, scale)
+            often = Counter({member: len(self.groups)})
+            return replace(member, privacy_map=dearest(measure, metric, often, self.most))  # [whole-price]
 
         found = least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
         return self.built(query, found.parameters["scale"])  # [least]

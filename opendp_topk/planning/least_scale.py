@@ -17,6 +17,7 @@ from ..errors import SearchError
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.largest import Largest
 from ..spaces.curves.range_steps import RangeSteps
 from ..spaces.curves.totals import NOTHING
 from ..spaces.measures import Measure, PrivacyProfile
@@ -27,6 +28,7 @@ CLOSE = 1 + 2.0**-10  # a scale that is searched by slow curves ends this close:
 _FARTHEST = 2.0**40  # times the scale of one release, where more noise has no use any more
 _LARGEST = 700.0  # epsilon or shift of normal laws that floats can tell of
 _LEAST = 2.0**-960  # a product above it has all its digits
+_GRIDDED = (RangeSteps, Composed, Largest)  # bounds that may take a grid, and are slow if they do
 _TURNS = 12  # that a search may take by normal laws before it takes middles
 
 
@@ -82,7 +84,7 @@ def _by_curves(make: Make, d_in: Any, d_out: Any, releases: int) -> float:
     curves = _Curves(make, d_in, d_out, releases)
     scale = curves.quickest()
     guess = curves.guessed(scale)
-    kinds = [kind for kind in (RangeSteps, Composed) if any(_takes_a_grid(one, kind) for one in curves.bounds(scale))]
+    kinds = [kind for kind in _GRIDDED if any(_takes_a_grid(one, kind) for one in curves.bounds(scale))]
     for kind in sorted(kinds, key=lambda kind: curves.delta(min(guess, scale / CLOSE), kind)):
         scale = curves.narrowed(kind, scale, min(guess, scale / CLOSE))
     return scale
@@ -179,8 +181,10 @@ def gaussian_shift(epsilon: Any, delta: Any) -> float:
     return low
 
 
-def _takes_a_grid(bound: Any, kind: type | tuple[type, ...] = (RangeSteps, Composed)) -> bool:
+def _takes_a_grid(bound: Any, kind: type | tuple[type, ...] = _GRIDDED) -> bool:
     inner = getattr(bound, "bound", bound)
+    if isinstance(inner, Largest) and not any(_takes_a_grid(one) for curve in inner.curves for one in curve.bounds):
+        return False
     return isinstance(inner, kind) and not (isinstance(inner, RangeSteps) and inner.k == 1)
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ParameterTypeError, SearchError
-from .catalogue import HISTOGRAMS, Mechanism
-from .groups import InGroups
+from .catalogue import HISTOGRAMS
 from .plan import Plan, Query, planned
 from .top_k import TopK
+
+_FEW = [row.name for row in HISTOGRAMS]
 
 
 def nearest(query: Query[Any, Any]) -> Plan[Any, Any]:
@@ -20,16 +21,16 @@ def nearest(query: Query[Any, Any]) -> Plan[Any, Any]:
     Raises:
         SearchError, ParameterTypeError: As :func:`planned` for the mechanism of the task, where no other helps.
     """
-    task = query.task
-    if not getattr(task, "alternatives", ()):
+    ways = getattr(query.task, "ways", ())
+    if len(ways) < 2:
         found = planned(query)
-        return replace(found, why=task.because(found))
+        return replace(found, why=query.task.because(found))
     known: dict[Any, float] = {}
     tried: list[Plan[TopK, Any]] = []
     failure: Exception | None = None
-    for mechanism in (task.mechanism, *task.alternatives):
+    for task in ways:
         try:
-            tried.append(planned(replace(query, task=_by(task, mechanism)), known))
+            tried.append(planned(replace(query, task=task), known))
         except (SearchError, ParameterTypeError) as error:  # what takes another measure, or has no least scale
             failure = failure or error
     if not tried:
@@ -39,17 +40,10 @@ def nearest(query: Query[Any, Any]) -> Plan[Any, Any]:
     return replace(best, why=_why(best, tried))
 
 
-def _by(task: Any, mechanism: Mechanism) -> Any:
-    """The task by this mechanism and no other."""
-    if isinstance(task, InGroups):
-        return replace(task, task=_by(task.task, mechanism))
-    return replace(task, mechanism=mechanism, alternatives=())
-
-
 def _why(best: Plan[TopK, Any], found: list[Plan[TopK, Any]]) -> str:
     """The reason in a sentence; none where nothing else was possible."""
-    columns, few = best.query.unit.columns, best.query.task.mechanism.few
-    others = [plan for plan in found if plan.query.task.mechanism.few != few]
+    columns, few = best.query.unit.columns, best.name in _FEW
+    others = [plan for plan in found if (plan.name in _FEW) != few]
     if not others:
         return ""
     other = min(others, key=lambda plan: plan.query.task.near(plan))

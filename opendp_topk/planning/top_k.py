@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +62,11 @@ class TopK:
     def name(self) -> str:
         """The name of the mechanism."""
         return self.mechanism.name
+
+    @property
+    def ways(self) -> tuple[TopK, ...]:
+        """The task by its mechanism alone, and by each of the alternatives."""
+        return tuple(replace(self, mechanism=one, alternatives=()) for one in (self.mechanism, *self.alternatives))
 
     # proof-region: planned_top_k
     def built(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:

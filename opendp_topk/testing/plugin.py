@@ -113,7 +113,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for reports in terminalreporter.stats.values()
         for report in reports
         for name, word in getattr(report, "user_properties", ())
-        if name == _SAID and getattr(report, "when", "") == "call"
+        if name == _SAID and getattr(report, "when", "") == "teardown"
     ]
     if said and not config.getoption("--dp-replay"):
         from ..audit.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, TONES

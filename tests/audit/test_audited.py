@@ -39,13 +39,18 @@ def response(epsilon: float, seed: int) -> Callable[[int, int], Any]:
 
 
 def test_the_three_verdicts_and_what_goes_with_them() -> None:
-    wanted = {1.0: ("refuted", 1), 2.5: ("not refuted", 0), 50.0: ("not tested", 3)}
-    for claim, (verdict, code) in wanted.items():
+    wanted = {
+        1.0: ("refuted", 1, "where 1.0 is claimed; this is wrong with probability at most 0.001"),
+        2.5: ("not refuted", 0, "2.5 is claimed: this is no proof that it is kept"),
+        50.0: ("not tested", 3, "50.0 is claimed, and no 4000 samples can show that epsilon is"),
+    }
+    for claim, (verdict, code, why) in wanted.items():
         found = tk.audit.audit_claim(response(2.0, 1), epsilon=claim, pairs=PAIR, batched=True, samples=4000)
         assert (found.verdict, found.exit_code) == (verdict, code)
         told = json.loads(json.dumps(found.as_dict()))
         assert (told["verdict"], told["claimed"], told["pair"]) == (verdict, claim, 0)
         assert found.lines[0].startswith(f"{verdict}: ")
+        assert why in found.lines[0]
         assert told["at_least"] <= 2.0 < told["refutable_below"]
         page = audited_page("a & b", found)
         assert f'class="status {verdict.replace(" ", "-")}"' in page

@@ -39,8 +39,9 @@ def test_the_list_of_commands_needs_no_numpy() -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_reads_no_tables_and_audits_nothing() -> None:
-    modules = loaded("plan", "--k", "3", "--candidates", "50", "--epsilon", "1")
+@pytest.mark.parametrize("more", [(), ("--group", "town", "--groups", "7")], ids=["one list", "in groups"])
+def test_a_plan_reads_no_tables_and_audits_nothing(more: tuple[str, ...]) -> None:
+    modules = loaded("plan", "--k", "3", "--candidates", "50", "--epsilon", "1", *more)
     assert rooms(modules, "measurements")
     assert not rooms(modules, "audit", "tables")
 

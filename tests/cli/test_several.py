@@ -52,6 +52,16 @@ def test_three_budgets_that_promise_the_same(command: Command) -> None:
     assert float(found["(epsilon, delta)"][-2]) == pytest.approx(best.scale, rel=1e-5)
 
 
+@pytest.mark.further
+def test_each_way_ends_in_the_releases_that_it_pays_for(command: Command) -> None:
+    result = command(*ASKED, "--epsilon", 1, "--releases", 3)
+    ways = [way.strip().splitlines() for way in result.out.split("\n# ")[1:]]
+    each = ["--k 2 --epsilon 0.333333", f"--k 2 --rho {rows(result)['zCDP'][4]}", "--plan plan.json --planned 1"]
+    table = "opendp-topk release TABLE --user USER --item ITEM --candidates FILE"
+    assert [way[0].split(":")[0] for way in ways] == ["pure", "zCDP", "(epsilon, delta)"]
+    assert [way[-1] for way in ways] == [f"{table} {one} --ledger budget.ledger  # 3 times" for one in each]
+
+
 @pytest.mark.slow
 def test_a_rho_is_what_it_implies_at_one_in_a_million(command: Command) -> None:
     result = command(*ASKED, "--rho", 0.2, "--releases", 4)

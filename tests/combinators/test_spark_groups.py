@@ -132,7 +132,7 @@ def spark(shared_spark: Shared) -> Any:
 def test_workers_of_spark_release_for_every_group(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without noise the best of each group's own counts; with noise two groups at a time follow their joint law."""
     monkeypatch.setattr(_spark_groups, "FEW", 0)
-    monkeypatch.setattr("opendp_topk.combinators._together.count_by_group", None)
+    monkeypatch.setattr("opendp_topk.tables.grouping.count_by_group", None)
     draw = random.Random(7)
     rows = [(draw.randrange(60), draw.choice("abcd"), draw.randrange(9)) for _ in range(400)]
     towns = [3, 8, 0, 20, 2, 21, 1]

@@ -55,9 +55,9 @@ def kind(outcome: Outcome, arguments: dict[str, str]) -> str:
     """One of the kinds of the page."""
     if outcome.killer:
         return "killed"
-    if outcome.hung:
-        return "timed out"
-    return "equivalent" if key(outcome.fault) in arguments else "survived"
+    if key(outcome.fault) in arguments:
+        return "equivalent"
+    return "timed out" if outcome.hung else "survived"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -17,7 +17,8 @@ def tests(module: str, root: Path, changed: str) -> list[str]:
 def files(module: str, root: Path) -> list[str]:
     """The test files that may notice a fault in ``module``, a path below the package, as paths below ``root``.
 
-    First its mirror; then those known to reach the module, its own folder's before others, or where none is known the
+    First its mirror, and that of the package within the room which it belongs to; then files of the mirror's name in
+    other folders; then those known to reach the module, its own folder's before others, or where none is known the
     mirrors of modules that import from it; then the rest of its folder; then all others.
     """
     path = Path(module)
@@ -26,7 +27,10 @@ def files(module: str, root: Path) -> list[str]:
     found = [one.relative_to(root) for one in sorted((root / "tests").rglob("test_*.py"))]
     rest = sorted(found, key=lambda one: (one.parent != own, one))
     fit = {one.as_posix() for one in found if counts(one.as_posix(), module)}
-    return [one for one in dict.fromkeys([_mirror(path), *known, *(one.as_posix() for one in rest)]) if one in fit]
+    mirrors = [_mirror(one) for one in (path, *path.parents[:-2])]
+    alike = [one.as_posix() for one in found if one.name == Path(mirrors[0]).name]
+    order = dict.fromkeys([*mirrors, *alike, *known, *map(Path.as_posix, rest)])
+    return [one for one in order if one in fit]
 
 
 def _there(test: str, root: Path) -> bool:
@@ -35,7 +39,7 @@ def _there(test: str, root: Path) -> bool:
 
 
 def _mirror(module: Path) -> str:
-    return "tests/" + module.with_name(f"test_{module.name.lstrip('_')}").as_posix()
+    return "tests/" + module.with_name(f"test_{module.stem.lstrip('_')}.py").as_posix()
 
 
 def _above(module: Path, root: Path) -> list[str]:

@@ -16,9 +16,8 @@ VARIABLE = "OPENDP_TOPK_MUTATION_RECORD"
 
 
 def pytest_configure() -> None:
-    """Say which package will be tested; it is found, and not imported, for the tests to see what its import does."""
-    found = importlib.util.find_spec("opendp_topk")
-    _say({"package": str(Path(str(found and found.origin)).resolve().parent)})
+    """Note that the copy's own conftest, which imports from the package, could be read."""
+    _say({"ready": True})
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
@@ -41,3 +40,8 @@ def pytest_collectreport(report: Any) -> None:
 def _say(line: dict[str, Any]) -> None:
     with open(os.environ[VARIABLE], "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
+
+
+if VARIABLE in os.environ:  # the package is found, and not imported, for the tests to see what its import does
+    _found = importlib.util.find_spec("opendp_topk")
+    _say({"package": str(Path(str(_found and _found.origin)).resolve().parent)})

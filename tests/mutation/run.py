@@ -111,11 +111,14 @@ class Mutation:
     ) -> tuple[str | None, bool]:
         """The first of ``tests``, node ids or files, that notices the fault, and whether one did not end.
 
-        What fails on the control is left out, and so is one test that does not end, and the others are asked again.
+        What fails on the control is left out, and so are a file that cannot be read and one test that does not end, and
+        the others are asked again.
         """
         without: list[str] = []
         hung = False
-        for most in _AT_ONCE if tests else ():
+        for most in _AT_ONCE:
+            if not tests:
+                break
             ran = outcome_of(copy, tests, without=without, most=most, only=only, limit=limit)
             found = next((test for test in ran.failed if self._counts(test, pinning)), None)
             left_out = [*ran.failed, *filter(None, [ran.endless])]
@@ -123,13 +126,15 @@ class Mutation:
             hung |= ran.endless is not None
             if found or over:
                 return found, hung
-            without += left_out
+            unread = {one for one in left_out if "::" not in one}
+            without += set(left_out) - unread
+            tests = [one for one in tests if _file(one) not in unread]
         return None, hung
 
     def _counts(self, test: str, pinning: bool) -> bool:
-        """Whether a test passes on the control; asked once, and only where it failed."""
+        """Whether it is a test that passes on the control, and no file; asked once, and only where it failed."""
         if (test, pinning) not in self._counted:
-            self._counted[test, pinning] = not self.unfit([test], pinning=pinning)
+            self._counted[test, pinning] = "::" in test and not self.unfit([test], pinning=pinning)
         return self._counted[test, pinning]
 
 

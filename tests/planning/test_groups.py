@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -10,10 +11,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.combinators.partition_by import make_partition_by
+from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.releases import CountedItems
+from opendp_topk.planning import groups as planning_groups
 from opendp_topk.planning.catalogue import HISTOGRAMS, TABLE, default
 from opendp_topk.planning.columns import Columns
 from opendp_topk.planning.groups import InGroups
@@ -69,6 +74,33 @@ def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
         assert found.measurement.exact_map(users) == price
 
 
+@pytest.mark.parametrize("measure", [PURE, RHO, tk.PrivacyProfile()], ids=repr)
+@pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
+def test_the_search_is_by_the_map_of_the_whole_partition(
+    neighbors: str, measure: tk.Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Callable[[float], Measurement]] = []
+    monkeypatch.setattr(planning_groups, "least_scale", lambda make, *_: found.append(make) or make(2.0))
+    for groups, most in itertools.product(range(1, 5), repeat=2):
+        asked = query(Budget(measure, 1), groups=groups, most=most, unit=Users(neighbors))
+        asked.task.least(asked)
+        for users, scale in itertools.product(range(4), (2.0, 0.7)):
+            whole = asked.task.built(asked, scale)
+            assert found[-1](scale).exact_map(users) == whole.exact_map(users), (groups, most, users)
+
+
+def test_a_partition_is_made_once_however_long_the_search_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def partition(*arguments: Any, **named: Any) -> Measurement:
+        made.append(len(named["measurements"]))
+        return make_partition_by(*arguments, **named)
+
+    monkeypatch.setattr(planning_groups, "make_partition_by", partition)
+    planned(query(Budget(PURE, 1), groups=7))
+    assert made == [7]
+
+
 def failing(lead: int, scale: float) -> float:
     """With exponential noise on four counts of which one leads the others: how likely another one wins."""
     apart = lead / scale
@@ -110,6 +142,48 @@ def test_curves_of_one_group_a_person_are_those_of_one_list() -> None:
     assert scale == planned(own).measurement.parameters["scale"]
 
 
+def winners(by: int, scale: float) -> list[tuple[float, float]]:
+    """How likely the first of four counts wins with Gumbel noise, before and after it gains so much on the others.
+
+    And the same the other way round. The others are equal, and it is first ahead of them or behind.
+    """
+    odds = [math.exp(lead / scale) / 3 for lead in range(-12, 13)]
+    pairs = [(own / (1 + own), own / (own + math.exp(-by / scale))) for own in odds]
+    return [*pairs, *((after, before) for before, after in pairs)]
+
+
+def farthest(touched: tuple[int, ...], scale: float, epsilon: float) -> float:
+    """The largest delta at ``epsilon`` of the winners of all groups, where so many users come, go or are replaced."""
+    laws = [np.array(winners(by, scale)).T for by in touched if by]
+    delta = 0.0
+    for wins in itertools.product([False, True], repeat=len(laws)):
+        own = [law if won else 1 - law for law, won in zip(laws, wins, strict=True)]
+        before, after = (functools.reduce(np.multiply.outer, [law[at] for law in own]) for at in (0, 1))
+        delta = delta + np.maximum(before - math.exp(epsilon) * after, 0)
+    return float(np.max(delta))
+
+
+@pytest.mark.further
+@pytest.mark.parametrize(
+    ("groups", "most", "neighbors"),
+    [
+        *((groups, most, "add_remove") for groups, most in ((3, 1), (3, 2), (2, 3))),
+        *((groups, most, "replace") for groups, most in ((3, 1), (2, 3))),
+        pytest.param(3, 2, "replace", marks=pytest.mark.slow),
+    ],
+)
+def test_no_tables_are_further_apart_than_the_curve_of_groups_says(groups: int, most: int, neighbors: str) -> None:
+    target = Fraction(1, 20)
+    asked = query(Budget(tk.PrivacyProfile(), (Fraction(1, 2), target)), groups=groups, most=most, k=1)
+    found = planned(replace(asked, unit=replace(asked.unit, neighbors=neighbors)))
+    scale = found.measurement.parameters["each_group"]["scale"]
+    moves = 2 if neighbors == "replace" else 1
+    ways = [way for way in itertools.product(range(moves + 1), repeat=groups) if sum(way) <= most * moves]
+    worst = max(farthest(way, scale, 0.5) for way in ways if any(way))
+    assert worst <= found.loss[1] <= target
+    assert worst >= 0.9 * target, worst
+
+
 @pytest.mark.further
 def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     asked = query(Budget(PURE, 1), most=2)
@@ -118,7 +192,7 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     found: Plan[Any, Any] = nearest(
         Query(InGroups(open_task, range(3), 2), Users(columns=few), asked.budget, alpha=asked.alpha)
     )
-    assert found.query.task.mechanism.few
+    assert found.query.task.task.mechanism.few
     assert "of each user at most 1 item count" in found.why
     assert found.measurement.check(1, 1)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import select
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -129,6 +131,42 @@ def test_a_test_that_does_not_end_leaves_the_fault_to_others(
     assert (found.killer, found.hung) == (None, True)
 
 
+@pytest.mark.slow
+def test_what_a_test_has_started_ends_with_it(toy: Mutation, tmp_path: Path) -> None:
+    """The other process writes into a pipe, which is at its end when nobody can write any more."""
+    os.mkfifo(pipe := tmp_path / "pipe")
+    writes = (
+        f"import time; open({str(pipe)!r}, 'w', 1).write('here\\n'); keep = open({str(pipe)!r}, 'w'); time.sleep(600)"
+    )
+    starts = f"import subprocess, sys\ndef test_first():\n    subprocess.run([sys.executable, '-c', {writes!r}])\n"
+    copy = toy._free.get()
+    (copy.root / "tests" / "room" / "test_again.py").write_text(starts)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert outcome_of(copy, ["tests/room/test_again.py"], limit=15.0).endless is not None
+    assert os.read(reader, 100) == b"here\n"
+    ended, _, _ = select.select([reader], [], [], 30.0)
+    assert (bool(ended), os.read(reader, 100)) == (True, b"")
+    os.close(reader)
+
+
+@pytest.mark.further
+def test_a_file_that_cannot_be_read_leaves_the_fault_to_others(toy: Mutation, tmp_path: Path) -> None:
+    reads = "from opendp_topk.room.thing import twice\nassert twice(3) == 6\ndef test_first():\n    pass\n"
+    (tmp_path / "toy" / "tests" / "room" / "test_again.py").write_text(reads)
+    found = Mutation(tmp_path / "reading", source=tmp_path / "toy").outcome(WRONG)
+    assert found.killer == "tests/room/test_thing.py::test_twice"
+
+
+@pytest.mark.further
+def test_where_the_conftest_cannot_be_read_each_test_fails(toy: Mutation, tmp_path: Path) -> None:
+    (tmp_path / "toy" / "tests" / "conftest.py").write_text(
+        "from opendp_topk.room.thing import twice\nassert twice(3) == 6\n"
+    )
+    planted, killer = Mutation(tmp_path / "reading", source=tmp_path / "toy"), "tests/room/test_thing.py::test_twice"
+    assert planted.outcome(WRONG, killer, search=False).killer == killer
+    assert planted.outcome(HARMLESS, killer, search=False).survives
+
+
 @pytest.mark.further
 def test_a_killer_that_no_longer_kills_is_replaced(toy: Mutation) -> None:
     gone = "tests/room/test_thing.py::test_that_is_gone"
@@ -191,6 +229,8 @@ def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sum(map(bool, found)) >= 15
     assert all((ROOT / one.partition("::")[0]).is_file() for tests in found for one in tests)
     assert nearest.files("measurements/_grid.py", ROOT)[0] == "tests/measurements/test_grid.py"
+    assert nearest.files("audit/html/plots.py", ROOT)[0] == "tests/audit/test_html.py"
+    assert nearest.files("core/queryable.py", ROOT)[0] == "tests/combinators/test_queryable.py"
     proving = nearest.files("proof/status.py", ROOT)
     assert proving[0] == "tests/proof/test_status.py"
     assert "tests/repo/test_proofs.py" in proving

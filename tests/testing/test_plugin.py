@@ -30,6 +30,23 @@ def test_audits(dp_audit, n):
 def test_other():
     pass
 """
+FIXED = """
+import pytest
+
+@pytest.fixture
+def shown(dp_audit):
+    return dp_audit(lambda x: x, epsilon=1, pairs=[(0, 1)])
+
+@pytest.fixture
+def hidden(dp_audit):
+    return dp_audit(lambda x: 0, epsilon=1, pairs=[(0, 1)])
+
+def test_shown(shown):
+    pass
+
+def test_hidden(hidden):
+    pass
+"""
 LAZY = """
 import sys
 
@@ -40,11 +57,25 @@ def test_other():
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code and what was said, where pytest finds plugins by itself, whether or not it does so here."""
+    """The exit code and what was said, where pytest finds plugins by itself, whether or not it does so here.
+
+    Marks that nobody has declared are errors.
+    """
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
     plugin = () if INSTALLED else ("-p", "opendp_topk.testing.plugin")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugin, "-q", "--rootdir", str(folder), str(folder), *arguments],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            *plugin,
+            "-q",
+            "--strict-markers",
+            "--rootdir",
+            str(folder),
+            str(folder),
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         timeout=120,
@@ -116,6 +147,15 @@ def test_what_a_test_or_a_run_may_not_ask(tmp_path: Path) -> None:
     ):
         code, said = run(folder, *wrong)
         assert (code, words in said) == (4, True)
+
+
+@pytest.mark.slow
+def test_a_claim_that_a_fixture_audits_counts_once(tmp_path: Path) -> None:
+    """Also one that is refuted, where the test itself is never called."""
+    code, said = run(project(tmp_path, test_fixed=FIXED), "--dp-quick")
+    assert code == 1
+    assert "1 passed, 1 error" in said
+    assert "2 claims: 1 refuted, 1 not refuted, 0 not tested" in said
 
 
 @pytest.mark.slow

@@ -53,8 +53,8 @@ FAULTS = (
         "nearest-without-the-first",
         "the mechanism of the task itself is not tried",
         "planning/nearest.py",
-        "for mechanism in (task.mechanism, *task.alternatives):",
-        "for mechanism in task.alternatives:",
+        "    for task in ways:\n",
+        "    for task in ways[1:]:\n",
     ),
     Fault(
         "noise-a-twentieth-nearer",
@@ -167,6 +167,13 @@ FAULTS = (
         "planning/groups.py",
         "measurements=members, max_groups=self.most)",
         "measurements=members, max_groups=1)",
+    ),
+    Fault(
+        "groups-searched-as-if-one",
+        "the scale for a person who counts in several groups is searched as if in one",
+        "planning/groups.py",
+        "dearest(measure, metric, often, self.most)",
+        "dearest(measure, metric, often, 1)",
     ),
     Fault(
         "groups-fail-alone",
