@@ -51,7 +51,6 @@ TIERS = ("slow", "browser", "tex", "mutation", "foreign")
 LONG = (
     "tests/audit/test_corpus.py",
     "tests/docs/test_howto.py",
-    "tests/machine/test_certified.py",
     "tests/repo/test_made_up.py",
     "tests/repo/test_proofs.py",
     "tests/tables/test_spark_cluster.py",
@@ -59,6 +58,7 @@ LONG = (
 
 ON_SHARED_SPARK = (
     "tests/combinators/test_spark_groups.py",
+    "tests/tables/test_baskets.py",
     "tests/tables/test_listing.py",
     "tests/tables/test_spark.py",
     "tests/tables/test_where.py",
@@ -90,10 +90,17 @@ def floats() -> Space:
     return VectorDomain(AtomDomain(float)), LInfDistance()
 
 
+def taken_with(nodeid: str) -> str:
+    """The name of what runs in one process with a test: its module, or several that share what is dear to make."""
+    together = {"spark": ON_SHARED_SPARK, "machine": ("tests/machine/",), "long": LONG}
+    found = (name for name, modules in together.items() if nodeid.startswith(modules))
+    return next(found, nodeid.partition("::")[0])
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Where several processes share the tests (``--dist loadgroup``), a module's stay together, for its fixtures to be
-    made once, and so do those of all modules on one Spark.
+    made once, and so do those of all modules on one Spark or on what Coq compiled.
 
     A mark does not do that: the group that pytest-xdist adds to the names of tests is no part of them since pytest 9.
     """
@@ -103,9 +110,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            together = {"spark": ON_SHARED_SPARK, "long": LONG}
-            found = (name for name, modules in together.items() if nodeid.startswith(modules))
-            return next(found, nodeid.partition("::")[0])
+            return taken_with(nodeid)
 
     return Together(config, log)
 

@@ -54,10 +54,15 @@ def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
     Raises:
         TableError: ``signoffs`` cannot be read.
     """
+    signed = [] if signoffs is None else read_signoffs(signoffs)
+    return [_claim(name, signed) for name in constructors()]
+
+
+def constructors() -> list[str]:
+    """Every public ``make_*``, in alphabetical order."""
     import opendp_topk
 
-    signed = [] if signoffs is None else read_signoffs(signoffs)
-    return [_claim(name, signed) for name in sorted(opendp_topk.__all__) if name.startswith("make_")]
+    return [name for name in sorted(opendp_topk.__all__) if name.startswith("make_")]
 
 
 def graph() -> dict[str, list[str]]:
@@ -87,20 +92,28 @@ def document_of(constructor: str) -> str | None:
     )
 
 
-def _claim(name: str, signed: list[Signoff]) -> Claim:
-    document, by_caller = document_of(name), name.startswith(_BY_CALLER)
+def status_of(constructor: str) -> str:
+    """``current``, ``stale``, ``missing`` or ``unproven``, without all else that a claim holds, which takes seconds."""
+    document = document_of(constructor)
     if document is None or proof.document(document) is None:
+        return "missing"
+    return "unproven" if constructor.startswith(_BY_CALLER) else proof.Proof(document).status
+
+
+def _claim(name: str, signed: list[Signoff]) -> Claim:
+    document, status = document_of(name), status_of(name)
+    if document is None or status == "missing":
         return Claim(name, document, "missing", "", tests=tests_of(name))
     return Claim(
         constructor=name,
         document=document,
-        status="unproven" if by_caller else proof.Proof(document).status,
+        status=status,
         digest=_digest_or_nothing(document),
         relies_on=tuple(sorted(proof.relied_now(document))),
         foundations=tuple(proof.foundations(document)),
         tests=tests_of(name),
         signoffs=tuple(one for one in signed if one.name == document),
-        remark="unproven: the caller supplies the map" if by_caller else "",
+        remark="unproven: the caller supplies the map" if status == "unproven" else "",
     )
 
 

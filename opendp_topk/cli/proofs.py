@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from .. import proof
-from ..audit import proofs as claims
+from ..audit import registry
 from ..errors import ParameterError, ProofError
 from ..proof.latex import build
 from ..proof.note_rows import rows
@@ -46,14 +46,14 @@ def proofs(
 
 
 def _list() -> list[str]:
-    constructors = claims()
-    named = {row.document for row in constructors}
+    claims = [(name, registry.document_of(name), registry.status_of(name)) for name in registry.constructors()]
+    named = {document for _, document, _ in claims}
     others = [name for name in proof.documents() if name not in named]
     states = [proof.Proof(name).status for name in others]
     show.say("What every public constructor claims is proved in:", "")
     show.table(
         ("constructor", "proof", "status"),
-        ((row.constructor, row.document or "none", show.status(row.status)) for row in constructors),
+        ((name, document or "none", show.status(state)) for name, document, state in claims),
     )
     if others:
         show.say("", "These rest on:", "")
@@ -73,7 +73,7 @@ def _list() -> list[str]:
             for note in proof.notes()
         ],
     )
-    return [row.status for row in constructors] + states
+    return [state for _, _, state in claims] + states
 
 
 def _checked() -> str:
@@ -90,9 +90,9 @@ def _checked() -> str:
 
 def document_of(name: str) -> str:
     """The document of a constructor (with or without its ``make_``), or the one of that name."""
-    for row in claims():
-        if name in (row.constructor, row.constructor.removeprefix("make_")) and row.document is not None:
-            return row.document
+    for maker in registry.constructors():
+        if name in (maker, maker.removeprefix("make_")) and (document := registry.document_of(maker)) is not None:
+            return document
     stem = _stem(name)
     if stem not in proof.documents():
         raise ParameterError("NAME must be one of the constructors or documents that opendp-topk proofs lists")
@@ -132,7 +132,7 @@ def _show(name: str, pdf: bool, out: str | None) -> list[str]:
     if proof.document(document) is None:
         raise ProofError(f"the document proofs/{document}.tex is missing")
     state = proof.Proof(document).status
-    makers = [row.constructor for row in claims() if row.document == document]
+    makers = [maker for maker in registry.constructors() if registry.document_of(maker) == document]
     about: list[tuple[str, str | Text]] = [("constructor", ", ".join(makers))] if makers else []
     pins = Text("\n").join(
         Text.assemble(f"{pin.digest} (", show.status(_state(pin)), f") region {pin.region}{_place(pin)}")

@@ -18,7 +18,7 @@ from tests.audit.mechanisms import BROKEN, ON_COUNTS, RIGHT, Mechanism
 
 SURE = 1 - 1e-6
 CLAIM = 1.0
-FEW, MANY = 20_000, 200_000
+FEW, MANY = 20_000, 100_000
 HARD = (mechanisms.sparse_vector_without_a_stop, mechanisms.maximum_and_its_noisy_value)
 SCORES = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance()
 ONE_WAY = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=True)

@@ -63,7 +63,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(copy: Path, *arguments: str) -> str:
     """``python -m ...`` in the copy; its output, where it ends well."""
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTEST_ADDOPTS": "-p no:cacheprovider"}
-    command = [sys.executable, "-B", "-m", *arguments]
+    command = [sys.executable, "-m", *arguments]
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     return done.stdout

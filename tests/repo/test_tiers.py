@@ -17,7 +17,7 @@ from tests.concepts.combinations import COMBINATIONS
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.specimens import Specimen, check_specimen
 from tests.concepts.tried import LISTED, specimens_of
-from tests.conftest import FORGETTING, TRACED
+from tests.conftest import FORGETTING, TRACED, taken_with
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
@@ -67,6 +67,15 @@ def test_processes_that_share_the_tests_get_whole_modules() -> None:
     ran = set(re.findall(r"^\[(gw\d)\] .* PASSED (\S+?)::", done.stdout, re.MULTILINE))
     assert {file for _, file in ran} == set(files)
     assert (len(ran), len({process for process, _ in ran})) == (3, 2)
+
+
+@pytest.mark.parametrize("asks", ["(built: Path", "shared_spark.get()"])
+def test_what_several_modules_share_is_made_by_one_process(asks: str) -> None:
+    """Coq compiles for a minute, and a Spark takes ten seconds to start."""
+    others = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__).resolve()]
+    asking = [path.relative_to(ROOT).as_posix() for path in others if asks in path.read_text(encoding="utf-8")]
+    assert len(asking) > 1
+    assert len({taken_with(f"{name}::test") for name in asking}) == 1, asking
 
 
 def test_what_is_traced_among_slow_tests_is_there() -> None:
