@@ -12,6 +12,7 @@ from ..numerics.arithmetic import Interval, Intervals
 from .entropy import Entropy
 
 _WORD = 64  # digits come in words of the machine
+_ALIKE = mpq(-1, 1000)  # in place of a logarithm of 0, whose exponential would take less time than that of others
 
 
 # proof-region: arrivals
@@ -45,13 +46,13 @@ class Clock:
     def lag(self, log_weight: mpq, known: int) -> Interval:
         """An interval that holds ln(w + (1 - w) e^y), where w = e^log_weight <= 1.
 
-        Digits are drawn where w = 1 as well, so that their number does not tell.
+        Where w = 1 digits are drawn and functions computed as well, so that neither their number nor the time tells.
         """
         at = Intervals(known + _WORD)
         down = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundDown)
         up = gmpy2.context(precision=known + _WORD, round=gmpy2.RoundUp)
         lower, upper = self._time(at, known, down, up)
-        exponent = at.rational(log_weight)
+        exponent = at.rational(log_weight or _ALIKE)  # [exponent]
         rest = at.negative((down.expm1(exponent[0]), up.expm1(exponent[1])))  # [rest]
         lag = at.log1p((down.mul(rest[0], down.expm1(lower)), up.mul(rest[1], up.expm1(upper))))  # [lag]
         return at.rational(mpq(0)) if log_weight == 0 else lag  # [no-lag]

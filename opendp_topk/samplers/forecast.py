@@ -16,6 +16,7 @@ from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
 from ..numerics.surveyed import GROUP
 from .advantages import Scores
+from .ladder import ascending
 from .quantile_tables import DIGITS, table
 from .upper_tail import LEVELS
 
@@ -95,7 +96,7 @@ def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
 def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
     """All scores of the best groups, and the best of each other group, of as many as tell enough."""
     few, d = min(few, len(groups) - 1), len(groups)
-    ranked = np.sort(groups, kind="stable")[:: -scores.sign]
+    ranked = ascending(groups)[:: -scores.sign]
     looked_at, told = (_ahead(groups, ranked, count, scores.sign) for count in (few, min(_MANY * few + 1, d)))
     opened = looked_at.nonzero()[0]
     rest = groups[told & ~looked_at]
@@ -119,7 +120,7 @@ def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
     """
     last = min(math.ceil(_ROOM * rank), len(values))
     at = len(values) - last if sign > 0 else last - 1
-    return np.sort(values, kind="stable")[at]  # [one-of-them]
+    return ascending(values)[at]  # [one-of-them]
 
 
 @functools.lru_cache(maxsize=16)

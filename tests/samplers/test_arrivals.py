@@ -6,8 +6,11 @@ import random
 from fractions import Fraction
 
 import mpmath
+import pytest
 from gmpy2 import mpq
 
+from opendp_topk.numerics.arithmetic import Interval, Intervals
+from opendp_topk.samplers import arrivals
 from opendp_topk.samplers.arrivals import Clock, Uniform
 
 from .streams import Streams
@@ -55,3 +58,19 @@ def test_the_best_subset_does_not_lag() -> None:
     clock = Clock(mpq(3), Streams(1))
     clock.tick()
     assert clock.lag(mpq(0), 64) == (0, 0)
+
+
+def test_the_best_subset_takes_the_functions_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own argument is 0, of which a logarithm is there at once: that would tell of equal scores."""
+    arguments: list[Interval] = []
+
+    class Noted(Intervals):
+        def log1p(self, argument: Interval) -> Interval:
+            arguments.append(argument)
+            return super().log1p(argument)
+
+    monkeypatch.setattr(arrivals, "Intervals", Noted)
+    clock = Clock(mpq(3), Streams(1))
+    clock.tick()
+    clock.lag(mpq(0), 64)
+    assert [lower > 0 for lower, _ in arguments] == [True]

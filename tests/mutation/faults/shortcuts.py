@@ -23,7 +23,7 @@ FAULTS = (
         "forecast-selects",
         "a score of some rank is selected, which takes ten times as long where one score is raised above equal ones",
         "samplers/forecast.py",
-        'np.sort(values, kind="stable")[at]',
+        "ascending(values)[at]",
         "np.partition(values, at)[at]",
     ),
     Fault(
@@ -403,6 +403,27 @@ FAULTS = (
         "samplers/arrivals.py",
         "        self._waits.append(Uniform(self._entropy))  # [wait]\n",
         "        self._waits[:] = [Uniform(self._entropy)]  # [wait]\n",
+    ),
+    Fault(
+        "clock-of-the-best",
+        "functions of the number 0 are computed for the best subset, in less time than those of others",
+        "samplers/arrivals.py",
+        "at.rational(log_weight or _ALIKE)",
+        "at.rational(log_weight)",
+    ),
+    Fault(
+        "groups-sorted-alone",
+        "groups are sorted without a greater number, in less time where all of them are equal",
+        "samplers/forecast.py",
+        "    ranked = ascending(groups)[:: -scores.sign]\n",
+        "    ranked = np.sort(groups)[:: -scores.sign]\n",
+    ),
+    Fault(
+        "signs-of-all-differences",
+        "differences of scores below the reference lose one unit, as the subtraction of the mask is left out",
+        "samplers/advantages.py",
+        "^ smaller.view(np.uint64)) - smaller.view(np.uint64)",
+        "^ smaller.view(np.uint64))",
     ),
     Fault(
         "cell-corner",
