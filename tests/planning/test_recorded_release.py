@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.planning.release_record import digest_of
-from opendp_topk.planning.verification import AGREES, verified
+from opendp_topk.planning.verification import AGREES, DISAGREES, verified
 from tests.concepts.sentinels import raises_exactly
 
 PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
@@ -97,6 +97,8 @@ def test_a_number_between_integers_is_recorded_as_the_very_same(tmp_path: Path) 
         assert float(Fraction(written)) == released[0]
         assert (Fraction(written) / third).denominator == 1
         assert {one.verdict for one in verified(record, ledger) if one.what != "table"} == {AGREES}
+        (built,) = (one for one in verified(record | {"k": None}, ledger) if one.what == "measurement")
+        assert (built.verdict, "builds no measurement with these parameters" in built.why) == (DISAGREES, True)
         other = choice >> tk.index_candidates([*range(181)])
         raises_exactly(tk.ParameterError, lambda: tk.release_with_record(ledger, other, VISITS), "multiples(bounds")
         assert len(ledger.history()) == 1
