@@ -13,6 +13,7 @@ import sys
 from ..errors import MissingExtraError
 
 _EXTRA = ("typer", "rich")
+_KEPT = 1_000_000  # what a command reads it keeps: looking for garbage among it took a quarter of a release
 
 
 def main() -> None:
@@ -21,6 +22,7 @@ def main() -> None:
     Raises:
         SystemExit: Always, with the exit code.
     """
+    gc.set_threshold(_KEPT)
     atexit.register(gc.freeze)  # or Python looks for garbage in all that was read, once more, before it ends
     try:
         from .app import run
