@@ -53,6 +53,11 @@ def test_few_values_are_inverted_too_once_they_were_asked_for_often(name: str) -
     assert read[integers._OFTEN :] == [1, 1]
 
 
+def test_chunks_are_as_many_as_were_asked_for() -> None:
+    for n in (1, 2**16 - 1, 2**16, 2**16 + 1, 3 * 2**16 - 5):
+        assert len(integers._in_chunks(n, lambda m: np.zeros(m, dtype=np.int64))) == n
+
+
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_noise_drawn_in_chunks_follows_the_same_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integers, "_CHUNK", 64)
