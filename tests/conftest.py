@@ -66,8 +66,9 @@ ON_SHARED_SPARK = (
 
 
 def pytest_configure() -> None:
-    """Before any temporary folder is made."""
+    """Before any temporary folder is made, and before modules are read, of which nothing is garbage."""
     places.settle()
+    gc.disable()
 
 
 @pytest.fixture(scope="session")
@@ -152,6 +153,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Thousands of tests live until the end: what looks for garbage need not look at them again and again."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
