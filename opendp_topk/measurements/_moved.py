@@ -5,6 +5,7 @@ Proof: proofs/measurements/moved.tex
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -65,26 +66,30 @@ class Moved:
         """Moves whose squares add up to at most ``squares``."""
         return Moved(math.isqrt(squares), squares, squares, size)  # [in-squares]
 
-    def shapes(self) -> tuple[Counter[int], ...]:
-        """How often each size occurs in moves that no other ones exceed; none where these are many."""
-        if self.each == 1:
-            return (Counter({1: self.total if self.size is None else min(self.total, self.size)}),)  # [all-by-one]
-        if self.size is not None and self.size * self.each <= self.total and self.size * self.each**2 <= self.squares:
-            return (Counter({self.each: self.size}),)  # [all-by-most]
-        if self.total > _LARGEST:
-            return ()
-        found = list(self._all((), self.each, self.total, self.squares))
-        largest = [one for one in found if not any(one != other and _below(one, other) for other in found)]  # [largest]
-        return tuple(map(Counter, largest)) if len(largest) <= _MOST_SHAPES else ()
 
-    def _all(self, begun: Shape, each: int, total: int, squares: int) -> Iterator[Shape]:
-        """The shapes that begin so, whose other moves are at most ``each``, and that no further move fits."""
-        full = self.size is not None and len(begun) == self.size
-        most = 0 if full else min(each, total, math.isqrt(squares))
-        if most == 0:
-            yield begun  # [complete]
-        for move in range(most, 0, -1):
-            yield from self._all((*begun, move), move, total - move, squares - move * move)  # [next-move]
+@functools.lru_cache(maxsize=16)  # for a search of a scale: they are the same at all of them
+def shapes(moved: Moved) -> tuple[Counter[int], ...]:
+    """How often each size occurs in moves that no other ones exceed; none where these are many."""
+    each, total, squares, size = moved.each, moved.total, moved.squares, moved.size
+    if each == 1:
+        return (Counter({1: total if size is None else min(total, size)}),)  # [all-by-one]
+    if size is not None and size * each <= total and size * each**2 <= squares:
+        return (Counter({each: size}),)  # [all-by-most]
+    if total > _LARGEST:
+        return ()
+    found = list(_all(size, (), each, total, squares))
+    largest = [one for one in found if not any(one != other and _below(one, other) for other in found)]  # [largest]
+    return tuple(map(Counter, largest)) if len(largest) <= _MOST_SHAPES else ()
+
+
+def _all(size: int | None, begun: Shape, each: int, total: int, squares: int) -> Iterator[Shape]:
+    """The shapes that begin so, whose other moves are at most ``each``, and that no further move fits."""
+    full = size is not None and len(begun) == size
+    most = 0 if full else min(each, total, math.isqrt(squares))
+    if most == 0:
+        yield begun  # [complete]
+    for move in range(most, 0, -1):
+        yield from _all(size, (*begun, move), move, total - move, squares - move * move)  # [next-move]
 
 
 def _below(one: Shape, other: Shape) -> bool:
@@ -153,7 +158,7 @@ def _rho_by_odds(h: Fraction) -> Fraction:
 
 def _of_shapes(moved: Moved, step: Step, scale: Fraction) -> Iterator[Any]:
     """The bound of all shapes, if they are few."""
-    curves = tuple(_composed(shape, step, scale) for shape in moved.shapes())
+    curves = tuple(_composed(shape, step, scale) for shape in shapes(moved))
     if len(curves) == 1:
         yield from curves[0].bounds  # [one-shape]
     elif curves:

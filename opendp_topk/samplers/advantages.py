@@ -120,7 +120,7 @@ def _differences(values: NDArray[Any], reference: Any) -> Floats:
     raw, origin = values.view(np.uint64), np.asarray(reference).view(np.uint64)
     smaller = -(values < reference).astype(np.int64)  # 0 or -1: all are computed alike, so that signs take no time
     magnitude = ((raw - origin) ^ smaller.view(np.uint64)) - smaller.view(np.uint64)  # [modular-difference]
-    return np.copysign(magnitude.astype(np.float64), smaller.astype(np.float64))  # [sign]
+    return np.asarray(np.copysign(magnitude.astype(np.float64), smaller.astype(np.float64)))  # [sign]
 
 
 # end-proof-region: advantage-bounds

@@ -69,7 +69,7 @@ def markdown(found: Found) -> str:
         f"ratio below 1 is faster than the peer. NumPy is {np.__version__}. `--check` reports every ratio that is more",
         f"than {WORSE} times the one that is stored beside this page, also when measured once more.",
         "Memory that is freed is kept by the process, so that no peer pays for fresh pages whenever it makes an array.",
-        f"There are {os.cpu_count()} processors; the load was {os.getloadavg()[0]:.1f} at the end, with 1 for this run.",
+        f"There are {os.cpu_count()} processors; the load was {os.getloadavg()[0]:.1f} at the end, 1 of it this run's.",
         "",
         f"NumPy sorts and partitions with the vector instructions that it finds: here {_found()}. Without X86_V3",
         "(`NPY_DISABLE_CPU_FEATURES=X86_V3`) its sort of 10⁶ uniform scores takes six times, its partition twice",

@@ -61,6 +61,15 @@ def test_transformation_then_measurement() -> None:
     check_measurement(chain, members=[[1, 2]], non_members=[[0.5]], distances=[1, 2], neighbours=[([1, 0], [1, 1], 1)])
 
 
+def test_scores_in_any_form_are_members_or_refused() -> None:
+    best = COUNTS >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=1e-3)  # another has a chance of e^-1000
+    many = [*range(3000), 9000, *range(3000)]
+    for scores in ([1, 3, 2], (1, 3, 2), np.array([1, 3, 2], dtype=np.int8), many, np.array(many)):
+        assert best(scores).tolist() == [list(scores).index(max(scores))]
+    for wrong in ([1.0], ["1"], np.arange(6001.0), None):
+        raises_exactly(DataTypeError, lambda wrong=wrong: best(wrong))
+
+
 def test_success_is_that_of_what_the_selection_sees() -> None:
     best = COUNTS >> then_report_noisy_top_k(MaxDivergence(), k=1, scale=2.0)
     chain = times(3) >> best

@@ -184,5 +184,5 @@ def test_the_rho_of_logistic_noise_is_a_bound_and_a_tight_one() -> None:
 
 
 def test_where_all_may_move_by_the_most_there_is_one_shape_however_large() -> None:
-    assert _moved.Moved(1000, 2000, 2 * 10**6, 2).shapes() == (Counter({1000: 2}),)
-    assert _moved.Moved(1000, 2000, 2 * 10**6 - 1, 2).shapes() == ()
+    assert _moved.shapes(_moved.Moved(1000, 2000, 2 * 10**6, 2)) == (Counter({1000: 2}),)
+    assert _moved.shapes(_moved.Moved(1000, 2000, 2 * 10**6 - 1, 2)) == ()

@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.planning.columns import Columns
-from opendp_topk.planning.keys import Keys, comes_out, likely_users
+from opendp_topk.planning.keys import Keys, _least_integer, comes_out, likely_users
 from opendp_topk.planning.plan import Plan, Query, planned
 from opendp_topk.planning.units import Budget, Users
 
@@ -53,6 +53,21 @@ def test_so_many_users_are_enough_and_hardly_fewer_are() -> None:
             assert chance(int(0.96 * number) - 1) < 0.5
             for users in (number // 2, number, 2 * number):
                 assert 0 <= float(comes_out(found.parameters, users)) <= chance(users) + 1e-6
+
+
+@pytest.mark.parametrize("least", [1, 600, 1000])
+def test_the_least_number_is_found_in_few_steps(least: int) -> None:
+    asked = []
+
+    def holds(number: int) -> bool:
+        asked.append(number)
+        assert len(asked) < 200, "the search does not end"
+        return number >= 1000
+
+    assert _least_integer(least, holds) == 1000
+    assert min(asked) == least
+    asked.clear()
+    assert _least_integer(least, lambda number: holds(0)) == math.inf
 
 
 def test_deltas_of_equal_shares_add_up_to_the_whole() -> None:
