@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import pytest
@@ -60,6 +61,19 @@ def test_each_way_ends_in_the_releases_that_it_pays_for(command: Command) -> Non
     table = "opendp-topk release TABLE --user USER --item ITEM --candidates FILE"
     assert [way[0].split(":")[0] for way in ways] == ["pure", "zCDP", "(epsilon, delta)"]
     assert [way[-1] for way in ways] == [f"{table} {one} --ledger budget.ledger  # 3 times" for one in each]
+
+
+@pytest.mark.further
+def test_what_is_left_of_a_ledger_is_told_way_by_way(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    book = tmp_path / "budget.ledger"
+    budget = "--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6
+    assert command("ledger", "create", book, "--dataset", "visits", "--user", "visitor", *budget).code == 0
+    found = rows(command(*ASKED, "--ledger", book, "--releases", 3))
+    assert found["pure"][1:3] == ["epsilon", "1"]
+    assert found["(epsilon, delta)"][2:6] == ["epsilon", "1,", "delta", "1e-06"]
 
 
 @pytest.mark.slow

@@ -74,12 +74,21 @@ def test_it_says_what_is_asked_how_and_what_is_promised(name: str) -> None:
         assert promise.alpha == 0.05
 
 
-def test_more_releases_share_the_budget() -> None:
+@pytest.mark.parametrize("releases", [2, 12])
+def test_more_releases_share_the_budget(releases: int) -> None:
     once = planned(query("top k"))
-    often = planned(replace(query("top k"), releases=12))
-    assert often.scale == pytest.approx(12 * once.scale, rel=1e-12)
+    often = planned(replace(query("top k"), releases=releases))
+    assert often.scale == pytest.approx(releases * once.scale, rel=1e-12)
     assert 0.999999 < often.loss <= 1
-    assert 12 * Fraction(3 * 2) / Fraction(often.scale) <= 1  # three winners, two users
+    assert releases * Fraction(3 * 2) / Fraction(often.scale) <= 1  # three winners, two users
+
+
+@pytest.mark.further
+def test_under_curves_the_loss_is_the_delta_at_the_epsilon_of_the_budget() -> None:
+    asked = replace(query("top k"), budget=Budget(tk.PrivacyProfile(), (1.0, 1e-6)))
+    epsilon, delta = planned(asked).loss
+    assert epsilon == 1.0
+    assert 0.9e-6 < delta <= 1e-6
 
 
 @pytest.mark.further
