@@ -66,8 +66,9 @@ ON_SHARED_SPARK = (
 
 
 def pytest_configure() -> None:
-    """Before any temporary folder is made."""
+    """Before any temporary folder is made, and before modules are read, of which nothing is garbage."""
     places.settle()
+    gc.disable()
 
 
 @pytest.fixture(scope="session")
@@ -120,7 +121,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which instances of a test are quick, and which are traced.
 
     Of a test that is marked ``quick(name=values)`` those with other parameters are slow. Of another test the first
-    and the last stand for it, and what is left is ``further``, if it is not slow. Of the slow and of the others those
+    and the last stand for it, and what is left is ``further``, if it is of no tier. Of the slow and of the others those
     two and one in the middle are traced, further ones seldom reaching what these do not, and of the slow only those
     that are :data:`TRACED`. Where neither is slow a warning is an error, but for those that the settings ignore, and
     for files that an interrupted call left to the collector.
@@ -140,18 +141,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.untraced)
         if not any(map(item.get_closest_marker, TIERS)):
             item.add_marker(pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored), append=False)
-    for (_, slow), alike in instances.items():
+    for alike in instances.values():
         last = len(alike) - 1
         for at, item in enumerate(alike):
             if at not in {0, last // 2, last}:
                 item.add_marker(pytest.mark.untraced)
-            if at not in {0, last} and not slow and not item.get_closest_marker("quick"):
+            if at not in {0, last} and not any(map(item.get_closest_marker, (*TIERS, "quick"))):
                 item.add_marker(pytest.mark.further)
 
 
 def pytest_collection_finish() -> None:
     """Thousands of tests live until the end: what looks for garbage need not look at them again and again."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -69,6 +69,17 @@ def test_processes_that_share_the_tests_get_whole_modules() -> None:
     assert (len(ran), len({process for process, _ in ran})) == (3, 2)
 
 
+@pytest.mark.further
+def test_no_planted_fault_and_no_other_library_is_tried_with_further_tests() -> None:
+    files = ["tests/repo/test_mutation.py", "tests/foreign"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", *files]
+    chosen = {}
+    for kinds in ("further", "further and (mutation or foreign)"):
+        done = subprocess.run([*command, "-m", kinds], cwd=ROOT, capture_output=True, text=True, check=False)
+        chosen[kinds] = done.returncode
+    assert chosen == {"further": 0, "further and (mutation or foreign)": 5}  # 5: none is
+
+
 @pytest.mark.parametrize("asks", ["(built: Path", "shared_spark.get()"])
 def test_what_several_modules_share_is_made_by_one_process(asks: str) -> None:
     """Coq compiles for a minute, and a Spark takes ten seconds to start."""
