@@ -24,8 +24,8 @@ import opendp_topk as tk
 
 K, SCALE = 5, 10**4
 SIZES = (100, 3_000, 40_000, 300_000)
-WORK = 1.0  # seconds for each pair, but
-FEWEST, MOST = 120, 1_000  # turns
+WORK = 3.0  # seconds for each pair, but
+FEWEST, MOST = 120, 3_000  # turns
 PARTS = 8  # quantiles of times among which a rule tells
 
 Space = tuple[tk.VectorDomain, tk.LInfDistance]
