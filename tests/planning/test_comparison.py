@@ -260,6 +260,7 @@ def test_plots(tmp_path: Path) -> None:
     (first, *_) = drawn.get_lines()
     for epsilon, delta in zip(first.get_xdata(), first.get_ydata(), strict=True):
         assert delta == found["exponential_mechanism"].curve.delta(epsilon)
+    assert drawn.get_ylim()[1] > 1, "a curve that begins at 1 would lie on the edge"
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         found.plot().savefig(tmp_path / f"both.{kind}")
         assert (tmp_path / f"both.{kind}").read_bytes().startswith(start)

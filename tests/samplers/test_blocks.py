@@ -129,7 +129,7 @@ def _use(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.further
-@pytest.mark.quick(k=1, name="Exponential", shape=("forecast", "deep split"))
+@pytest.mark.quick(k=2, name="Exponential", shape=("forecast", "wrong forecast", "deep split", "shallow skip"))
 @pytest.mark.parametrize("name", ["Gumbel", "Exponential"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("k", [1, 2])

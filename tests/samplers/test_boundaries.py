@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from opendp_topk.samplers.boundaries import Weights, boundaries
+from opendp_topk.samplers.boundaries import Weights, _power, boundaries
 
 from ..oracles.discrete import weight
 from ..oracles.noise import number
@@ -37,6 +37,14 @@ def test_every_step_is_enclosed(name: str, scale: Fraction, digits: int, mirrore
         for i, end in enumerate(found.ends):
             step = exact(found.least + 1 + i) * mpmath.mpf(2) ** digits
             assert -TINY <= step - end <= found.width + TINY, f"P(Z < {found.least + 1 + i}) is not between its bounds"
+
+
+@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 10**30), Fraction(7, 3), Fraction(31)], ids=str)
+def test_powers_are_hardly_below_those_of_e(exponent: Fraction) -> None:
+    """A factor of 1 where there is a smaller one would let the sum of weights go on for ever."""
+    with mpmath.workdps(60):
+        exact = mpmath.exp(-number(exponent)) * 2**64
+        assert exact - 1 - TINY <= _power(exponent, 64) <= exact
 
 
 @pytest.mark.slow
