@@ -332,6 +332,19 @@ def test_rows_taken_back_under_an_open_ledger_take_no_debit(server: Server, tmp_
     raises_exactly(tk.LedgerError, lambda: spend(ledger, 0.25), "older copy")
 
 
+@pytest.mark.slow
+def test_rows_taken_back_and_written_otherwise_under_an_open_ledger_take_no_debit(
+    server: Server, tmp_path: Path
+) -> None:
+    """There is a record of the number that was seen last, and it is another one."""
+    ledger = new(server.address(tmp_path.name), 1)
+    spend(ledger, 0.25)
+    sql(server, "DELETE FROM opendp_topk_ledger WHERE number > 0 AND ledger = %s", tmp_path.name)
+    with tk.Ledger(server.address(tmp_path.name)) as other:
+        spend(other, 0.125)
+    raises_exactly(tk.LedgerError, lambda: spend(ledger, 0.25), "older copy")
+
+
 def test_a_record_that_was_rewritten_with_its_own_digest_alone_is_noticed(path: Path) -> None:
     ledger = new(path, 1)
     spend(ledger, 0.25, 0.25)

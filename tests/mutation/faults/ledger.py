@@ -488,4 +488,11 @@ FAULTS = (
         "        cost = _rho_alone(account, measure, loss)",
         "        _rho_alone(account, measure, loss)",
     ),
+    Fault(
+        "server-mark-of-another",
+        "any record of the number that was seen last is taken for the one that was seen",
+        "ledger/postgres.py",
+        "!= [self._mark.digest]:",
+        "== []:",
+    ),
 )
