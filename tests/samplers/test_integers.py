@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from opendp_topk.samplers import integers
 from opendp_topk.samplers.integers import discrete_gaussian, discrete_laplace
 
-from ..oracles.chi_square import assert_follows
+from ..oracles.chi_square import assert_follows, enough
 from ..oracles.discrete import counted, masses, pooled
 from ..oracles.noise import number
 from .words import Words
@@ -29,6 +30,20 @@ def test_noise_follows_its_mass_function(name: str, scale: Fraction) -> None:
     assert found.dtype == np.int64
     most = int(6 * scale) + 4
     assert_follows(counted(found.tolist(), -most, most), pooled(masses(name, scale), -most, most), detects=0.55)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES[1:], ids=str)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_much_noise_follows_its_mass_function(name: str, scale: Fraction) -> None:
+    """In the millions, of which an error of 3 % is seen."""
+    most = int(6 * scale) + 4
+    law = pooled(masses(name, scale), -most, most)
+    values, times = np.unique(SAMPLERS[name](scale, enough(max(law.values()), 0.03)), return_counts=True)
+    counts: Counter[Hashable] = Counter()
+    for outcome, often in zip(values.tolist(), times.tolist(), strict=True):
+        counts.update(dict.fromkeys(counted([outcome], -most, most), often))
+    assert_follows(counts, law, detects=0.03)
 
 
 @pytest.mark.further
