@@ -59,13 +59,13 @@ def test_scale_two(dp_audit):
     dp_audit(maximum(2))
 
 @pytest.mark.dp_audit(epsilon=1, batched=True)
-def test_scale_one(dp_audit):
-    dp_audit(maximum(1))
+def test_scale_half(dp_audit):
+    dp_audit(maximum(0.5))
 """
 PROJECTS = {
     "opendp": (OPENDP, "test_half_of_it", lambda: Needed("opendp.prelude").enable_features),
     "diffprivlib": (DIFFPRIVLIB, "test_a_score_may_move_further", lambda: Needed("diffprivlib.mechanisms").Laplace),
-    "numpy": (NUMPY, "test_scale_one", lambda: None),
+    "numpy": (NUMPY, "test_scale_half", lambda: None),
 }
 
 
