@@ -22,7 +22,7 @@ from .filters import charged, mixed_curve
 from .following import Following
 from .journal import Journal
 from .records import Record
-from .reservation import Reservation
+from .reservation import Reservation, require_presented
 
 PLANNED = "planned releases"
 
@@ -124,6 +124,7 @@ class PlannedReleases(Following):
 
     def release(self, label: str, data: Any, measurement: Measurement | None = None) -> Any:
         """One of the planned releases, on ``data``."""
+        require_presented(self._measurements.get(label) if measurement is None else measurement, data)
         return self.reserve(label, measurement).release(data)
 
     def _obeys(self, place: int, measurement: Measurement, charge: Charge) -> bool:

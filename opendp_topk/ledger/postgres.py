@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import MissingExtraError
+from ..errors.extras import load
 from . import locks, server_address
 from .failures import EXISTS, GONE, MISSING, damaged, explained, failure, in_words
 from .files import FORKING
@@ -317,10 +317,4 @@ class PostgresLog:
 
 
 def _driver() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        psycopg = None  # type: ignore[assignment]
-    if psycopg is None:
-        raise MissingExtraError('a ledger on a server needs psycopg 3: pip install "opendp_topk[postgres]"')
-    return psycopg
+    return load("psycopg", "a ledger on a server needs psycopg 3", "opendp_topk[postgres]")
