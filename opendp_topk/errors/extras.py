@@ -44,8 +44,9 @@ def load(module: str, need: str, extra: str) -> Any:
             failure = error
     if isinstance(failure, ModuleNotFoundError) and failure.name and f"{module}.".startswith(f"{failure.name}."):
         raise MissingExtraError(f'{need}: pip install "{extra}"') from failure
+    where = f" from {failure.name}" if isinstance(failure, ImportError) and failure.name else ""
     raise MissingExtraError(
-        f"{need}, which is installed and cannot be imported ({type(failure).__name__}: {failure}): check that no file "
+        f"{need}, which is installed and cannot be imported ({type(failure).__name__}{where}): check that no file "
         "beside yours has the name of a module that it needs, such as secrets.py, or install it again"
     ) from failure
 

@@ -50,7 +50,7 @@ class Conversation(Following):
             QueryError: The conversation was closed, here or elsewhere.
         """
         charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
-        require_presented(query, self._data)
+        require_presented(query, self._data)  # [presented-to-query]
 
         def step() -> dict[str, Any]:
             self._learn()  # [all-steps]

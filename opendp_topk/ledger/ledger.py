@@ -276,7 +276,7 @@ class Ledger:
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """
-        require_presented(measurement, data)
+        require_presented(measurement, data)  # [presented]
         reserved = self.reserve(
             measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, **words
         )

@@ -124,7 +124,7 @@ class PlannedReleases(Following):
 
     def release(self, label: str, data: Any, measurement: Measurement | None = None) -> Any:
         """One of the planned releases, on ``data``."""
-        require_presented(self._measurements.get(label) if measurement is None else measurement, data)
+        require_presented(self._measurements.get(label) if measurement is None else measurement, data)  # [presented]
         return self.reserve(label, measurement).release(data)
 
     def _obeys(self, place: int, measurement: Measurement, charge: Charge) -> bool:

@@ -61,7 +61,7 @@ class Reservation:
         """
         if self._measurement is None:
             raise ParameterError("an amount was reserved and no measurement: settle it when it was used")
-        require_presented(self._measurement, data)
+        require_presented(self._measurement, data)  # [still-open]
         self._end()  # [once]
         try:
             released = self._measurement.invoke(data)  # [then-release]

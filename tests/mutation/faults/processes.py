@@ -9,14 +9,14 @@ FAULTS = (
         "presented-after-the-debit",
         "a release pays before it asks whether the data are a table at all",
         "ledger/ledger.py",
-        "        require_presented(measurement, data)\n",
+        "        require_presented(measurement, data)  # [presented]\n",
         "",
     ),
     Fault(
         "reserved-presented-late",
         "a reservation is used up by what is no table",
         "ledger/reservation.py",
-        "        require_presented(self._measurement, data)\n",
+        "        require_presented(self._measurement, data)  # [still-open]\n",
         "",
     ),
     Fault(
@@ -25,12 +25,5 @@ FAULTS = (
         "errors/extras.py",
         '            _LOST.add("polars")\n',
         "            pass\n",
-    ),
-    Fault(
-        "statements-by-thread",
-        "each thread reads the package for itself, and compares its statements with those of others",
-        "proof/modules.py",
-        "    with LOADING:\n        return _module(package, name)\n",
-        "    return _module.__wrapped__(package, name)\n",
     ),
 )
