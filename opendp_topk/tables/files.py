@@ -20,13 +20,16 @@ from .listing import PARQUET, FileList, listed, several
 
 if TYPE_CHECKING:
     import polars as pl
+    from polars import LazyFrame
+else:
+    LazyFrame = Any  # for those who ask for type hints where polars is not installed
 
 STDIN = "-"
 _CSV = (".csv", ".csv.gz", ".csv.zst")
 _SHOWN = 20  # columns that an error names
 
 
-def read_table(path: str | os.PathLike[str], *, separator: str = ",", encoding: str = "utf-8") -> pl.LazyFrame:
+def read_table(path: str | os.PathLike[str], *, separator: str = ",", encoding: str = "utf-8") -> LazyFrame:
     """A table from .parquet files or a .csv file, or as CSV from standard input, to be read when it is used.
 
     A parquet file has its own types. Every column of a .csv file is read as strings, whatever its rows look
@@ -178,7 +181,7 @@ def _named(columns: Sequence[str] | dict[str, Any]) -> str:
     return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(quoted, names[:_SHOWN]))}{more}"
 
 
-def _scanned(source: str | bytes, dialect: Dialect) -> pl.LazyFrame:
+def _scanned(source: str | bytes, dialect: Dialect) -> LazyFrame:
     import polars as pl
 
     scan = guarded(lambda: pl.scan_csv(source, glob=False, infer_schema=False, separator=dialect.separator))
