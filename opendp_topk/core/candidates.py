@@ -86,9 +86,7 @@ class IndexCandidates:
 
     def _item(self, index: Any) -> Any:
         if not checks.is_integer(index) or not 0 <= index < len(self.items):
-            raise DataError(
-                "what index_candidates is called with must be indices of its items, as a measurement releases"
-            )
+            raise DataError("index_candidates must be called with indices of its items, as a measurement releases them")
         return self.items[index]
 
     def released_after(self, released: Any, _: int | None) -> Any:
