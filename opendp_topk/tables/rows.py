@@ -155,7 +155,7 @@ def plain(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def unmarked(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same values in columns without a mark, by which polars would take them for sorted, whether they are or not."""
+    """The same values without marks, by which polars takes a column for sorted, whether it is or not."""
     import polars as pl
 
     return pl.DataFrame(_Values(frame)) if frame.width else frame  # [unmarked]

@@ -9,14 +9,17 @@
     constant    = 'text', 'yyyy-mm-dd' for a column of dates, a number, true or false
 
 A column is a word, or any name in double quotes. A test of a null is unknown, ``not``, ``and`` and ``or`` treat that as
-SQL does, and rows for which the whole is not true are left out.
+SQL does, and rows for which the whole is not true are left out. Under every engine texts are compared by their bytes,
+NaN equals itself and is greater than every other number, and -0.0 equals 0.0.
 
 Why it costs nothing: whether a row is kept depends on that row and on public text alone, since all that can be written
 are comparisons of its entries with constants. So the rows of one user that are kept are a function of this user's rows:
 two tables that differ in the rows of d users are kept as two tables that differ in the rows of at most d. As a
 transformation it has stability 1 in users, added, removed or replaced. There is nothing to write that looks at other
 rows (a function, a window, a subquery), that changes from one reading to the next, or that fails on some rows only:
-what a column and its constants must be is settled by the types of the columns before a row is read.
+what a column and its constants must be is settled by the types of the columns before a row is read. Nor may an engine
+skip rows by statistics of their file, which leave out NaN: polars looks at the rows that DuckDB hands over, and Spark
+has to do without.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>\"(?:[^\"]|\"\")+\")|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|==|[=<>(),]))\s*"
 )
-STATISTICS = "spark.sql.parquet.filterPushdown"  # by which Spark would leave out rows that it has not looked at
+STATISTICS = "spark.sql.parquet.filterPushdown"  # by which Spark skips rows that it has not looked at
 _LONGEST, _DEEPEST = 1000, 50  # pieces, and brackets in brackets: beyond, an engine may run out of its stack
 _WORDS = ("and", "or", "not", "in", "is", "null", "true", "false")
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import math
 import random
 import struct
@@ -28,10 +29,11 @@ from opendp_topk.cli import engines
 from opendp_topk.tables.frames import identifier_columns, two_columns, valued_columns
 from opendp_topk.tables.spread import rows_by_number
 from opendp_topk.tables.totals import totals_by_item
+from opendp_topk.tables.where import parsed
 from tests.oracles.totals import FARTHEST, clamped_totals
 from tests.transformations.test_quantile_scores import kept as spaced
 
-from .spark_session import session
+from .spark_session import BRIEF, session
 
 ENGINES = ("polars", "duckdb", "spark")
 WRITERS = ("pyarrow", "polars", "duckdb", "spark")
@@ -109,14 +111,20 @@ def joined(one: Test, other: Test, decisive: bool) -> Test:
     return holds
 
 
-def conditions(kind: str, chance: random.Random) -> list[tuple[str, Test]]:
+def conditions(kind: str, size: int, chance: random.Random) -> list[tuple[str, Test]]:
     """Fifteen conditions on columns x and n, and what they say of a row."""
     known = [one for one in POOLS[kind] if one is not None and order(one) not in map(order, (NAN, INF, -INF))]
-    known += {"double": [7.0, -1e9], "float": [0.1, 7.0], "text": ["m"], "long text": ["p" * 300 + "m", "p"]}.get(kind, [])
-    (a, b), n = chance.sample(known, 2), chance.randrange(200)
-    early: Test = lambda _, number: number < n
-    empty: Test = lambda value, _: value is None
-    early_text = f"n < {n}"
+    known += {"double": [7.0, -1e9], "float": [0.1, 7.0], "text": ["m"], "long text": ["p" * 300 + "m", "p"]}.get(
+        kind, []
+    )
+    a, b = chance.sample(known, 2)
+
+    def before() -> tuple[str, Test]:
+        limit = chance.randrange(4 * size)
+        return f"n < {limit}", lambda _, number: number < limit
+
+    def empty(value: Any, _: int) -> bool:
+        return value is None
 
     def compared(sign: str, constant: Any) -> tuple[str, Test]:
         return f"x {sign} {_written(constant)}", test_of(sign, constant)
@@ -127,18 +135,26 @@ def conditions(kind: str, chance: random.Random) -> list[tuple[str, Test]]:
     def not_(one: tuple[str, Test]) -> tuple[str, Test]:
         return f"not {one[0]}", negated(one[1])
 
-    null, before = ("x is null", empty), (early_text, early)
+    null = "x is null", empty
     among = f"x in ({_written(a)}, {_written(b)})", joined(test_of("=", a), test_of("=", b), True)
-    nulls = [null, ("x is not null", negated(empty)), not_(null), both(null, "or", before), both(null, "and", before)]
+    nulls = [
+        null,
+        ("x is not null", negated(empty)),
+        not_(null),
+        both(null, "or", before()),
+        both(null, "and", before()),
+    ]
     if kind == "decimal":  # is compared with nothing, so that there is one question to ask, and it is joined
-        mixed = [both(one, by, not_(before)) for one in nulls for by in ("and", "or")]
+        mixed = [both(one, by, not_(before())) for one in nulls for by in ("and", "or")]
         return [*nulls, *mixed]
     signs = ["=", "!="] if kind == "bool" else ["=", "!=", "<", "<=", ">", ">="]
     single_ones = [compared(sign, chance.choice((a, b))) for sign in signs]
     found = [*nulls[:2], among, not_(among), *single_ones]
     while len(found) < 15:
         one, other = compared(chance.choice(signs), a), compared(chance.choice(signs), b)
-        found.append(chance.choice((both(one, "and", other), both(not_(one), "or", other), not_(both(one, "or", before)))))
+        found.append(
+            chance.choice((both(one, "and", other), both(not_(one), "or", before()), not_(both(one, "or", before()))))
+        )
     return found
 
 
@@ -152,11 +168,11 @@ def _written(constant: Any) -> str:
 
 @dataclass(frozen=True)
 class Content:
-    """Rows in groups that a file keeps together, and whether they are said to be sorted by x."""
+    """Rows in groups that a file keeps together, and the column that is said to be sorted, if one is."""
 
     kind: str
     groups: list[list[Row]]
-    marked: bool
+    marked: str | None
 
     @property
     def rows(self) -> list[Row]:
@@ -165,10 +181,15 @@ class Content:
 
 def contents(kind: str, size: int, chance: random.Random) -> tuple[Content, Content]:
     """Groups of ``size`` rows, each of a few values, and the same with one more row in one of them."""
-    marked = chance.random() < 0.4
-    values = [chance.choices(chance.sample(POOLS[kind], min(2, len(POOLS[kind]))), k=size) for _ in range(4)]
-    if marked:
-        flat = sorted((one for group in values for one in group), key=lambda one: (one is not None, order(one or 0) if one is None else order(one)))
+    marked = chance.choice([None, None, "n", "x"])
+    of_floats = kind in ("double", "float", "zeros")
+    few = [
+        [NAN, chance.choice(POOLS[kind])] if of_floats and at % 2 else chance.sample(POOLS[kind], 2) for at in range(4)
+    ]
+    values = [chance.choices(those, k=size) for those in few]
+    if marked == "x":
+        flat = [one for group in values for one in group]
+        flat = [one for one in flat if one is None] + sorted((one for one in flat if one is not None), key=order)
         values = [flat[at : at + size] for at in range(0, len(flat), size)]
     groups = [
         [(at * size + place, chance.randrange(30), chance.randrange(5), one) for place, one in enumerate(group)]
@@ -176,7 +197,8 @@ def contents(kind: str, size: int, chance: random.Random) -> tuple[Content, Cont
     ]
     more = [list(group) for group in groups]
     chosen = chance.choice(more)
-    chosen.insert(chance.randrange(size), (4 * size, 30, chance.randrange(5), chance.choice(POOLS[kind])))
+    place = size // 2 if marked else chance.randrange(size)  # where a search by halves looks first
+    chosen.insert(place, (4 * size, 30, chance.randrange(5), chance.choice(POOLS[kind])))
     return Content(kind, groups, marked), Content(kind, more, marked)
 
 
@@ -195,7 +217,7 @@ def write(writer: str, content: Content, path: Path, chance: random.Random, spar
     if writer == "pyarrow":
         import pyarrow.parquet as pq
 
-        marks = [pq.SortingColumn(3, nulls_first=True)] if content.marked else None
+        marks = [pq.SortingColumn(names.index(content.marked), nulls_first=True)] if content.marked else None
         dictionary, index = chance.random() < 0.5, chance.random() < 0.5
         with pq.ParquetWriter(
             path, schema, sorting_columns=marks, use_dictionary=dictionary, write_page_index=index
@@ -206,7 +228,7 @@ def write(writer: str, content: Content, path: Path, chance: random.Random, spar
         import polars as pl
 
         frame: Any = pl.from_arrow(table(content.rows))
-        marked = frame.with_columns(pl.col("x").set_sorted()) if content.marked else frame
+        marked = frame.with_columns(pl.col(content.marked).set_sorted()) if content.marked else frame
         marked.write_parquet(path, row_group_size=len(content.groups[0]))
     elif writer == "duckdb":
         import duckdb
@@ -215,18 +237,34 @@ def write(writer: str, content: Content, path: Path, chance: random.Random, spar
             connection.register("content", table(content.rows))
             connection.execute(f"COPY (FROM content) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
     else:
-        for group in content.groups:
-            spark.createDataFrame(table(group)).coalesce(1).write.mode("append").parquet(f"file://{path}")
+        places = pa.array([at for at, group in enumerate(content.groups) for _ in group])
+        frame = spark.createDataFrame(table(content.rows).append_column("group", places))
+        frame.repartitionByRange(len(content.groups), "group").drop("group").write.parquet(f"file://{path}")
 
 
-def kept_numbers(engine: str, path: Path, condition: str) -> list[int]:
-    """The numbers of the rows that the command would count."""
-    reading = engines.Reading.of(",", "utf-8", condition)
-    with engines.Engine(engine).table(str(path), reading, ["n", "i"]) as table:
-        rows = two_columns(table.frame, "n", "i")
-        if engine == "spark":
-            return sorted(row[0] for row in rows.to_native().select("n").collect())
-        return sorted(rows.collect()["n"].to_list())
+def kept_numbers(engine: str, path: Path, conditions: Sequence[str]) -> list[list[int]]:
+    """For each condition the numbers of the rows that the command would count."""
+    if engine == "spark":
+        return _kept_in_spark(path, conditions)
+    found = []
+    for condition in conditions:
+        reading = engines.Reading.of(",", "utf-8", condition)
+        with engines.Engine(engine).table(str(path), reading, ["n", "i"]) as table:
+            found.append(sorted(two_columns(table.frame, "n", "i").collect()["n"].to_list()))
+    return found
+
+
+def _kept_in_spark(path: Path, conditions: Sequence[str]) -> list[list[int]]:
+    """The same in one job, in which each condition has a scan of its own."""
+    from pyspark.sql import functions as F
+
+    found: list[list[int]] = [[] for _ in conditions]
+    with engines._in_spark(str(path), None) as opened:
+        rows = [two_columns(parsed(one).kept(opened.frame, ["n", "i"]), "n", "i").to_native() for one in conditions]
+        marked = [one.select("n", F.lit(at).alias("at")) for at, one in enumerate(rows)]
+        for number, at in functools.reduce(lambda one, other: one.union(other), marked).collect():
+            found[at].append(number)
+    return list(map(sorted, found))
 
 
 def sums_and_numbers(engine: str, path: Path, condition: str) -> tuple[dict[int, int], list[int]]:
@@ -274,34 +312,37 @@ def differences(
     for kind in kinds:
         for writer in writers:
             chance = random.Random(f"{seed} {kind} {writer}")
-            pair = contents(kind, 2048 if writer == "duckdb" else chance.randrange(20, 60), chance)
-            listed = conditions(kind, chance)
+            size = 2048 if writer == "duckdb" else chance.randrange(20, 60)
+            pair, listed = contents(kind, size, chance), conditions(kind, size, chance)
             for more, content in enumerate(pair):
                 path = folder / f"{seed}-{kind.replace(' ', '-')}-{writer}-{more}.parquet"
                 write(writer, content, path, chance, spark)
-                for condition, holds in listed:
-                    rows = [row for row in content.rows if holds(row[3], row[0]) is True]
-                    for engine in asked:
-                        same = kept_numbers(engine, path, condition) == sorted(row[0] for row in rows)
+                texts = [condition for condition, _ in listed]
+                rows = [[row for row in content.rows if holds(row[3], row[0]) is True] for _, holds in listed]
+                for engine in asked:
+                    for condition, those, found in zip(texts, rows, kept_numbers(engine, path, texts), strict=True):
+                        same = found == sorted(row[0] for row in those)
                         yield None if same else f"{engine}, a file of {writer}, {content}, {condition}"
-                    if kind in ("double", "float") and condition.startswith("x >"):
-                        for engine in asked:
-                            same = sums_and_numbers(engine, path, condition) == expected_sums(rows)
-                            yield None if same else f"{engine}, sums, a file of {writer}, {content}, {condition}"
+                if kind in ("double", "float"):
+                    at = next(at for at, condition in enumerate(texts) if condition.startswith("x >"))
+                    for engine in asked:
+                        same = sums_and_numbers(engine, path, texts[at]) == expected_sums(rows[at])
+                        yield None if same else f"{engine}, sums, a file of {writer}, {content}, {texts[at]}"
 
 
 if __name__ == "__main__":
     print(*(f"{name} {metadata.version(name)}" for name in ("polars", "duckdb", "pyspark", "pyarrow", "narwhals")))
     with tempfile.TemporaryDirectory() as name:
-        sessions = session(Path(name))
+        sessions = session(Path(name), "local[1]", {"spark.driver.extraJavaOptions": BRIEF})
         running = next(sessions)
         cases = failed = 0
         with one_session():
             for seed in range(int(sys.argv[1]) if len(sys.argv) > 1 else 2):
-                for found in differences(seed, POOLS, WRITERS, ENGINES, Path(name), running):
-                    cases += 1
-                    failed += found is not None
-                    if found is not None and failed <= 5:
-                        print(found[:300], "...", found[-200:])
-                print(f"{cases} cases, of which {failed} differ from plain Python", flush=True)
+                for kind in POOLS:
+                    for found in differences(seed, [kind], WRITERS, ENGINES, Path(name), running):
+                        cases += 1
+                        failed += found is not None
+                        if found is not None and failed <= 5:
+                            print(found[:300], "...", found[-200:])
+                    print(f"{cases} cases, of which {failed} differ from plain Python", flush=True)
         next(sessions, None)
