@@ -25,7 +25,7 @@ from ..tables.guard import guarded
 from ..tables.hadoop import is_address
 from ..tables.hadoop import listed as hadoop_listed
 from ..tables.listing import FileList
-from ..tables.where import Where, parsed
+from ..tables.where import STATISTICS, Where, parsed
 
 ENGINES = ("polars", "duckdb", "spark")
 _PACKAGES = {"polars": "polars", "duckdb": "duckdb", "spark": "pyspark"}
@@ -134,7 +134,7 @@ class Engine:
             where = reading.where
             require_columns(found.columns, (*columns, *(where.columns if where else ())), found.dialect)
             is_csv = found.dialect is not None
-            yield Table(where.kept(found.frame, numbers=is_csv) if where else found.frame, found.files)
+            yield Table(where.kept(found.frame, columns, numbers=is_csv) if where else found.frame, found.files)
 
 
 @contextlib.contextmanager
@@ -211,6 +211,7 @@ def _session(master: str | None) -> Any:
     builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     session = (builder if master is None else builder.master(master)).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    session.conf.set(STATISTICS, "false")
     return session
 
 

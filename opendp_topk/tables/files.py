@@ -16,6 +16,7 @@ from .csvs import Dialect
 from .guard import guarded
 from .hadoop import is_address
 from .listing import PARQUET, FileList, listed, several
+from .rows import unmarked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,12 +92,19 @@ def opened(path: Any, dialect: Dialect) -> Opened:
     if parquet is not None:
         columns = same_columns(parquet)
         scan = guarded(lambda: pl.scan_parquet(parquet.places, glob=False, hive_partitioning=False))
-        return Opened(scan, columns, parquet, None)
+        return Opened(guarded(lambda: unmarked_scan(scan)), columns, parquet, None)
     files = listed(path)
     place = files.places[0]
     names, text = csvs.header(place, dialect)
     files.require_unchanged()
     return Opened(_scanned(text or place, dialect), tuple(names), files, dialect)
+
+
+def unmarked_scan(scan: pl.LazyFrame) -> pl.LazyFrame:
+    """The same table, of which conditions look at each row: no statistics and no mark of a file decide about others."""
+    return scan.map_batches(
+        unmarked, predicate_pushdown=False, projection_pushdown=True, slice_pushdown=True, streamable=True
+    )
 
 
 def parquet_files(path: Any) -> FileList | None:

@@ -16,7 +16,7 @@ from .guard import guarded
 from .packed import count_packed
 from .pandas_columns import identifiers, numbers
 from .parts import in_parts
-from .rows import AT_ONCE, Rows, batches_of, plain, plain_schema, selected
+from .rows import AT_ONCE, Rows, arrow_values, batches_of, plain, plain_schema, selected
 from .spark import count_listed
 from .spark_plans import require_determinate
 
@@ -100,7 +100,7 @@ def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Row
         read = {name: numbers if name == value else identifiers for name in columns}
         native = pl.DataFrame([read[name](native[name], name) for name in columns])  # [pandas-rows]
     elif kind.is_pyarrow():
-        native = pl.from_arrow(native)  # [arrow-rows]
+        native = pl.from_arrow(arrow_values(native))  # [arrow-rows]
     if isinstance(native, pl.DataFrame):
         return Rows.of(nw.from_native(plain(native).lazy()))  # [loaded]
     return Rows(plain_schema(schema), lambda: batches_of(native))  # [not-loaded]

@@ -238,6 +238,7 @@ _FORMATS = _of(_FILES, "parquet.ParquetFileFormat orc.OrcFileFormat csv.CSVFileF
 )
 _EXPRESSIONS = {
     **_of(_EXPRESSION, "AttributeReference Alias Literal SortOrder OuterReference Collate ResolvedCollation"),
+    **_of(_EXPRESSION, "TryValidateUTF8"),
     **_of(_EXPRESSION, "And Or Not In InSet IsNull IsNotNull IsNaN AtLeastNNonNulls Coalesce Nvl NaNvl If CaseWhen"),
     **_of(_EXPRESSION, "EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual Between"),
     **_of(_EXPRESSION, "With CommonExpressionDef CommonExpressionRef Greatest Least"),
