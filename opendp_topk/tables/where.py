@@ -58,6 +58,9 @@ _KINDS = {
     "Boolean": "true or false",
     "Date": "dates",
 }
+_ORDERED = ("<", "<=", ">", ">=")
+_NO_WORD = re.compile(r"(?=.*\d)[-+\d\s.,:/'%$€£TZeE]*", re.DOTALL)  # what dates, times and numbers consist of
+_DECLARE = "declare what a column of a .csv file holds (--types year=integer,day=date), or write a file with that type"
 _EXACT = 2**53  # up to here float64 holds every integer
 
 
@@ -90,18 +93,16 @@ class Where:
         """The columns that it names, each once."""
         return tuple(dict.fromkeys(test.column for test in _tests(self.condition)))
 
-    def kept(self, frame: Any, *, numbers: bool = False) -> Any:
+    def kept(self, frame: Any) -> Any:
         """The rows of a frame for which the condition is true, in a frame of the same kind.
 
         Args:
             frame: A frame of polars, DuckDB or Spark. It is not read.
-            numbers: Whether numbers may be compared with columns of text, as those of a .csv file: what is no number
-                there is like null. With polars alone.
 
         Raises:
             ColumnError: A column is missing, or its type does not go with its constants.
         """
-        return _told(lambda: _kept(frame, self.condition, numbers))
+        return _told(lambda: _kept(frame, self.condition))
 
 
 def parsed(text: Any) -> Where:
@@ -244,22 +245,22 @@ def _told(step: Callable[[], Any]) -> Any:
     return found
 
 
-def _kept(frame: Any, condition: Any, numbers: bool) -> Any:
+def _kept(frame: Any, condition: Any) -> Any:
     import narwhals as nw
 
     table: Any = nw.from_native(frame)
     if not (table.implementation.is_pyspark() or table.implementation.is_pyspark_connect()):
         names = table.collect_schema().names()
-        column = _columns(table, names, condition, numbers)
+        column = _columns(table, names)
         if table.implementation.is_polars():
             return frame.filter(_expression(condition, column))
         return table.filter(_expression(condition, column)).to_native()
     names = list(frame.columns)
     table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, and capital letters told
-    return table.filter(_expression(condition, _columns(table, names, condition, numbers))).to_native().toDF(*names)
+    return table.filter(_expression(condition, _columns(table, names))).to_native().toDF(*names)
 
 
-def _columns(table: Any, names: list[str], condition: Any, numbers: bool) -> Callable[[Comparison], tuple[Any, Any]]:
+def _columns(table: Any, names: list[str]) -> Callable[[Comparison], tuple[Any, Any]]:
     """For each test its column, in a type that is the same for every engine, and its constants in that type."""
     import narwhals as nw
     import polars as pl
@@ -280,9 +281,6 @@ def _columns(table: Any, names: list[str], condition: Any, numbers: bool) -> Cal
                 f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
-        if held == "text" and numbers and all(type(one) in (int, float) for one in test.constants):
-            read = column.str.strip_chars().cast(wide["floats"], strict=False)
-            return read, [_constant(test, one, "floats") for one in test.constants]
         constants = [_constant(test, one, held) for one in test.constants]
         return column.cast(wide[held]) if held in wide else column, constants
 
@@ -301,6 +299,11 @@ def _expression(condition: Any, column: Callable[[Comparison], tuple[Any, Any]])
 
 def _constant(test: Comparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
+        if test.by in _ORDERED and _NO_WORD.fullmatch(value):
+            raise ColumnError(
+                f"where compares the column {test.column!r}, which holds text, by order with what looks like a date or "
+                f"a number, and text is ordered letter by letter: {_DECLARE}"
+            )
         return value
     if held == "integers" and type(value) is int and -(2**63) <= value < 2**63:
         return value
@@ -315,4 +318,5 @@ def _constant(test: Comparison, value: Any, held: str) -> Any:
             pass
     like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
     wanted = like.get(held, "a number of that kind")
-    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}")
+    declare = f", or {_DECLARE}" if held == "text" else ""
+    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")
