@@ -25,7 +25,7 @@ from ..tables.files import STDIN, Opened, opened, parquet_files, require_columns
 from ..tables.guard import guarded
 from ..tables.hadoop import is_address
 from ..tables.hadoop import listed as hadoop_listed
-from ..tables.listing import PARQUET, FileList
+from ..tables.listing import FileList, is_parquet
 from ..tables.rows import Rows
 from ..tables.where import Where, parsed
 
@@ -87,6 +87,7 @@ _AS_LISTED = {
     "__globPaths__": "false",  # no name is a pattern
     "recursiveFileLookup": "true",  # no name of a folder is a column
     "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
 }
 _LOCAL = re.compile("^file:/+")
 
@@ -144,10 +145,12 @@ class Table:
             held = rows.held()
             if paid and held.implementation.is_pyspark():
                 guarded(held.to_native().write.format("noop").mode("overwrite").save)
-        except TableError:
-            if self.files is not None and all(place.lower().endswith(PARQUET) for place in self.files.places):
-                require_readable(self.files, columns)
-            raise
+            return
+        except TableError as error:
+            failed = error
+        if self.files is not None and all(os.path.isfile(one) and is_parquet(one) for one in self.files.places):
+            require_readable(self.files, columns)
+        raise failed
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import TableError
 from ..errors.ordinary import quoted
 from .guard import guarded
-from .listing import PARQUET, File, FileList, left_out, ordered, require_distinct
+from .listing import File, FileList, is_parquet, left_out, ordered, require_distinct
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -85,7 +85,7 @@ def _below(system: Any, top: Any) -> Iterator[Any]:
                 continue
             if is_folder:
                 waiting.append(status.getPath())
-            elif name.lower().endswith(PARQUET):
+            elif is_parquet(name):
                 yield status
 
 

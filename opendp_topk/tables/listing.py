@@ -122,6 +122,11 @@ def require_distinct(files: Iterable[File], identity: Callable[[File], Any] = la
             raise TableError(f"path must name each file once, but {quoted(other)} and {quoted(file.place)} are one")
 
 
+def is_parquet(name: str) -> bool:
+    """Whether a file of this name is one of a folder that is a table."""
+    return name.lower().endswith(PARQUET)
+
+
 def left_out(name: str, *, folder: bool) -> bool:
     """Whether a file or a folder of this name is not part of a table."""
     return name.startswith(".") or (name.startswith("_") and not (folder and "=" in name))
@@ -156,7 +161,7 @@ def _twice(folder: str) -> TableError:
 def _parquet(place: str) -> Iterator[str]:
     if os.path.isdir(place):
         yield from _below(place)
-    elif place.lower().endswith(PARQUET):
+    elif is_parquet(place):
         yield place
 
 

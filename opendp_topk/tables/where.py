@@ -282,6 +282,8 @@ def _columns(table: Any, names: list[str]) -> Callable[[Comparison], tuple[Any, 
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
         constants = [_constant(test, one, held) for one in test.constants]
+        if held == "dates" and library is nw:  # as text, since pyspark hands over no year of three digits
+            constants = [nw.lit(one.isoformat()).cast(nw.Date()) for one in constants]
         return column.cast(wide[held]) if held in wide else column, constants
 
     return found
