@@ -46,6 +46,7 @@ SAID: dict[str, Callable[[dict[str, Any]], bool | None]] = {
     "number <= 0.1": lambda row: row["number"] is not None and row["number"] <= 0.1,
     "single = 0.1": lambda row: False,
     "single = 0.5": lambda row: row["single"] == 0.5,
+    "day > '0001-01-01'": lambda row: None if row["day"] is None else True,
     "day >= '2024-01-03'": lambda row: None if row["day"] is None else row["day"].day >= 3,
     "yes = true": lambda row: row["yes"],
     "not (yes = true or id < 2)": lambda row: None if row["yes"] is None else not (row["yes"] or row["id"] < 2),

@@ -261,8 +261,8 @@ FAULTS = (
         "guessed-types",
         "the types of a .csv file are guessed from its first rows",
         "tables/files.py",
-        "pl.scan_csv(source, glob=False, infer_schema=False, separator",
-        "pl.scan_csv(source, glob=False, separator",
+        '"infer_schema": False, "null_values"',
+        '"null_values"',
     ),
     Fault(
         "patterns-of-files",
@@ -382,13 +382,6 @@ FAULTS = (
         "tables/listing.py",
         "identity: Callable[[File], Any] = lambda file: file.stamp[1:]",
         "identity: Callable[[File], Any] = lambda file: os.path.realpath(file.place)",
-    ),
-    Fault(
-        "rows-by-columns",
-        "Spark may drop a row for a broken entry of a column that was asked for",
-        "tables/spark_plans.py",
-        'if ("mode", "dropmalformed") in options:',
-        'if ("mode", "DROPMALFORMED") in options:',
     ),
     Fault(
         "paid-before-read",
