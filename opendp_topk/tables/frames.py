@@ -234,7 +234,7 @@ def _table(frame: Any) -> Any:
 
 
 def _is_dataset(frame: Any) -> bool:
-    return type(frame).__module__ == "pyarrow._dataset"
+    return ("pyarrow._dataset", "Dataset") in ((one.__module__, one.__name__) for one in type(frame).__mro__)
 
 
 def _names(table: Any) -> list[str]:

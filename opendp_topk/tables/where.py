@@ -63,6 +63,9 @@ _KINDS = {
     "Boolean": "true or false",
     "Date": "dates",
 }
+_ORDERED = ("<", "<=", ">", ">=")
+_NO_WORD = re.compile(r"(?=.*\d)[-+\d\s.,:/'%$€£TZeE]*", re.DOTALL)  # what dates, times and numbers consist of
+_DECLARE = "declare what a column of a .csv file holds (--types year=integer,day=date), or write a file with that type"
 _EXACT = 2**53  # up to here float64 holds every integer
 
 
@@ -95,20 +98,18 @@ class Where:
         """The columns that it names, each once."""
         return tuple(dict.fromkeys(test.column for test in _tests(self.condition)))
 
-    def kept(self, frame: Any, columns: Sequence[str], *, numbers: bool = False) -> Any:
+    def kept(self, frame: Any, columns: Sequence[str]) -> Any:
         """These columns of the rows for which the condition is true, or all columns.
 
         Args:
             frame: A frame of polars, as ``opened`` makes it, of DuckDB or of Spark. It is not read.
             columns: Names that the frame has. Of DuckDB's rows, which polars looks at, no others are kept.
-            numbers: Whether numbers may be compared with columns of text, as those of a .csv file: what is no number
-                there is like null. With polars alone.
 
         Raises:
             ColumnError: A column is missing, or its type does not go with its constants.
             ParameterError: Spark would decide about rows by statistics of its files.
         """
-        return _told(lambda: _kept(frame, columns, self.condition, numbers))
+        return _told(lambda: _kept(frame, columns, self.condition))
 
 
 def parsed(text: Any) -> Where:
@@ -251,7 +252,7 @@ def _told(step: Callable[[], Any]) -> Any:
     return found
 
 
-def _kept(frame: Any, columns: Sequence[str], condition: Any, numbers: bool) -> Any:
+def _kept(frame: Any, columns: Sequence[str], condition: Any) -> Any:
     import narwhals as nw
     import polars as pl
 
@@ -259,11 +260,11 @@ def _kept(frame: Any, columns: Sequence[str], condition: Any, numbers: bool) -> 
     if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
         return _kept_in_spark(frame, condition)
     if table.implementation.is_polars():
-        return frame.filter(_expression(condition, _columns(pl, table, condition, numbers)))
+        return frame.filter(_expression(condition, _columns(pl, table)))
     asked = [test.column for test in _tests(condition)]
     found = [name for name in table.collect_schema().names() if name in (*columns, *asked)]
     table = selected(table, found)
-    schema, test = plain_schema(table.collect_schema()), _expression(condition, _columns(pl, table, condition, False))
+    schema, test = plain_schema(table.collect_schema()), _expression(condition, _columns(pl, table))
     if schema.names() != found:
         raise ColumnError(f"the back end reads one of the names {', '.join(map(repr, found))} as a pattern: rename it")
     left = nw.Schema({name: schema[name] for name in columns})
@@ -277,13 +278,11 @@ def _kept_in_spark(frame: Any, condition: Any) -> Any:
         raise ParameterError(f"where needs a session of Spark whose setting {STATISTICS} is false")
     names = list(frame.columns)
     table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, and capital letters told
-    test = _expression(condition, _columns(nw, table, condition, False, names))
+    test = _expression(condition, _columns(nw, table, names))
     return table.filter(test).to_native().toDF(*names)
 
 
-def _columns(
-    library: Any, table: Any, condition: Any, numbers: bool, known: list[str] | None = None
-) -> Callable[[Comparison], tuple[Any, Any]]:
+def _columns(library: Any, table: Any, known: list[str] | None = None) -> Callable[[Comparison], tuple[Any, Any]]:
     """For each test its column, in a type that is the same for every engine, and its constants in that type."""
     schema = table.collect_schema()
     names, types = known or schema.names(), [type(one).__name__ for one in schema.dtypes()]
@@ -301,10 +300,9 @@ def _columns(
                 f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
-        if held == "text" and numbers and all(type(one) in (int, float) for one in test.constants):
-            read = column.str.strip_chars().cast(wide["floats"], strict=False)
-            return read, [_constant(test, one, "floats") for one in test.constants]
         constants = [_constant(test, one, held) for one in test.constants]
+        if held == "dates" and library is nw:  # as text, since pyspark hands over no year of three digits
+            constants = [nw.lit(one.isoformat()).cast(nw.Date()) for one in constants]
         return column.cast(wide[held]) if held in wide else column, constants
 
     return found
@@ -322,6 +320,11 @@ def _expression(condition: Any, column: Callable[[Comparison], tuple[Any, Any]])
 
 def _constant(test: Comparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
+        if test.by in _ORDERED and _NO_WORD.fullmatch(value):
+            raise ColumnError(
+                f"where compares the column {test.column!r}, which holds text, by order with what looks like a date or "
+                f"a number, and text is ordered letter by letter: {_DECLARE}"
+            )
         return value
     if held == "integers" and type(value) is int and -(2**63) <= value < 2**63:
         return value
@@ -336,4 +339,5 @@ def _constant(test: Comparison, value: Any, held: str) -> Any:
             pass
     like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
     wanted = like.get(held, "a number of that kind")
-    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}")
+    declare = f", or {_DECLARE}" if held == "text" else ""
+    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")

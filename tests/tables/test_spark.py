@@ -426,6 +426,10 @@ def test_files_are_those_of_spark_that_are_read_whole_or_not_at_all(spark: Any, 
         assert SPACE[0].member(stored(spark, table, tmp_path / "parquet", **{option: "false"}))
         frame = stored(spark, table, tmp_path / "parquet", **{option: "true"})
         raises_exactly(DataTypeError, lambda frame=frame: SPACE[0].validate(frame), "leaves some out")
+    for kind in ("csv", "json"):
+        assert SPACE[0].member(stored(spark, table.select("member", "work"), tmp_path / kind, kind, mode="FAILFAST"))
+        frame = stored(spark, table.select("member", "work"), tmp_path / kind, kind, MODE="DropMalformed")
+        raises_exactly(DataTypeError, lambda frame=frame: SPACE[0].validate(frame), "DROPMALFORMED")
     binary = spark.read.format("binaryFile").load(str(tmp_path / "csv")).selectExpr("path AS member", "length AS work")
     raises_exactly(DataTypeError, lambda: SPACE[0].validate(binary), "HadoopFsRelation")
     streamed = spark.readStream.schema("member long, work long").parquet(str(tmp_path / "parquet"))

@@ -48,6 +48,7 @@ SAID: dict[str, Callable[[dict[str, Any]], bool | None]] = {
     "number <= 0.1": lambda row: row["number"] is not None and row["number"] <= 0.1,
     "single = 0.1": lambda row: False,
     "single = 0.5": lambda row: row["single"] == 0.5,
+    "day > '0001-01-01'": lambda row: None if row["day"] is None else True,
     "day >= '2024-01-03'": lambda row: None if row["day"] is None else row["day"].day >= 3,
     "yes = true": lambda row: row["yes"],
     "not (yes = true or id < 2)": lambda row: None if row["yes"] is None else not (row["yes"] or row["id"] < 2),
@@ -137,12 +138,31 @@ def test_categories_are_compared_as_text(file: Path) -> None:
     assert parsed("size > 'l'").kept(order.lazy(), ["size"]).collect()["size"].to_list() == ["s", "m"]
 
 
-def test_numbers_in_text_are_for_csv() -> None:
+def test_text_is_not_compared_with_numbers() -> None:
     table = pl.DataFrame({"year": ["2023", " 2024 ", "x", None, "2024.5", "nan"]}).lazy()
-    raises_exactly(ColumnError, lambda: parsed("year >= 2024").kept(table, ["year"]), "holds text")
-    from_2024 = parsed("year >= 2024").kept(table, ["year"], numbers=True).collect()
-    assert from_2024["year"].to_list() == [" 2024 ", "2024.5", "nan"]
-    assert parsed("year = '2023'").kept(table, ["year"], numbers=True).collect()["year"].to_list() == ["2023"]
+    raises_exactly(
+        ColumnError, lambda: parsed("year >= 2024").kept(table, ["year"]), "holds text", "--types year=integer"
+    )
+    assert parsed("year = '2023'").kept(table, ["year"]).collect()["year"].to_list() == ["2023"]
+
+
+LIKE_NUMBERS = "2024-01-04", "04.01.2024", "1/4/24", "2024-01-04T10:00:00Z", "12,50", " 7 ", "-1e9", "€ 12", "٣", "5%"
+
+
+@pytest.mark.parametrize("constant", LIKE_NUMBERS)
+def test_text_is_not_ordered_by_what_looks_like_a_date_or_a_number(constant: str) -> None:
+    """The day 04.01.2024 came after 2024-01-04 in the alphabet, and before it in the year."""
+    table = pl.DataFrame({"day": ["04.01.2024", constant], "size": ["s", "m"]}).lazy()
+    for sign in ("<", "<=", ">", ">="):
+        for text in (f"day {sign} '{constant}'", f"size = 's' or not (day {sign} '{constant}')"):
+            raises_exactly(
+                ColumnError, lambda text=text: parsed(text).kept(table, ["day"]), "'day'", "by order", "--types"
+            )  # type: ignore[misc]
+    assert parsed(f"day = '{constant}'").kept(table, ["day"]).collect()["day"].to_list() == [
+        one for one in ("04.01.2024", constant) if one == constant
+    ]
+    for word in ("b3", "Emma", "", "e", "10-B"):
+        assert len(parsed(f"size >= '{word}'").kept(table, ["day"]).collect()) <= 2
 
 
 @pytest.mark.slow
