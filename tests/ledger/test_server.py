@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files, postgres, server_address
+from opendp_topk.ledger import failures, files, postgres, server_address
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -314,7 +314,7 @@ def test_what_is_sent_and_not_confirmed_is_waited_for_a_minute(own: Server) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["", "client_min_messages = error", "lc_messages = 'C'"])
+@pytest.mark.parametrize("setting", ["", "client_min_messages = error"])
 def test_a_commit_that_did_not_wait_for_its_replica_releases_nothing(own: Server, setting: str) -> None:
     """An administrator who cancels the wait turns the commit into a success with a warning, which may be hidden."""
     if setting:
@@ -386,6 +386,25 @@ def test_what_a_server_refuses_is_told_in_its_words(server: Server, change: dict
     assert SECRET not in str(caught)
     assert caught.__cause__ is None
     assert caught.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [("57014", "cancelled the statement"), ("57P05", "was idle for too long"), ("57P01", "the server was stopped"),
+     ("25P03", "silent for too long"), ("25P02", "had ended the transaction"), ("25006", "or only reads"),
+     ("53300", "no connection left"), ("53200", "no memory left"), ("53100", "no room left")],
+)  # fmt: skip
+def test_a_state_of_a_server_is_told_as_what_it_is(state: str, says: str) -> None:
+    raised = pytest.importorskip("psycopg").errors.lookup(state)
+
+    class Log:
+        place = "here"
+
+        @failures.explained("written")
+        def append(self) -> None:
+            raise raised
+
+    refused(Log().append, says, f"SQLSTATE {state}")
 
 
 @pytest.mark.further
