@@ -54,7 +54,8 @@ class Ledger:
         address: A file, or ``postgresql://user@host/database#schema/name`` (extra ``postgres``).
         operator: Who releases; the name of the account if not given.
         accept_file_system: The kind of file system, such as ``"overlay"`` or ``"tmpfs"``, on which the file may lie
-            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it.
+            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it. Or the server
+            to which it was moved, restored or failed over: what an error named.
 
     Raises:
         ParameterError: ``address`` is none, or ``operator`` is no name.
@@ -194,7 +195,7 @@ class Ledger:
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The kinds of file systems that were accepted for it, though a ledger cannot rely on them."""
+        """The kinds of file systems that were accepted for it, and the servers to which it is bound."""
         return tuple(self._journal.accepted())
 
     @property
@@ -402,8 +403,9 @@ class Ledger:
             number: That of an entry, for the line of the moment in which it was debited.
             sign: A file with a private Ed25519 key in PEM, with which the line is signed (extra ``sign``).
         """
-        self._journal.log.sync()
-        line = head(self._journal.last() if number is None else self._journal.debited(number))
+        found = None if number is None else self._journal.debited(number)
+        last = self._journal.synced()  # what is not on the disk yet may be lost with its server
+        line = head(found or last)
         return line if sign is None else signing.signed(line, sign)
 
     def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:

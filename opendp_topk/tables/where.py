@@ -284,6 +284,8 @@ def _kept_in_spark(frame: Any, condition: Any) -> Any:
 
 def _columns(library: Any, table: Any, known: list[str] | None = None) -> Callable[[Comparison], tuple[Any, Any]]:
     """For each test its column, in a type that is the same for every engine, and its constants in that type."""
+    import polars as pl
+
     schema = table.collect_schema()
     names, types = known or schema.names(), [type(one).__name__ for one in schema.dtypes()]
     wide = {"text": library.String(), "integers": library.Int64(), "floats": library.Float64()}
@@ -301,8 +303,8 @@ def _columns(library: Any, table: Any, known: list[str] | None = None) -> Callab
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
         constants = [_constant(test, one, held) for one in test.constants]
-        if held == "dates" and library is nw:  # as text, since pyspark hands over no year of three digits
-            constants = [nw.lit(one.isoformat()).cast(nw.Date()) for one in constants]
+        if held == "dates" and library is not pl:  # as text, since pyspark hands over no year of three digits
+            constants = [library.lit(one.isoformat()).cast(library.Date()) for one in constants]
         return column.cast(wide[held]) if held in wide else column, constants
 
     return found
