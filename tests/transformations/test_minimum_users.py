@@ -207,7 +207,10 @@ def test_what_is_no_number_of_users_is_refused() -> None:
 def test_no_table_of_fewer_users_leaves_a_key() -> None:
     """Every chain from a table that is not refused: of three users no key has a minimum of four, whatever they do."""
     rows = list(itertools.product((1, 2, 3), ("a", "b"), (0, 9)))
-    tables = [pl.DataFrame([*some], schema=["u", "i", "v"], orient="row") for some in list(itertools.combinations(rows, 3))[::11]]
+    tables = [
+        pl.DataFrame([*some], schema=["u", "i", "v"], orient="row")
+        for some in list(itertools.combinations(rows, 3))[::11]
+    ]
     tables.append(pl.DataFrame(rows * 3, schema=["u", "i", "v"], orient="row"))
     users, built = tk.UserDistance(), 0
     pairs, valued, numbers = (
