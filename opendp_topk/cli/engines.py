@@ -12,13 +12,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
 from typing import Annotated, Any
 from urllib.parse import unquote
 
 import typer
 
 from ..errors import MissingExtraError, ParameterError, TableError, checks
+from ..errors.extras import load
 from ..tables.column_types import ISO, POINT, ColumnTypes, declared
 from ..tables.csvs import Dialect
 from ..tables.files import STDIN, Opened, opened, parquet_files, require_columns, require_readable, same_columns
@@ -196,10 +196,7 @@ class Engine:
 def _in_duckdb(path: str) -> Iterator[Opened]:
     files = _parquet(path, "duckdb")
     columns = same_columns(files)
-    if find_spec("duckdb") is None:
-        raise MissingExtraError('--engine duckdb needs DuckDB: pip install "duckdb>=1.1"')
-    import duckdb
-
+    duckdb = load("duckdb", "--engine duckdb needs DuckDB", "duckdb>=1.1")
     named = [glob.escape(place) for place in files.places]
     with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
         connection.execute("SET temp_directory = $folder", {"folder": folder})
@@ -272,8 +269,7 @@ def _session(master: str | None) -> Any:
 
 def require_spark() -> None:
     """Raise MissingExtraError where pyspark or Java is missing, which says what to install."""
-    if find_spec("pyspark") is None:
-        raise MissingExtraError('--engine spark needs pyspark: pip install "opendp_topk[spark]"')
+    load("pyspark", "--engine spark needs pyspark", "opendp_topk[spark]")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
         raise MissingExtraError(

@@ -32,7 +32,7 @@ from .once import paying_once
 from .planned import PLANNED, PlannedReleases, charge_all, pairs_of
 from .records import head
 from .repair import repair
-from .reservation import Reservation
+from .reservation import Reservation, require_presented
 from .stated import LINES, OWN, Stated, naming, said
 from .units import Unit
 
@@ -251,7 +251,7 @@ class Ledger:
         once: bool = False,
         **words: Unpack[Stated],
     ) -> Any:
-        """One release of ``measurement`` on ``data``, debited before either is used.
+        """One release of ``measurement`` on ``data``, debited before a row of them is read or noise is drawn.
 
         Args:
             measurement: Under the ledger's metric and a measure that it counts. The conversation of
@@ -278,9 +278,12 @@ class Ledger:
             ParameterError: The measurement is another interactive one, ``d_in`` is smaller than the unit's, or ``once``
                 and it was paid before.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
+            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. Nothing was debited, as
+                for ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """
+        require_presented(measurement, data)  # [presented]
         reserved = self.reserve(
             measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, once=once, **words
         )

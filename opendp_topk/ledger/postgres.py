@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.home import process
-from ..errors import MissingExtraError
+from ..errors.extras import load
 from . import locks, server_address
 from .failures import EXISTS, GONE, MISSING, damaged, explained, failure, in_words
 from .records import Record, accepted_in, bind, lasts, seal, unseal
@@ -397,10 +397,4 @@ def _is_ended(connection: psycopg.Connection[Any]) -> bool:
 
 
 def _driver() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        psycopg = None  # type: ignore[assignment]
-    if psycopg is None:
-        raise MissingExtraError('a ledger on a server needs psycopg 3: pip install "opendp_topk[postgres]"')
-    return psycopg
+    return load("psycopg", "a ledger on a server needs psycopg 3", "opendp_topk[postgres]")

@@ -14,6 +14,7 @@ from ..core.version import version
 from ..errors import ParameterError, checks
 from ..ledger import Ledger
 from ..ledger.journal import now
+from ..ledger.reservation import require_presented
 from ..spaces.metrics import UserDistance
 from ..transformations.quantile_scores import multiples
 from .columns import Columns, numeral
@@ -94,6 +95,7 @@ def release_with_record(
             "measurement must be one that `opendp-topk release` makes, from a table to items, for a record: release it "
             "by ledger.release, without one"
         )
+    require_presented(measurement, data)
     reserved, made = ledger.reserve(measurement, d_in=distance, **words), []
 
     def digest(released: Any) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import ColumnError, MissingExtraError, TableError
+from ..errors import ColumnError, TableError
+from ..errors.extras import load, require_threads
 from ..errors.ordinary import path_text, quoted
 from . import csvs
 from .column_types import ISO, POINT, ColumnTypes
@@ -241,12 +242,8 @@ def _scanned(source: str | bytes, dialect: Dialect) -> pl.LazyFrame:
 
 
 def _require_polars() -> None:
-    try:
-        import polars
-    except ImportError:
-        polars = None  # type: ignore[assignment]
-    if polars is None:
-        raise MissingExtraError('read_table needs polars: pip install "opendp_topk[tables]"')
+    load("polars", "read_table needs polars", "opendp_topk[tables]")
+    require_threads()
 
 
 def _stdin() -> bytes:

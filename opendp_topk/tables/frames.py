@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ColumnError, DataTypeError, MissingExtraError
+from ..errors import ColumnError, DataTypeError
+from ..errors.extras import load, require_threads
 from .guard import guarded
 from .packed import count_packed
 from .pandas_columns import identifiers, numbers
@@ -64,6 +65,12 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
 
     ``value`` names a last column, of numbers: integers up to Int64, floats or decimals.
     """
+    chosen, columns = require_columns(frame, roles, value), [*roles.values(), *([] if value is None else [value])]
+    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+
+
+def require_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Any:
+    """The same columns of the frame as narwhals has them, whose names and types fit; no row was looked at."""
     table = _table(frame)
     if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
         require_determinate(table.to_native())
@@ -83,7 +90,7 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
         _require_identifiers(chosen, name, type(schema[name]).__name__)  # [check-types]
     if value is not None:
         _require_numbers(value, type(schema[value]).__name__)  # [check-numbers]
-    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+    return chosen
 
 
 def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Rows:
@@ -210,12 +217,9 @@ def exact_kind(kind: str) -> str:
 
 
 def _table(frame: Any) -> Any:
-    try:
-        import narwhals as nw
-    except ImportError:
-        nw = None  # type: ignore[assignment]
-    if nw is None:
-        raise MissingExtraError('tables need narwhals: pip install "opendp_topk[tables]"')
+    nw = load("narwhals", "tables need narwhals", "opendp_topk[tables]")
+    load("polars", "tables need polars", "opendp_topk[tables]")
+    require_threads()
     if isinstance(frame, Rows):
         return frame
     kind = type(frame).__name__
