@@ -46,9 +46,10 @@ class Moment:
         """What is wrong with what holds the records."""
         return self._log.flaws()
 
-    def sync(self) -> None:
-        """Return when all records are on the disk."""
+    def sync(self) -> Record:
+        """The last record of the moment, when it is on the disk with all before it."""
         self._log.sync()
+        return self._last
 
     def close(self) -> None:
         """Close what is open."""
