@@ -99,6 +99,15 @@ def shortened_up(value: Fraction) -> Fraction:
 # end-proof-region: shortened
 
 
+# proof-region: as_written
+def as_written(value: Number) -> Fraction:
+    """The number that a person writes: of a float the decimal that it prints as, one tenth for 0.1; of others itself."""
+    return Fraction(repr(float(value))) if isinstance(value, float) else exact(value)  # [decimal]
+
+
+# end-proof-region: as_written
+
+
 Interval = tuple[mpfr, mpfr]
 
 
