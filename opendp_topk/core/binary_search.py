@@ -170,7 +170,9 @@ def _ends(bounds: Any, T: type) -> tuple[int, int]:
     low, high = (checks.scale(checks.plain(one), "each of bounds") for one in bounds)
     if low > high:
         raise ParameterError("bounds must be a pair (low, high) with low <= high")
-    return (_bits(float(low)), _bits(float(high))) if T is float else (int(low), int(high))
+    if T is int:
+        return int(low), int(high)
+    return _bits(float(min(low, _FLOATS[-1])) + 0.0), _bits(float(min(high, _FLOATS[-1])) + 0.0)
 
 
 def _search(attempt: Try, probes: Iterable[int], d_in: Any, bounded: bool) -> _Attempt:
