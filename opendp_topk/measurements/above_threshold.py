@@ -192,10 +192,10 @@ def make_above_threshold(
         r = input_metric.range_distance(d)  # [range-distance]
         if s == 0 or t == 0 or r == math.inf:
             return output_measure.infinite  # [no-noise]
-        bar, answer = exact(d) / t, exact(r) / s
-        cost = Cost.linear(bar + k * answer, exact(r) / t + 2 * k * answer)  # [cost]
+        pure = exact(d) / t + k * exact(r) / s  # [pure]
+        cost = Cost.linear(pure, exact(r) / t + 2 * k * exact(r) / s)  # [cost]
         if noise in _STEEPEST and cost.rho is not None:
-            apart = rho_of_laplace(bar) + k * rho_of_laplace(_STEEPEST[noise] * answer)  # [step-by-step]
+            apart = rho_of_laplace(exact(d) / t) + k * rho_of_laplace(_STEEPEST[noise] * exact(r) / s)  # [step-by-step]
             cost = replace(cost, rho=min(cost.rho, apart))
         return cost.under(output_measure)
 

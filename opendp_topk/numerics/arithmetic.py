@@ -101,7 +101,7 @@ def shortened_up(value: Fraction) -> Fraction:
 
 # proof-region: as_written
 def as_written(value: Number) -> Fraction:
-    """The number that a person writes: of a float the decimal that it prints as, one tenth for 0.1; of others itself."""
+    """The decimal that a float prints as, one tenth for 0.1; any other number as it is."""
     return Fraction(repr(float(value))) if isinstance(value, float) else exact(value)  # [decimal]
 
 

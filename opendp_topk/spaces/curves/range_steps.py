@@ -118,7 +118,7 @@ def _resolution(k: int, a: Fraction) -> int | None:
         return None
     cells = min(_FINEST, math.isqrt(int(_WORK / (k * _span(k, a)))))
     if cells < _COARSEST:
-        return _COARSEST if k * _span(k, a) * _COARSEST**2 <= 4 * _WORK else None
+        return _COARSEST if k * _span(k, a) * _COARSEST**2 <= 2 * _WORK else None
     return cells
 
 

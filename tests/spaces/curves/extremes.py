@@ -1,4 +1,4 @@
-"""Every constructor that takes a privacy profile at parameters of all sizes: how long its curve takes, and how much memory.
+"""Time and memory of the curves of every constructor that takes a privacy profile, at parameters of all sizes.
 
 ``python -m tests.spaces.curves.extremes [WORD ...]`` tries all, or those whose name contains one of the words. Each
 curve is made and asked in a process of its own, whose memory and time the system limits.
