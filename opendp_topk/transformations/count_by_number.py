@@ -36,6 +36,7 @@ def make_count_by_number(
         input_metric: ``UserDistance()`` or ``UserDistance("replace")``.
         bounds: ``(lower, upper)``, finite numbers, lower < upper. Public, and chosen without looking at the table.
         granularity: The step of the grid, > 0. Public. At least 2 and at most 2^24 multiples lie within the bounds.
+            Floats are the decimals that they print as: 0.1 is one tenth.
         max_rows: How many rows of one user count at most, from 1 to 2^20, chosen as by ``make_quantile_scores``: with
             one the median of the user's own numbers. The distance grows in proportion to it.
 

@@ -13,7 +13,6 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
 from ..numerics.rank_scores import rank_scores
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
@@ -55,7 +54,7 @@ def make_quantile_scores(
             ``Fraction(1, 2)`` is the median. The float 0.9 is another number than ``Fraction(9, 10)``.
         bounds: ``(lower, upper)``, finite numbers, lower < upper. Public, and chosen without looking at the table.
         granularity: The step of the grid, > 0, as in ``make_sum_by_item``. Public. At least 2 and at most 2^24
-            multiples must lie within the bounds.
+            multiples must lie within the bounds. Floats are the decimals that they print as: 0.1 is one tenth.
         max_rows: How many rows of one user count at most, from 1 to 2^20. Of a user with more, so many evenly spaced in
             the order of the numbers: of n rows those at the places floor((2 j + 1) n / (2 max_rows)), counted from 0;
             with one the median of the user's own numbers. The score moves in proportion to it.
@@ -184,10 +183,10 @@ def multiples(bounds: tuple[Number, Number], granularity: Number = 1) -> list[in
 
     Example:
         >>> import opendp_topk as tk
-        >>> tk.multiples((0, 1), 0.25)
-        [0.0, 0.25, 0.5, 0.75, 1.0]
+        >>> tk.multiples((0, 0.5), 0.1)
+        [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
     """
-    (lower, upper), step = ends(bounds, granularity), exact(granularity)
+    (lower, upper), step = ends(bounds, granularity), grid_step(granularity)
     if step.denominator == 1:
         return [steps * int(step) for steps in range(lower, upper + 1)]  # [integers]
     return [float(steps * step) for steps in range(lower, upper + 1)]  # [floats]

@@ -201,6 +201,9 @@ def test_a_median_that_is_chosen_privately() -> None:
         ((-5, 10), 5, [-5, 0, 5, 10]),
         ((0, Fraction(1, 2)), Fraction(1, 10), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]),
         ((0.1, 0.9), 0.25, [0.25, 0.5, 0.75]),
+        ((0, 1), 0.1, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]),
+        ((0.1, 0.7), Fraction(1, 10), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]),
+        ((np.float64(-0.3), 0.3), np.float64(0.1), [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3]),
     ],
 )
 def test_candidates_are_multiples_within_the_bounds(bounds: Any, granularity: Any, expected: list[Any]) -> None:

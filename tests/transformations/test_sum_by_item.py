@@ -103,6 +103,8 @@ def test_the_function_gives_the_sums_that_were_enumerated() -> None:
         ((-1, 100), 30, (3, 3, 3, 6)),
         ((5, 7), 2, (3, 3, 3, 6)),
         ((-7, -5), 2, (3, 3, 3, 6)),
+        ((0, 1), 0.1, (10, 10, 10, 20)),
+        ((-0.3, 0.7), Fraction(1, 10), (10, 7, 10, 20)),
     ],
 )
 def test_the_map_is_in_whole_steps_within_the_bounds(bounds: Any, granularity: Any, expected: tuple[int, ...]) -> None:
