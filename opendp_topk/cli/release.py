@@ -38,9 +38,10 @@ from .engines import (
 )
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
+from .kept_records import KeptRecord
 from .output import STDOUT, Destination, flush, unprinted
 from .padded import PadOption, held, require_fitting
-from .payment import budget, drawn, told
+from .payment import budget, drawn, require_unpaid, told
 from .planned_files import one_of
 from .record_file import read_fields
 from .shown import show_release
@@ -151,6 +152,12 @@ def release(
             metavar="ENTRY", help="With --plan: the entry that `ledger reserve --plan` has made.", show_default=False
         ),
     ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Pay once more for a --label and --period for which the --ledger has paid before."
+        ),
+    ] = False,
     from_record: Annotated[
         str | None,
         typer.Option(
@@ -217,14 +224,17 @@ def release(
     listing = None if listed is None else list_digest(listed)
     grouping = list_digest(query.task.groups) if isinstance(query.task, InGroups) else None
     with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:
+        failure: Exception | None = None
         if from_record is not None:
             whole = plan if others is None else others.after(plan)
             question = asked(whole, where, listing, told(words, account), grouping)
             record = _again(from_record, account, question, files)
         else:
-            started = now()
+            started, store = now(), KeptRecord(account, out)
+            if account is not None and planned is None:
+                require_unpaid(account, words, again)
 
-            def answered() -> ReleaseRecord:
+            def answered() -> tuple[ReleaseRecord, str]:
                 with chosen.table(table, reading, columns.names) as source:
                     rows = columns.tables.validate(columns.read(source.frame))
                     kinds = rows.collect_schema()
@@ -255,13 +265,16 @@ def release(
                             made = ReleaseRecord.of(winners, whole, promises, entry, read_as, stated)
                             return made if pad is None else replace(made, time=started)
 
-                        return drawn(whole, rows, account, words, recorded, planned)
+                        kept_at_once = {} if pad is not None else {"keep": store.keep}
+                        return drawn(whole, rows, account, words, recorded, planned, again=again, **kept_at_once)
 
             with show.working("reading and counting") as seen:
                 parts.watcher.set(seen.parts if pad is None else show.Working().parts)
-                record = held(pad, answered)
+                record, unsettled = held(pad, answered)
+                if pad is not None:
+                    store.keep(record)
+                failure = _unkept(store, record, ledger, unsettled)
                 _LOG.info("%d items were released", len(record.released.items))
-        failure: Exception | None = None
         try:
             with uninterrupted():
                 destination.write(record)
@@ -280,7 +293,17 @@ def release(
             raise failure
         last = GRID if isinstance(columns, Numbers) else PUBLIC if listed else MORE
         last = last if from_record is None else AGAIN
+        if from_record is None and store.path is not None:
+            last = f"Its record is {store.path}. {last}"
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
+
+
+def _unkept(store: KeptRecord, record: ReleaseRecord, ledger: str | None, unsettled: str) -> Exception | None:
+    """What to say where the record of a release that was paid, or that it was released, is not kept."""
+    settled = f"opendp-topk ledger settle {ledger} {record.ledger['entry']} --record" if record.ledger else ""
+    told = [store.failure] if store.failure else []
+    told += [f"{unsettled}: run `{settled} {store.path or 'RECORD'}` when it can be written"] if unsettled else []
+    return TableError(f"the release above was drawn and has its cost, but {', and '.join(told)}") if told else None
 
 
 def _groups(options: Options) -> tuple[Any, ...] | None:

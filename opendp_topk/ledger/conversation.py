@@ -50,6 +50,7 @@ class Conversation(Following):
             QueryError: The conversation was closed, here or elsewhere.
         """
         charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
+        self._learn()  # what is old is read before others have to wait
 
         def step() -> dict[str, Any]:
             self._learn()  # [all-steps]

@@ -134,19 +134,20 @@ class Journal:
         """The kinds of file systems that were accepted though a ledger cannot rely on them."""
         return accepted_in(self.last())
 
-    def settle_if_possible(self, number: int, state: str, record: str | None = None) -> None:
-        """As :meth:`settle`; where that cannot be written the entry stays reserved, which costs the same."""
+    def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
+        """As :meth:`settle`; where that cannot be written the entry stays reserved, which costs the same: why it is."""
         try:
             self.settle(number, state, record)
-        except LedgerError:
-            return
+            return ""
+        except LedgerError as error:
+            return str(error).replace(". Nothing was released", "")
 
-    def settle_by_hand(self, number: Any, state: Any) -> None:
+    def settle_by_hand(self, number: Any, state: Any, record: str | None = None) -> None:
         """As :meth:`settle`, for an entry that exists and is reserved."""
         found = self.entry(number)
         if checks.choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
             raise ParameterError(f"entry {found.number} is {found.state} already")
-        self.settle(found.number, state)
+        self.settle(found.number, state, record)
 
     def entry(self, number: Any) -> Entry:
         """One entry by its number."""

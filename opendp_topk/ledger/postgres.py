@@ -5,7 +5,6 @@ Proof: proofs/ledger/storage.tex
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import zlib
@@ -13,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..core.home import process
 from ..errors import MissingExtraError
 from . import locks, server_address
 from .failures import EXISTS, GONE, MISSING, damaged, explained, failure, in_words
-from .files import FORKING
 from .records import Record, unseal
 from .server_table import Rows, begun, flaws, look, made, named, require_sound, said
+from .turns import BUSY, Turn, in_work
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,7 +33,6 @@ _WITHIN = (
     "this thread is in the middle of a debit from it, or of reading it: a signal's handler must not use it, "
     "but set a flag by which its program does when the handler has returned"
 )
-_BUSY: set[str] = set()  # the places in use, by the one thread that has its turn
 
 
 class PostgresLog:
@@ -43,11 +42,12 @@ class PostgresLog:
         self._driver = _driver()
         self._address = server_address.read(address)
         self.place = self._address.place
+        self.turn = Turn()
         self._table = named(self._address.schema)
         self._key = _LOCK, zlib.crc32(self.place.partition("#")[2].encode()) - 2**31
         self._connection: psycopg.Connection[Any] | None = None
         self._lent: tuple[int, psycopg.Connection[Any]] | None = None  # to a thread
-        self._process = 0
+        self._process: object = None
         self._mark: Record | None = None
         self._warned: list[str] = []
 
@@ -161,19 +161,21 @@ class PostgresLog:
 
         No generator stands between taking the turn and giving it back, where Ctrl-C would leave it taken.
         """
-        with FORKING:  # [one-thread]
-            if self.place in _BUSY:
+        with self.turn.lock:  # [one-thread]
+            mine = in_work(self.place)
+            if mine in BUSY:
                 raise failure(self.place, "used", _WITHIN)
             try:
-                _BUSY.add(self.place)
-                if self._connection is None or self._process != os.getpid():  # [process]
-                    self._connection, self._process = self._connect(), os.getpid()
+                BUSY.add(mine)
+                if self._connection is None or self._process != process():  # [process]
+                    self._lent = None
+                    self._connection, self._process = self._connect(), process()
                 return deed(self._connection)
             except BaseException:
                 self.close()  # [closed-on-error]
                 raise
             finally:
-                _BUSY.discard(self.place)
+                BUSY.discard(mine)
 
     def _connect(self) -> psycopg.Connection[Any]:
         reason = ""
@@ -309,9 +311,9 @@ class PostgresLog:
 
     def close(self) -> None:
         """Close the connection; the next use opens one."""
-        with FORKING:
+        with self.turn.lock:
             connection, self._connection = self._connection, None
-            if connection is not None and self._process == os.getpid():
+            if connection is not None and self._process == process():
                 with suppress(self._driver.Error):
                     connection.close()
 

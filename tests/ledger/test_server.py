@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files, postgres, server_address
+from opendp_topk.ledger import postgres, server_address, turns
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -479,8 +479,8 @@ def test_no_moment_of_a_debit_leaves_a_lock_of_a_server(server: Server, schema: 
     moment, kept = 0, []
     while (error := interrupted_at(moment, lambda: WORK[work](ledger), WITHIN)) is not None:
         kept.append(error)
-        assert in_another_thread(lambda: files.FORKING.acquire(timeout=0.1)), f"moment {moment} left the lock held"
-        assert set() == postgres._BUSY
+        assert in_another_thread(ledger._journal.log), f"moment {moment} left the lock held"
+        assert set() == turns.BUSY
         if moment % 10 == 0:
             other._journal.settle(1, "failed")
         moment += 1
