@@ -298,7 +298,7 @@ def test_one_stray_text_in_a_column_of_integers_takes_no_other_rows() -> None:
     pd = needs("pandas")
     lines = "".join(f"{user},{'ab'[user % 2]}\n" for user in range(20_000))
     plain, stray = (pd.read_csv(io.StringIO(f"member,work\n{lines}{more}")) for more in ("", "x1,zz\n"))
-    chunks = pd.concat([plain.astype(object), stray.astype(object)])  # as of a file of several chunks
+    chunks = pd.concat([plain[:9_000].astype(object), stray[9_000:].astype(object)])  # as of a file of several chunks
     assert {int, str} <= set(map(type, chunks["member"]))
     assert unlisted(plain) == {"a": 10_000, "b": 10_000}
     assert unlisted(chunks) == {"a": 10_000, "b": 10_000, "zz": 1}
