@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import MissingExtraError, ParameterError, ParameterTypeError, checks
+from ..errors import ParameterError, ParameterTypeError, checks
+from ..errors.extras import load
 
 _MOST = 64  # pairs: a search halves them with a few samples each
 
@@ -88,12 +88,6 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
 
 
 def _read(table: Any) -> Any:
-    with contextlib.suppress(ImportError):
-        import narwhals as nw
-
-        return (
-            nw.from_native(table, eager_only=True, pass_through=True)
-            if nw.dependencies.is_into_dataframe(table)
-            else None
-        )
-    raise MissingExtraError('table_pairs needs narwhals: pip install "opendp_topk[tables]"')
+    nw = load("narwhals", "table_pairs needs narwhals", "opendp_topk[tables]")
+    known = nw.dependencies.is_into_dataframe(table)
+    return nw.from_native(table, eager_only=True, pass_through=True) if known else None

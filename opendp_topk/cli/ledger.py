@@ -191,10 +191,13 @@ def head(
 
 def accept(
     file: File,
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind that an error named, such as overlay.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="What an error named, such as overlay.")],
     as_json: Json = False,
 ) -> None:
-    """Let a ledger lie on a kind of file system on which it cannot rely. It records that, and shows it."""
+    """Let a ledger lie on a kind of file system that was refused, or on the server to which it was moved.
+
+    It records that, and shows it.
+    """
     with Ledger(file, accept_file_system=kind) as account:
         kinds = list(account.accepted)
     answer({"accepted": kinds}, f"It may lie on {', '.join(kinds)}, and its records say so.", as_json=as_json)
@@ -283,6 +286,7 @@ def export(
 def _show(account: Ledger, *, history: bool) -> None:
     entries = account.count()
     mixes = account.counted != account.measure
+    kinds = [kind for kind in account.accepted if " " not in kind]  # what has a blank is a server
     room = account.room()
     limit = [("may be charged", f"{words_of(account.limit)} (rho, deltas of releases)")] if mixes else []
     show.rows(
@@ -294,7 +298,8 @@ def _show(account: Ledger, *, history: bool) -> None:
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
             ("budget", account.promise),
             *limit,
-            *([("file system", f"{', '.join(account.accepted)}: accepted, not relied on")] if account.accepted else []),
+            *((kind.partition(" ")[0], kind.partition(" ")[2]) for kind in account.accepted if " " in kind),
+            *([("file system", f"{', '.join(kinds)}: accepted, not relied on")] if kinds else []),
             ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", words_of(account.remaining())),
             *((f"sum of {one.adds}", _sum(one)) for one in account.filters()),

@@ -13,7 +13,7 @@ from ..errors.ordinary import quoted
 from ..ledger import Ledger
 from ..ledger.charges import text_of
 from ..ledger.once import Paid
-from ..ledger.reservation import Reservation
+from ..ledger.reservation import Reservation, require_presented
 from ..ledger.stated import OWN, in_words, said
 from ..planning.numbered_rows import ROW
 from ..planning.plan import Plan, Query
@@ -99,6 +99,7 @@ def drawn(
     measurement, query, made = plan.measurement, plan.query, []
     if account is None:
         return recorded(measurement(rows), None, told(words, None)), ""
+    require_presented(measurement, rows)
     before = account.count()
     delta = query.budget.d_out[1] if isinstance(measurement.output_measure, PrivacyProfile) else None
     try:

@@ -23,17 +23,21 @@ from ..planning.quantile import Numbers
 from ..planning.release_record import Read, Released, ReleaseRecord, list_digest, parameters_of
 from ..planning.units import Users
 from ..tables import parts
+from ..tables.column_types import ISO, POINT
 from . import show
 from .asking import Options, met, stating
 from .candidates import as_integers, as_written, read_candidates, remarked
 from .engines import (
     ENGINES,
+    DateFormatOption,
+    DecimalOption,
     EncodingOption,
     Engine,
     EngineOption,
     MasterOption,
     Reading,
     SeparatorOption,
+    TypesOption,
     WhereOption,
 )
 from .exit_codes import Interrupted, uninterrupted
@@ -133,6 +137,9 @@ def release(
     master: MasterOption = None,
     separator: SeparatorOption = ",",
     encoding: EncodingOption = "utf-8",
+    types: TypesOption = None,
+    decimal: DecimalOption = POINT,
+    date_format: DateFormatOption = ISO,
     where: WhereOption = None,
     files: FilesOption = None,
     pad: PadOption = None,
@@ -202,7 +209,6 @@ def release(
             "--quantile chooses among the multiples of --step within --bounds: leave --item and --candidates out"
         )
     options.require_whole(listed=candidates is not None)
-    reading = Reading.of(separator, encoding, where)
     others = None if planned_by is not None else options.others
     query: Query[Any, Users] | None
     if candidates is None:
@@ -217,6 +223,7 @@ def release(
         plan = met(query) if query is not None else one_of(str(planned_by), number, options)
     query = plan.query
     columns = query.unit.columns
+    reading = Reading.of(separator, encoding, where, types, decimal, date_format, columns.value)
     _LOG.info("planned: scale %s", parameters_of(plan.measurement).get("scale"))
     read = tuple(
         file for file in (table, candidates, options.groups, ledger, from_record, planned_by) if file is not None
@@ -252,6 +259,7 @@ def release(
                         )
                     promises = promises_of(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)
+                    source.require_readable(rows, columns.names, paid=account is not None)
                     with kept(files, source.files) as digest:
                         read_as = Read(chosen.recorded(), where, digest, listing, pad, grouping)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingExtraError, ParameterTypeError
+from ..errors import ParameterTypeError
+from ..errors.extras import load
 from ..markup import notebook
 
 if TYPE_CHECKING:
@@ -164,11 +164,9 @@ def _frame(columns: Mapping[str, Iterable[Any]]) -> pl.DataFrame:
     Raises:
         MissingExtraError: polars is not installed (extra ``tables``).
     """
-    with contextlib.suppress(ImportError):
-        import polars as pl
-
-        return pl.DataFrame({name: _listed(values) for name, values in columns.items()}, strict=False)
-    raise MissingExtraError('to_frame() needs polars: pip install "opendp_topk[tables]"')
+    polars = load("polars", "to_frame() needs polars", "opendp_topk[tables]")
+    frame: pl.DataFrame = polars.DataFrame({name: _listed(values) for name, values in columns.items()}, strict=False)
+    return frame
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:

@@ -279,10 +279,13 @@ class FileLog:
             return [] if _read(stream.fileno(), 0, 1) == SEPARATOR else ["the file does not begin with a record"]
 
     @explained("read")
-    def sync(self) -> None:
-        """Return when all records are on the disk."""
+    def sync(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
         with self._opened(os.O_RDONLY) as stream:
+            found, _ = self._last(stream.fileno())
             _sync(stream.fileno())
+        self._remember(found)
+        return found
 
     def close(self) -> None:
         """Nothing stays open."""

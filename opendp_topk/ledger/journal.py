@@ -120,7 +120,7 @@ class Journal:
     # end-proof-region: journal
 
     def accept(self, kind: str) -> None:
-        """Record that the ledger may lie on a kind of file system on which it cannot rely, unless that is recorded."""
+        """Record a kind of file system on which the ledger may lie, or a server to which it was moved, unless it is."""
         if kind not in self.accepted():
 
             def make(last: Record) -> str:
@@ -131,7 +131,7 @@ class Journal:
             self._append(make)
 
     def accepted(self) -> list[str]:
-        """The kinds of file systems that were accepted though a ledger cannot rely on them."""
+        """The kinds of file systems and the servers that were accepted."""
         return accepted_in(self.last())
 
     def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
@@ -191,6 +191,11 @@ class Journal:
         """The last record."""
         self._require_open()
         return self._own(self.log.last())
+
+    def synced(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
+        self._require_open()
+        return self._own(self.log.sync())
 
     def shown(self, value: Amount) -> Any:
         """An amount as a distance of the measure in which the ledger counts, rounded up."""

@@ -32,7 +32,7 @@ from .once import paying_once
 from .planned import PLANNED, PlannedReleases, charge_all, pairs_of
 from .records import head
 from .repair import repair
-from .reservation import Reservation
+from .reservation import Reservation, require_presented
 from .stated import LINES, OWN, Stated, naming, said
 from .units import Unit
 
@@ -54,7 +54,8 @@ class Ledger:
         address: A file, or ``postgresql://user@host/database#schema/name`` (extra ``postgres``).
         operator: Who releases; the name of the account if not given.
         accept_file_system: The kind of file system, such as ``"overlay"`` or ``"tmpfs"``, on which the file may lie
-            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it.
+            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it. Or the server
+            to which it was moved, restored or failed over: what an error named.
 
     Raises:
         ParameterError: ``address`` is none, or ``operator`` is no name.
@@ -194,7 +195,7 @@ class Ledger:
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The kinds of file systems that were accepted for it, though a ledger cannot rely on them."""
+        """The kinds of file systems that were accepted for it, and the servers to which it is bound."""
         return tuple(self._journal.accepted())
 
     @property
@@ -250,7 +251,7 @@ class Ledger:
         once: bool = False,
         **words: Unpack[Stated],
     ) -> Any:
-        """One release of ``measurement`` on ``data``, debited before either is used.
+        """One release of ``measurement`` on ``data``, debited before a row of them is read or noise is drawn.
 
         Args:
             measurement: Under the ledger's metric and a measure that it counts. The conversation of
@@ -277,9 +278,12 @@ class Ledger:
             ParameterError: The measurement is another interactive one, ``d_in`` is smaller than the unit's, or ``once``
                 and it was paid before.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
+            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. Nothing was debited, as
+                for ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """
+        require_presented(measurement, data)  # [presented]
         reserved = self.reserve(
             measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, once=once, **words
         )
@@ -402,8 +406,9 @@ class Ledger:
             number: That of an entry, for the line of the moment in which it was debited.
             sign: A file with a private Ed25519 key in PEM, with which the line is signed (extra ``sign``).
         """
-        self._journal.log.sync()
-        line = head(self._journal.last() if number is None else self._journal.debited(number))
+        found = None if number is None else self._journal.debited(number)
+        last = self._journal.synced()  # what is not on the disk yet may be lost with its server
+        line = head(found or last)
         return line if sign is None else signing.signed(line, sign)
 
     def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:

@@ -24,7 +24,7 @@ from .filters import charged, mixed_curve
 from .following import Following
 from .journal import Journal
 from .records import Record
-from .reservation import Reservation
+from .reservation import Reservation, require_presented
 
 PLANNED = "planned releases"
 
@@ -130,6 +130,8 @@ class PlannedReleases(Following):
 
     def release(self, label: str | None, data: Any, measurement: Measurement | None = None) -> Any:
         """One of the planned releases, on ``data``; otherwise as :meth:`reserve`."""
+        planned = self._measurements.get(self._named(label)[0])
+        require_presented(planned if measurement is None else measurement, data)  # [presented]
         return self.reserve(label, measurement).release(data)
 
     def _named(self, label: str | None) -> list[int]:

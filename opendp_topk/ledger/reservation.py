@@ -14,12 +14,19 @@ from typing import Any, NoReturn
 from ..core.home import process
 from ..core.measurement import Measurement
 from ..errors import ParameterError, PickleError, QueryError
+from ..spaces.readable import require_readable
 from .entries import FAILED, RELEASED
 from .journal import Journal
 from .records import Record, head
 from .stated import in_words
 
 KEPT = "the budget was spent: the ledger keeps the debit of entry "
+
+
+def require_presented(measurement: Any, data: Any) -> None:
+    """Refuse, before anything is paid, what :func:`require_readable` refuses; no row is read."""
+    if isinstance(measurement, Measurement):
+        require_readable(measurement.input_domain, data)
 
 
 class Reservation:
@@ -50,10 +57,13 @@ class Reservation:
         Raises:
             QueryError: It was released or settled already, or in another process.
             ParameterError: An amount was reserved, and no measurement.
+            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. It is not ended, as by
+                ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays.
         """
         if self._measurement is None:
             raise ParameterError("an amount was reserved and no measurement: settle it when it was used")
+        require_presented(self._measurement, data)  # [still-open]
         self._end()  # [once]
         try:
             released = self._measurement.invoke(data)  # [then-release]

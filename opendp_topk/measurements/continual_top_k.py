@@ -16,12 +16,12 @@ from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.queryable import Queryable
 from ..core.spaces import require_space
-from ..errors import BudgetError, DataLengthError, ParameterError, checks
+from ..errors import BudgetError, DataLengthError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up, scaled_log_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
-from ..spaces.domains import VectorDomain
+from ..spaces.domains import VectorDomain, same_items
 from ..spaces.measures import (
     Measure,
     PrivacyProfile,
@@ -147,6 +147,12 @@ def make_continual_top_k(
     steps, k = checks.count("steps", steps), checks.count("k", k)  # [check-counts]
     scale = checks.scale(scale)  # [check-scale]
     best = largest_counts(k, items)
+    counted = input_domain.candidates
+    if best.items is not None and counted is not None and (at_once or not same_items(best.items, counted)):  # [names]
+        raise SpaceError(
+            "items must be the candidates of input_domain, in their order; with at_once, where these are candidates of "
+            "all steps, leave items out"
+        )
     width = input_domain.size
     if at_once and width is not None:
         if width % steps:
@@ -228,7 +234,7 @@ def make_continual_top_k(
             "scale": scale,
             "at_once": at_once,
         },
-        declared=Declared(accuracy=accuracy),
+        declared=Declared(accuracy=accuracy, later_data=not at_once),
         interactive=not at_once,
     )
     # end-proof-region: continual_top_k

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError, DataTypeError, MissingExtraError
+from ..errors.extras import load, require_threads
 from .guard import guarded
 from .packed import count_packed
 from .pandas_columns import identifiers, numbers
 from .parts import in_parts
-from .rows import AT_ONCE, Rows, batches_of, plain, plain_schema, selected
+from .rows import AT_ONCE, Rows, arrow_values, batches_of, plain, plain_schema, selected
 from .spark import count_listed
 from .spark_plans import require_determinate
 
@@ -64,6 +65,12 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
 
     ``value`` names a last column, of numbers: integers up to Int64, floats or decimals.
     """
+    chosen, columns = require_columns(frame, roles, value), [*roles.values(), *([] if value is None else [value])]
+    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+
+
+def require_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Any:
+    """The same columns of the frame as narwhals has them, whose names and types fit; no row was looked at."""
     table = _table(frame)
     kind = table.implementation
     if not isinstance(table, Rows) and (kind.is_pyspark() or kind.is_pyspark_connect()):
@@ -86,7 +93,7 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
         _require_identifiers(chosen, name, type(schema[name]).__name__)  # [check-types]
     if value is not None:
         _require_numbers(value, type(schema[value]).__name__)  # [check-numbers]
-    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+    return chosen
 
 
 def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Rows:
@@ -103,7 +110,7 @@ def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Row
         read = {name: numbers if name == value else identifiers for name in columns}
         native = pl.DataFrame([read[name](native[name], name) for name in columns])  # [pandas-rows]
     elif kind.is_pyarrow():
-        native = pl.from_arrow(native)  # [arrow-rows]
+        native = pl.from_arrow(arrow_values(native))  # [arrow-rows]
     if isinstance(native, pl.DataFrame):
         return Rows.of(nw.from_native(plain(native).lazy()))  # [loaded]
     return Rows(plain_schema(schema), lambda: batches_of(native))  # [not-loaded]
@@ -213,13 +220,11 @@ def exact_kind(kind: str) -> str:
 
 
 def _table(frame: Any) -> Any:
-    try:
-        import narwhals as nw
-    except ImportError:
-        nw = None  # type: ignore[assignment]
-    if nw is None:
-        raise MissingExtraError('tables need narwhals: pip install "opendp_topk[tables]"')
-    guarded(_require_polars)
+    nw = load("narwhals", "tables need narwhals", "opendp_topk[tables]")
+    pl = load("polars", "tables need polars", "opendp_topk[tables]")
+    if [int(part) for part in pl.__version__.split(".")[:2]] < [1, 37]:  # older ones end a pass where a step fails
+        raise MissingExtraError('tables need polars 1.37 or newer: pip install --upgrade "opendp_topk[tables]"')
+    require_threads()
     if isinstance(frame, Rows):
         return frame
     kind = type(frame).__name__
@@ -237,16 +242,8 @@ def _table(frame: Any) -> Any:
     )
 
 
-def _require_polars() -> None:
-    """Raise unless polars tells that a step of a lazy frame failed: older ones leave out the rows of such a batch."""
-    import polars as pl
-
-    if [int(part) for part in pl.__version__.split(".")[:2]] < [1, 37]:
-        raise MissingExtraError('tables need polars 1.37 or newer: pip install --upgrade "opendp_topk[tables]"')
-
-
 def _is_dataset(frame: Any) -> bool:
-    return type(frame).__module__ == "pyarrow._dataset"
+    return ("pyarrow._dataset", "Dataset") in ((one.__module__, one.__name__) for one in type(frame).__mro__)
 
 
 def _names(table: Any) -> list[str]:

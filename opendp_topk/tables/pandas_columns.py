@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ColumnError
+from .rows import arrow_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,7 +81,7 @@ def _from_arrow(column: Any, name: str) -> pl.Series:
     import polars as pl
     import pyarrow as pa
 
-    return pl.DataFrame(pl.from_arrow(pa.table({name: column.array.__arrow_array__()})))[name]
+    return pl.DataFrame(pl.from_arrow(arrow_values(pa.table({name: column.array.__arrow_array__()}))))[name]
 
 
 def _strings(values: list[Any], name: str) -> pl.Series:

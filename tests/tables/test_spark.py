@@ -76,6 +76,25 @@ def test_hostile_frames_are_counted_like_the_reference(spark: Any, name: str) ->
     assert dict(counts) == reference(columns, 2)
 
 
+def test_texts_that_are_not_unicode_are_nobodys(spark: Any, tmp_path: Path) -> None:
+    """Python would give the items of two such texts one name, and one of their counts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for more in (0, 1):
+        items = [b"caf\xe9"] * 50 + [b"caf\xe8"] * (50 + more) + [b"caf\xc3\xa9"] * 3
+        texts = pa.Array.from_buffers(pa.string(), len(items), pa.array(items).buffers())
+        path = tmp_path / f"{more}.parquet"
+        pq.write_table(pa.table({"member": range(len(items)), "work": texts, "seen": [1] * len(items)}), path)
+        table = spark.read.parquet(f"file://{path}")
+        rows = two_columns(table, "member", "work")
+        for found in (count_users_by_key(rows), count_users_by_key(rows, 1)):
+            assert dict(found) == {"caf\u00e9": 3}
+            assert found.largest(1) == {"caf\u00e9": 3}  # type: ignore[attr-defined]
+        assert dict(totals_by_item(valued_columns(table, "member", "work", "seen"), 1.0, 9, (0, 1))) == {"caf\u00e9": 3}
+        assert count_distinct_users(two_columns(table, "work", "member"), [0, len(items) - 1]).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("name", ["random integers", "random strings", "unicode", "mixed case"])
 def test_the_largest_counts_come_with_ties_in_the_public_order(spark: Any, name: str) -> None:
     held, integers = hostile.FRAMES[name]
@@ -429,6 +448,10 @@ def test_files_are_those_of_spark_that_are_read_whole_or_not_at_all(spark: Any, 
         assert SPACE[0].member(stored(spark, table, tmp_path / "parquet", **{option: "false"}))
         frame = stored(spark, table, tmp_path / "parquet", **{option: "true"})
         raises_exactly(DataTypeError, lambda frame=frame: SPACE[0].validate(frame), "leaves some out")
+    for kind in ("csv", "json"):
+        assert SPACE[0].member(stored(spark, table.select("member", "work"), tmp_path / kind, kind, mode="FAILFAST"))
+        frame = stored(spark, table.select("member", "work"), tmp_path / kind, kind, MODE="DropMalformed")
+        raises_exactly(DataTypeError, lambda frame=frame: SPACE[0].validate(frame), "DROPMALFORMED")
     binary = spark.read.format("binaryFile").load(str(tmp_path / "csv")).selectExpr("path AS member", "length AS work")
     raises_exactly(DataTypeError, lambda: SPACE[0].validate(binary), "HadoopFsRelation")
     streamed = spark.readStream.schema("member long, work long").parquet(str(tmp_path / "parquet"))
