@@ -21,15 +21,22 @@ def is_iterable(value: Any) -> bool:
 
 
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
-    """``items`` as a tuple of distinct hashable values.
+    """``items`` as a tuple of distinct hashable values; arrays of pyarrow are taken for their values.
 
     Raises:
-        CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, holds an unhashable one, or
-            two texts that differ by outer blanks or Unicode normalisation alone.
+        CandidatesError: ``items`` is empty, is a set, a single string, a data frame or an open file, repeats an item,
+            holds an unhashable one, or two texts that differ by outer blanks or Unicode normalisation alone.
     """
     if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
-    listed = tuple(items)
+    if hasattr(items, "columns") or hasattr(
+        items, "readline"
+    ):  # these give names of columns, and lines with their ends
+        column = 'frame["book"].to_list()' if hasattr(items, "columns") else "file.read().splitlines()"
+        raise CandidatesError(
+            f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
+        )
+    listed = tuple(items.to_pylist() if hasattr(items, "to_pylist") else items)
     if not listed:
         raise CandidatesError(f"{name} must hold at least one candidate")
     try:

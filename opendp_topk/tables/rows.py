@@ -42,13 +42,17 @@ class Rows:
         self._schema = schema
         self._held: nw.LazyFrame[Any] | None = None
         self._unread: Callable[[], Iterable[pl.DataFrame]] | None = batches
+        self._source: Rows | None = None
         self._lock = Lock()
 
     @classmethod
-    def of(cls, frame: nw.LazyFrame[Any]) -> Rows:
-        """Rows of a frame that gives the same ones whenever it is read: one in memory, or one of Spark."""
+    def of(cls, frame: nw.LazyFrame[Any], source: Rows | None = None) -> Rows:
+        """Rows of a frame that gives the same ones whenever it is read: one in memory, of Spark, or of ``source``.
+
+        The files of ``source`` stay for as long as these rows are in use.
+        """
         made = cls(frame.collect_schema(), tuple)
-        made._held = frame
+        made._held, made._source = frame, source  # [files-stay]
         return made
 
     @property
@@ -73,7 +77,7 @@ class Rows:
         import narwhals as nw
 
         if self._held is not None:
-            return Rows.of(selected(self._held, names))
+            return Rows.of(selected(self._held, names), self)
         chosen = nw.Schema({name: self._schema[name] for name in names})
         return Rows(chosen, lambda: batches_of(self.held().select(*names).to_native()))  # [part-of-snapshot]
 
@@ -150,7 +154,7 @@ def plain(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame, unmarked, with labels in the place of categories."""
     import polars as pl
 
-    labels = [name for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
+    labels = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
     return unmarked(frame.with_columns(pl.col(labels).cast(pl.String)) if labels else frame)  # [labels]
 
 

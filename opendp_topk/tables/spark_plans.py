@@ -265,6 +265,9 @@ _SUBQUERIES = _of(_EXPRESSION, "ScalarSubquery ListQuery Exists")
 _RANKS = _of(_EXPRESSION, "Rank DenseRank PercentRank CumeDist")
 _UNBOUNDED = [*_of(_EXPRESSION, "UnboundedPreceding$ UnboundedFollowing$")]
 _LEFT_OUT = {"ignoremissingfiles", "ignorecorruptfiles"}
-_IDENTICAL = {"boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "binary", "string"}
+_IDENTICAL = {"boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "binary"} | {
+    "string",
+    "string collate UTF8_BINARY",
+}
 
 # end-proof-region: spark_plans

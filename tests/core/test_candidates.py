@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import pickle
 from fractions import Fraction
@@ -106,6 +107,7 @@ def test_a_transformation_into_a_domain_of_known_size_keeps_it() -> None:
         ({SENTINEL_TEXT, "ash"}, "in order, not set"),
         (frozenset("ab"), "in order, not frozenset"),
         (3, "not int"),
+        (io.StringIO("ash\nbirch\n"), "not StringIO: give file.read().splitlines()"),
     ],
 )
 def test_bad_items(items: Any, fragment: str) -> None:
@@ -116,6 +118,19 @@ def test_bad_items(items: Any, fragment: str) -> None:
 def test_items_may_come_from_any_iterable() -> None:
     assert index_candidates(iter(TREES)).items == ("ash", "birch", "cedar")
     assert public_items(np.array([3, 1])) == (3, 1)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_a_column_of_a_table_is_taken_for_its_values_and_a_table_is_not(package: str) -> None:
+    module = pytest.importorskip(package, reason=f"{package} is not installed")
+    table = (module.table if package == "pyarrow" else module.DataFrame)({SENTINEL_TEXT: TREES})
+    raises_exactly(
+        CandidatesError, lambda: index_candidates(table), "items must be a list", f"not {type(table).__name__}"
+    )
+    assert public_items(table[SENTINEL_TEXT]) == tuple(TREES)
+    if package == "pyarrow":
+        assert public_items(module.array([3, 1])) == (3, 1)
+        assert public_items(module.array(TREES).dictionary_encode()) == tuple(TREES)
 
 
 def test_it_is_a_value_whose_repr_is_short() -> None:

@@ -230,6 +230,28 @@ def test_items_are_kept_in_spark_as_elsewhere(spark: Any, by: str) -> None:
         assert sorted(pairs(once)) == sorted(chosen)
 
 
+@pytest.mark.parametrize("by", ["order", "rows", "value"])
+def test_what_was_kept_of_strings_is_counted_in_plans_that_are_determinate(spark: Any, by: str) -> None:
+    import polars as pl
+
+    rows = [(f"u{n % 5}", f"i{n * n % 7}", f"g{n % 3}", n % 4) for n in range(60)]
+    frame = pl.DataFrame(rows, schema=["member", "work", "town", "paid"], orient="row")
+    table = spark.createDataFrame(frame.to_arrow())
+    metric, names = tk.UserDistance(), [f"i{n}" for n in range(8)]
+    summed = tk.then_sum_by_item(candidates=names, bounds=(0, 9))
+    items = (tk.ValuedFrameDomain("member", "work", "paid"), metric) >> tk.then_keep_items(most=2, by=by)
+    assert (items >> summed)(table).tolist() == (items >> summed)(frame).tolist()
+    for first in (SPACE >> tk.then_keep_items(most=2, by=by), _groups(by)) if by != "value" else ():
+        count = first >> tk.then_count_by_item(candidates=names)
+        assert count(table).tolist() == count(frame).tolist()
+        require_determinate(first(table).to_native())
+
+
+def _groups(by: str) -> Any:
+    space = tk.GroupedFrameDomain("member", "work", "town"), tk.UserDistance()
+    return space >> tk.then_keep_groups(most=2, by=by) >> tk.then_forget_groups()
+
+
 def test_a_random_choice_takes_no_more_rows_from_spark_than_fit(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(user, item) for user in range(3) for item in range(3)]
     keep = tk.make_keep_items(*SPACE, most=2)
