@@ -114,7 +114,7 @@ def test_no_noise_is_steeper_than_its_price(noise: str, fall: float) -> None:
     places = np.arange(-20, 20, 0.01)
     with np.errstate(divide="ignore"):
         before, after = (-np.log1p(-oracle.SURVIVAL[noise](places + shift)) for shift in (0.0, fall))
-    inside = (before < 1e9) & (after > 1e-7)
+    inside = (before < 15) & (after > 1e-7)  # where the oracle has digits
     assert np.all(after[inside] <= before[inside])
     assert np.all(after[inside] >= before[inside] * math.exp(-steepest * fall) * (1 - 1e-6))
     if noise == "Laplace" and fall == 0.1:
