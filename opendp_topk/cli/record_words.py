@@ -11,7 +11,7 @@ from typing import Any
 from ..ledger import Ledger
 from ..ledger.officer import plural, protected, spent_and_left
 from ..ledger.stated import NOT_STATED, TITLES, lines
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import as_written, exact
 from ..planning.joined_items import parts_of
 from ..planning.numbered_rows import ROW
 from ..planning.quantile import named
@@ -67,7 +67,7 @@ def in_groups(record: ReleaseRecord) -> str:
 
 def amount(record: ReleaseRecord, steps: float) -> float:
     """A score as people read it: a number of users, or a sum, which the record holds in steps of its grid."""
-    return steps if record.value is None else float(exact(steps) * exact(record.mechanism["granularity"]))
+    return steps if record.value is None else float(exact(steps) * as_written(record.mechanism["granularity"]))
 
 
 def counts(record: ReleaseRecord) -> list[float] | None:

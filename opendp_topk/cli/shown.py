@@ -11,7 +11,7 @@ import typer
 
 from ..errors import ParameterError, TableError
 from ..ledger import Ledger
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import as_written
 from ..planning.columns import written
 from ..planning.release_record import ReleaseRecord
 from ..planning.verification import DISAGREES, verified
@@ -106,7 +106,7 @@ def _print(record: ReleaseRecord, ledger: Ledger | None) -> None:
 
 def show_release(record: ReleaseRecord, more: Iterable[tuple[str, str]] = ()) -> None:
     """Print a release that was just made for people."""
-    counts, step = record.released.counts, exact(record.mechanism.get("granularity", 1))
+    counts, step = record.released.counts, as_written(record.mechanism.get("granularity", 1))
     exactly = None if counts is None else [written(count, step) for count in counts]
     ranked = record.release == "ranking" and record.k is not None
     _table(record, exactly, ranked, _head(record))

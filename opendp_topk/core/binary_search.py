@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -33,7 +34,9 @@ _INTS = (0, *(2**exponent for exponent in (*_STEPS, *_STRIDES, 1024, 2048, 4096)
 
 
 # proof-region: binary_search_param
-def binary_search_param(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float) -> Any:
+def binary_search_param(
+    make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float, *, bounds: tuple[Any, Any] | None = None
+) -> Any:
     """The most accurate parameter p for which ``make(p).check(d_in, d_out)`` holds.
 
     The map must be monotone in p: a loss that falls (a noise scale) gives the smallest passing p, a loss that
@@ -45,13 +48,17 @@ def binary_search_param(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: 
         d_in: The distance of neighbouring inputs, in the units of the input metric.
         d_out: The target, in the units of the output measure (or output metric).
         T: ``float`` searches all finite float64 numbers >= 0, ``int`` all integers >= 0 (up to 2^4096).
+        bounds: A pair (low, high): nothing outside is tried. If all of [low, high] passes, its accurate end is the
+            answer.
 
     Returns:
         A parameter of type ``T``. The next float64, or the next integer, in the direction of accuracy does not
         pass. Whatever ``make`` is, monotone or not, the parameter that is returned has passed the check.
 
     Raises:
-        SearchError: No parameter passes, every parameter passes, or the loss is constant.
+        SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none of
+            those tried, with the error that it raised most often.
+        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
         DistanceError: ``d_in`` or ``d_out`` is no distance of what ``make`` builds.
 
@@ -68,14 +75,16 @@ def binary_search_param(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: 
         >>> tk.binary_search_param(noisy, d_in=1, d_out=0.5)
         20.0
     """
-    return _most_accurate(make, d_in, d_out, T).parameter
+    return _most_accurate(make, d_in, d_out, T, bounds).parameter
 
 
 # end-proof-region: binary_search_param
 
 
 # proof-region: binary_search_chain
-def binary_search_chain(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float) -> Built:
+def binary_search_chain(
+    make: Callable[[Any], Built], d_in: Any, d_out: Any, T: type = float, *, bounds: tuple[Any, Any] | None = None
+) -> Built:
     """What ``make`` builds at the most accurate parameter that passes; see :func:`binary_search_param`.
 
     Args:
@@ -83,12 +92,14 @@ def binary_search_chain(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: 
         d_in: The distance of neighbouring inputs, in the units of the input metric.
         d_out: The target, in the units of the output measure (or output metric).
         T: ``float`` or ``int``, the type of p.
+        bounds: The least and the greatest p that may be tried; by default all of the type.
 
     Returns:
         The measurement or transformation itself: the very object for which ``check(d_in, d_out)`` held.
 
     Raises:
-        SearchError: No parameter passes, every parameter passes, or the loss is constant.
+        SearchError: No parameter passes, every parameter passes, or the loss is constant; or ``make`` accepts none.
+        ParameterError: ``bounds`` is not a pair of ascending numbers >= 0 of type ``T``.
         ParameterTypeError: ``make`` is not callable or builds something else, or ``T`` is another type.
         DistanceError: ``d_in`` or ``d_out`` is no distance of what ``make`` builds.
 
@@ -102,7 +113,7 @@ def binary_search_chain(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: 
         >>> tk.binary_search_chain(winners, d_in=1, d_out=0.5, T=int).parameters["k"]
         10
     """
-    built: Built = _most_accurate(make, d_in, d_out, T).built
+    built: Built = _most_accurate(make, d_in, d_out, T, bounds).built
     return built
 
 
@@ -112,12 +123,13 @@ def binary_search_chain(make: Callable[[Any], Built], d_in: Any, d_out: Any, T: 
 # proof-region: binary_search
 @dataclass(frozen=True)
 class _Attempt:
-    """One parameter: what ``make`` built from it (None where it refused), and whether that passed."""
+    """One parameter: what ``make`` built from it (None where it refused, with an error), and whether that passed."""
 
     index: int
     parameter: Any
     built: Any
     passes: bool
+    error: Exception | None = None
 
     @property
     def accepted(self) -> bool:
@@ -127,48 +139,67 @@ class _Attempt:
 Try = Callable[[int], _Attempt]
 
 
-def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type) -> _Attempt:
+def _most_accurate(make: Callable[[Any], Any], d_in: Any, d_out: Any, T: type, bounds: Any) -> _Attempt:
     checks.function("make", make)
     if T is not float and T is not int:
         raise ParameterTypeError("T must be the type float or the type int")
+    probes = list(map(_bits, _FLOATS)) if T is float else list(_INTS)
+    if bounds is not None:
+        low, high = _ends(bounds, T)
+        probes = [low, *(probe for probe in probes if low < probe < high), *([high] if high > low else [])]  # [bounds]
 
     def attempt(index: int) -> _Attempt:
         parameter = _float(index) if T is float else index
         try:
             built = make(parameter)
             passes = isinstance(built, Measurement | Transformation) and built.check(d_in, d_out)  # [passes]
-        except (ParameterError, ArithmeticError):
-            return _Attempt(index, parameter, None, False)  # [refused]
+        except (ParameterError, ArithmeticError) as error:
+            return _Attempt(index, parameter, None, False, error)  # [refused]
         if not isinstance(built, Measurement | Transformation):
             raise ParameterTypeError(f"make must return a Measurement or a Transformation, not {type(built).__name__}")
         return _Attempt(index, parameter, built, passes)
 
-    return _search(attempt, map(_bits, _FLOATS) if T is float else _INTS, d_in)
+    return _search(attempt, probes, d_in, bounded=bounds is not None)
 
 
-def _search(attempt: Try, probes: Iterable[int], d_in: Any) -> _Attempt:
+def _ends(bounds: Any, T: type) -> tuple[int, int]:
+    """The indices of the bounds of a search."""
+    fits = checks.is_integer if T is int else checks.is_real
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2 or not all(map(fits, bounds)):
+        raise ParameterTypeError(f"bounds must be a pair (low, high) of numbers of type {T.__name__}")
+    low, high = (checks.scale(checks.plain(one), "each of bounds") for one in bounds)
+    if low > high:
+        raise ParameterError("bounds must be a pair (low, high) with low <= high")
+    if T is int:
+        return int(low), int(high)
+    return _bits(float(min(low, _FLOATS[-1])) + 0.0), _bits(float(min(high, _FLOATS[-1])) + 0.0)
+
+
+def _search(attempt: Try, probes: Iterable[int], d_in: Any, bounded: bool) -> _Attempt:
     tried = map(attempt, probes)  # [probe]
-    refused = None
+    refused, errors = None, []
     for first in tried:
         if first.accepted:
             break
         refused = first
+        errors.append(first.error)
     else:
+        said = Counter(map(str, errors)).most_common(1)[0][0]
         raise SearchError(
-            "make accepted none of the parameters tried: check what it requires, "
-            "and pass T=int if the parameter is an integer such as k"
-        )
+            f"make accepted none of the parameters tried (pass T=int if the parameter is an integer such as k): {said}"
+        ) from errors[-1]
     lowest = before = _last(attempt, first, refused, lambda found: found.accepted)  # [lowest]
-    closed = False
+    closed = bounded
     for here in itertools.chain([first], tried):
-        closed = not here.accepted
-        if closed:
+        end = not here.accepted
+        if end:
+            closed = True
             here = _last(attempt, before, here, lambda found: found.accepted)  # [highest]
         if here.passes != before.passes:  # [bracket]
             inside, outside = (here, before) if here.passes else (before, here)
             return _last(attempt, inside, outside, lambda found: found.passes)
         before = here
-        if closed:
+        if end:
             break
     if not lowest.passes:
         raise SearchError("no parameter meets d_out at d_in: raise d_out, or lower d_in")

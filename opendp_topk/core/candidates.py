@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Hashable, Iterable, Set, Sized
+from collections.abc import Hashable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +24,20 @@ def is_iterable(value: Any) -> bool:
 
 
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
-    """``items`` as a tuple of distinct hashable values.
+    """``items`` as a tuple of distinct hashable values; arrays of pyarrow are taken for their values.
 
     Raises:
-        CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, holds an unhashable one, or
-            two texts that differ by outer blanks or Unicode normalisation alone.
+        CandidatesError: ``items`` is empty, is a set, a single string, a data frame or an open file, repeats an item,
+            holds an unhashable one, or two texts that differ by outer blanks or Unicode normalisation alone.
     """
     if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
+    if hasattr(items, "columns") or hasattr(items, "readline"):  # they give names of columns, and lines with their ends
+        column = 'frame["book"].to_list()' if hasattr(items, "columns") else "file.read().splitlines()"
+        raise CandidatesError(
+            f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
+        )
+    items = items.to_pylist() if hasattr(items, "to_pylist") else items
     listed = tuple(items) if isinstance(items, Sized) else tuple(itertools.islice(items, _MOST + 1))
     if len(listed) > _MOST and not isinstance(items, Sized):
         raise CandidatesError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
@@ -65,17 +71,20 @@ def _require_apart(listed: tuple[Any, ...], name: str) -> None:
 # proof-region: index_candidates
 @dataclass(frozen=True)
 class IndexCandidates:
-    """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates(items)``.
+    """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates()``.
 
     Called with an array of indices it gives a list of items in the same order, with one index one item. A named tuple
     with a field ``indices`` says by ``with_items`` what it becomes with these items, or gets them in this field; its
     other fields stay. After it a measurement accepts only inputs with one
-    score an item, so that no index can be out of range.
+    score an item, so that no index can be out of range. Without items it names nothing before a chain has given it
+    those that were counted.
     """
 
-    items: tuple[Any, ...]
+    items: Sequence[Any] | None
 
     def __call__(self, release: Any) -> Any:
+        if self.items is None:
+            raise SpaceError("index_candidates() must follow a measurement that knows its candidates: give items here")
         if hasattr(release, "with_items"):
             return release.with_items(self(release.indices))  # [named]
         if hasattr(release, "_replace"):
@@ -100,18 +109,20 @@ class IndexCandidates:
         return Items
 
     def __repr__(self) -> str:
-        return f"index_candidates(<{len(self.items)} items>)"
+        return "index_candidates()" if self.items is None else f"index_candidates(<{len(self.items)} items>)"
 
 
 # end-proof-region: index_candidates
 
 
-def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
-    """Release the caller's public items instead of their indices: ``measurement >> index_candidates(items)``.
+def index_candidates(items: Iterable[Hashable] | None = None) -> IndexCandidates:
+    """Release public items instead of their indices: ``measurement >> index_candidates()``.
 
     Args:
         items: The candidates in the order of their scores, distinct and hashable. They must be public: a list
-            taken from the private data would itself reveal who is in it.
+            taken from the private data would itself reveal who is in it. By default those whose scores a
+            transformation made, as ``make_count_by_item(candidates=...)`` did; another list is refused there. To call
+            winners by other names, post-process the items.
 
     Returns:
         A function from indices to a list of items (from one index to one item); in a named tuple it turns the field
@@ -120,8 +131,8 @@ def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
     Raises:
         CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.
 
-        After ``>>``: SpaceError if the measurement scores another number of candidates, or is known to release no
-        indices.
+        After ``>>``: SpaceError if the measurement scores another number of candidates or other candidates, does not
+        know them and there are no items, or is known to release no indices.
 
     Proof: proofs/core/chaining.tex
 
@@ -132,4 +143,4 @@ def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
         >>> (exact >> tk.index_candidates(["ash", "birch", "cedar"]))([4, 9, 6])
         ['birch', 'cedar']
     """
-    return IndexCandidates(public_items(items))
+    return IndexCandidates(None if items is None else public_items(items))

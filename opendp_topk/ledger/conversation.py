@@ -51,6 +51,7 @@ class Conversation(Following):
         """
         charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
         require_presented(query, self._data)  # [presented-to-query]
+        self._learn()  # what is old is read before others have to wait
 
         def step() -> dict[str, Any]:
             self._learn()  # [all-steps]

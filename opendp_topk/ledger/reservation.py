@@ -5,12 +5,13 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
-import os
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn
 
+from ..core.home import process
 from ..core.measurement import Measurement
 from ..errors import ParameterError, PickleError, QueryError
 from ..spaces.readable import require_readable
@@ -41,7 +42,8 @@ class Reservation:
         self._made = made
         self._journal = journal
         self._measurement = measurement
-        self._home = os.getpid()
+        self._home = process()
+        self.unsettled = ""  # why the ledger does not say that it was released, though it was
         self._open = [True]  # until it is taken out, once
 
     # proof-region: reservation
@@ -70,11 +72,17 @@ class Reservation:
             self._journal.settle_if_possible(self.number, FAILED)
             error.add_note(f"{KEPT}{self.number}")
             raise
-        self._journal.settle_if_possible(self.number, RELEASED, kept)
+        self.unsettled = self._journal.settle_if_possible(self.number, RELEASED, kept)
+        if self.unsettled:
+            warnings.warn(
+                f"entry {self.number} was released, and stays reserved: {self.unsettled}. Say later what became of it, "
+                f"by settle({self.number}, 'released'{'' if kept is None else f', record={kept!r}'})",
+                stacklevel=2,
+            )
         return released
 
     def _end(self) -> None:
-        if self._home == os.getpid():
+        if self._home == process():
             with suppress(IndexError):
                 self._open.pop()  # one step: a second thread, or the handler of a signal, finds nothing
                 return
@@ -111,7 +119,7 @@ class Reservation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is not None and self._open and self._home == os.getpid():
+        if error is not None and self._open and self._home == process():
             self._end()
             self._journal.settle_if_possible(self.number, FAILED)
 

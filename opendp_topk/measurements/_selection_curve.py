@@ -36,7 +36,10 @@ def chances(epsilon: Fraction, delta: Fraction) -> tuple[int, ...]:
         left = max(0, one - last - step) * shrink.numerator
         found.append(min(grown, one + -left // shrink.denominator, one))  # [left]
         if len(found) > _MOST_STEPS:
-            raise ParameterError("epsilon and delta are too small: a table of a million probabilities does not reach 1")
+            raise ParameterError(
+                "the share of one item in epsilon and delta is too small: a table of a million probabilities does not "
+                "reach 1. Lower max_items, or raise epsilon and delta"
+            )
     return tuple(found)
 
 

@@ -186,6 +186,7 @@ def make_quantiles(
             decode=lambda outcome: np.array(outcome, dtype=np.int64) // places,  # [decode]
             accuracy=accuracy,
             n_candidates=size,
+            scores_input=True,
         ),
     )
 

@@ -99,6 +99,15 @@ def shortened_up(value: Fraction) -> Fraction:
 # end-proof-region: shortened
 
 
+# proof-region: as_written
+def as_written(value: Number) -> Fraction:
+    """The decimal that a float prints as, one tenth for 0.1; any other number as it is."""
+    return Fraction(repr(float(value))) if isinstance(value, float) else exact(value)  # [decimal]
+
+
+# end-proof-region: as_written
+
+
 Interval = tuple[mpfr, mpfr]
 
 

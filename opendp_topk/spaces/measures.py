@@ -106,7 +106,7 @@ class PrivacyProfile(Measure):
 def _within(given: PrivacyCurve, bound: Any) -> bool:
     """Whether ``given`` is known to imply what ``bound`` states."""
     if isinstance(bound, ApproximateDP):
-        return bool(given.delta(bound.epsilon) <= bound.delta)  # [at-the-pair]
+        return given.is_within(bound.epsilon, bound.delta)  # [at-the-pair]
     return any(own == bound or (hasattr(own, "implies") and own.implies(bound)) for own in given.bounds)  # [same-kind]
 
 

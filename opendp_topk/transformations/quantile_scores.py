@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..core.claims import proven
@@ -10,7 +13,6 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
 from ..numerics.rank_scores import rank_scores
 from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.metrics import LInfDistance, UserDistance
@@ -39,7 +41,7 @@ def make_quantile_scores(
 
     The score is 0 where c is a quantile: no more than the share p / q of the rows lies below it, and no more than the
     rest above. Otherwise it is -q times the number of rows by which c fails that. A selection that follows chooses a
-    candidate privately; ``index_candidates(multiples(bounds, granularity))`` names it.
+    candidate privately; ``>> index_candidates()`` names it.
 
     A number counts as the multiple nearest to it, as in ``make_sum_by_item``, and one beyond a bound as the last
     multiple within. So numbers that many rows share are hit exactly, whatever lies around them. A row whose user or
@@ -52,7 +54,7 @@ def make_quantile_scores(
             ``Fraction(1, 2)`` is the median. The float 0.9 is another number than ``Fraction(9, 10)``.
         bounds: ``(lower, upper)``, finite numbers, lower < upper. Public, and chosen without looking at the table.
         granularity: The step of the grid, > 0, as in ``make_sum_by_item``. Public. At least 2 and at most 2^24
-            multiples must lie within the bounds.
+            multiples must lie within the bounds. Floats are the decimals that they print as: 0.1 is one tenth.
         max_rows: How many rows of one user count at most, from 1 to 2^20. Of a user with more, so many evenly spaced in
             the order of the numbers: of n rows those at the places floor((2 j + 1) n / (2 max_rows)), counted from 0;
             with one the median of the user's own numbers. The score moves in proportion to it.
@@ -93,7 +95,7 @@ def make_quantile_scores(
         >>> scores.map(1)
         1
         >>> chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=20.0)
-        >>> age = chosen >> tk.index_candidates(tk.multiples((30, 35)))
+        >>> age = chosen >> tk.index_candidates()
         >>> age.map(1)
         0.1
     """
@@ -115,7 +117,7 @@ def make_quantile_scores(
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=VectorDomain(AtomDomain(int), size=upper - lower + 1),
+        output_domain=scored_multiples(bounds, granularity),  # [multiples]
         output_metric=LInfDistance(),
         function=function,
         stability_map=lambda d_in: d_in * moved,  # [stability]
@@ -131,6 +133,31 @@ def make_quantile_scores(
             "max_rows": most,
         },
     )
+
+
+@dataclass(frozen=True)
+class Multiples(Sequence[Any]):
+    """What ``multiples`` lists, made when one of them is asked for: there may be 2^24."""
+
+    bounds: tuple[Number, Number]
+    granularity: Number
+
+    @functools.cached_property
+    def _listed(self) -> Sequence[Any]:
+        return multiples(self.bounds, self.granularity)  # [listed]
+
+    def __len__(self) -> int:
+        lower, upper = ends(self.bounds, self.granularity)
+        return upper - lower + 1
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._listed[place]
+
+
+def scored_multiples(bounds: tuple[Number, Number], granularity: Number) -> VectorDomain:
+    """The domain of vectors with a score, which is no number of users, for each multiple within the bounds."""
+    listed = Multiples(bounds, granularity)
+    return VectorDomain(AtomDomain(int), size=len(listed), candidates=listed, counts_users=False)
 
 
 def ends(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:
@@ -156,10 +183,10 @@ def multiples(bounds: tuple[Number, Number], granularity: Number = 1) -> list[in
 
     Example:
         >>> import opendp_topk as tk
-        >>> tk.multiples((0, 1), 0.25)
-        [0.0, 0.25, 0.5, 0.75, 1.0]
+        >>> tk.multiples((0, 0.5), 0.1)
+        [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
     """
-    (lower, upper), step = ends(bounds, granularity), exact(granularity)
+    (lower, upper), step = ends(bounds, granularity), grid_step(granularity)
     if step.denominator == 1:
         return [steps * int(step) for steps in range(lower, upper + 1)]  # [integers]
     return [float(steps * step) for steps in range(lower, upper + 1)]  # [floats]

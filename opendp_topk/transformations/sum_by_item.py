@@ -16,8 +16,7 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ColumnError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact
-from ..spaces.domains import AtomDomain, VectorDomain
+from ..numerics.arithmetic import as_written
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from .count_by_item import changed, integers_or_strings, space_of
@@ -56,7 +55,7 @@ def make_sum_by_item(
             chosen without looking at the table: noise grows with the upper one.
         granularity: The step of the grid, > 0: sums are whole numbers of steps. 1 for integers, ``Fraction(1, 100)``
             for cents; at most 2^22. The bounds must lie within 2^31 steps of 0, with a multiple other than 0 between
-            them.
+            them. Floats here are the decimals that they print as: 0.1 is one tenth.
         monotonic: The output metric, as in ``make_count_by_item``; by default True under "add_remove" and False under
             "replace".
         max_items: How many items of one user count at most, as in ``make_count_by_item``.
@@ -158,13 +157,14 @@ def nameless_sum(
 ) -> Transformation:
     """The sums of ``n_candidates`` items without their names, for its map alone: it reads no table."""
     named = make_sum_by_item(input_domain, input_metric, candidates=(0,), **options)
+    one: Any = named.output_domain
 
     def function(rows: Any) -> NoReturn:
         raise ParameterError("these sums have no names of candidates: build them with make_sum_by_item to read a table")
 
     return replace(
         named,
-        output_domain=VectorDomain(AtomDomain(int), size=n_candidates),
+        output_domain=replace(one, size=n_candidates, candidates=None),
         function=function,  # [nameless]
         parameters={**named.parameters, "candidates": n_candidates},
     )
@@ -172,7 +172,7 @@ def nameless_sum(
 
 def grid_step(granularity: Number) -> Fraction:
     """The step of the grid."""
-    step = Fraction(exact(checks.scale(granularity, "granularity")))
+    step = as_written(checks.scale(granularity, "granularity"))  # [step-as-written]
     if not STEPS[0] <= step <= STEPS[1]:
         raise ParameterError("granularity must be > 0, between 2^-500 and 2^22")  # [check-granularity]
     return step
@@ -187,7 +187,7 @@ def whole_steps(bounds: Any, step: Fraction) -> tuple[int, int]:
             raise ParameterTypeError("bounds must hold two numbers, neither of them NaN")
     if not (-math.inf < bounds[0] <= bounds[1] < math.inf):  # [check-bounds]
         raise ParameterError("bounds must satisfy lower <= upper, and both must be finite")
-    least, greatest = (exact(checks.plain(bound)) / step for bound in bounds)
+    least, greatest = (as_written(checks.plain(bound)) / step for bound in bounds)  # [bounds-as-written]
     lower, upper = math.ceil(least), math.floor(greatest)  # [inward]
     if lower > upper or lower == upper == 0:
         raise ParameterError(

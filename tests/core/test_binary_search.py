@@ -14,7 +14,7 @@ import pytest
 from opendp_topk.core.binary_search import binary_search_chain, binary_search_param
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.errors import DistanceError, MapError, ParameterError, ParameterTypeError, SearchError
-from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k
+from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k, then_report_noisy_top_k
 from opendp_topk.measurements.user import then_user_measurement
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import Approximate, MaxDivergence, ZeroConcentratedDivergence
@@ -245,6 +245,45 @@ def test_searches_that_find_nothing_say_so(call: Any, fragment: str) -> None:
 )
 def test_bad_arguments(search: Any, arguments: Any, error: type[Exception], fragment: str) -> None:
     raises_exactly(error, lambda: search(*arguments), fragment)
+
+
+@pytest.mark.parametrize("T", [float, int])
+def test_nothing_outside_of_bounds_is_tried(T: type) -> None:
+    """The answer is that without bounds where it lies within, else the accurate end where all within passes."""
+
+    def within(low: int, high: int, loss: Loss = noise) -> Any:
+        make = maker(loss, lambda p: low <= p <= high or pytest.fail("outside"))
+        return binary_search_param(make, 1, 0.125, T=T, bounds=(T(low), T(high)))
+
+    assert within(3, 100) == within(8, 8) == 8
+    assert within(9, 12) == 9
+    assert within(2, 7, lambda p, d: d * Fraction(p) / 80) == 7
+    assert within(2, 90, lambda p, d: d * Fraction(p) / 80) == 10
+    raises_exactly(SearchError, lambda: within(2, 7), "no parameter meets d_out")
+
+
+@pytest.mark.parametrize("bounds", [1, (1,), (2, 1), (-1, 2), (math.nan, 1), ("1", 2), (0.5, math.inf)])
+def test_bad_bounds(bounds: Any) -> None:
+    with pytest.raises(ParameterError, match="bounds"):
+        binary_search_param(maker(noise), 1, 1, bounds=bounds)
+    with pytest.raises(ParameterTypeError, match="type int"):
+        binary_search_param(maker(noise), 1, 1, T=int, bounds=(0.5, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({"k": 51}, "k must be"), ({"optimize": "min "}, "optimize"), ({"kk": 1}, "kk")]
+)
+def test_what_a_constructor_says_is_passed_on(options: Any, words: str) -> None:
+    space = VectorDomain(AtomDomain(int), size=50), COUNTS[1]
+
+    def make(scale: float) -> Measurement:
+        given = {"k": 2, "scale": scale, **options}
+        built: Measurement = space >> then_report_noisy_top_k(MaxDivergence(), **given)
+        return built
+
+    with pytest.raises(SearchError, match=words) as raised:
+        binary_search_param(make, 1, 1)
+    assert isinstance(raised.value.__cause__, ParameterError)
 
 
 def test_the_number_of_checks_is_small() -> None:

@@ -91,6 +91,36 @@ def test_no_law_exceeds_the_map(noise: Any, metric: tk.Metric) -> None:
         assert within(tk.PrivacyProfile(), before, after, curve)
 
 
+@pytest.mark.parametrize("noise", [tk.Gumbel(), tk.Logistic(), tk.Laplace()], ids=repr)
+def test_true_answers_add_up_under_zcdp(noise: Any) -> None:
+    """What many questions about scores near the threshold tell, until k are found, is below a rho that grows with k."""
+    steepest = 1.443 if noise == tk.Laplace() else 1
+    lapse = lambda loss: loss + math.exp(-loss) - 1  # noqa: E731
+    shares = []
+    for s, t, k, level, questions in ((1, 9, 2, 0, 6), (1, 9, 2, 1, 7), (0.5, 20, 1, 1, 9), (1, 1, 3, -1, 5)):
+        claimed = build(ZCDP, scale=s, threshold_scale=t, k=k, noise=noise).map(1)
+        assert claimed <= (lapse(1 / t) + k * lapse(steepest / s)) * (1 + 1e-12)
+        x, y = (level,) * questions, (level + 1,) * questions
+        laws = [numbers(oracle.law(noise.name, one, float(s), float(t), k)) for one in (x, y)]
+        shares.append(float(realised(ZCDP, *laws) / claimed))
+    assert 0.05 < max(shares) <= 1 + 1e-9, shares
+
+
+@pytest.mark.parametrize("fall", [0, 0.1, 2, 9])
+@pytest.mark.parametrize("noise", ["Gumbel", "Logistic", "Laplace"])
+def test_no_noise_is_steeper_than_its_price(noise: str, fall: float) -> None:
+    """-ln F falls by no more than the factor that one true answer is charged."""
+    steepest = 1.443 if noise == "Laplace" else 1.0
+    places = np.arange(-20, 20, 0.01)
+    with np.errstate(divide="ignore"):
+        before, after = (-np.log1p(-oracle.SURVIVAL[noise](places + shift)) for shift in (0.0, fall))
+    inside = (before < 15) & (after > 1e-7)  # where the oracle has digits
+    assert np.all(after[inside] <= before[inside])
+    assert np.all(after[inside] >= before[inside] * math.exp(-steepest * fall) * (1 - 1e-6))
+    if noise == "Laplace" and fall == 0.1:
+        assert np.any(after[inside] < before[inside] * math.exp(-1.4 * fall)), "1.443 is needed"
+
+
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize(("s", "t"), [(1, 1), (2, 1), (1, 3)])
 @pytest.mark.parametrize("metric", [ONE_WAY, BOTH_WAYS], ids=repr)

@@ -9,9 +9,11 @@ from fractions import Fraction
 
 import gmpy2
 import mpmath
+import numpy as np
 import pytest
 
 from opendp_topk.numerics.arithmetic import (
+    as_written,
     exact,
     exp_up,
     log1p_down,
@@ -205,3 +207,12 @@ def test_exponentials_obey_no_context_of_the_caller() -> None:
 
 def mpmath_of(value: Fraction) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator
+
+
+def test_a_float_is_the_decimal_that_it_prints_as() -> None:
+    for text in ("0.1", "-0.3", "1e-300", "123456789.01", "5e-324", "1.7976931348623157e+308", "0.0"):
+        assert as_written(float(text)) == Fraction(text)
+        assert as_written(np.float64(text)) == Fraction(text)
+        assert float(as_written(float(text))) == float(text)
+    assert as_written(7) == 7
+    assert as_written(Fraction(1, 3)) == Fraction(1, 3)

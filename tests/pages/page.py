@@ -133,6 +133,14 @@ With L(x) = x + exp(-x) - 1, and R and a as in the constructors' documentation; 
   choices whose ranges differ delta is 1.04 to 1.13 times (1 and 1/4) and 1.16 to 1.37 times (1, 1/2 and 1/4) what
   fixed ones meet on a grid; hardly more is met by an analyst who makes the wide choice first. Both bounds would be
   new curves.
+- Above threshold with exponential or half-logistic noise under zCDP: searches meet 0.12 to 0.45 of the rho. Such noise
+  finds a score at the noisy threshold or above with certainty, and with probability exp(-r) for a neighbour: given the
+  noise of the threshold one true answer costs a rho of r, so that answers are not charged one by one, as they are with
+  noise on the whole line.
+- Quantiles, k >= 2: searches meet 0.72 of the rho and 0.76 of the epsilon. The map adds up the worst of each level;
+  whether one row can move the scores of all levels most is not known.
+- Counts of several users, D > 1: curves charge each count that moves for a shift by D at once. That is the law where D
+  users share one count; no bound for users who share none is stated.
 """
 
 PAGES = {

@@ -9,7 +9,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from gmpy2 import mpz
 
@@ -20,6 +20,10 @@ from .covers import DIGITS, ONE, Cover
 from .curve import PrivacyCurve
 from .dots import dots
 from .grids import grid
+
+_NEARLY_ONE = 1 - 2.0**-53
+_MOST_STEPS = 2**20  # of more a grid is too coarse to say more than their rho does
+_FARTHEST = 64  # epsilons up to here are in use: where a step says nothing at any of them, adding up says as much
 
 Parts = tuple[tuple[PrivacyCurve, int], ...]
 
@@ -35,6 +39,7 @@ class Composed:
     """
 
     parts: Parts
+    takes_long: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         counts: dict[PrivacyCurve, int] = {}
@@ -43,6 +48,8 @@ class Composed:
         object.__setattr__(self, "parts", tuple(counts.items()))
 
     def __call__(self, epsilon: Number) -> float:
+        if epsilon < _begins(self.parts):
+            return 1.0  # [one-step-says-nothing]
         h, infinite, beyond = _beyond(self.parts)
         e = exact(epsilon)
         place = e // h + 1  # [cell]
@@ -73,6 +80,15 @@ def _follows(bound: Any, curve: PrivacyCurve) -> bool:
 
 def _delta(value: Fraction) -> float:
     return round_up(min(Fraction(1), value))  # [delta-up]
+
+
+@functools.lru_cache(maxsize=64)
+def _begins(parts: Parts) -> float:
+    """The epsilon below which a step alone says nothing, so that no grid is worth its work; infinity beyond all use."""
+    if sum(count for _, count in parts) > _MOST_STEPS:
+        return math.inf  # [many]
+    first = max(curve.epsilon(_NEARLY_ONE) if curve.delta(0) == 1 else 0.0 for curve, _ in parts)
+    return first if first <= _FARTHEST else math.inf  # [far]
 
 
 @functools.lru_cache(maxsize=16)

@@ -89,6 +89,12 @@ class PrivacyCurve:
             raise DistanceError("delta must be at most 1")
         return min(_least(bound, delta) for bound in self.bounds)  # [least-epsilon]
 
+    def is_within(self, epsilon: Number, delta: Number) -> bool:
+        """Whether ``delta(epsilon) <= delta``; bounds that take long are asked last, where no other one says so."""
+        epsilon = checks.distance(epsilon, "epsilon")
+        quick_first = sorted(self.bounds, key=lambda bound: getattr(bound, "takes_long", False))
+        return epsilon == math.inf or any(_delta(bound, epsilon) <= delta for bound in quick_first)  # [any-bound]
+
     # end-proof-region: curve
 
     def plot(self, epsilons: Iterable[Number] | None = None, *, axes: Any = None, label: str = "") -> Any:

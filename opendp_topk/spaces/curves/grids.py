@@ -28,6 +28,9 @@ _COARSE = 16  # nodes of the first look at a curve, which tells its variance
 _TAILS = 24  # standard deviations from one end to the other: beyond is less than 2^-100 of a normal law
 _TAIL = 2.0**-100
 _FARTHEST, _NEAREST = 2.0**20, 2.0**-60  # epsilons in use, and the least step that the arithmetic takes
+# Of its reach, a curve's deviation is taken to be this at least: where nearly all losses are one, as of noise far too
+# small, nodes would have no end.
+_NARROWEST = 2.0**-20
 
 
 def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tuple[int, int]]]:
@@ -50,7 +53,7 @@ def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tu
     step = max(least * _allowed(fine, nodes / _NODES, nodes / _MOST_NODES), _NEAREST)
     first = max(zip(counts, reaches, strict=True), key=lambda pair: pair[0] * pair[1])[1]
     h = Fraction(round_up(Fraction(first) / math.ceil(first / step))) if first > 0 else Fraction(1)
-    h = max(h, Fraction(_NEAREST))
+    h = max(h, Fraction(step) if first < step else Fraction(_NEAREST))
     every = [max(1, math.floor(fine * share / float(h))) for share in shares]
     return h, [
         (stride, max(1, math.ceil(Fraction(reach) / (stride * h))))
@@ -69,7 +72,7 @@ def _reach(curve: PrivacyCurve) -> float:
 
 
 def _deviation(curve: PrivacyCurve, reach: float) -> float:
-    """About the standard deviation of the finite losses."""
+    """About the standard deviation of the finite losses, but at least a small part of the reach."""
     if reach <= _NEAREST:
         return 0.0
     h = Fraction(reach) / _COARSE
@@ -78,4 +81,5 @@ def _deviation(curve: PrivacyCurve, reach: float) -> float:
     losses = [float(h) * (cover.lowest + i) for i in range(len(cover.masses))]
     shares = [float(mass) / whole for mass in cover.masses] if whole else [0.0 for _ in losses]
     mean = sum(share * loss for share, loss in zip(shares, losses, strict=True))
-    return math.sqrt(sum(share * (loss - mean) ** 2 for share, loss in zip(shares, losses, strict=True)))
+    variance = sum(share * (loss - mean) ** 2 for share, loss in zip(shares, losses, strict=True))
+    return max(math.sqrt(variance), _NARROWEST * reach)

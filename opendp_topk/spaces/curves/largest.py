@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors.checks import Number
 from .composed import _follows
@@ -20,6 +20,7 @@ class Largest:
     """What holds between two laws that obey one of ``curves``, whichever it is."""
 
     curves: tuple[PrivacyCurve, ...]
+    takes_long: ClassVar[bool] = True
 
     def __call__(self, epsilon: Number) -> float:
         return max(curve.delta(epsilon) for curve in self.curves)  # [largest]

@@ -9,7 +9,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class RangeSteps:
 
     k: int
     a: Number
+    takes_long: ClassVar[bool] = True
 
     def __call__(self, epsilon: Number) -> float:
         if self.a == math.inf:
@@ -117,7 +118,7 @@ def _resolution(k: int, a: Fraction) -> int | None:
         return None
     cells = min(_FINEST, math.isqrt(int(_WORK / (k * _span(k, a)))))
     if cells < _COARSEST:
-        return _COARSEST if k * _span(k, a) * _COARSEST**2 <= 8 * _WORK else None
+        return _COARSEST if k * _span(k, a) * _COARSEST**2 <= 2 * _WORK else None
     return cells
 
 
