@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Hashable, Iterable, Sequence, Set, Sized
+from collections.abc import Hashable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,9 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
             f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
         )
     items = items.to_pylist() if hasattr(items, "to_pylist") else items
-    listed = tuple(items) if isinstance(items, Sized) else tuple(itertools.islice(items, _MOST + 1))
-    if len(listed) > _MOST and not isinstance(items, Sized):
+    ends = hasattr(items, "__len__")
+    listed = tuple(itertools.islice(items, None if ends else _MOST + 1))
+    if len(listed) > _MOST and not ends:
         raise CandidatesError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
     if not listed:
         raise CandidatesError(f"{name} must hold at least one candidate")
@@ -94,7 +95,7 @@ class IndexCandidates:
         return self._item(release)  # [item]
 
     def _item(self, index: Any) -> Any:
-        if not checks.is_integer(index) or not 0 <= index < len(self.items):
+        if self.items is None or not checks.is_integer(index) or not 0 <= index < len(self.items):
             raise DataError("index_candidates must be called with indices of its items, as a measurement releases them")
         return self.items[index]
 

@@ -26,4 +26,11 @@ FAULTS = (
         '            _LOST.add("polars")\n',
         "            pass\n",
     ),
+    Fault(
+        "partial-shows-tables",
+        "an error shows the rows of a table that was given in the place of a parameter",
+        "core/partials.py",
+        '        given += [f"{name}={shown(value)}" for',
+        '        given += [f"{name}={value!r}" for',
+    ),
 )
