@@ -4,21 +4,23 @@ import importlib as _importlib
 import typing as _typing
 
 from .core.public_names import HOMES as _HOMES
+from .errors.extras import LOADING as _LOADING
 
 __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> _typing.Any:
     """A public name is loaded when it is first asked for, and the audit with it: a release does not need all."""
-    if name == "audit":
-        return _importlib.import_module(".audit", __name__)
-    if name == "__version__":
-        return _importlib.import_module(".core.version", __name__).version()
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(_importlib.import_module(_HOMES[name], __name__), name)
-    globals()[name] = value
-    return value
+    with _LOADING:
+        if name == "audit":
+            return _importlib.import_module(".audit", __name__)
+        if name == "__version__":
+            return _importlib.import_module(".core.version", __name__).version()
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(_importlib.import_module(_HOMES[name], __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..errors import MissingExtraError
+from ..errors.extras import load
 
 Terms = Sequence[Any]
 
@@ -42,13 +42,7 @@ def solver() -> Any:
     Raises:
         MissingExtraError: It is not installed.
     """
-    try:
-        import z3
-    except ImportError:
-        z3 = None
-    if z3 is None:
-        raise MissingExtraError('the lemmas need an SMT solver: pip install "opendp_topk[audit]"')
-    return z3
+    return load("z3", "the lemmas need an SMT solver", "opendp_topk[audit]")
 
 
 def decide(lemma: Lemma, seconds: float = 20.0) -> Verdict:

@@ -8,14 +8,14 @@ Proof: proofs/bridge/opendp.tex
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import math
 import sys
 from fractions import Fraction
 from typing import Any
 
-from ..errors import MissingExtraError, ParameterError, SpaceError
+from ..errors import ParameterError, SpaceError
+from ..errors.extras import load
 from ..numerics.arithmetic import round_down, round_up
 from ..spaces.domains import AtomDomain, Domain, VectorDomain
 from ..spaces.measures import (
@@ -54,11 +54,7 @@ def library() -> Any:
         MissingExtraError: opendp is not installed.
         ParameterError: Its features for measurements of other origin were not enabled.
     """
-    found = None
-    with contextlib.suppress(ImportError):
-        found = importlib.import_module("opendp.prelude")
-    if found is None:
-        raise MissingExtraError('to_opendp and from_opendp need opendp 0.16: pip install "opendp_topk[opendp]"')
+    found = load("opendp.prelude", "to_opendp and from_opendp need opendp 0.16", "opendp_topk[opendp]")
     if not {"contrib", "honest-but-curious"} <= set(importlib.import_module("opendp.mod").GLOBAL_FEATURES):
         raise ParameterError(
             "opendp asks for your consent to functions from outside of it: call "

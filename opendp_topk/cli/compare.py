@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..distributions.events import Enclosure
-from ..errors import MissingExtraError, ParameterError, TableError
+from ..errors import ParameterError, TableError
+from ..errors.extras import load
 from ..errors.writing import write_whole
 from ..planning.comparison import Comparison, answers, six_up
 from ..planning.deciding import WORDS
@@ -87,11 +88,8 @@ def show_comparison(query: Query[TopK, Users], proxy: Counts | None, plot: str |
 
 def _draw(query: Query[TopK, Users], rows: list[Option], plot: str) -> None:
     """Write the two plots into a file."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError('--plot needs matplotlib: pip install "opendp_topk[plot]"') from None
-    figure = Comparison(query, tuple(one.row for one in rows)).plot(Figure(figsize=SIZE, layout="constrained"))
+    drawing = load("matplotlib.figure", "--plot needs matplotlib", "opendp_topk[plot]")
+    figure = Comparison(query, tuple(one.row for one in rows)).plot(drawing.Figure(figsize=SIZE, layout="constrained"))
     drawn = io.BytesIO()
     figure.savefig(drawn, format=Path(plot).suffix[1:].lower())
     try:

@@ -12,20 +12,22 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
 from typing import Annotated, Any
 from urllib.parse import unquote
 
 import typer
 
 from ..errors import MissingExtraError, ParameterError, TableError, checks
+from ..errors.extras import load
+from ..tables.column_types import ISO, POINT, ColumnTypes, declared
 from ..tables.csvs import Dialect
-from ..tables.files import STDIN, Opened, opened, parquet_files, require_columns, same_columns
+from ..tables.files import STDIN, Opened, opened, parquet_files, require_columns, require_readable, same_columns
 from ..tables.guard import guarded
 from ..tables.hadoop import is_address
 from ..tables.hadoop import listed as hadoop_listed
-from ..tables.listing import FileList
-from ..tables.where import Where, parsed
+from ..tables.listing import FileList, is_parquet
+from ..tables.rows import Rows
+from ..tables.where import STATISTICS, Where, parsed
 
 ENGINES = ("polars", "duckdb", "spark")
 _PACKAGES = {"polars": "polars", "duckdb": "duckdb", "spark": "pyspark"}
@@ -56,6 +58,22 @@ SeparatorOption = Annotated[
 EncodingOption = Annotated[
     str, typer.Option(metavar="NAME", help="Of a .csv file: its encoding, such as utf-8, latin-1 or utf-16.")
 ]
+TypesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN=TYPE,...",
+        help="Of a .csv file: columns that hold no text, such as fee=decimal,day=date. A type is text, integer, "
+        "decimal or date; those of --sum and --quantile are decimals if not declared. A table with an entry that does "
+        "not have its type is refused before anything is paid; with decimal_or_null, and so on, that entry is null.",
+        show_default=False,
+    ),
+]
+DecimalOption = Annotated[
+    str, typer.Option(metavar=".|,", help="Of a .csv file: what stands before the fraction of a decimal.")
+]
+DateFormatOption = Annotated[
+    str, typer.Option(metavar="FORMAT", help="Of a .csv file: how dates are written, such as dd.mm.yyyy.")
+]
 WhereOption = Annotated[
     str | None,
     typer.Option(
@@ -69,21 +87,38 @@ _AS_LISTED = {
     "__globPaths__": "false",  # no name is a pattern
     "recursiveFileLookup": "true",  # no name of a folder is a column
     "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
 }
 _LOCAL = re.compile("^file:/+")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read: the dialect of CSV, and which rows."""
+    """How a table is read: the dialect of CSV, whether some of it was asked for, and which rows."""
 
     dialect: Dialect
     where: Where | None
+    as_csv: bool = False
 
     @classmethod
-    def of(cls, separator: str, encoding: str, where: str | None) -> Reading:
-        """What --separator, --encoding and --where ask for."""
-        return cls(Dialect(separator, encoding), None if where is None else parsed(where))
+    def of(
+        cls,
+        separator: str,
+        encoding: str,
+        where: str | None,
+        types: str | None = None,
+        decimal: str = POINT,
+        date_format: str = ISO,
+        number: str | None = None,
+    ) -> Reading:
+        """What --separator, --encoding, --where, --types, --decimal and --date-format ask for.
+
+        ``number`` is a column that is one of decimals if no type is declared for it.
+        """
+        known = {} if number is None else {number: "decimal"}
+        dialect = Dialect(separator, encoding, ColumnTypes(known | declared(types), decimal, date_format))
+        as_csv = (separator, encoding, types, decimal, date_format) != (",", "utf-8", None, POINT, ISO)
+        return cls(dialect, None if where is None else parsed(where), as_csv)
 
 
 @dataclass(frozen=True)
@@ -97,6 +132,25 @@ class Table:
         """Raise TableError unless the files are as they were when they were listed."""
         if self.files is not None:
             self.files.require_unchanged()
+
+    def require_readable(self, rows: Rows, columns: Sequence[str], *, paid: bool) -> None:
+        """Read these rows, in ``columns`` of the table, before anything is paid for them, if something will be.
+
+        They are held from then on, so that they are read once; but Spark reads them again.
+
+        Raises:
+            TableError: A file is damaged; of .parquet files it is named.
+        """
+        try:
+            held = rows.held()
+            if paid and held.implementation.is_pyspark():
+                guarded(held.to_native().write.format("noop").mode("overwrite").save)
+            return
+        except TableError as error:
+            failed = error
+        if self.files is not None and all(os.path.isfile(one) and is_parquet(one) for one in self.files.places):
+            require_readable(self.files, columns)
+        raise failed
 
 
 @dataclass(frozen=True)
@@ -129,22 +183,20 @@ class Engine:
                 found = opened(path, reading.dialect)
             else:
                 found = stack.enter_context(_in_duckdb(path) if self.name == "duckdb" else _in_spark(path, self.master))
-            if found.dialect is None and reading.dialect != Dialect():
-                raise ParameterError("--separator and --encoding are for CSV: leave them out")
+            if found.dialect is None and reading.as_csv:
+                raise ParameterError(
+                    "--separator, --encoding, --types, --decimal and --date-format are for CSV: leave them out"
+                )
             where = reading.where
-            require_columns(found.columns, (*columns, *(where.columns if where else ())), found.dialect)
-            is_csv = found.dialect is not None
-            yield Table(where.kept(found.frame, numbers=is_csv) if where else found.frame, found.files)
+            require_columns(found.columns, (*columns, *(where.columns if where else ())), found.dialect, found.files)
+            yield Table(where.kept(found.frame, columns) if where else found.frame, found.files)
 
 
 @contextlib.contextmanager
 def _in_duckdb(path: str) -> Iterator[Opened]:
     files = _parquet(path, "duckdb")
     columns = same_columns(files)
-    if find_spec("duckdb") is None:
-        raise MissingExtraError('--engine duckdb needs DuckDB: pip install "duckdb>=1.1"')
-    import duckdb
-
+    duckdb = load("duckdb", "--engine duckdb needs DuckDB", "duckdb>=1.1")
     named = [glob.escape(place) for place in files.places]
     with tempfile.TemporaryDirectory(prefix="opendp-topk-") as folder, duckdb.connect() as connection:
         connection.execute("SET temp_directory = $folder", {"folder": folder})
@@ -211,13 +263,13 @@ def _session(master: str | None) -> Any:
     builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     session = (builder if master is None else builder.master(master)).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    session.conf.set(STATISTICS, "false")
     return session
 
 
 def require_spark() -> None:
     """Raise MissingExtraError where pyspark or Java is missing, which says what to install."""
-    if find_spec("pyspark") is None:
-        raise MissingExtraError('--engine spark needs pyspark: pip install "opendp_topk[spark]"')
+    load("pyspark", "--engine spark needs pyspark", "opendp_topk[spark]")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
         raise MissingExtraError(

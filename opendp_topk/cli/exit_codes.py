@@ -8,7 +8,7 @@ import functools
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import typer
 
@@ -36,8 +36,9 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         try:
             if sys.stdout is None:
                 raise TableError("standard output is closed: nothing was released")
-            command(*args, **kwargs)
-            sys.stdout.flush()
+            with _terminated_as_interrupted():
+                command(*args, **kwargs)
+                sys.stdout.flush()
             return
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
@@ -74,12 +75,29 @@ def exit_code(error: TopKError) -> int:
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """What was drawn has its cost, so that Ctrl-C cannot keep it from being written."""
+    with _handling(signal.SIGINT, signal.SIG_IGN), _handling(signal.SIGTERM, signal.SIG_IGN):
+        yield
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM, as of a service that is stopped, ends a command as Ctrl-C does, which leaves no draft behind."""
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    with _handling(signal.SIGTERM, signal.default_int_handler):
+        yield
+
+
+@contextlib.contextmanager
+def _handling(number: signal.Signals, handler: Any) -> Iterator[None]:
+    """Let a signal be handled so, in the main thread, which alone receives signals."""
     try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread, which alone receives signals
+        before = signal.signal(number, handler)
+    except ValueError:
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)

@@ -14,6 +14,7 @@ from ..ledger.filters import Filter
 from ..ledger.report import title_of
 from ..ledger.stated import TITLES, Stated
 from ..numerics.arithmetic import round_up
+from ..planning.release_record import digest_of
 from ..spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
 from . import ledger_files, planned_files, show
@@ -21,6 +22,7 @@ from .asking import NEIGHBORS, NeighborsOption, stating
 from .exit_codes import DATA, guarded
 from .ledger_files import Json, KeyOption, answer, print_json
 from .output import STDOUT
+from .record_file import read_fields
 
 File = Annotated[
     str,
@@ -138,7 +140,8 @@ def show_ledger(
     as_json: Json = False,
 ) -> None:
     """Show the budget, what was spent and what is left."""
-    with Ledger(file) as account:
+    with Ledger(file) as found:
+        account = found.at_one_moment()
         if as_json:
             print_json({**summary(account), **({"entries": _entries(account)} if history else {})})
         else:
@@ -188,10 +191,13 @@ def head(
 
 def accept(
     file: File,
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind that an error named, such as overlay.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="What an error named, such as overlay.")],
     as_json: Json = False,
 ) -> None:
-    """Let a ledger lie on a kind of file system on which it cannot rely. It records that, and shows it."""
+    """Let a ledger lie on a kind of file system that was refused, or on the server to which it was moved.
+
+    It records that, and shows it.
+    """
     with Ledger(file, accept_file_system=kind) as account:
         kinds = list(account.accepted)
     answer({"accepted": kinds}, f"It may lie on {', '.join(kinds)}, and its records say so.", as_json=as_json)
@@ -232,13 +238,33 @@ def settle(
     file: File,
     number: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the entry.")],
     failed: Annotated[bool, typer.Option("--failed", help="It has failed, and was not released.")] = False,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The record of its release, whose digest the entry keeps, where that could not be written at once.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what became of an entry that is reserved. Nothing is given back."""
+    if failed and record is not None:
+        raise ParameterError("--record is that of a release: leave --failed out")
     state = "failed" if failed else "released"
     with Ledger(file) as account:
-        account.settle(number, state)
+        account.settle(number, state, record=None if record is None else _digest(account, number, record))
     answer({"entry": number, "state": state}, f"Entry {number} is {state}.", as_json=as_json)
+
+
+def _digest(account: Ledger, number: int, path: str) -> str:
+    """The digest of the record in a file, if it names the entry and the moment in which that was debited."""
+    fields = read_fields(path)
+    paid, entry = fields["ledger"] or {}, account.entry(number)
+    told = paid.get("entry"), paid.get("dataset"), paid.get("time"), paid.get("claim"), paid.get("head")
+    if told != (number, account.dataset, entry.time, entry.claim, account.head(number)):
+        raise ParameterError(f"--record must be the record of entry {number} of this ledger")
+    return digest_of(fields)
 
 
 def export(
@@ -260,6 +286,7 @@ def export(
 def _show(account: Ledger, *, history: bool) -> None:
     entries = account.count()
     mixes = account.counted != account.measure
+    kinds = [kind for kind in account.accepted if " " not in kind]  # what has a blank is a server
     room = account.room()
     limit = [("may be charged", f"{words_of(account.limit)} (rho, deltas of releases)")] if mixes else []
     show.rows(
@@ -271,7 +298,8 @@ def _show(account: Ledger, *, history: bool) -> None:
             ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
             ("budget", account.promise),
             *limit,
-            *([("file system", f"{', '.join(account.accepted)}: accepted, not relied on")] if account.accepted else []),
+            *((kind.partition(" ")[0], kind.partition(" ")[2]) for kind in account.accepted if " " in kind),
+            *([("file system", f"{', '.join(kinds)}: accepted, not relied on")] if kinds else []),
             ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
             ("left", words_of(account.remaining())),
             *((f"sum of {one.adds}", _sum(one)) for one in account.filters()),

@@ -47,7 +47,8 @@ def report(
 
 def backup(file: Source, new: New, as_json: Json = False) -> None:
     """Copy the records to a new file, checked; it is a ledger itself, so keep it where nobody releases from it."""
-    with Ledger(file) as account:
+    with Ledger(file) as found:
+        account = found.at_one_moment()
         account.backup(new)
         head = account.head()
     say({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)

@@ -87,7 +87,7 @@ class Destination:
         if self._stdout:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
             try:
-                sys.stdout.write(_as_json(record, ascii_only=encoding != "utf8"))
+                sys.stdout.write(as_json(record, ascii_only=encoding != "utf8"))
                 sys.stdout.flush()
                 return
             except OSError as error:
@@ -97,7 +97,7 @@ class Destination:
             return
         reason = None
         try:
-            text = _as_csv(record) if self._target.suffix.lower() == ".csv" else _as_json(record)
+            text = _as_csv(record) if self._target.suffix.lower() == ".csv" else as_json(record)
             self._claim.write(text.encode("utf-8"))
             self._claim.publish(replace=self._force)
         except OSError as error:
@@ -125,7 +125,8 @@ def _a_name(out: str) -> str:
     return out
 
 
-def _as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
+def as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
+    """The record as it is written and printed."""
     return json_text(record.as_dict(), ascii_only=ascii_only) + "\n"
 
 

@@ -23,24 +23,29 @@ from ..planning.quantile import Numbers
 from ..planning.release_record import Read, Released, ReleaseRecord, list_digest, parameters_of
 from ..planning.units import Users
 from ..tables import parts
+from ..tables.column_types import ISO, POINT
 from . import show
 from .asking import Options, met, stating
 from .candidates import as_integers, as_written, read_candidates, remarked
 from .engines import (
     ENGINES,
+    DateFormatOption,
+    DecimalOption,
     EncodingOption,
     Engine,
     EngineOption,
     MasterOption,
     Reading,
     SeparatorOption,
+    TypesOption,
     WhereOption,
 )
 from .exit_codes import Interrupted, uninterrupted
 from .kept_files import FilesOption, kept
+from .kept_records import KeptRecord
 from .output import STDOUT, Destination, flush, unprinted
 from .padded import PadOption, held, require_fitting
-from .payment import budget, drawn, told
+from .payment import budget, drawn, require_unpaid, told
 from .planned_files import one_of
 from .record_file import read_fields
 from .shown import show_release
@@ -132,6 +137,9 @@ def release(
     master: MasterOption = None,
     separator: SeparatorOption = ",",
     encoding: EncodingOption = "utf-8",
+    types: TypesOption = None,
+    decimal: DecimalOption = POINT,
+    date_format: DateFormatOption = ISO,
     where: WhereOption = None,
     files: FilesOption = None,
     pad: PadOption = None,
@@ -151,6 +159,12 @@ def release(
             metavar="ENTRY", help="With --plan: the entry that `ledger reserve --plan` has made.", show_default=False
         ),
     ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Pay once more for a --label and --period for which the --ledger has paid before."
+        ),
+    ] = False,
     from_record: Annotated[
         str | None,
         typer.Option(
@@ -195,7 +209,6 @@ def release(
             "--quantile chooses among the multiples of --step within --bounds: leave --item and --candidates out"
         )
     options.require_whole(listed=candidates is not None)
-    reading = Reading.of(separator, encoding, where)
     others = None if planned_by is not None else options.others
     query: Query[Any, Users] | None
     if candidates is None:
@@ -210,6 +223,7 @@ def release(
         plan = met(query) if query is not None else one_of(str(planned_by), number, options)
     query = plan.query
     columns = query.unit.columns
+    reading = Reading.of(separator, encoding, where, types, decimal, date_format, columns.value)
     _LOG.info("planned: scale %s", parameters_of(plan.measurement).get("scale"))
     read = tuple(
         file for file in (table, candidates, options.groups, ledger, from_record, planned_by) if file is not None
@@ -217,14 +231,17 @@ def release(
     listing = None if listed is None else list_digest(listed)
     grouping = list_digest(query.task.groups) if isinstance(query.task, InGroups) else None
     with Destination(out, force=force, keep=read) as destination, budget(ledger, query, words) as account:
+        failure: Exception | None = None
         if from_record is not None:
             whole = plan if others is None else others.after(plan)
             question = asked(whole, where, listing, told(words, account), grouping)
             record = _again(from_record, account, question, files)
         else:
-            started = now()
+            started, store = now(), KeptRecord(account, out)
+            if account is not None and planned is None:
+                require_unpaid(account, words, again)
 
-            def answered() -> ReleaseRecord:
+            def answered() -> tuple[ReleaseRecord, str]:
                 with chosen.table(table, reading, columns.names) as source:
                     rows = columns.tables.validate(columns.read(source.frame))
                     kinds = rows.collect_schema()
@@ -242,6 +259,7 @@ def release(
                         )
                     promises = promises_of(asked_for)
                     whole = asked_for if others is None else others.after(asked_for)
+                    source.require_readable(rows, columns.names, paid=account is not None)
                     with kept(files, source.files) as digest:
                         read_as = Read(chosen.recorded(), where, digest, listing, pad, grouping)
 
@@ -255,13 +273,16 @@ def release(
                             made = ReleaseRecord.of(winners, whole, promises, entry, read_as, stated)
                             return made if pad is None else replace(made, time=started)
 
-                        return drawn(whole, rows, account, words, recorded, planned)
+                        kept_at_once = {} if pad is not None else {"keep": store.keep}
+                        return drawn(whole, rows, account, words, recorded, planned, again=again, **kept_at_once)
 
             with show.working("reading and counting") as seen:
                 parts.watcher.set(seen.parts if pad is None else show.Working().parts)
-                record = held(pad, answered)
+                record, unsettled = held(pad, answered)
+                if pad is not None:
+                    store.keep(record)
+                failure = _unkept(store, record, ledger, unsettled)
                 _LOG.info("%d items were released", len(record.released.items))
-        failure: Exception | None = None
         try:
             with uninterrupted():
                 destination.write(record)
@@ -280,7 +301,17 @@ def release(
             raise failure
         last = GRID if isinstance(columns, Numbers) else PUBLIC if listed else MORE
         last = last if from_record is None else AGAIN
+        if from_record is None and store.path is not None:
+            last = f"Its record is {store.path}. {last}"
         show.note(f"The release was written to {out}. {last}" if destination.is_file else last)
+
+
+def _unkept(store: KeptRecord, record: ReleaseRecord, ledger: str | None, unsettled: str) -> Exception | None:
+    """What to say where the record of a release that was paid, or that it was released, is not kept."""
+    settled = f"opendp-topk ledger settle {ledger} {record.ledger['entry']} --record" if record.ledger else ""
+    told = [store.failure] if store.failure else []
+    told += [f"{unsettled}: run `{settled} {store.path or 'RECORD'}` when it can be written"] if unsettled else []
+    return TableError(f"the release above was drawn and has its cost, but {', and '.join(told)}") if told else None
 
 
 def _groups(options: Options) -> tuple[Any, ...] | None:

@@ -10,8 +10,10 @@ import warnings
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
-from ..errors import MissingExtraError, TableError
+from ..errors import TableError
+from ..errors.extras import load
 
 _SKIPPED = {"__pycache__", "encodings", "idlelib", "lib2to3", "test", "tests", "turtledemo"}
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -41,12 +43,7 @@ def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:
 
 def import_table(folder: str | Path | None = None) -> object:
     """:func:`import_rows` as a polars frame with the columns ``module`` and ``imports``."""
-    try:
-        import polars as pl
-    except ImportError:
-        pl = None  # type: ignore[assignment]
-    if pl is None:
-        raise MissingExtraError('the demo needs polars: pip install "opendp_topk[cli]"')
+    pl: Any = load("polars", "the demo needs polars", "opendp_topk[cli]")
     return pl.DataFrame(import_rows(folder), schema=["module", "imports"], orient="row")
 
 

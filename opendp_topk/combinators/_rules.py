@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.measurement import Measurement
+from ..core.spaces import met
 from ..errors import CapacityError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, shortened_up
@@ -46,10 +47,13 @@ def require_fixed_rule(measure: Any) -> Measure:
 def require_space_of(name: str, measurement: Any, domain: Domain, metric: Metric, measure: Measure) -> Measurement:
     """``measurement``, if it has this input space and this output measure."""
     checks.instance(name, measurement, Measurement, "a measurement, such as make_* constructors return")
-    sides = (("input_domain", domain), ("input_metric", metric), ("output_measure", measure))
-    for field, expected in sides:
+    its = measurement.input_domain
+    met(domain, its, f"{name} has input_domain {its!r}, but {domain!r} is required here")  # [same-domain]
+    for field, expected in (("input_metric", metric), ("output_measure", measure)):
         if getattr(measurement, field) != expected:  # [same-space]
             raise SpaceError(f"{name} has {field} {getattr(measurement, field)!r}, but {expected!r} is required here")
+    if measurement.declared.later_data:  # [all-data]
+        raise SpaceError(f"{name} takes more data in its queries, which only itself accounts for: release it alone")
     return measurement  # type: ignore[no-any-return]
 
 

@@ -9,6 +9,7 @@ from ..core.candidates import is_iterable
 from ..core.claims import claimed, proven
 from ..core.measurement import Declared, Measurement
 from ..core.queryable import sealed
+from ..core.spaces import met
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..proof import Proof
 from ._rules import decode_all, product_law, require_fixed_rule, require_space_of, total
@@ -74,10 +75,11 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
         raise ParameterError("measurements must hold at least one measurement")  # [check-count]
     first = checks.instance("measurements[0]", members[0], Measurement, "a measurement")
     measure = require_fixed_rule(first.output_measure)  # [check-measure]
+    domain = first.input_domain
     for place, member in enumerate(members):
-        require_space_of(
-            f"measurements[{place}]", member, first.input_domain, first.input_metric, measure
-        )  # [check-space]
+        name = f"measurements[{place}]"
+        require_space_of(name, member, domain, first.input_metric, measure)  # [check-space]
+        domain = met(domain, member.input_domain, name)  # [all-state]
     joint = product_law(members)
 
     def function(value: Any) -> tuple[Any, ...]:
@@ -87,7 +89,7 @@ def make_composition(measurements: Iterable[Measurement]) -> Measurement:
         return total(measure, [member.exact_map(d_in) for member in members], adaptive=False)  # [map]
 
     built = Measurement(
-        input_domain=first.input_domain,
+        input_domain=domain,
         input_metric=first.input_metric,
         output_measure=measure,
         function=function,

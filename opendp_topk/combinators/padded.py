@@ -107,7 +107,9 @@ def make_padded(measurement: Measurement, *, seconds: Number, missed: Number | N
         privacy_map=privacy_map,
         parameters={**padded.parameters, "missed": missed},
         declared=Declared(
-            n_candidates=measurement.declared.n_candidates, scores_input=measurement.declared.scores_input
+            n_candidates=measurement.declared.n_candidates,
+            scores_input=measurement.declared.scores_input,
+            candidates=measurement.declared.candidates,
         ),  # [nothing-declared]
     )
     assumed = f"on every input the deadline of {float(length):g} seconds is missed with at most {float(beta):g}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
-from collections.abc import Hashable, Iterable, Set
+from collections.abc import Hashable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CandidatesError, SpaceError
+from ..errors import CandidatesError, DataError, SpaceError, checks
 from .following import returned
 from .releases import Items
+
+_MOST = 2**24  # items of an iterator, which does not tell whether it ends
 
 
 def is_iterable(value: Any) -> bool:
@@ -21,15 +24,23 @@ def is_iterable(value: Any) -> bool:
 
 
 def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, ...]:
-    """``items`` as a tuple of distinct hashable values.
+    """``items`` as a tuple of distinct hashable values; arrays of pyarrow are taken for their values.
 
     Raises:
-        CandidatesError: ``items`` is empty, is a set or a single string, repeats an item, holds an unhashable one, or
-            two texts that differ by outer blanks or Unicode normalisation alone.
+        CandidatesError: ``items`` is empty, is a set, a single string, a data frame or an open file, repeats an item,
+            holds an unhashable one, or two texts that differ by outer blanks or Unicode normalisation alone.
     """
     if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
-    listed = tuple(items)
+    if hasattr(items, "columns") or hasattr(items, "readline"):  # they give names of columns, and lines with their ends
+        column = 'frame["book"].to_list()' if hasattr(items, "columns") else "file.read().splitlines()"
+        raise CandidatesError(
+            f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
+        )
+    items = items.to_pylist() if hasattr(items, "to_pylist") else items
+    listed = tuple(items) if isinstance(items, Sized) else tuple(itertools.islice(items, _MOST + 1))
+    if len(listed) > _MOST and not isinstance(items, Sized):
+        raise CandidatesError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
     if not listed:
         raise CandidatesError(f"{name} must hold at least one candidate")
     try:
@@ -60,24 +71,32 @@ def _require_apart(listed: tuple[Any, ...], name: str) -> None:
 # proof-region: index_candidates
 @dataclass(frozen=True)
 class IndexCandidates:
-    """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates(items)``.
+    """Post-processing that turns indices into items: the right side of ``measurement >> index_candidates()``.
 
     Called with an array of indices it gives a list of items in the same order, with one index one item. A named tuple
     with a field ``indices`` says by ``with_items`` what it becomes with these items, or gets them in this field; its
     other fields stay. After it a measurement accepts only inputs with one
-    score an item, so that no index can be out of range.
+    score an item, so that no index can be out of range. Without items it names nothing before a chain has given it
+    those that were counted.
     """
 
-    items: tuple[Any, ...]
+    items: Sequence[Any] | None
 
     def __call__(self, release: Any) -> Any:
+        if self.items is None:
+            raise SpaceError("index_candidates() must follow a measurement that knows its candidates: give items here")
         if hasattr(release, "with_items"):
             return release.with_items(self(release.indices))  # [named]
         if hasattr(release, "_replace"):
             return release._replace(indices=self(release.indices))  # [field]
         if isinstance(release, np.ndarray | list | tuple):
-            return Items(self.items[index] for index in release)  # [items]
-        return self.items[release]  # [item]
+            return Items(self._item(index) for index in release)  # [items]
+        return self._item(release)  # [item]
+
+    def _item(self, index: Any) -> Any:
+        if not checks.is_integer(index) or not 0 <= index < len(self.items):
+            raise DataError("index_candidates must be called with indices of its items, as a measurement releases them")
+        return self.items[index]
 
     def released_after(self, released: Any, _: int | None) -> Any:
         if hasattr(released, "with_items"):
@@ -90,18 +109,20 @@ class IndexCandidates:
         return Items
 
     def __repr__(self) -> str:
-        return f"index_candidates(<{len(self.items)} items>)"
+        return "index_candidates()" if self.items is None else f"index_candidates(<{len(self.items)} items>)"
 
 
 # end-proof-region: index_candidates
 
 
-def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
-    """Release the caller's public items instead of their indices: ``measurement >> index_candidates(items)``.
+def index_candidates(items: Iterable[Hashable] | None = None) -> IndexCandidates:
+    """Release public items instead of their indices: ``measurement >> index_candidates()``.
 
     Args:
         items: The candidates in the order of their scores, distinct and hashable. They must be public: a list
-            taken from the private data would itself reveal who is in it.
+            taken from the private data would itself reveal who is in it. By default those whose scores a
+            transformation made, as ``make_count_by_item(candidates=...)`` did; another list is refused there. To call
+            winners by other names, post-process the items.
 
     Returns:
         A function from indices to a list of items (from one index to one item); in a named tuple it turns the field
@@ -110,8 +131,8 @@ def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
     Raises:
         CandidatesError: ``items`` is empty, repeats an item, or holds an unhashable one.
 
-        After ``>>``: SpaceError if the measurement scores another number of candidates, or is known to release no
-        indices.
+        After ``>>``: SpaceError if the measurement scores another number of candidates or other candidates, does not
+        know them and there are no items, or is known to release no indices.
 
     Proof: proofs/core/chaining.tex
 
@@ -122,4 +143,4 @@ def index_candidates(items: Iterable[Hashable]) -> IndexCandidates:
         >>> (exact >> tk.index_candidates(["ash", "birch", "cedar"]))([4, 9, 6])
         ['birch', 'cedar']
     """
-    return IndexCandidates(public_items(items))
+    return IndexCandidates(None if items is None else public_items(items))

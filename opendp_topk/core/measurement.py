@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..distributions.events import EVENTS, Enclosure
 from ..errors import NotDeclaredError, SpaceError, checks
 from ..proof import Proof
-from ..spaces.domains import Domain, VectorDomain
+from ..spaces.domains import Domain, VectorDomain, same_items
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric
 from ..spaces.surveys import surveyed
 from .candidates import IndexCandidates
 from .claims import Claimed, claimed
+from .counted import BestCounts
 from .following import released
 from .padding import Unchecked
 from .parameters import read_only
@@ -42,8 +43,10 @@ class Declared:
     ``law`` gives the exact law of the outcomes on the function's own argument, and ``decode`` turns an outcome of the
     law into what is released; ``accuracy`` is the accuracy theorem; ``success(value, event)`` bounds (lower, upper) on
     the probability of an event of success. ``n_candidates`` is the number of candidates where it is fixed; where it is
-    not and ``scores_input`` holds, each element of the input is the score of one candidate. ``steps`` says how releases
-    are drawn, where fewer steps than the map counts may be seen to have been taken.
+    not and ``scores_input`` holds, each element of the input is the score of one candidate. ``candidates`` are the
+    public candidates whose scores a transformation made, if they are known. ``steps`` says how releases are drawn,
+    where fewer steps than the map counts may be seen to have been taken. ``later_data`` says of an interactive
+    measurement that its queries hold more data, and that the input metric is of all data together.
     """
 
     law: Callable[[Any], Mapping[Hashable, Any]] | None = None
@@ -52,7 +55,9 @@ class Declared:
     success: Callable[[Any, str], tuple[float, float]] | None = None
     n_candidates: int | None = None
     scores_input: bool = False
+    candidates: Sequence[Hashable] | None = None
     steps: Steps | None = None
+    later_data: bool = False
 
 
 NOTHING_DECLARED = Declared()
@@ -217,14 +222,19 @@ def kept_maps(privacy_map: Callable[[Any], Any], measure: Measure) -> tuple[Call
 
 # proof-region: post_process
 def post_process(first: Measurement, then: Callable[[Any], Any]) -> Measurement:
-    """``then`` of the release of ``first``; for ``index_candidates(items)``, on inputs with one score an item."""
+    """``then`` of the release of ``first``; if it names indices by items, on inputs with one score an item."""
     if first.interactive and bounds_range(first.output_measure):  # [no-hidden-choice]
         raise SpaceError(
             "an interactive measurement with a bounded range cannot be post-processed: a function that draws its "
             "queries at random could widen the range. Convert it to another measure first, or use the queryable itself"
         )
     released(Composed(first.function, then), first.input_domain)  # [fits]
-    allowed = scoring(first, len(then.items)) if isinstance(then, IndexCandidates) else first  # [only-items]
+    if isinstance(then, IndexCandidates) and then.items is None:
+        then = IndexCandidates(_counted(first))  # [those-counted]
+    items = then.items if isinstance(then, IndexCandidates | BestCounts) else None
+    allowed = scoring(first, len(items)) if items is not None and isinstance(then, IndexCandidates) else first
+    if items is not None:
+        allowed = naming(allowed, items)  # [only-items]
     decode = allowed.declared.decode
     processed = replace(
         allowed,
@@ -241,6 +251,48 @@ def chained(*proofs: Proof) -> Proof:
 
 
 # end-proof-region: post_process
+
+
+# proof-region: naming
+def candidates_of(measurement: Measurement) -> Sequence[Hashable] | None:
+    """The public candidates whose scores led to the release, in their order; None if they are not known."""
+    domain = measurement.input_domain
+    if isinstance(domain, VectorDomain) and measurement.declared.scores_input:
+        return domain.candidates  # [of-the-domain]
+    return measurement.declared.candidates  # [of-the-chain]
+
+
+def naming(measurement: Measurement, items: Sequence[Any]) -> Measurement:
+    """``measurement`` restricted to scores of ``items``, in this order.
+
+    Raises:
+        SpaceError: It is known to score other candidates.
+    """
+    known, domain = candidates_of(measurement), measurement.input_domain
+    if known is not None and not same_items(known, items):  # [check-names]
+        raise SpaceError(
+            "items must be the candidates that were counted, in their order: leave the second list out, "
+            "`>> index_candidates()` names winners by them"
+        )
+    if known is not None or not isinstance(domain, VectorDomain) or not measurement.declared.scores_input:
+        return measurement
+    if domain.size != len(items):
+        return measurement
+    part = replace(measurement, input_domain=replace(domain, candidates=items))  # [stated]
+    return claimed(part, measurement.proof, Recipe.of(naming, (measurement, items), {}))  # [named-proof]
+
+
+def _counted(measurement: Measurement) -> Sequence[Hashable]:
+    known = candidates_of(measurement)
+    if known is None:
+        raise SpaceError(
+            "index_candidates() needs items here, because this measurement does not know its candidates: "
+            "write index_candidates(items), the candidates in the order of their scores"
+        )
+    return known
+
+
+# end-proof-region: naming
 
 
 # proof-region: narrowed

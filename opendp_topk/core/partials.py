@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, Never, ParamSpec, TypeVar
 
-from ..errors import ParameterTypeError, SpaceError
+from ..errors import ParameterTypeError, SpaceError, checks
 from ..errors.by_name import require_names
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
+from .rendering import shown
 from .spaces import as_space
 
 P = ParamSpec("P")
@@ -30,6 +31,11 @@ class Partial(Generic[Domains, Metrics, Built]):
     constructor: Callable[..., Built]
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        checks.function("constructor", self.constructor)
+        checks.instance("arguments", self.arguments, tuple, "a tuple of the arguments after the input space")
+        checks.instance("options", self.options, Mapping, "a mapping from names of arguments to their values")
 
     def build(self, input_domain: Domains, input_metric: Metrics) -> Built:
         """The transformation or measurement on this input space."""
@@ -52,9 +58,10 @@ class Partial(Generic[Domains, Metrics, Built]):
         raise SpaceError(f"{self!r} has no input space yet: call the result of (domain, metric) >> {self!r}")
 
     def __repr__(self) -> str:
-        shown = [repr(argument) for argument in self.arguments]
-        shown += [f"{name}={_word(value)}" for name, value in self.options.items()]
-        return f"{self.constructor.__name__.replace('make_', 'then_', 1)}({', '.join(shown)})"
+        given = [shown(argument) for argument in self.arguments]
+        given += [f"{name}={shown(value)}" for name, value in dict(self.options).items()]
+        name = getattr(self.constructor, "__name__", type(self.constructor).__name__)
+        return f"{name.replace('make_', 'then_', 1)}({', '.join(given)})"
 
 
 def partial(
@@ -93,11 +100,3 @@ def _unknown(given: Iterable[str], accepted: Iterable[str]) -> str:
             near = difflib.get_close_matches(name, known, n=1)
             return f"there is no argument {name!r}" + "".join(f" (did you mean {one!r}?)" for one in near)
     return ""
-
-
-def _word(value: Any) -> str:
-    """``value`` as it shows itself, or its type where a number is too long for that."""
-    try:
-        return repr(value)
-    except ValueError:
-        return f"<{type(value).__name__}>"

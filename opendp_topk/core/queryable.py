@@ -5,7 +5,6 @@ Proof: proofs/combinators/queryable.tex
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from ..errors import NotDeclaredError, QueryError
+from .home import process
 from .measurement import Measurement
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Queryable:
         self._born = _now.get()  # [born]
         self._turn: _Turn | None = None
         self._busy = False
-        self._home = os.getpid(), threading.current_thread()
+        self._home = process(), threading.current_thread()
 
     def __call__(self, query: Any) -> Any:
         """A release of the measurement ``query``, or the answer on the scores of which ``query`` is the index.
@@ -129,7 +129,7 @@ class Queryable:
         return self._privacy_loss(d_in, query)
 
     def _require_home(self) -> None:
-        if self._home != (os.getpid(), threading.current_thread()):  # [check-home]
+        if self._home != (process(), threading.current_thread()):  # [check-home]
             raise QueryError("a queryable may be used only by the thread and the process that made it")
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

@@ -30,6 +30,26 @@ def require_fitting(domain: Any, metric: Any, side: str = "input") -> None:
     metric.require(domain, side)
 
 
+# proof-region: met
+def met(before: Domain, after: Domain, unlike: str) -> Domain:
+    """What both domains state of the values that pass from one to the other.
+
+    Raises:
+        SpaceError: They are different sets, in the words of ``unlike``, or state different things of their members.
+    """
+    joint = before.joined(after)  # [joined]
+    if joint is None:
+        raise SpaceError(unlike if repr(before) != repr(after) else _OTHER_SCORES)
+    return joint
+
+
+# end-proof-region: met
+_OTHER_SCORES = (
+    "the scores on the right must be those of the left: of the same candidates in the same order, and numbers of users "
+    "only if those are. Leave out a second list: index_candidates() names the candidates that were counted"
+)
+
+
 def as_space(space: Any, right: object) -> Space:
     """``space``, if it is a pair of a domain and a metric; ``right`` is shown as what it should lead to."""
     if isinstance(space, tuple) and len(space) == 2 and isinstance(space[0], Domain) and isinstance(space[1], Metric):
@@ -40,7 +60,7 @@ def as_space(space: Any, right: object) -> Space:
 def enter(space: Any, right: Entered) -> Entered:
     """``right``, if ``space`` is its input space: ``space >> right``."""
     domain, metric = as_space(space, type(right).__name__)
-    if domain != right.input_domain or metric != right.input_metric:
+    if domain.joined(right.input_domain) is None or metric != right.input_metric:
         raise SpaceError(
             f"the space ({domain!r}, {metric!r}) does not meet the right side's "
             f"input space ({right.input_domain!r}, {right.input_metric!r})"

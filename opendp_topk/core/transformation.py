@@ -10,13 +10,13 @@ from ..errors import SpaceError
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
 from .claims import Claimed, claimed
-from .measurement import Measurement, chained
+from .measurement import Measurement, candidates_of, chained
 from .parameters import read_only
 from .partials import Partial
 from .recipes import Recipe
 from .rendering import describe, describe_html
 from .repeatable import Composed, surveyed_sign
-from .spaces import Space, enter, mapped, require_fitting
+from .spaces import Space, enter, mapped, met, require_fitting
 
 Next = TypeVar("Next", bound="Transformation | Measurement")
 
@@ -106,7 +106,17 @@ def chain_transformations(first: Transformation, second: Transformation) -> Tran
 
 def chain_measurement(first: Transformation, second: Measurement) -> Measurement:
     """``first``, then ``second``."""
-    _meet(first, second)  # [check-space]
+    joint = _meet(first, second)  # [check-space]
+    if second.declared.later_data:  # [later-data]
+        raise SpaceError(
+            "a measurement that takes more data in its queries cannot follow a transformation, which binds the first "
+            "data alone to the input_metric: build it on the space in which the bound on all of the data is stated"
+        )
+    if second.interactive and joint != second.input_domain:  # [no-later-names]
+        raise SpaceError(
+            "an interactive measurement must be built on what the transformation states of its candidates, so that no "
+            "query names others: transformation >> then_..."
+        )
     if surveyed_sign(second.function) is None:  # [whole-chain]
         raise SpaceError("a padded measurement would not cover the time of what is before it: pad the whole chain")
     if first.randomized and not second.output_measure.survives_mixing:  # [check-mixtures]
@@ -121,6 +131,7 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
     declared = replace(
         second.declared,
         scores_input=False,  # [scores-made]
+        candidates=candidates_of(replace(second, input_domain=joint)),  # [counted-here]
         law=law and (lambda value: law(second.input_domain.validate(first.function(value)))),  # [law]
         success=success
         and (lambda value, event: success(second.input_domain.validate(first.function(value)), event)),  # [success]
@@ -138,17 +149,19 @@ def chain_measurement(first: Transformation, second: Measurement) -> Measurement
     return claimed(both, chained(first.proof, second.proof), Recipe.of(chain_measurement, (first, second), {}))
 
 
-def _meet(first: Transformation, second: Transformation | Measurement) -> None:
-    if first.output_domain != second.input_domain:
-        raise SpaceError(
-            "the two sides of >> do not meet: the left has "
-            f"output_domain {first.output_domain!r}, the right input_domain {second.input_domain!r}"
-        )
+def _meet(first: Transformation, second: Transformation | Measurement) -> Domain:
+    """What both sides state of the values between them."""
+    unlike = (
+        "the two sides of >> do not meet: the left has "
+        f"output_domain {first.output_domain!r}, the right input_domain {second.input_domain!r}"
+    )
+    joint = met(first.output_domain, second.input_domain, unlike)  # [meet]
     if first.output_metric != second.input_metric:
         raise SpaceError(
             "the two sides of >> do not meet: the left has "
             f"output_metric {first.output_metric!r}, the right input_metric {second.input_metric!r}"
         )
+    return joint
 
 
 # end-proof-region: chaining

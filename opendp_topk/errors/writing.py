@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _NEW |= sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT"))
 _FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_CLOEXEC"))
 _BY_FOLDER = {os.open, os.link, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
@@ -37,7 +39,6 @@ class Draft:
         self._place = path
         self._mode = _OWN if private else _MODE
         self._draft = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:12]}.partial")
-        self._content = b""
         self._folder = os.open(path.parent, _FOLDER) if _BY_FOLDER else None
         try:
             self._handle: int | None = os.open(self._name(self._draft), _NEW, self._mode, **self._at("dir_fd"))
@@ -45,14 +46,13 @@ class Draft:
             self._leave()
             raise
 
-    def write(self, content: bytes) -> None:
-        """Let the draft be these bytes, on the disk."""
+    def write(self, content: bytes | Iterable[bytes]) -> None:
+        """Let the draft be these bytes, which may come in parts, on the disk."""
         assert self._handle is not None
         with os.fdopen(os.dup(self._handle), "wb") as stream:
-            stream.write(content)
+            stream.writelines([content] if isinstance(content, bytes) else content)
             stream.flush()
             os.fsync(stream.fileno())
-        self._content = content
 
     def publish(self, *, replace: bool = False) -> None:
         """Give the draft its name; a file that has it is replaced only if that is said."""
@@ -74,8 +74,15 @@ class Draft:
             raise
         except OSError:
             pass  # a file system without hard links
-        with os.fdopen(os.open(place, _NEW, self._mode, **self._at("dir_fd")), "wb") as stream:
-            stream.write(self._content)
+        assert self._handle is not None
+        with (
+            os.fdopen(os.dup(self._handle), "rb") as source,
+            os.fdopen(os.open(place, _NEW, self._mode, **self._at("dir_fd")), "wb") as stream,
+        ):
+            source.seek(0)
+            shutil.copyfileobj(source, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
 
     def _is_draft(self, path: Path) -> bool:
         assert self._handle is not None
@@ -115,7 +122,7 @@ class Draft:
 _KEPT: dict[str, Any] = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
 
 
-def write_whole(path: Path, content: bytes, *, replace: bool = False, private: bool = False) -> None:
+def write_whole(path: Path, content: bytes | Iterable[bytes], *, replace: bool = False, private: bool = False) -> None:
     """A file with these bytes, through a :class:`Draft`.
 
     Raises:

@@ -6,6 +6,7 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from typing import Any, NamedTuple
 
 from ..core.measurement import Measurement
@@ -128,11 +129,16 @@ def stated_charge(journal: Journal, cost: Amount, label: Any, what: str) -> Char
 
 
 def text_of(label: Any) -> str:
-    """``label``, if it is one line of text."""
-    text = checks.plain_text(label) if isinstance(label, str) else None
+    """``label``, if it is one line of text, in the Unicode normal form NFC."""
+    text = unicodedata.normalize("NFC", checks.plain_text(label)) if isinstance(label, str) else None
     if text is None or len(text) > _LONGEST or not (text.isprintable() or not text):
         raise ParameterError(f"label must be one line of at most {_LONGEST} printable characters")
     return text
+
+
+def label_key(label: str) -> str:
+    """What labels have in common that look alike: they differ by case, blanks or Unicode's forms alone."""
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold()).split())
 
 
 def _described(measurement: Measurement) -> dict[str, str]:

@@ -30,13 +30,20 @@ def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[s
     if key is not None and anchor is None:
         raise ParameterError("a key is for a head that was signed: give the head, too")
     forged = key is not None and not is_signed(kept, key)
+    found: list[str] = []
     try:
-        found = [*journal.log.flaws(), *_walk(journal.log.place, journal.log.records())]
+        found += journal.log.flaws()
+        found += _walk(journal.log.place, journal.log.records())
         if forged:
             return [*found, "the head that was kept is not signed with this key, or one of them was changed"]
         return found if anchor is None else [*found, *_held_against(journal.log, anchor)]
     except LedgerError as error:
-        return [str(error).replace(". Nothing was released", "")]
+        return [*found, str(error).replace(". Nothing was released", "")]
+
+
+def contradictions(journal: Journal) -> list[str]:
+    """What contradicts itself, one line each; a LedgerError where it cannot be read."""
+    return [*journal.log.flaws(), *_walk(journal.log.place, journal.log.records())]
 
 
 def _held_against(log: Log, kept: str) -> list[str]:

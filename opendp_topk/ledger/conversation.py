@@ -13,7 +13,7 @@ from .charges import charge_in
 from .following import Following
 from .journal import Journal
 from .records import Record
-from .reservation import Reservation
+from .reservation import Reservation, require_presented
 
 WHAT = "conversation"
 PREPAID = "prepaid"  # says of a conversation whether it has a budget of its own, which may be 0
@@ -50,6 +50,8 @@ class Conversation(Following):
             QueryError: The conversation was closed, here or elsewhere.
         """
         charge = charge_in(self._journal, query, d_in, delta, label, at_most, shared)
+        require_presented(query, self._data)  # [presented-to-query]
+        self._learn()  # what is old is read before others have to wait
 
         def step() -> dict[str, Any]:
             self._learn()  # [all-steps]

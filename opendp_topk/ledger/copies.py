@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +20,7 @@ from .failures import DAMAGED, failure
 from .files import SEPARATOR, FileLog
 from .journal import Journal, header
 from .logs import path_of
+from .moment import log_of
 from .records import Record, follow, seal, unseal
 from .units import Unit
 
@@ -32,17 +34,17 @@ def backup(journal: Journal, path: str | os.PathLike[str]) -> None:
     Raises:
         LedgerError: The records contradict themselves, there is a file of that name, or it cannot be written.
     """
-    where = path_of(path, "path")
-    found = problems(journal)
+    where, log = path_of(path, "path"), log_of(journal.log)
+    found = problems(Journal(log, journal.operator))
     if found:
-        raise failure(journal.log.place, "copied", found[0])
-    _write(where, [seal(record.fields) for record in journal.log.records()])
+        raise failure(log.place, "copied", found[0])
+    _write(where, (seal(record.fields) for record in log.records()))
     if problems(Journal(FileLog(where))):
         raise failure(str(where), "copied", "it does not read back as it was written")
 
 
-def _write(where: Path, texts: list[str]) -> None:
-    write_report(where, b"".join(SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
+def _write(where: Path, texts: Iterable[str]) -> None:
+    write_report(where, (SEPARATOR + text.encode("ascii") + b"\n" for text in texts), private=True)
 
 
 def migrate(old: str | os.PathLike[str], new: str | os.PathLike[str], unit: Unit) -> None:

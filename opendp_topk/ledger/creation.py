@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -70,10 +71,10 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in ``folder`` reach the disk, where the system opens folders (Windows does not)."""
+    """Let the names in ``folder`` reach the disk, where this account may open it (on Windows nobody may)."""
     opened: list[int] = []
     try:
-        with suppress(OSError):
+        with suppress(PermissionError):  # [folder]
             opened.extend(map(os.open, (folder,), (os.O_RDONLY,)))  # in one step, as files are
         for handle in opened:
             os.fsync(handle)
@@ -85,7 +86,7 @@ def sync_folder(folder: Path) -> None:
 # end-proof-region: creation
 
 
-def write_report(path: Path, content: bytes, *, private: bool = False) -> None:
+def write_report(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
     """A new file beside a ledger, for people or a copy of it; one that is private its owner alone may read.
 
     Raises:

@@ -17,6 +17,7 @@ _COLUMNS = tuple(Entry.__dataclass_fields__)
 
 def summary(ledger: Ledger) -> dict[str, Any]:
     """What the ledger is for, what was spent, and what is left."""
+    ledger = ledger.at_one_moment()
     return {
         "dataset": ledger.dataset,
         "metric": ledger.metric,
@@ -42,6 +43,7 @@ def _filter(one: Filter) -> dict[str, Any]:
 
 def json_lines(ledger: Ledger) -> str:
     """The summary, and each entry, one a line."""
+    ledger = ledger.at_one_moment()
     return "".join(
         json_text(one, indent=None, ascii_only=True) + "\n"
         for one in (summary(ledger), *(one.as_dict() for one in ledger.history()))

@@ -9,10 +9,11 @@ Proof: proofs/ledger/storage.tex
 
 from __future__ import annotations
 
+import functools
 import heapq
 import io
 import os
-import threading
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -22,15 +23,15 @@ from . import locks, mounts
 from .failures import DAMAGED, DAMAGED_FILE, explained, failure
 from .handles import opening
 from .records import Record, accepted_in, unseal
+from .turns import BUSY, Turn, in_work
 
-FORKING = threading.RLock()
 T = TypeVar("T")
 SEPARATOR = b"\x1e"
 _END = b"\n"
 _BLOCK = 1 << 14  # most last records lie in so many bytes
 _LARGEST = 64 * _BLOCK  # that is read at once, where much is read
 _SQLITE = b"SQLite format 3\0"
-_BUSY: set[tuple[int, int]] = set()  # the files to which the thread that holds FORKING is writing
+_NUMBERED = re.compile(rb'[0-9a-f]{64} \{"number":(\d+),')  # how a record begins
 
 
 class FileLog:
@@ -40,6 +41,7 @@ class FileLog:
         self.path = path
         self.accepts = accepts
         self.place = str(path)
+        self.turn = Turn()
         self._seen = [(-1, 0, "")]  # of all records that were seen here the last: its place, its length and its digest
 
     # proof-region: files
@@ -52,6 +54,7 @@ class FileLog:
         others that follow it.
         """
         with self._opened(os.O_RDWR) as other:  # before the write, so that it is told of every error of the disk
+            self._remember(self._last(other.fileno())[0])  # what others wrote is read before they have to wait
             made = self._locked(lambda handle: self._extend(handle, make), other.fileno(), charges=durable)
             if durable:
                 _sync(other.fileno())  # [durable]
@@ -68,19 +71,19 @@ class FileLog:
         """What ``work`` makes of a handle that is locked; ``other`` is one by which nobody has locked the file."""
         if not locks.available():
             raise failure(self.place, "written", "this Python has no locks on files: use PostgreSQL")
-        with FORKING, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
+        with self.turn.lock, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
             handle = stream.fileno()
             if charges:
                 self.require_fit(handle, lambda: accepted_in(self._last(handle)[0]))
             status = os.fstat(handle)
-            file = status.st_dev, status.st_ino
-            if file in _BUSY:  # [not-within]
+            mine = in_work((status.st_dev, status.st_ino))
+            if mine in BUSY:  # [not-within]
                 raise failure(self.place, "written", _WITHIN)
             try:
-                _BUSY.add(file)
+                BUSY.add(mine)
                 return self._alone(handle, work, other)
             finally:
-                _BUSY.discard(file)
+                BUSY.discard(mine)
 
     def _alone(self, handle: int, work: Callable[[int], T], other: int) -> T:
         """Lock, work and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
@@ -126,22 +129,35 @@ class FileLog:
             raise failure(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
     def _last(self, handle: int) -> tuple[Record, int]:
-        """The last record, and the size of the file."""
-        size, length = os.lseek(handle, 0, os.SEEK_END), _BLOCK
-        while True:
-            start = max(size - length, 0)
-            pieces = _read(handle, start, size - start).split(SEPARATOR)
-            place = size
-            for piece in reversed(pieces[1:]):
-                place -= len(piece) + 1
-                record = self._parsed(piece, place)
-                if record is not None:
-                    if self._seen != [_marked(record)]:
-                        self._require_seen(handle)
-                    return record, size  # [last]
-            if start == 0:
-                raise failure(self.place, "read", DAMAGED_FILE if size else _EMPTY)
-            length *= 8
+        """The last record, and the size of the file; all records since the one that was seen last are looked at.
+
+        Raises:
+            LedgerError: One has no higher number than those before it, as where an older copy was appended.
+        """
+        self._require_seen(handle)
+        start, size = max(self._seen[0][0], 0), os.lseek(handle, 0, os.SEEK_END)
+        most, before, behind = -1, b"", []
+        for place, piece in self._pieces(start, size, _BLOCK, functools.partial(_read, handle)):
+            found = _NUMBERED.match(piece)
+            if found is None or not (piece.endswith(_END) or self._parsed(piece, place)):
+                behind.append((place, piece))  # it was left unfinished, or is damaged
+                continue
+            if (number := int(found[1])) <= most:
+                raise failure(self.place, "read", _SET_BACK)  # [rising]
+            if behind:
+                before = behind[0][1] if most >= 0 else b""
+            most, behind = number, [(place, piece)]
+        return self._ending(behind, before), size  # [last]
+
+    def _ending(self, pieces: list[tuple[int, bytes]], before: bytes) -> Record:
+        """The last record among the pieces that begin with it, which follows the one ``before``."""
+        for place, piece in reversed(pieces):
+            record = self._parsed(piece, place)
+            if record is not None:
+                if before and record.fields.get("previous") != before.partition(b" ")[0].decode("ascii"):
+                    raise failure(self.place, "read", _SET_BACK)  # [linked]
+                return record
+        raise failure(self.place, "read", DAMAGED_FILE if pieces else _EMPTY)
 
     def _parsed(self, piece: bytes, place: int) -> Record | None:
         """The record of a piece; None for one that was left unfinished."""
@@ -219,7 +235,7 @@ class FileLog:
 
     def _following(self, start: int, end: int, block: int = _BLOCK, holding: bytes = b"") -> Iterator[Record]:
         """The records that begin at ``start`` or later, of those that end at ``end``."""
-        for place, piece in self._pieces(start, end, block):
+        for place, piece in self._pieces(start, end, block, self._block):
             record = self._parsed(piece, place) if holding in piece else None
             if record is not None:
                 yield record
@@ -230,11 +246,13 @@ class FileLog:
             self._require_seen(stream.fileno())
             return os.fstat(stream.fileno()).st_size
 
-    def _pieces(self, start: int, end: int, block: int) -> Iterator[tuple[int, bytes]]:
+    def _pieces(
+        self, start: int, end: int, block: int, read: Callable[[int, int], bytes]
+    ) -> Iterator[tuple[int, bytes]]:
         """What stands between the separators from ``start`` on, with the places of those; all before ``end``."""
         rest: bytes | None = None  # of the piece that began in the last block
         while start < end:
-            data, block = self._block(start, min(block, end - start)), min(2 * block, _LARGEST)
+            data, block = read(start, min(block, end - start)), min(2 * block, _LARGEST)
             if not data:
                 return
             first, *others = data.split(SEPARATOR)
@@ -261,16 +279,23 @@ class FileLog:
             return [] if _read(stream.fileno(), 0, 1) == SEPARATOR else ["the file does not begin with a record"]
 
     @explained("read")
-    def sync(self) -> None:
-        """Return when all records are on the disk."""
+    def sync(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
         with self._opened(os.O_RDONLY) as stream:
+            found, _ = self._last(stream.fileno())
             _sync(stream.fileno())
+        self._remember(found)
+        return found
 
     def close(self) -> None:
         """Nothing stays open."""
 
 
-_EMPTY = "it is empty: restore it from a backup, or delete it to begin anew"
+_EMPTY = "it is empty: restore it from a backup that is not older than the last release"
+_SET_BACK = (
+    "its last record does not follow the one before it, as where an older copy was appended: "
+    "`opendp-topk ledger repair` leaves out what stands there twice"
+)
 _NO_LOCKS = "the locks of its file system do not hold: move it to a local disk"
 _OLD = "it has format 1, a SQLite file: `opendp-topk ledger migrate` copies it into a new ledger"
 _REPLACED = "it was cut, or an older copy or another file has taken its place since it was opened"
@@ -302,17 +327,3 @@ def _sync(handle: int) -> None:
     """Wait for the disk itself where the system can (macOS), for what it promises otherwise."""
     if not locks.flush(handle):
         os.fsync(handle)
-
-
-# proof-region: forks
-def _fork_waits() -> None:
-    FORKING.acquire()
-
-
-def _fork_done() -> None:
-    FORKING.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_fork_waits, after_in_parent=_fork_done, after_in_child=_fork_done)  # [forks]
-# end-proof-region: forks

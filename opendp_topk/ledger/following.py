@@ -11,7 +11,7 @@ from typing import Any
 from .entries import RELEASED
 from .failures import damaged
 from .journal import Journal
-from .records import Record
+from .records import Record, lasts
 
 
 class Following:
@@ -26,7 +26,7 @@ class Following:
 
     # proof-region: following
     def _learn(self) -> None:
-        """Take up all records since the last one that was."""
+        """Take up all records since the last one that was and is on the disk: a crash may take those behind it back."""
         self._take_up(self._journal.log.records(self._seen))  # [since-last]
 
     def _take_up(self, records: Iterable[Record]) -> None:
@@ -35,7 +35,7 @@ class Following:
                 self._take(record.fields)  # [each-record]
                 if record.fields["kind"] == "state" and record.fields["of"] == self.number:
                     self._closed = True  # [closed]
-                self._seen = record
+                self._seen = record if lasts(record) else self._seen  # [on-disk]
             return
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             pass

@@ -120,7 +120,7 @@ class Journal:
     # end-proof-region: journal
 
     def accept(self, kind: str) -> None:
-        """Record that the ledger may lie on a kind of file system on which it cannot rely, unless that is recorded."""
+        """Record a kind of file system on which the ledger may lie, or a server to which it was moved, unless it is."""
         if kind not in self.accepted():
 
             def make(last: Record) -> str:
@@ -131,22 +131,23 @@ class Journal:
             self._append(make)
 
     def accepted(self) -> list[str]:
-        """The kinds of file systems that were accepted though a ledger cannot rely on them."""
+        """The kinds of file systems and the servers that were accepted."""
         return accepted_in(self.last())
 
-    def settle_if_possible(self, number: int, state: str, record: str | None = None) -> None:
-        """As :meth:`settle`; where that cannot be written the entry stays reserved, which costs the same."""
+    def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
+        """As :meth:`settle`; where that cannot be written the entry stays reserved, which costs the same: why it is."""
         try:
             self.settle(number, state, record)
-        except LedgerError:
-            return
+            return ""
+        except LedgerError as error:
+            return str(error).replace(". Nothing was released", "")
 
-    def settle_by_hand(self, number: Any, state: Any) -> None:
+    def settle_by_hand(self, number: Any, state: Any, record: str | None = None) -> None:
         """As :meth:`settle`, for an entry that exists and is reserved."""
         found = self.entry(number)
         if checks.choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
             raise ParameterError(f"entry {found.number} is {found.state} already")
-        self.settle(found.number, state)
+        self.settle(found.number, state, record)
 
     def entry(self, number: Any) -> Entry:
         """One entry by its number."""
@@ -190,6 +191,11 @@ class Journal:
         """The last record."""
         self._require_open()
         return self._own(self.log.last())
+
+    def synced(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
+        self._require_open()
+        return self._own(self.log.sync())
 
     def shown(self, value: Amount) -> Any:
         """An amount as a distance of the measure in which the ledger counts, rounded up."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Unpack
 
 from ..core.measurement import Measurement
-from ..errors import BudgetError, ParameterError, PickleError
+from ..errors import BudgetError, ParameterError, PickleError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import round_up
 from ..spaces.measures import Measure
@@ -26,11 +26,13 @@ from .entries import Entry
 from .filters import Filter
 from .journal import Journal, header, named
 from .logs import log_at
+from .moment import log_of
 from .mounts import accepted
+from .once import paying_once
 from .planned import PLANNED, PlannedReleases, charge_all, pairs_of
 from .records import head
 from .repair import repair
-from .reservation import Reservation
+from .reservation import Reservation, require_presented
 from .stated import LINES, OWN, Stated, naming, said
 from .units import Unit
 
@@ -52,7 +54,8 @@ class Ledger:
         address: A file, or ``postgresql://user@host/database#schema/name`` (extra ``postgres``).
         operator: Who releases; the name of the account if not given.
         accept_file_system: The kind of file system, such as ``"overlay"`` or ``"tmpfs"``, on which the file may lie
-            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it.
+            though a ledger cannot rely on it; what an error named. The ledger records it, and shows it. Or the server
+            to which it was moved, restored or failed over: what an error named.
 
     Raises:
         ParameterError: ``address`` is none, or ``operator`` is no name.
@@ -192,7 +195,7 @@ class Ledger:
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The kinds of file systems that were accepted for it, though a ledger cannot rely on them."""
+        """The kinds of file systems that were accepted for it, and the servers to which it is bound."""
         return tuple(self._journal.accepted())
 
     @property
@@ -245,9 +248,10 @@ class Ledger:
         label: str = "",
         at_most: int | None = None,
         shared: bool = False,
+        once: bool = False,
         **words: Unpack[Stated],
     ) -> Any:
-        """One release of ``measurement`` on ``data``, debited before either is used.
+        """One release of ``measurement`` on ``data``, debited before a row of them is read or noise is drawn.
 
         Args:
             measurement: Under the ledger's metric and a measure that it counts. The conversation of
@@ -262,6 +266,8 @@ class Ledger:
                 person has rows at most: a visitor has at most 5 sessions. It is charged at so many times the distance.
             shared: Whether rows with one such value may be of several people, as those of a household are; then the
                 distance is twice that, and otherwise each value must be of one person.
+            once: Refuse it if an entry has paid for a release with this label and period, and has not failed: as a job
+                that is run again after it was killed would pay twice.
             period: The time that it is of, where it is not the ledger's. This and the next are lines for people.
             purpose: What it is released for, where that is not the ledger's.
 
@@ -269,13 +275,17 @@ class Ledger:
             BudgetError: The cost does not fit with what is left. Nothing was debited.
             SpaceError: The measurement is under another metric, or under a measure that the ledger does not count, or
                 counts by another column without ``at_most``.
-            ParameterError: The measurement is another interactive one, or ``d_in`` is smaller than the unit's.
+            ParameterError: The measurement is another interactive one, ``d_in`` is smaller than the unit's, or ``once``
+                and it was paid before.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
+            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. Nothing was debited, as
+                for ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """
+        require_presented(measurement, data)  # [presented]
         reserved = self.reserve(
-            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, **words
+            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, once=once, **words
         )
         return reserved.release(data)  # [debit-first]
 
@@ -290,6 +300,7 @@ class Ledger:
         label: str = "",
         at_most: int | None = None,
         shared: bool = False,
+        once: bool = False,
         **words: Unpack[Stated],
     ) -> Reservation:
         """Pay for a release before a long job: of ``measurement``, or else for a stated ``cost``. It counts as spent.
@@ -299,12 +310,13 @@ class Ledger:
         if (measurement is None) == (cost is None):
             raise ParameterError("give either a measurement or a cost")
         lines = said(words)
+        step = paying_once(self._journal, label, lines.get("period")) if checks.flag("once", once) else None
         if measurement is not None:
             charge = charge_in(self._journal, measurement, d_in, delta, label, at_most, shared, True)
         else:
             charge = stated_charge(self._journal, stated_amount(self._journal, cost, "cost"), label, "a stated amount")
         try:
-            made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **lines})  # [debit]
+            made = self._journal.debit(charge.cost, charge.shown, {**charge.said, **lines}, step)  # [debit]
         except BudgetError as refused:
             message = str(refused)
         else:
@@ -354,9 +366,12 @@ class Ledger:
             raise ParameterError(f"entry {number} has paid for no planned releases")
         return PlannedReleases(self._journal, found)
 
-    def settle(self, number: int, state: str) -> None:
-        """Say what became of an entry that is ``reserved``: ``released`` or ``failed``. Nothing is given back."""
-        self._journal.settle_by_hand(number, state)
+    def settle(self, number: int, state: str, *, record: str | None = None) -> None:
+        """Say what became of an entry that is ``reserved``: ``released`` or ``failed``. Nothing is given back.
+
+        ``record`` is the digest of the record of its release, where that could not be written at once.
+        """
+        self._journal.settle_by_hand(number, state, record)
 
     def conversation(self, data: Any, *, budget: Any = None, label: str = "") -> Conversation:
         """Begin a conversation about ``data``: paid in full now with a budget of its own, or query by query without."""
@@ -391,8 +406,9 @@ class Ledger:
             number: That of an entry, for the line of the moment in which it was debited.
             sign: A file with a private Ed25519 key in PEM, with which the line is signed (extra ``sign``).
         """
-        self._journal.log.sync()
-        line = head(self._journal.last() if number is None else self._journal.debited(number))
+        found = None if number is None else self._journal.debited(number)
+        last = self._journal.synced()  # what is not on the disk yet may be lost with its server
+        line = head(found or last)
         return line if sign is None else signing.signed(line, sign)
 
     def verify(self, head: str | None = None, *, key: str | os.PathLike[str] | None = None) -> list[str]:
@@ -425,6 +441,12 @@ class Ledger:
             LedgerError: What it was charged cannot be told, or it is no ledger. The file is as it was.
         """
         return repair(address, charge_rest=charge_rest)
+
+    def at_one_moment(self) -> Ledger:
+        """This ledger as it is now, to be read: all that it tells is of one moment, whatever others debit meanwhile."""
+        made = type(self).__new__(type(self))
+        made._journal = Journal(log_of(self._journal.log), self._journal.operator)
+        return made
 
     def close(self) -> None:
         """Close it; every debit is on the disk already."""

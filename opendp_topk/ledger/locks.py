@@ -5,12 +5,14 @@ Proof: proofs/ledger/storage.tex
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
 
 PATIENCE = 120.0  # a debit takes moments: who waits so long waits for a process that hangs
 _SHORTEST, _LONGEST = 0.0002, 0.005  # seconds between two attempts: quick at first, gentle to others later
+_UNSUPPORTED = errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY
 _FAR = 2**40  # where Windows locks: beyond all records, since it would keep others from reading what is locked
 
 
@@ -45,7 +47,11 @@ def flush(handle: int) -> bool:
         import fcntl
 
         fcntl.fcntl(handle, getattr(fcntl, "F_FULLFSYNC"))  # noqa: B009
-    except (ImportError, AttributeError, OSError):
+    except (ImportError, AttributeError):
+        return False
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:  # what the disk says is told
+            raise
         return False
     return True
 

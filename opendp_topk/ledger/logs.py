@@ -39,8 +39,8 @@ class Log(Protocol):
     def flaws(self) -> list[str]:
         """What is wrong with what holds the records."""
 
-    def sync(self) -> None:
-        """Return when all records are on the disk."""
+    def sync(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
 
     def close(self) -> None:
         """Close what is open."""
@@ -49,18 +49,20 @@ class Log(Protocol):
 def log_at(address: Any, header: str | None = None, accepts: str | None = None) -> Log:
     """The log that ``address`` names; with a ``header``, a new one that has it as its first record.
 
-    ``accepts`` is a kind of file system on which a file may lie though a ledger cannot rely on it.
+    ``accepts`` is a kind of file system on which a file may lie though a ledger cannot rely on it, or a server to which
+    a ledger was moved.
 
     Raises:
-        ParameterError: ``accepts`` is given for a server, or is none.
+        ParameterError: ``accepts`` is none.
         LedgerError: A header is given, and there is something at the address.
     """
     if isinstance(address, str) and address.startswith(SCHEMES):
         from .postgres import PostgresLog
+        from .server_table import is_server
 
-        if accepts is not None:
-            raise ParameterError("accept_file_system is for a ledger in a file")
-        server = PostgresLog(address)
+        if accepts is not None and not (isinstance(accepts, str) and is_server(accepts)):
+            raise ParameterError("accept_file_system must be the server that an error named, for a ledger on a server")
+        server = PostgresLog(address, accepts)
         if header is not None:
             server.create(header)
         return server

@@ -22,6 +22,8 @@ _WHY = {
     **dict.fromkeys(_LAYERS, "in which each mount over the same folder has the whole budget again"),
 }
 _FUSE = "which a program keeps, so that its locks and its disk are not relied on"
+UNKNOWN = "unknown"  # the system has a table of mounts, and the file's is not in it, as below a changed root
+_WHY[UNKNOWN] = "for the table of mounts that this process may read has no line of it, as below a changed root"
 
 
 def doubt(kind: str | None) -> str:
@@ -48,9 +50,16 @@ def accepted(kind: str | None) -> frozenset[str]:
 
 # proof-region: mounts
 def kind_of(handle: int) -> str | None:
-    """The kind of file system on which the open file lies; None where the system does not tell."""
-    device = os.fstat(handle).st_dev
-    return listed(_text("/proc/self/mountinfo"), _mount(_text(f"/proc/self/fdinfo/{handle}")), device)
+    """The kind of file system on which the open file lies; None where the system has no table of mounts.
+
+    Raises:
+        OSError: There is one, and it cannot be read, as where no descriptor is left.
+    """
+    table = _text("/proc/self/mountinfo")
+    if table is None:
+        return None
+    found = listed(table, _mount(_text(f"/proc/self/fdinfo/{handle}") or ""), os.fstat(handle).st_dev)
+    return UNKNOWN if found is None else found  # [unlisted]
 
 
 def listed(table: str, mount: str | None, device: int) -> str | None:
@@ -75,13 +84,16 @@ def _mount(told: str) -> str | None:
     return None
 
 
-def _text(name: str) -> str:
+def _text(name: str) -> str | None:
+    """What the system tells under a name: None where there is none, as without /proc, and nothing where it may not."""
     if not sys.platform.startswith("linux"):
-        return ""
+        return None
     try:
         with open(name, "rb", buffering=0) as stream:
             return os.fsdecode(stream.readall())
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):  # [missing-alone]
+        return None
+    except PermissionError:
         return ""
 
 

@@ -9,6 +9,7 @@ from ..markup import notebook
 
 def shown(ledger: Any) -> str:
     """The table; no entry and no data."""
+    ledger = ledger.at_one_moment()
     rows = {
         "left": ledger.remaining(),
         "spent": ledger.spent(),

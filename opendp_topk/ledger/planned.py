@@ -5,6 +5,8 @@ Proof: proofs/ledger/filters.tex
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -17,12 +19,12 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.totals import compose
 from ..spaces.stated import from_json, to_json, written
 from .amounts import Amount, fits, from_texts, on_grid, stated, to_texts, total
-from .charges import Charge, charge_in, text_of
+from .charges import Charge, charge_in, label_key, text_of
 from .filters import charged, mixed_curve
 from .following import Following
 from .journal import Journal
 from .records import Record
-from .reservation import Reservation
+from .reservation import Reservation, require_presented
 
 PLANNED = "planned releases"
 
@@ -88,46 +90,63 @@ class PlannedReleases(Following):
         self._drawn: set[int] = set()
         self._d_in: Fraction | int = 1
         super().__init__(journal, begun)
-        self._measurements: dict[str, Measurement] = dict(zip(self.labels, planned, strict=False))
+        self._measurements = dict(enumerate(planned))
 
-    def reserve(self, label: str, measurement: Measurement | None = None) -> Reservation:
+    def reserve(self, label: str | None = None, measurement: Measurement | None = None) -> Reservation:
         """Draw the place of this label, for a release to come.
 
         Args:
-            label: One of ``labels``.
+            label: One of ``labels``; if None, the first place that is free and that ``measurement`` fits.
             measurement: What is released; in the process that has paid, the one that was planned if not given. It must
                 lose no more than what was planned.
 
         Raises:
             ParameterError: There is no such place, or the measurement loses more or is under another measure.
-            QueryError: The place was drawn before, here or elsewhere.
+            QueryError: The place was drawn before, here or elsewhere, or no place is free.
         """
-        if label not in self.labels:
-            raise ParameterError("label must be that of a planned release")
-        place = self.labels.index(label)
-        chosen = self._measurements.get(label) if measurement is None else measurement
+        self._learn()  # what is old is read before others have to wait
+        places = self._named(label)
+        chosen = self._measurements.get(places[0]) if measurement is None else measurement
         if chosen is None:
             raise ParameterError("measurement must be given in another process than the one that has planned it")
-        said = charge_in(self._journal, chosen, self._d_in, None, label)
-        if not self._obeys(place, chosen, said):  # [obeys]
-            raise ParameterError(f"measurement may lose more than what was planned as {label!r}")
+        if measurement is None:
+            places = [place for place in places if self._measurements[place] is chosen]
+        said = charge_in(self._journal, chosen, self._d_in, None, "")
+        obeys = functools.cache(lambda listed: self._obeys(json.loads(listed), chosen, said))
+        fitting = [place for place in places if obeys(json.dumps(self._places[place]))]  # [obeys]
+        if not fitting:
+            raise ParameterError(f"measurement may lose more than what was planned as {self.labels[places[0]]!r}")
 
         def step() -> dict[str, Any]:
             self._learn()  # [all-draws]
-            if self._closed or place in self._drawn:  # [once]
+            place = next((one for one in fitting if one not in self._drawn), None)
+            if self._closed or place is None:  # [once]
                 raise QueryError("this planned release was drawn already, or its plan was closed")
-            return {"within": self.number, "place": place}  # [drawn]
+            return {"within": self.number, "place": place, "label": self.labels[place]}  # [drawn]
 
         nothing = self._journal.account.nothing
         made = self._journal.debit(nothing, self._journal.shown(nothing), said.said, step)  # [draw-first]
         return Reservation(self._journal, made, chosen)
 
-    def release(self, label: str, data: Any, measurement: Measurement | None = None) -> Any:
-        """One of the planned releases, on ``data``."""
+    def release(self, label: str | None, data: Any, measurement: Measurement | None = None) -> Any:
+        """One of the planned releases, on ``data``; otherwise as :meth:`reserve`."""
+        planned = self._measurements.get(self._named(label)[0])
+        require_presented(planned if measurement is None else measurement, data)  # [presented]
         return self.reserve(label, measurement).release(data)
 
-    def _obeys(self, place: int, measurement: Measurement, charge: Charge) -> bool:
-        listed = self._places[place]
+    def _named(self, label: str | None) -> list[int]:
+        """The place of a label; without one, all that are free, or else all."""
+        places = range(len(self.labels))
+        if label is None:
+            return [place for place in places if place not in self._drawn] or list(places)
+        key = label_key(text_of(label))
+        found = [place for place in places if label_key(self.labels[place]) == key]
+        if not found:
+            raise ParameterError("label must be that of a planned release")
+        return found[:1]
+
+    def _obeys(self, listed: dict[str, Any], measurement: Measurement, charge: Charge) -> bool:
+        """Whether a measurement with this charge loses no more than what was planned, as the place lists it."""
         if "curve" not in listed:
             return charge.cost is not None and fits(charge.cost, from_texts(listed["cost"]))  # [cost-obeys]
         curve, planned = _curve(measurement, self._d_in), from_json(listed["curve"])
@@ -158,8 +177,10 @@ def pairs_of(planned: Any) -> list[tuple[Measurement, str]]:
     listed = list(planned) if isinstance(planned, Iterable) else []
     if not listed or not all(isinstance(one, tuple) and len(one) == 2 for one in listed):
         raise ParameterError("planned must be a list of one or more pairs (measurement, label)")
-    if len({label for _, label in listed}) < len(listed):
-        raise ParameterError("the labels of planned releases must differ")
+    if len({label_key(text_of(label)) for _, label in listed}) < len(listed):
+        raise ParameterError(
+            "the labels of planned releases must differ, and not by case, blanks or Unicode's forms alone"
+        )
     return listed
 
 

@@ -60,8 +60,19 @@ def follows(before: Record, after: Record) -> bool:
     return after.number == before.number + 1 and after.fields.get("previous") == before.digest  # [link]
 
 
+def lasts(record: Record) -> bool:
+    """Whether its append waited for the disk, as all do but those that say what became of an entry."""
+    return record.fields.get("kind") != "state"  # [not-waited-for]
+
+
+def bind(last: Record, server: str) -> str:
+    """The record after ``last`` that binds its ledger to a server."""
+    ledger = str(last.fields.get("ledger", last.digest))
+    return follow(last, ledger, kind="accept", accepted=sorted({*accepted_in(last), server}))
+
+
 def accepted_in(record: Record) -> list[str]:
-    """The kinds of file systems that the ledger accepts though it cannot rely on them, up to this record."""
+    """The kinds of file systems and the servers that the ledger accepts, up to this record."""
     found = record.fields.get("accepted", [])
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 

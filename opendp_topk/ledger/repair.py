@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ParameterError, checks
 from .amounts import UNBOUNDED, Amount, from_texts, to_texts, total, written
-from .checking import problems
+from .checking import contradictions
 from .conversation import WHAT
 from .creation import sync_folder, write_new
 from .entries import RELEASED
@@ -28,8 +28,10 @@ from .planned import PLANNED
 from .records import Record, follow, seal, unseal
 
 LOST = "lost: its record could not be read, and its cost is told by the next one"
-_REST = "lost: records at the end could not be read, so all that was left is charged"
+_REST = "lost: records at the end could not be read, or went on from an older one, so all that was left is charged"
 _FIRST_LINE = b"What follows is a damaged ledger as it was found, kept by its repair.\n"
+_SHORTEST = 200  # bytes: a record has three digests of 64 digits each
+_BLANKS = b"\0\t\n\v\f\r\x1a \xef\xbb\xbf"  # what editors, and systems whose power was cut, leave at an end
 _LONGEST = 1 << 14  # bytes in which a flipped bit is looked for: more than one record has
 
 
@@ -57,16 +59,17 @@ def repair(address: str | os.PathLike[str], *, charge_rest: bool = False) -> lis
 
 def _repaired(log: FileLog, handle: int, data: bytes, *, charge_rest: bool) -> list[str]:
     pieces, told = _mended(data)
-    found = [one.record for one in pieces if one.record is not None]
+    found, twice, tail = _in_order(pieces)
     if not found or found[0].number != 0:
         raise failure(log.place, "repaired", "its first record, which says what it is for, cannot be read")
     built = _Built(log.place, found)
-    tail = any(one.damaged for one in itertools.takewhile(lambda one: one.record is None, reversed(pieces)))
+    told += [f"{twice} {'record' if twice == 1 else 'records'} that stood there twice were left out"] if twice else []
     if tail and not charge_rest:
         raise failure(
             log.place,
             "repaired",
-            "records at its end cannot be read, which can have been charged all that was left: restore it from a "
+            "records at its end cannot be read, or went on from an older one: what they were charged together can be "
+            "all that was left. Restore it from a "
             "backup that is not older than the last release, or repair it with charge_rest (--charge-rest)",
         )
     if tail:
@@ -85,6 +88,7 @@ def _mended(data: bytes) -> tuple[list[_Piece], list[str]]:
     pieces: list[_Piece] = []
     told: list[str] = []
     whole = [_piece(one, number > 0) for number, one in enumerate(data.split(SEPARATOR)) if one or number]
+    whole = _without_stray(whole, told)
     for good, run in itertools.groupby(whole, key=lambda one: one.record is not None):
         listed = list(run)
         if not good and any(one.damaged for one in listed):
@@ -94,6 +98,46 @@ def _mended(data: bytes) -> tuple[list[_Piece], list[str]]:
                 told.append(f"one bit was turned back in record {_number(turned)}")
         pieces += listed
     return pieces, told
+
+
+def _without_stray(pieces: list[_Piece], told: list[str]) -> list[_Piece]:
+    """The pieces, without what stands behind the line feed of the last record where that can be none of a record.
+
+    An append begins with a separator. So a record of which all bits of that one but no length is lost would leave as
+    many bytes as a record has, and no system leaves zeros in the place of what it has confirmed.
+    """
+    last = pieces[-1] if pieces else None
+    if last is None or not last.damaged:
+        return pieces
+    text, end, stray = last.data.partition(b"\n")
+    whole = _piece(text + end)
+    if whole.record is None or (len(stray) >= _SHORTEST and stray.strip(_BLANKS)):
+        return pieces
+    told.append(f"what stood behind record {whole.record.number} was no record and was left out, at no charge")
+    return [*pieces[:-1], whole]
+
+
+def _in_order(pieces: list[_Piece]) -> tuple[list[Record], int, bool]:
+    """The records up to the first that comes no later than one before it, and how many behind stand there twice.
+
+    And whether something else is behind them: what is damaged, or went on from an older record. What it was charged
+    the records do not tell.
+    """
+    kept: dict[str, Record] = {}
+    most, twice, other, fallen = -1, 0, False, False
+    for piece in pieces:
+        if piece.record is None:
+            other |= piece.damaged
+            continue
+        fallen |= piece.record.number <= most
+        if not fallen:
+            kept[piece.record.digest] = piece.record
+            most, other = piece.record.number, False
+        elif piece.record.digest in kept:
+            twice += 1
+        else:
+            other = True
+    return list(kept.values()), twice, other
 
 
 def _number(pieces: list[_Piece]) -> str:
@@ -221,7 +265,7 @@ class _Built:
 
     def require(self, log: FileLog) -> None:
         """Raise unless what was written as ``log`` is whole and spends no less than any record that was found."""
-        found = problems(Journal(log, "unknown"))
+        found = contradictions(Journal(log, "unknown"))
         if found or any(one < other for one, other in zip(Journal(log, "unknown").spent(), self._most, strict=True)):
             raise failure(self.place, "repaired", "what can be read of it does not add up: restore it from a backup")
 

@@ -20,11 +20,13 @@ from .stated import OWN, TITLES
 _KEY = (
     '<p class="key"><span><i class="first"></i>spent</span><span><i class="limit"></i>all that may be spent</span></p>'
 )
+_LISTED = 2000  # entries: a browser shows a table of so many at once
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(ledger: Ledger) -> str:
     """The whole page."""
+    ledger = ledger.at_one_moment()
     entries, problems = ledger.history(), ledger.verify()
     names, parts = _names(ledger), officer.shares(ledger)
     body = [
@@ -39,7 +41,8 @@ def page(ledger: Ledger) -> str:
         chart([replace(one, spent=parts[one.number][1]) for one in entries], 1.0, ["the budget"]),
         _KEY,
         "<h2>What was released</h2>",
-        _table(entries, parts),
+        *_earlier(len(entries)),
+        _table(entries[-_LISTED:], parts),
         "<h2>To ask before the next release</h2>",
         _checklist(ledger),
         "<h2>In numbers of the ledger</h2>",
@@ -133,6 +136,16 @@ def _table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, float]]) -
     head = "".join(f"<th>{name}</th>" for name in names)
     rows = "".join(_row(one, names, *parts[one.number]) for one in entries)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _earlier(count: int) -> list[str]:
+    """That the first entries of a long ledger are not listed, and where they are."""
+    if count <= _LISTED:
+        return []
+    return [
+        f'<p class="soft">These are the last {_LISTED} entries. All {count} are in what `opendp-topk ledger export` '
+        "writes, and in what was spent.</p>"
+    ]
 
 
 def _row(one: Entry, names: Sequence[str], cost: float, spent: float) -> str:

@@ -5,20 +5,28 @@ Proof: proofs/ledger/ledger.tex
 
 from __future__ import annotations
 
-import os
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn
 
+from ..core.home import process
 from ..core.measurement import Measurement
 from ..errors import ParameterError, PickleError, QueryError
+from ..spaces.readable import require_readable
 from .entries import FAILED, RELEASED
 from .journal import Journal
 from .records import Record, head
 from .stated import in_words
 
 KEPT = "the budget was spent: the ledger keeps the debit of entry "
+
+
+def require_presented(measurement: Any, data: Any) -> None:
+    """Refuse, before anything is paid, what :func:`require_readable` refuses; no row is read."""
+    if isinstance(measurement, Measurement):
+        require_readable(measurement.input_domain, data)
 
 
 class Reservation:
@@ -34,7 +42,8 @@ class Reservation:
         self._made = made
         self._journal = journal
         self._measurement = measurement
-        self._home = os.getpid()
+        self._home = process()
+        self.unsettled = ""  # why the ledger does not say that it was released, though it was
         self._open = [True]  # until it is taken out, once
 
     # proof-region: reservation
@@ -48,10 +57,13 @@ class Reservation:
         Raises:
             QueryError: It was released or settled already, or in another process.
             ParameterError: An amount was reserved, and no measurement.
+            DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. It is not ended, as by
+                ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays.
         """
         if self._measurement is None:
             raise ParameterError("an amount was reserved and no measurement: settle it when it was used")
+        require_presented(self._measurement, data)  # [still-open]
         self._end()  # [once]
         try:
             released = self._measurement.invoke(data)  # [then-release]
@@ -60,11 +72,17 @@ class Reservation:
             self._journal.settle_if_possible(self.number, FAILED)
             error.add_note(f"{KEPT}{self.number}")
             raise
-        self._journal.settle_if_possible(self.number, RELEASED, kept)
+        self.unsettled = self._journal.settle_if_possible(self.number, RELEASED, kept)
+        if self.unsettled:
+            warnings.warn(
+                f"entry {self.number} was released, and stays reserved: {self.unsettled}. Say later what became of it, "
+                f"by settle({self.number}, 'released'{'' if kept is None else f', record={kept!r}'})",
+                stacklevel=2,
+            )
         return released
 
     def _end(self) -> None:
-        if self._home == os.getpid():
+        if self._home == process():
             with suppress(IndexError):
                 self._open.pop()  # one step: a second thread, or the handler of a signal, finds nothing
                 return
@@ -101,7 +119,7 @@ class Reservation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is not None and self._open and self._home == os.getpid():
+        if error is not None and self._open and self._home == process():
             self._end()
             self._journal.settle_if_possible(self.number, FAILED)
 

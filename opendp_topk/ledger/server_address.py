@@ -23,7 +23,8 @@ _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}", re.ASCII)  # longer names 
 _DEFAULT = "public", "budget"
 ITSELF = "local" + "host"  # the name that every machine has for itself
 _FIXED = ("host", "hostaddr", "port", "dbname", "user")
-_WATCHED = {"connect_timeout": "60", "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+_KEEPALIVES = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+_WATCHED = {"connect_timeout": "60", **_KEEPALIVES, "tcp_user_timeout": "60000"}  # this one in milliseconds
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ Proof: proofs/ledger/storage.tex
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .failures import failure
@@ -38,6 +40,8 @@ def begun(mode: str) -> str:
         f"BEGIN {mode};"
         " SET LOCAL search_path = pg_catalog, pg_temp;"  # [search-path]
         " SET LOCAL synchronous_commit = on;"  # [synchronous]
+        " SET LOCAL client_min_messages = warning;"  # [warnings]
+        " SET LOCAL quote_all_identifiers = off;"  # which would change the names of types
         " SET LOCAL row_security = off;"  # an error in place of rows that are hidden
         " SET LOCAL statement_timeout = 0;"  # which would end a commit's wait for a replica, and count as success
         f" SET LOCAL lock_timeout = '{_PATIENT}';"
@@ -46,6 +50,7 @@ def begun(mode: str) -> str:
 
 
 _HAS = "EXISTS (SELECT FROM pg_catalog."
+_HIDING = "data_sync_retry", "zero_damaged_pages", "ignore_checksum_failure", "ignore_invalid_pages"
 FLAWS = {
     "the table is no ordinary one, but a view, partitioned, a partition, or elsewhere": (
         "c.relkind <> 'r' OR c.relispartition"  # [ordinary]
@@ -77,22 +82,47 @@ FLAWS = {
     "the table has row security": (
         f"c.relrowsecurity OR c.relforcerowsecurity OR {_HAS}pg_policy WHERE polrelid = c.oid)"
     ),
+    "the table is the target of a subscription, which writes to it what was paid elsewhere": (
+        f"{_HAS}pg_subscription_rel WHERE srrelid = c.oid)"  # [no-subscription]
+    ),
     "the server does not wait for its disk (fsync is off)": "pg_catalog.current_setting('fsync') <> 'on'",  # [fsync]
     "the server may tear pages (full_page_writes is off)": "pg_catalog.current_setting('full_page_writes') <> 'on'",
-    "the server hides lost writes (data_sync_retry, zero_damaged_pages or ignore_checksum_failure is on)": (
-        "'on' IN (pg_catalog.current_setting('data_sync_retry'), pg_catalog.current_setting('zero_damaged_pages'),"
-        " pg_catalog.current_setting('ignore_checksum_failure'))"
+    f"the server hides lost writes ({', '.join(_HIDING[:-1])} or {_HIDING[-1]} is on)": " OR ".join(
+        f"pg_catalog.current_setting('{one}') <> 'off'"
+        for one in _HIDING  # [hides-nothing]
     ),
     "the server does not wait for commits": "pg_catalog.current_setting('synchronous_commit') <> 'on'",
     "the server is a standby, which may lag behind": "pg_catalog.pg_is_in_recovery()",  # [primary]
 }
 
 
+LASTING = """AND pg_catalog.strpos(record, '"kind":"state"') = 0"""  # what was waited for; a text has \\" for "
+_OWN = (  # of a copy, a restored dump, another server or one that was promoted, some of it differs
+    "pg_catalog.concat_ws('/',"
+    " 'server ' || (SELECT system_identifier FROM pg_catalog.pg_control_system()), d.oid, c.oid,"
+    " CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN"
+    " pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END)"  # [own-server]
+)
+_SERVER = re.compile(r"server [0-9]+/[0-9]+/[0-9]+(/[0-9A-F]{8})?", re.ASCII)
+
+
+def is_server(kind: str) -> bool:
+    """Whether what a ledger accepts is a server with its table, at one of its timelines or at all of them."""
+    return _SERVER.fullmatch(kind) is not None
+
+
+def accepts_server(accepted: Iterable[str], own: str) -> bool:
+    """Whether a server is among those that are accepted, by its timeline or without one."""
+    return not {own, own.rpartition("/")[0]}.isdisjoint(accepted)
+
+
 def look(schema: str) -> str:
     """The query by which the table and the server are looked at."""
     return (
-        f"SELECT {', '.join(FLAWS.values())} FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
-        f" ON n.oid = c.relnamespace WHERE n.nspname = '{schema}' AND c.relname = '{TABLE}'"
+        f"SELECT {', '.join(FLAWS.values())}, {_OWN}"
+        " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+        " JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()"
+        f" WHERE n.nspname = '{schema}' AND c.relname = '{TABLE}'"
     )
 
 
@@ -100,13 +130,14 @@ def flaws(found: Rows) -> list[str]:
     """What of the table and the server is not as the proof assumes; the table is locked and cannot change meanwhile."""
     if not found:
         return ["its table is not to be found"]
-    return [text for text, flawed in zip(FLAWS, found[0], strict=True) if flawed is not False]
+    return [text for text, flawed in zip(FLAWS, found[0][:-1], strict=True) if flawed is not False]
 
 
-def require_sound(place: str, deed: str, found: Rows) -> None:
-    """Raise where there is a flaw."""
+def require_sound(place: str, deed: str, found: Rows) -> str:
+    """What a ledger in this table is bound to; raise where there is a flaw."""
     if wrong := flaws(found):
         raise failure(place, deed, "; ".join(wrong))
+    return str(found[0][-1])
 
 
 def said(connection: psycopg.Connection[Any], *statements: str) -> tuple[list[Rows], str | None]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.util import find_spec
 from typing import Any
 
-from ..errors import LedgerError, MissingExtraError, ParameterError
+from ..errors import LedgerError, ParameterError
+from ..errors.extras import load
 from ..errors.ordinary import quoted, read_ordinary
 
 _LINE = re.compile(r"(\d{1,18}-[0-9a-f]{64})(?::ed25519:([0-9a-f]{128}))?", re.ASCII)
@@ -79,9 +79,9 @@ def _content(key: str | os.PathLike[str]) -> bytes:
 
 
 def _library() -> tuple[Any, Any]:
-    if find_spec("cryptography") is None:
-        raise MissingExtraError('signatures need cryptography: pip install "opendp_topk[sign]"')
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ed25519
-
-    return serialization, ed25519
+    names = ("serialization", "asymmetric.ed25519")
+    keys, kind = (
+        load(f"cryptography.hazmat.primitives.{one}", "signatures need cryptography", "opendp_topk[sign]")
+        for one in names
+    )
+    return keys, kind

@@ -71,6 +71,12 @@ def _part(measurement: Measurement, rows: list[pa.RecordBatch]) -> Part:
     candidates, scores = pa.Table.from_batches(rows).combine_chunks().columns
     if candidates.null_count or scores.null_count:
         raise DataTypeError("candidates and scores must not be null: drop or fill such rows")  # [no-nulls]
+    try:
+        candidates.validate(full=True)
+    except pa.ArrowInvalid:
+        candidates = None
+    if candidates is None:
+        raise DataTypeError("candidates must be integers or text in UTF-8, and one is not")  # [text]
     return part_of(measurement, scores.to_numpy(), Labels(candidates))  # [race-rows]
 
 

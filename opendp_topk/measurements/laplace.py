@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.claims import proven
-from ..core.measurement import Measurement
+from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.spaces import require_space
 from ..errors import checks
@@ -122,6 +122,7 @@ def make_laplace(
         privacy_map=privacy_map,
         parameters={"mechanism": "laplace", "scale": scale}
         | ({"granularity": checks.plain(granularity)} if grid.rounds else {}),
+        declared=Declared(n_candidates=input_domain.size, scores_input=True),
     )
     # end-proof-region: laplace
 

@@ -170,16 +170,11 @@ class Columns:
         return chained
 
     def read(self, rows: Any) -> Any:
-        """A table with numbers in their column, rows numbered where they are users, and items as one column.
-
-        A .csv file is read as strings; what is no number becomes null.
-        """
+        """A table with rows numbered where they are users, and items as one column."""
         import polars as pl
 
         if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
             return rows
-        if self.value is not None and rows.collect_schema().get(self.value) == pl.String:
-            rows = rows.with_columns(pl.col(self.value).str.strip_chars().cast(pl.Float64, strict=False))
         rows = with_joined(rows, self.parts) if self.parts else rows
         return numbered_rows(rows) if self.of_rows else rows
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import MissingExtraError, ParameterError, SearchError, checks
+from ..errors import ParameterError, SearchError, checks
 from ..errors.checks import Number
+from ..errors.extras import load
 from ..numerics.arithmetic import exact
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.measures import PrivacyProfile
@@ -243,8 +243,4 @@ def _budget(query: Query[TopK, Unit]) -> str:
 
 
 def _pyplot() -> Any:
-    with contextlib.suppress(ImportError):
-        from matplotlib import pyplot
-
-        return pyplot
-    raise MissingExtraError('plot needs matplotlib: pip install "opendp_topk[plot]"')
+    return load("matplotlib.pyplot", "plot needs matplotlib", "opendp_topk[plot]")

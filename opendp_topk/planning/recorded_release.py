@@ -14,6 +14,7 @@ from ..core.version import version
 from ..errors import ParameterError, checks
 from ..ledger import Ledger
 from ..ledger.journal import now
+from ..ledger.reservation import require_presented
 from ..spaces.metrics import UserDistance
 from ..transformations.quantile_scores import multiples
 from .columns import Columns, numeral
@@ -50,7 +51,7 @@ def release_with_record(
     Args:
         ledger: Who pays. Its entry keeps the digest of the record.
         measurement: From a table to items, under epsilon or rho or one of them with a delta, as ``opendp-topk release``
-            makes it: counts or sums by item, a selection, and with listed candidates ``index_candidates`` at its end;
+            makes it: counts or sums by item, a selection, and with listed candidates ``index_candidates()`` at its end;
             or noise on all counts, and ``largest_counts`` with the candidates. Or ``make_partition_by`` of one such
             measurement for all groups, after ``make_keep_groups`` or without.
         data: A member of its input domain.
@@ -94,6 +95,7 @@ def release_with_record(
             "measurement must be one that `opendp-topk release` makes, from a table to items, for a record: release it "
             "by ledger.release, without one"
         )
+    require_presented(measurement, data)
     reserved, made = ledger.reserve(measurement, d_in=distance, **words), []
 
     def digest(released: Any) -> str:
@@ -142,11 +144,7 @@ def _draft(measurement: Measurement, d_in: Any, alpha: float, data: Any) -> Rele
     if (known["candidates"] is None) != (items is None):
         raise ParameterError("measurement must end in index_candidates where its candidates are listed, for a record")
     if asked:
-        if items != tuple(multiples((known["lower"], known["upper"]), known["granularity"])):
-            raise ParameterError(
-                "measurement must end in index_candidates(multiples(bounds, granularity)) for a record of quantiles"
-            )
-        items = None
+        items = None  # they follow from the bounds
     k, counted = len(asked) or known.get("k"), "count_scale" in known
     if isinstance(last, BestCounts):
         k, counted = last.k, True

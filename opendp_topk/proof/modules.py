@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ProofError
+from ..errors.extras import LOADING
 from .normal import Chain, Read, bindings, normal_form, reads
 
 NAME = "opendp_topk"
@@ -83,9 +84,17 @@ class Module:
     above: str
 
 
-@functools.cache
 def module(package: Path, name: str) -> Module | None:
-    """The module ``name`` (dotted, below the package; empty for the package itself), or None if there is none."""
+    """The module ``name`` (dotted, below the package; empty for the package itself), or None if there is none.
+
+    Statements are compared by identity, so that every thread must get the same ones.
+    """
+    with LOADING:
+        return _module(package, name)
+
+
+@functools.cache
+def _module(package: Path, name: str) -> Module | None:
     base = package.joinpath(*name.split(".")) if name else package
     path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     if not path.is_file():
@@ -145,7 +154,7 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
 
 def forget_modules() -> None:
     """Read every module anew when it is next asked for."""
-    for remembered in (module, reached, spelled):
+    for remembered in (_module, reached, spelled):
         remembered.cache_clear()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ProofError
+from ..errors.extras import LOADING
 from ..markup import notebook
 from .carried import forget_carried
 from .closures import forget_pins, pins, uncollected
@@ -69,9 +70,14 @@ class Proof:
 UNPROVEN = Proof(None)
 
 
-@functools.cache
 def _status(name: str) -> str:
     """``missing``, ``current``, or ``stale``: also where anything is stale on which the document rests."""
+    with LOADING:  # one thread finds it out, and the others wait for it
+        return _found_status(name)
+
+
+@functools.cache
+def _found_status(name: str) -> str:
     if document(name) is None:
         return "missing"
     with uncollected():
@@ -94,5 +100,5 @@ def forget() -> None:
     forget_carried()
     forget_sources()
     forget_readings()
-    _status.cache_clear()
+    _found_status.cache_clear()
     _own_is_current.cache_clear()

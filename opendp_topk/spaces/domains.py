@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,10 @@ class Domain(ABC):
             return False
         return True
 
+    def joined(self, other: Domain) -> Domain | None:
+        """The domain with the members of both and what either states of them; None if they differ or contradict."""
+        return self if self == other else None
+
 
 @dataclass(frozen=True)
 class AtomDomain(Domain):
@@ -105,15 +110,46 @@ class VectorDomain(Domain):
 
     Members are one-dimensional NumPy arrays, lists, tuples, and whatever NumPy reads as such (a column of a
     data frame). Floats are never taken for integers, nor integers for floats, nor booleans for either.
+
+    ``candidates`` are the public items whose scores the elements are, in their order, if they are known: a tuple or a
+    range of ``size`` distinct items. ``counts_users`` says whether each element is at most the number of its
+    candidate's users, if that is known. Transformations from tables state both; a chain whose sides contradict each
+    other is refused, and ``>> index_candidates()`` names winners by the candidates that were counted.
     """
 
     element_domain: AtomDomain
     size: int | None = None
+    candidates: Sequence[Hashable] | None = field(default=None, kw_only=True, repr=False)
+    counts_users: bool | None = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         checks.instance("element_domain", self.element_domain, AtomDomain, "an AtomDomain such as AtomDomain(int)")
         if self.size is not None:
             object.__setattr__(self, "size", checks.count("size", self.size))
+        if self.candidates is not None:
+            checks.instance("candidates", self.candidates, Sequence, "a list of the public items")
+            if isinstance(self.candidates, str) or len(self.candidates) != self.size:  # [as-many]
+                raise ParameterError("candidates must be a list of the public items, as many as size says")
+            if isinstance(self.candidates, list):
+                object.__setattr__(self, "candidates", tuple(self.candidates))
+        if self.counts_users is not None:
+            checks.flag("counts_users", self.counts_users)
+
+    def joined(self, other: Domain) -> VectorDomain | None:
+        if not isinstance(other, VectorDomain):
+            return None
+        if (self.element_domain, self.size) != (other.element_domain, other.size):  # [same-members]
+            return None
+        candidates, users = self.candidates, self.counts_users
+        if None not in (candidates, other.candidates) and not same_items(candidates, other.candidates):
+            return None  # [same-candidates]
+        if None not in (users, other.counts_users) and users != other.counts_users:
+            return None  # [same-units]
+        return replace(
+            self,
+            candidates=other.candidates if candidates is None else candidates,
+            counts_users=other.counts_users if users is None else users,
+        )  # [either-states]
 
     def validate(self, value: Any) -> NDArray[Any]:
         array = self.element_domain.validate_array(value)
@@ -126,6 +162,13 @@ class VectorDomain(Domain):
     def __repr__(self) -> str:
         size = "" if self.size is None else f", size={self.size}"
         return f"VectorDomain({self.element_domain!r}{size})"
+
+
+def same_items(one: Sequence[Any] | None, other: Sequence[Any] | None) -> bool:
+    """Whether two lists hold equal items in the same order; None is equal to None alone."""
+    if one is other or one is None or other is None:
+        return one is other
+    return len(one) == len(other) and all(map(operator.eq, one, other))  # [same-items]
 
 
 # end-proof-region: domains

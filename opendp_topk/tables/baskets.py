@@ -33,7 +33,7 @@ class Baskets:
     """
 
     def __init__(self, rows: Rows, most: int, unit: int) -> None:
-        self._rows, self._most, self._unit = rows.held(), most, unit  # [held]
+        self._rows, self._most, self._unit = rows, most, unit
         self._shares: nw.DataFrame[Any] | None = None
 
     def sums(self) -> ColumnCounts:
@@ -61,13 +61,14 @@ class Baskets:
         import narwhals as nw
         import polars as pl
 
-        if self._rows.implementation.is_pyspark():
+        rows = self._rows.held()  # [held]
+        if rows.implementation.is_pyspark():
             shares = None if self._shares is None else self._shares.to_arrow()
-            found = sum_weights(self._rows.to_native(), self._most, self._unit, shares).toArrow()  # [spark]
+            found = sum_weights(rows.to_native(), self._most, self._unit, shares).toArrow()  # [spark]
             return nw.from_native(pl.DataFrame(pl.from_arrow(found)))
-        user, item = map(nw.col, self._rows.collect_schema().names())
-        pairs = self._rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-        return functools.reduce(_together, map(self._weighed, in_parts(pairs, self._rows)))  # [parts]
+        user, item = map(nw.col, rows.collect_schema().names())
+        pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
+        return functools.reduce(_together, map(self._weighed, in_parts(pairs, rows)))  # [parts]
 
     def _weighed(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
         """The sums of one part, which has all rows of its users."""

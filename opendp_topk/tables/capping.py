@@ -71,7 +71,7 @@ def listed(rows: Rows, items: Sequence[int] | Sequence[str]) -> Rows:
     if isinstance(items[0], str) != (types[1] == "String"):
         raise ColumnError(mismatch(names[1], items[0]))  # [check-kind]
     held, kind = rows.held(), exact_kind(types[1])
-    return Rows.of(guarded(lambda: _listed(held, names, kind, items)))
+    return Rows.of(guarded(lambda: _listed(held, names, kind, items)), rows)
 
 
 def _listed(rows: nw.LazyFrame[Any], names: list[str], kind: str, items: Sequence[Any]) -> nw.LazyFrame[Any]:

@@ -15,26 +15,27 @@ import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from ..errors import ParameterError, ParameterTypeError, TableError
+from ..errors import MissingExtraError, ParameterError, ParameterTypeError, TableError
 from ..errors.ordinary import open_ordinary
-from .guard import guarded
+from .column_types import ColumnTypes
 
 _BLOCK = 1 << 20  # bytes that are looked at together: more take no less time
 _LONGEST = 1 << 24  # bytes of a line, beyond which a quote was not closed
 _BOM = codecs.BOM_UTF8
+_ZSTD = bytes.fromhex("28b52ffd")  # with which a frame begins that is none to skip
 _ASIDE = ('"', "\r", "\n")
-_UNIT = "\x1f"  # separates nothing in a text, so that a line is one field
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the text of a CSV file is written: its encoding, by Python's name for it, and what separates fields."""
+    """How a CSV file is written: what separates fields, its encoding, by Python's name for it, and types of columns."""
 
     separator: str = ","
     encoding: str = "utf-8"
+    columns: ColumnTypes = field(default_factory=ColumnTypes)
 
     def __post_init__(self) -> None:
         for name, value in (("separator", self.separator), ("encoding", self.encoding)):
@@ -65,7 +66,7 @@ class Dialect:
 
 
 def header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None]:
-    """The names of the columns, and the text in UTF-8 where the file has another encoding. All is looked at.
+    """The names of the columns, and the text in UTF-8 if polars would read another one from the file. All is looked at.
 
     Args:
         path: A file whose name ends in .csv, .csv.gz or .csv.zst, or all that came from standard input.
@@ -74,9 +75,10 @@ def header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None
     Raises:
         TableError: A line is malformed, two columns have one name, or the file cannot be read.
     """
-    kept: list[bytes] | None = None if dialect.is_utf8 else []
+    kept: list[bytes] | None = None
     with io.BytesIO(path) if isinstance(path, bytes) else open_ordinary(path, "path", TableError) as stream:
         try:
+            kept = None if dialect.is_utf8 and _is_plain(stream, "" if isinstance(path, bytes) else path) else []
             blocks = _unpacked(stream, "" if isinstance(path, bytes) else path)
             names = _checked(_kept(_text(blocks, dialect), kept), dialect.separator)
         except (ValueError, OSError, EOFError, zlib.error, csv.Error):
@@ -85,31 +87,42 @@ def header(path: str | bytes, dialect: Dialect) -> tuple[list[str], bytes | None
         raise TableError(
             f"path must name a table in CSV, and this could not be read with {dialect.words}: every line must have as "
             "many fields as the first, one with a quote, a separator or a line end in it stands in double quotes, and "
-            "a quote within is doubled. If the file has others, say so (--separator, --encoding); if not, mend it"
+            f"a quote within is doubled; a line has at most {_LONGEST >> 20} MiB. If the file has others, say so "
+            "(--separator, --encoding); if not, mend it"
         )
     if len(set(names)) < len(names):
         raise TableError("path must name a table whose columns have different names, and two have one name")
     return names, None if kept is None else b"".join(kept)
 
 
+def _is_plain(stream: BinaryIO, name: str) -> bool:
+    """Whether polars surely unpacks the file: no zeros behind a .gz, and nothing to skip before the text in a .zst."""
+    if name.lower().endswith(".gz"):
+        stream.seek(-1, io.SEEK_END)
+        last = stream.read(1)  # of a size with a zero there is less text than 16 MiB, but for whole multiples of 4 GiB
+        stream.seek(0)
+        return last != b"\0"
+    first = stream.read(4)
+    stream.seek(0)
+    return first == _ZSTD or not name.lower().endswith(".zst")
+
+
 def _unpacked(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """The bytes of a file as its name says that they are packed, and an empty block at the end."""
-    if name.lower().endswith(".zst"):
-        yield from guarded(lambda: _lines(name))
-    else:
-        source: Any = gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
-        while block := source.read(_BLOCK):
-            yield block
+    source: Any = stream
+    if name.lower().endswith(".gz"):
+        source = gzip.GzipFile(fileobj=stream)
+    elif name.lower().endswith(".zst"):
+        try:
+            import pyarrow as pa
+        except ImportError:
+            pa = None
+        if pa is None:
+            raise MissingExtraError("a .csv.zst file needs pyarrow: pip install pyarrow, or unpack it")
+        source = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
+    while block := source.read(_BLOCK):
+        yield block
     yield b""
-
-
-def _lines(path: str) -> list[bytes]:
-    """A file that polars alone unpacks, line by line."""
-    import polars as pl
-
-    scan = pl.scan_csv(path, glob=False, has_header=False, separator=_UNIT, quote_char=None, infer_schema=False)
-    lines: Any = scan.collect().to_series().fill_null("")
-    return ["\n".join([*lines[at : at + _BLOCK], ""]).encode() for at in range(0, len(lines), _BLOCK)]
 
 
 def _text(blocks: Iterable[bytes], dialect: Dialect) -> Iterator[bytes]:

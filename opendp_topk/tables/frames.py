@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ColumnError, DataTypeError, MissingExtraError
+from ..errors.extras import load, require_threads
 from .guard import guarded
 from .packed import count_packed
 from .pandas_columns import identifiers, numbers
 from .parts import in_parts
-from .rows import AT_ONCE, Rows, batches_of, plain, plain_schema, selected
+from .rows import AT_ONCE, Rows, arrow_values, batches_of, plain, plain_schema, selected
 from .spark import count_listed
 from .spark_plans import require_determinate
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 STRINGS = ("String", "Categorical", "Enum")
 INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 NUMBERS = (*(kind for kind in INTEGERS if kind != "UInt64"), "Float32", "Float64", "Decimal")
-_ARROW_STRINGS = ("string", "large_string")
+_ARROW_STRINGS = ("string", "large_string", "string_view")
 _ENGINES = ("POLARS", "PANDAS", "PYARROW", "DUCKDB", "PYSPARK", "PYSPARK_CONNECT")
 _LONG = 2**14  # Rows of a block on the average from which on a copy of all takes longer than the calls for each.
 RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
@@ -64,8 +65,15 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
 
     ``value`` names a last column, of numbers: integers up to Int64, floats or decimals.
     """
+    chosen, columns = require_columns(frame, roles, value), [*roles.values(), *([] if value is None else [value])]
+    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+
+
+def require_columns(frame: Any, roles: Mapping[str, str], value: str | None = None) -> Any:
+    """The same columns of the frame as narwhals has them, whose names and types fit; no row was looked at."""
     table = _table(frame)
-    if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
+    kind = table.implementation
+    if not isinstance(table, Rows) and (kind.is_pyspark() or kind.is_pyspark_connect()):
         require_determinate(table.to_native())
     names = guarded(lambda: _names(table))
     wanted = {**roles} if value is None else {**roles, "value": value}
@@ -74,16 +82,18 @@ def identifier_columns(frame: Any, roles: Mapping[str, str], value: str | None =
             raise ColumnError(f"the table must have the column {name!r}, which the input domain declares as {role}")
         if names.count(name) > 1:
             raise ColumnError(f"the table must have one column {name!r}, the {role}, and it has several of this name")
+        if name == "*" or (name.startswith("^") and name.endswith("$")):  # [no-pattern]
+            raise ColumnError(f"the name of the column {name!r}, the {role}, is a pattern of columns: rename it")
     columns = list(wanted.values())
     chosen = guarded(lambda: _chosen(table, columns))  # [columns-chosen]
     schema = guarded(chosen.collect_schema)
     if schema.names() != columns:
-        raise ColumnError(f"the back end reads the name of the {' or '.join(columns)} column as a pattern: rename it")
+        raise ColumnError("the back end must tell the names of the columns apart, and takes one for another: rename it")
     for name in roles.values():
         _require_identifiers(chosen, name, type(schema[name]).__name__)  # [check-types]
     if value is not None:
         _require_numbers(value, type(schema[value]).__name__)  # [check-numbers]
-    return chosen if isinstance(chosen, Rows) else guarded(lambda: _once(frame, chosen, columns, value))
+    return chosen
 
 
 def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Rows:
@@ -100,7 +110,7 @@ def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Row
         read = {name: numbers if name == value else identifiers for name in columns}
         native = pl.DataFrame([read[name](native[name], name) for name in columns])  # [pandas-rows]
     elif kind.is_pyarrow():
-        native = pl.from_arrow(native)  # [arrow-rows]
+        native = pl.from_arrow(arrow_values(native))  # [arrow-rows]
     if isinstance(native, pl.DataFrame):
         return Rows.of(nw.from_native(plain(native).lazy()))  # [loaded]
     return Rows(plain_schema(schema), lambda: batches_of(native))  # [not-loaded]
@@ -210,12 +220,11 @@ def exact_kind(kind: str) -> str:
 
 
 def _table(frame: Any) -> Any:
-    try:
-        import narwhals as nw
-    except ImportError:
-        nw = None  # type: ignore[assignment]
-    if nw is None:
-        raise MissingExtraError('tables need narwhals: pip install "opendp_topk[tables]"')
+    nw = load("narwhals", "tables need narwhals", "opendp_topk[tables]")
+    pl = load("polars", "tables need polars", "opendp_topk[tables]")
+    if [int(part) for part in pl.__version__.split(".")[:2]] < [1, 37]:  # older ones end a pass where a step fails
+        raise MissingExtraError('tables need polars 1.37 or newer: pip install --upgrade "opendp_topk[tables]"')
+    require_threads()
     if isinstance(frame, Rows):
         return frame
     kind = type(frame).__name__
@@ -234,7 +243,7 @@ def _table(frame: Any) -> Any:
 
 
 def _is_dataset(frame: Any) -> bool:
-    return type(frame).__module__ == "pyarrow._dataset"
+    return ("pyarrow._dataset", "Dataset") in ((one.__module__, one.__name__) for one in type(frame).__mro__)
 
 
 def _names(table: Any) -> list[str]:
@@ -258,9 +267,20 @@ def _require_identifiers(chosen: Any, name: str, kind: str) -> None:
     if kind.startswith("Float"):
         raise ColumnError(f"{required}, not {kind}: cast it to Int64 or to strings")
     if kind not in INTEGERS and kind not in STRINGS:
+        kind = guarded(lambda: _own_name(chosen, name)) if kind == "Unknown" else kind
         raise ColumnError(f"{required} of at most 64 bits, not {kind}: cast it to Int64 or to strings")
     if kind in STRINGS and not guarded(lambda: _in_strings(chosen, name)):
         raise ColumnError(f"{required}, and these are categories that are no strings: cast it to plain strings")
+
+
+def _own_name(chosen: Any, name: str) -> str:
+    """What the back end calls the type of a column for which narwhals has no name."""
+    native = chosen.to_native()
+    if chosen.implementation.is_pyarrow():
+        return str(native.schema.field(name).type)
+    if chosen.implementation.is_duckdb():
+        return str(native.types[native.columns.index(name)])
+    return str(native[name].dtype if chosen.implementation.is_pandas() else native.collect_schema()[name])
 
 
 def _in_strings(chosen: Any, name: str) -> bool:

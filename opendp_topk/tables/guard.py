@@ -18,7 +18,7 @@ def guarded(step: Callable[[], T]) -> T:
     """The value of ``step``; whatever a back end raises becomes an exception that holds no data, as ours are already.
 
     Raises:
-        MissingExtraError: The back end needs a package that is not installed.
+        MissingExtraError: The back end needs a package that is not installed, or whose import fails.
         TableError: Anything else went wrong.
     """
     try:
@@ -26,11 +26,14 @@ def guarded(step: Callable[[], T]) -> T:
     except (KeyboardInterrupt, SystemExit, GeneratorExit, TopKError):
         raise
     except ImportError as error:
-        missing, failure = error.name or "a package of its own", ""
+        name, failure = error.name or "a package of its own", ""
+        advice = "pip install it beside opendp_topk[tables]"
+        if not isinstance(error, ModuleNotFoundError):
+            advice = "its import failed; check that no file beside yours has this name, or install it again"
     except BaseException as error:  # a panic inside polars is no Exception
-        missing, failure = "", type(error).__name__
-    if missing:
-        raise MissingExtraError(f"the table's back end needs {missing}: pip install it beside opendp_topk[tables]")
+        name, failure, advice = "", type(error).__name__, ""
+    if advice:
+        raise MissingExtraError(f"the table's back end needs {name}: {advice}")
     raise TableError(
         f"the table could not be read: its back end failed with {failure}. Check that the file is complete and "
         "well formed, and that every step of a lazy frame succeeds on all rows"

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import TableError
 from ..errors.ordinary import quoted
 from .guard import guarded
-from .listing import PARQUET, File, FileList, left_out, ordered
+from .listing import File, FileList, is_parquet, left_out, ordered, require_distinct
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -38,6 +38,7 @@ def listed(session: Any, address: str) -> FileList:
     top = guarded(lambda: system.getFileStatus(root))
     base = str(top.getPath().toString() if top.isDirectory() else top.getPath().getParent().toString())
     files = ordered(guarded(lambda: [_file(status, base) for status in _below(system, top)]), address)
+    require_distinct(files, _identity)
 
     def schema(place: str) -> str:
         file = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(
@@ -63,6 +64,14 @@ def listed(session: Any, address: str) -> FileList:
     return FileList(files, look)
 
 
+def _identity(file: File) -> Any:
+    """Device and inode of a file of this machine; elsewhere a file has one name."""
+    if not file.place.startswith("file:"):
+        return file.place
+    seen = guarded(lambda: os.stat(file.place.removeprefix("file:")))
+    return seen.st_dev, seen.st_ino
+
+
 def _below(system: Any, top: Any) -> Iterator[Any]:
     """What Hadoop says of the .parquet files of a folder and of those below it, or of one file."""
     if not top.isDirectory():
@@ -76,7 +85,7 @@ def _below(system: Any, top: Any) -> Iterator[Any]:
                 continue
             if is_folder:
                 waiting.append(status.getPath())
-            elif name.lower().endswith(PARQUET):
+            elif is_parquet(name):
                 yield status
 
 

@@ -80,7 +80,12 @@ def _added(one: nw.DataFrame[Any], other: nw.DataFrame[Any]) -> nw.DataFrame[Any
 
 
 def by_item(counted: nw.DataFrame[Any]) -> ColumnCounts:
-    """The column ``count`` by the column ``item``."""
+    """The column ``count`` by the column ``item``; strings that are not UTF-8, which Python could not read, raise."""
+    import polars as pl
+
+    keys = counted["item"].to_native()
+    if keys.dtype == pl.String:
+        keys.cast(pl.Binary).cast(pl.String)  # [utf-8]
     return ColumnCounts(counted["item"], counted["count"].to_numpy().astype(np.int64))  # [by-key]
 
 

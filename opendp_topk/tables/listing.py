@@ -2,9 +2,10 @@
 
 The rule. A file is itself, whatever its name looks like. A folder is all files in it, and in folders below, whose names
 end in .parquet, in any case. Left out are names that begin with ``.``, and those that begin with ``_`` but for folders
-``_name=value``. Links are followed; what two names lead to is refused. A pattern, where nothing has this very name,
-stands for the files and the folders that it fits: ``*``, ``?`` and ``[...]`` within a name, ``**`` for folders of any
-depth; a name that is left out fits only a part of the pattern that begins with the same letter.
+``_name=value``. Links are followed; what two names lead to, by links of either kind, is refused. A pattern, where
+nothing has this very name, stands for the files and the folders that it fits: ``*``, ``?`` and ``[...]`` within a name,
+``**`` for folders of any depth; a name that is left out fits only a part of the pattern that begins with the same
+letter.
 """
 
 from __future__ import annotations
@@ -92,11 +93,7 @@ def listed(path: Any) -> FileList:
     else:
         root, places = os.path.split(os.path.abspath(text))[0], [os.path.abspath(text)]
     files = ordered((_found(one, os.path.relpath(one, root)) for one in places), text)
-    seen: dict[str, str] = {}
-    for file in files:
-        other = seen.setdefault(os.path.realpath(file.place), file.place)
-        if other != file.place:
-            raise TableError(f"path must name each file once, but {quoted(other)} and {quoted(file.place)} are one")
+    require_distinct(files)
     return FileList(files, _found)
 
 
@@ -114,6 +111,20 @@ def ordered(files: Iterable[File], path: str) -> tuple[File, ...]:
         if not file.size:
             raise TableError(f"path must name a readable file, but {quoted(file.place)} is empty")
     return found
+
+
+def require_distinct(files: Iterable[File], identity: Callable[[File], Any] = lambda file: file.stamp[1:]) -> None:
+    """Raise TableError if two of the files are one, by links of either kind: by device and inode, if not told."""
+    seen: dict[Any, str] = {}
+    for file in files:
+        other = seen.setdefault(identity(file), file.place)
+        if other != file.place:
+            raise TableError(f"path must name each file once, but {quoted(other)} and {quoted(file.place)} are one")
+
+
+def is_parquet(name: str) -> bool:
+    """Whether a file of this name is one of a folder that is a table."""
+    return name.lower().endswith(PARQUET)
 
 
 def left_out(name: str, *, folder: bool) -> bool:
@@ -150,7 +161,7 @@ def _twice(folder: str) -> TableError:
 def _parquet(place: str) -> Iterator[str]:
     if os.path.isdir(place):
         yield from _below(place)
-    elif place.lower().endswith(PARQUET):
+    elif is_parquet(place):
         yield place
 
 

@@ -42,13 +42,17 @@ class Rows:
         self._schema = schema
         self._held: nw.LazyFrame[Any] | None = None
         self._unread: Callable[[], Iterable[pl.DataFrame]] | None = batches
+        self._source: Rows | None = None
         self._lock = Lock()
 
     @classmethod
-    def of(cls, frame: nw.LazyFrame[Any]) -> Rows:
-        """Rows of a frame that gives the same ones whenever it is read: one in memory, or one of Spark."""
+    def of(cls, frame: nw.LazyFrame[Any], source: Rows | None = None) -> Rows:
+        """Rows of a frame that gives the same ones whenever it is read: one in memory, of Spark, or of ``source``.
+
+        The files of ``source`` stay for as long as these rows are in use.
+        """
         made = cls(frame.collect_schema(), tuple)
-        made._held = frame
+        made._held, made._source = frame, source  # [files-stay]
         return made
 
     @property
@@ -73,7 +77,7 @@ class Rows:
         import narwhals as nw
 
         if self._held is not None:
-            return Rows.of(selected(self._held, names))
+            return Rows.of(selected(self._held, names), self)
         chosen = nw.Schema({name: self._schema[name] for name in names})
         return Rows(chosen, lambda: batches_of(self.held().select(*names).to_native()))  # [part-of-snapshot]
 
@@ -147,11 +151,46 @@ def _written(held: Sequence[pl.DataFrame], file: Path) -> Path:
 
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame, with labels in the place of categories."""
+    """The frame, unmarked, with labels in the place of categories."""
     import polars as pl
 
-    labels = [name for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
-    return frame.with_columns(pl.col(labels).cast(pl.String)) if labels else frame  # [labels]
+    labels = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
+    return unmarked(frame.with_columns(pl.col(labels).cast(pl.String)) if labels else frame)  # [labels]
+
+
+def unmarked(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same values without marks, by which polars takes a column for sorted, whether it is or not."""
+    import polars as pl
+
+    return pl.DataFrame(_Values(frame)) if frame.width else frame  # [unmarked]
+
+
+class _Values:
+    """A frame as Arrow's interface hands it over: values, and none of the marks of polars."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def arrow_values(table: Any) -> Any:
+    """The columns of a table or batch of pyarrow without metadata, and with nulls that are counted anew."""
+    import pyarrow as pa
+
+    chunked = [column if hasattr(column, "chunks") else pa.chunked_array([column]) for column in table.columns]
+    counted = [pa.chunked_array(map(_counted, column.chunks), column.type) for column in chunked]  # [nulls-counted]
+    return pa.Table.from_arrays(counted, names=table.schema.names)  # [no-metadata]
+
+
+def _counted(array: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        labels = _counted(array.dictionary)
+        return pa.DictionaryArray.from_arrays(_counted(array.indices), labels, ordered=array.type.ordered)
+    return pa.Array.from_buffers(array.type, len(array), array.buffers(), -1, array.offset)
 
 
 def plain_schema(schema: nw.Schema) -> nw.Schema:
@@ -170,9 +209,9 @@ def batches_of(source: Any) -> Iterator[pl.DataFrame]:
         yield from source.collect_batches(chunk_size=AT_ONCE, maintain_order=False)  # [one-pass]
     elif hasattr(source, "to_arrow_reader") or hasattr(source, "fetch_arrow_reader"):
         start = getattr(source, "to_arrow_reader", None) or source.fetch_arrow_reader  # by the age of DuckDB
-        yield from map(pl.DataFrame, map(pl.from_arrow, start(AT_ONCE)))
+        yield from map(pl.DataFrame, map(pl.from_arrow, map(arrow_values, start(AT_ONCE))))
     else:
-        yield from map(pl.DataFrame, map(pl.from_arrow, source.to_reader()))
+        yield from map(pl.DataFrame, map(pl.from_arrow, map(arrow_values, source.to_reader())))
 
 
 # end-proof-region: table_rows

@@ -90,12 +90,16 @@ def _pairs(frame: DataFrame) -> DataFrame:
 
 
 def exact(table: DataFrame, *names: str) -> DataFrame:
-    """These columns as wide integers, or strings that are compared by bytes, and the others as they are."""
+    """These columns as wide integers, or strings that are compared by bytes, and the others as they are.
+
+    What is no string of Unicode characters is null: Python would give several of them one name.
+    """
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType
 
     kinds = {field.name: isinstance(field.dataType, StringType) for field in table.schema.fields}
-    typed = {name: F.collate(name, "UTF8_BINARY") if kinds[name] else F.col(name).cast(_NUMBERS) for name in names}
+    texts = {name: F.collate(F.try_validate_utf8(name), "UTF8_BINARY") for name in names if kinds[name]}  # [unicode]
+    typed = {name: F.col(name).cast(_NUMBERS) for name in names} | texts
     return table.select(*(typed.get(name, F.col(name)).alias(name) for name in table.columns))  # [spark-exact]
 
 

@@ -90,7 +90,9 @@ def _file(node: Any) -> str | None:
         return "its plan reads a table of partitions whose files are listed for each job: read them by their path"
     if node.output().size() != relation.schema().size():
         return "its plan reads the hidden column _metadata, of which parts say how files are split"  # [hidden]
-    options = ((str(one._1()).lower(), str(one._2()).lower()) for one in _listed(relation.options().toSeq()))
+    options = [(str(one._1()).lower(), str(one._2()).lower()) for one in _listed(relation.options().toSeq())]
+    if ("mode", "dropmalformed") in options:
+        return "its plan reads files in the mode DROPMALFORMED, which drops other rows for other columns"  # [same-rows]
     if any(name in _LEFT_OUT and value != "false" for name, value in options):
         return "its plan reads files with an option that leaves some out where they cannot be read"  # [whole-files]
     return "its plan reads a stream" if node.isStreaming() else None
@@ -238,6 +240,7 @@ _FORMATS = _of(_FILES, "parquet.ParquetFileFormat orc.OrcFileFormat csv.CSVFileF
 )
 _EXPRESSIONS = {
     **_of(_EXPRESSION, "AttributeReference Alias Literal SortOrder OuterReference Collate ResolvedCollation"),
+    **_of(_EXPRESSION, "TryValidateUTF8"),
     **_of(_EXPRESSION, "And Or Not In InSet IsNull IsNotNull IsNaN AtLeastNNonNulls Coalesce Nvl NaNvl If CaseWhen"),
     **_of(_EXPRESSION, "EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual Between"),
     **_of(_EXPRESSION, "With CommonExpressionDef CommonExpressionRef Greatest Least"),
@@ -262,6 +265,9 @@ _SUBQUERIES = _of(_EXPRESSION, "ScalarSubquery ListQuery Exists")
 _RANKS = _of(_EXPRESSION, "Rank DenseRank PercentRank CumeDist")
 _UNBOUNDED = [*_of(_EXPRESSION, "UnboundedPreceding$ UnboundedFollowing$")]
 _LEFT_OUT = {"ignoremissingfiles", "ignorecorruptfiles"}
-_IDENTICAL = {"boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "binary", "string"}
+_IDENTICAL = {"boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz", "binary"} | {
+    "string",
+    "string collate UTF8_BINARY",
+}
 
 # end-proof-region: spark_plans

@@ -9,14 +9,17 @@
     constant    = 'text', 'yyyy-mm-dd' for a column of dates, a number, true or false
 
 A column is a word, or any name in double quotes. A test of a null is unknown, ``not``, ``and`` and ``or`` treat that as
-SQL does, and rows for which the whole is not true are left out.
+SQL does, and rows for which the whole is not true are left out. Under every engine texts are compared by their bytes,
+NaN equals itself and is greater than every other number, and -0.0 equals 0.0.
 
 Why it costs nothing: whether a row is kept depends on that row and on public text alone, since all that can be written
 are comparisons of its entries with constants. So the rows of one user that are kept are a function of this user's rows:
 two tables that differ in the rows of d users are kept as two tables that differ in the rows of at most d. As a
 transformation it has stability 1 in users, added, removed or replaced. There is nothing to write that looks at other
 rows (a function, a window, a subquery), that changes from one reading to the next, or that fails on some rows only:
-what a column and its constants must be is settled by the types of the columns before a row is read.
+what a column and its constants must be is settled by the types of the columns before a row is read. Nor may an engine
+skip rows by statistics of their file, which leave out NaN: polars looks at the rows that DuckDB hands over, and Spark
+has to do without.
 """
 
 from __future__ import annotations
@@ -25,18 +28,20 @@ import datetime
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from ..errors import ColumnError, ParameterError, ParameterTypeError
 from .guard import guarded
+from .rows import Rows, batches_of, plain, plain_schema, selected
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>\"(?:[^\"]|\"\")+\")|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|==|[=<>(),]))\s*"
 )
+STATISTICS = "spark.sql.parquet.filterPushdown"  # by which Spark skips rows that it has not looked at
 _LONGEST, _DEEPEST = 1000, 50  # pieces, and brackets in brackets: beyond, an engine may run out of its stack
 _WORDS = ("and", "or", "not", "in", "is", "null", "true", "false")
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -58,6 +63,9 @@ _KINDS = {
     "Boolean": "true or false",
     "Date": "dates",
 }
+_ORDERED = ("<", "<=", ">", ">=")
+_NO_WORD = re.compile(r"(?=.*\d)[-+\d\s.,:/'%$€£TZeE]*", re.DOTALL)  # what dates, times and numbers consist of
+_DECLARE = "declare what a column of a .csv file holds (--types year=integer,day=date), or write a file with that type"
 _EXACT = 2**53  # up to here float64 holds every integer
 
 
@@ -90,18 +98,18 @@ class Where:
         """The columns that it names, each once."""
         return tuple(dict.fromkeys(test.column for test in _tests(self.condition)))
 
-    def kept(self, frame: Any, *, numbers: bool = False) -> Any:
-        """The rows of a frame for which the condition is true, in a frame of the same kind.
+    def kept(self, frame: Any, columns: Sequence[str]) -> Any:
+        """These columns of the rows for which the condition is true, or all columns.
 
         Args:
-            frame: A frame of polars, DuckDB or Spark. It is not read.
-            numbers: Whether numbers may be compared with columns of text, as those of a .csv file: what is no number
-                there is like null. With polars alone.
+            frame: A frame of polars, as ``opened`` makes it, of DuckDB or of Spark. It is not read.
+            columns: Names that the frame has. Of DuckDB's rows, which polars looks at, no others are kept.
 
         Raises:
             ColumnError: A column is missing, or its type does not go with its constants.
+            ParameterError: Spark would decide about rows by statistics of its files.
         """
-        return _told(lambda: _kept(frame, self.condition, numbers))
+        return _told(lambda: _kept(frame, columns, self.condition))
 
 
 def parsed(text: Any) -> Where:
@@ -244,28 +252,42 @@ def _told(step: Callable[[], Any]) -> Any:
     return found
 
 
-def _kept(frame: Any, condition: Any, numbers: bool) -> Any:
-    import narwhals as nw
-
-    table: Any = nw.from_native(frame)
-    if not (table.implementation.is_pyspark() or table.implementation.is_pyspark_connect()):
-        names = table.collect_schema().names()
-        column = _columns(table, names, condition, numbers)
-        if table.implementation.is_polars():
-            return frame.filter(_expression(condition, column))
-        return table.filter(_expression(condition, column)).to_native()
-    names = list(frame.columns)
-    table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, and capital letters told
-    return table.filter(_expression(condition, _columns(table, names, condition, numbers))).to_native().toDF(*names)
-
-
-def _columns(table: Any, names: list[str], condition: Any, numbers: bool) -> Callable[[Comparison], tuple[Any, Any]]:
-    """For each test its column, in a type that is the same for every engine, and its constants in that type."""
+def _kept(frame: Any, columns: Sequence[str], condition: Any) -> Any:
     import narwhals as nw
     import polars as pl
 
-    library: Any = pl if table.implementation.is_polars() else nw
-    types = [type(one).__name__ for one in table.collect_schema().dtypes()]
+    table: Any = nw.from_native(frame)
+    if table.implementation.is_pyspark() or table.implementation.is_pyspark_connect():
+        return _kept_in_spark(frame, condition)
+    if table.implementation.is_polars():
+        return frame.filter(_expression(condition, _columns(pl, table)))
+    asked = [test.column for test in _tests(condition)]
+    found = [name for name in table.collect_schema().names() if name in (*columns, *asked)]
+    table = selected(table, found)
+    schema, test = plain_schema(table.collect_schema()), _expression(condition, _columns(pl, table))
+    if schema.names() != found:
+        raise ColumnError(f"the back end reads one of the names {', '.join(map(repr, found))} as a pattern: rename it")
+    left = nw.Schema({name: schema[name] for name in columns})
+    return Rows(left, lambda: (plain(batch).filter(test).select(columns) for batch in batches_of(table.to_native())))
+
+
+def _kept_in_spark(frame: Any, condition: Any) -> Any:
+    import narwhals as nw
+
+    if str(frame.sparkSession.conf.get(STATISTICS)).lower() != "false":
+        raise ParameterError(f"where needs a session of Spark whose setting {STATISTICS} is false")
+    names = list(frame.columns)
+    table = nw.from_native(frame.toDF(*(f"c{at}" for at in range(len(names)))))  # no paths, and capital letters told
+    test = _expression(condition, _columns(nw, table, names))
+    return table.filter(test).to_native().toDF(*names)
+
+
+def _columns(library: Any, table: Any, known: list[str] | None = None) -> Callable[[Comparison], tuple[Any, Any]]:
+    """For each test its column, in a type that is the same for every engine, and its constants in that type."""
+    import polars as pl
+
+    schema = table.collect_schema()
+    names, types = known or schema.names(), [type(one).__name__ for one in schema.dtypes()]
     wide = {"text": library.String(), "integers": library.Int64(), "floats": library.Float64()}
 
     def found(test: Comparison) -> tuple[Any, Any]:
@@ -280,10 +302,9 @@ def _columns(table: Any, names: list[str], condition: Any, numbers: bool) -> Cal
                 f"where compares the column {test.column!r}, which must hold text, integers up to Int64, floats, "
                 f"dates, or true or false, not {types[at]}: only `is null` goes with it"
             )
-        if held == "text" and numbers and all(type(one) in (int, float) for one in test.constants):
-            read = column.str.strip_chars().cast(wide["floats"], strict=False)
-            return read, [_constant(test, one, "floats") for one in test.constants]
         constants = [_constant(test, one, held) for one in test.constants]
+        if held == "dates" and library is not pl:  # as text, since pyspark hands over no year of three digits
+            constants = [library.lit(one.isoformat()).cast(library.Date()) for one in constants]
         return column.cast(wide[held]) if held in wide else column, constants
 
     return found
@@ -301,6 +322,11 @@ def _expression(condition: Any, column: Callable[[Comparison], tuple[Any, Any]])
 
 def _constant(test: Comparison, value: Any, held: str) -> Any:
     if held == "text" and isinstance(value, str):
+        if test.by in _ORDERED and _NO_WORD.fullmatch(value):
+            raise ColumnError(
+                f"where compares the column {test.column!r}, which holds text, by order with what looks like a date or "
+                f"a number, and text is ordered letter by letter: {_DECLARE}"
+            )
         return value
     if held == "integers" and type(value) is int and -(2**63) <= value < 2**63:
         return value
@@ -315,4 +341,5 @@ def _constant(test: Comparison, value: Any, held: str) -> Any:
             pass
     like = {"text": "'text'", "dates": "'yyyy-mm-dd'", "true or false": "= true or = false"}
     wanted = like.get(held, "a number of that kind")
-    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}")
+    declare = f", or {_DECLARE}" if held == "text" else ""
+    raise ColumnError(f"where compares the column {test.column!r}, which holds {held}: write {wanted}{declare}")

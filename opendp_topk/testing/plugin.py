@@ -9,6 +9,7 @@ Proof: proofs/audit/blackbox.tex
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--dp-quick") and config.getoption("--dp-thorough"):
         raise pytest.UsageError("--dp-quick and --dp-thorough exclude each other")
     config.stash[_SHARE] = alarm
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A claim that no audit would see, or that the audit does not take, is an error before any test runs."""
+    marked = [(item, marker) for item in items if (marker := item.get_closest_marker(_SAID))]
+    problems = [f"{item.nodeid}: {problem}" for item, marker in marked if (problem := _problem(item, marker))]
+    if problems:
+        raise pytest.UsageError(*problems)
+
+
+def _problem(item: pytest.Item, marker: pytest.Mark) -> str:
+    """What is wrong with the claim of a test; empty if nothing is."""
+    if _SAID not in getattr(item, "fixturenames", ()):
+        return "the marker dp_audit states a claim that nothing tests: take the fixture dp_audit and call it"
+    from ..audit.audited import audit_claim
+
+    known = [name for name in inspect.signature(audit_claim).parameters if name not in ("function", "confidence")]
+    unknown = [name for name in marker.kwargs if name not in known]
+    if marker.args or unknown:
+        given = f"no argument {unknown[0]}" if unknown else "named arguments only"
+        return f"the marker dp_audit takes {given}: it takes {', '.join(known)}"
+    return ""
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -87,7 +87,7 @@ def make_cap_scores(
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=VectorDomain(AtomDomain(int), size=len(listed)),
+        output_domain=VectorDomain(AtomDomain(int), size=len(listed), candidates=listed, counts_users=False),
         output_metric=LInfDistance(),
         function=function,
         stability_map=lambda d_in: d_in * moved,  # [stability]

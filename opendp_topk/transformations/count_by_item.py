@@ -157,7 +157,7 @@ def space_of(
     """
     if items is None:
         return KeyedCountsDomain(), KeyedCountDistance(max_items, monotonic, each)  # [keyed-space]
-    domain = VectorDomain(AtomDomain(int), size=len(items))
+    domain = VectorDomain(AtomDomain(int), size=len(items), candidates=items, counts_users=each == 1)  # [whose]
     if changes is not None:
         return domain, L01InfDistance(changes=changes, monotonic=monotonic)  # [few-space]
     return domain, LInfDistance(monotonic=monotonic)  # [listed-space]
@@ -190,7 +190,7 @@ def nameless_count(
 
     return replace(
         named,
-        output_domain=VectorDomain(AtomDomain(int), size=n_candidates),
+        output_domain=VectorDomain(AtomDomain(int), size=n_candidates, counts_users=True),
         function=function,  # [nameless]
         parameters={**named.parameters, "candidates": n_candidates},
     )

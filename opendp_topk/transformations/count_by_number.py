@@ -10,10 +10,9 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import checks
 from ..errors.checks import Number
-from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.metrics import L1Distance, UserDistance
 from ..spaces.valued_frames import NumberFrameDomain
-from .quantile_scores import MOST_ROWS, ends
+from .quantile_scores import MOST_ROWS, ends, scored_multiples
 from .sum_by_item import FARTHEST, grid_step
 
 
@@ -30,7 +29,7 @@ def make_count_by_number(
 
     A number counts as the multiple nearest to it, and one beyond a bound as the last multiple within. A row whose user
     or number is null or NaN counts for nothing. ``make_quantiles`` releases several quantiles of such counts, and
-    ``index_candidates(multiples(bounds, granularity))`` names them; ``make_laplace`` releases a histogram.
+    ``>> index_candidates()`` names them; ``make_laplace`` releases a histogram.
 
     Args:
         input_domain: ``NumberFrameDomain(user, value)``: the names of the two columns.
@@ -83,7 +82,7 @@ def make_count_by_number(
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=VectorDomain(AtomDomain(int), size=upper - lower + 1),
+        output_domain=scored_multiples(bounds, granularity),  # [multiples]
         output_metric=L1Distance(),
         function=function,
         stability_map=lambda d_in: d_in * moved,  # [stability]

@@ -89,7 +89,7 @@ def make_count_outside(
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=VectorDomain(AtomDomain(int), size=1),
+        output_domain=VectorDomain(AtomDomain(int), size=1, counts_users=most == 1),
         output_metric=metric,
         function=function,
         stability_map=lambda d_in: d_in * most,  # [stability]

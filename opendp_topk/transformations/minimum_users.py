@@ -15,7 +15,7 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import CandidatesError, DistanceError, ParameterError, ParameterTypeError, SpaceError, checks
 from ..errors.checks import Number
-from ..spaces.domains import VectorDomain
+from ..spaces.domains import VectorDomain, same_items
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, columns
 from ..spaces.metrics import LInfDistance
 from .count_by_item import integers_or_strings
@@ -38,10 +38,12 @@ def make_minimum_users(
     zero-concentrated privacy is finite. Only measurements for unknown domains may follow, and these have one.
 
     Args:
-        input_domain: ``KeyedCountsDomain()``, or the integer counts of a list of candidates.
+        input_domain: ``KeyedCountsDomain()``, or the integer counts of a list of candidates: numbers of users. Sums of
+            which one user may move one by more than 1 are refused.
         input_metric: ``KeyedCountDistance(...)``, or ``LInfDistance(...)`` for the counts of a list.
         minimum_users: M, at least 1.
-        candidates: For the counts of a list the items, in the order of the counts: all integers or all strings.
+        candidates: For the counts of a list the items, in the order of the counts: all integers or all strings. By
+            default those that were counted, if a transformation states them.
 
     Returns:
         A :class:`Transformation` to ``KeyedCountsDomain()``. A release has M - 1 less of each count: add them by
@@ -50,9 +52,9 @@ def make_minimum_users(
 
     Raises:
         ParameterError: ``minimum_users`` is below 1, or candidates are missing or superfluous.
-        CandidatesError: The candidates are not distinct integers or strings, or not as many as the domain says.
+        CandidatesError: The candidates are not distinct integers or strings, or not those of the domain.
         ParameterTypeError: The metric is another.
-        SpaceError: The metric does not fit the domain.
+        SpaceError: The metric does not fit the domain, or the counts are known not to be numbers of users.
         DistanceError: The map is asked for an infinite d_in.
 
     Runtime: O(n) for n keys.
@@ -76,12 +78,15 @@ def make_minimum_users(
     metric: Any = input_metric
     if isinstance(input_domain, VectorDomain):
         require_space(input_domain, input_metric, LInfDistance, "LInfDistance(...), the metric of counts of a list")
+        _require_users(input_domain.counts_users is not False)  # [users-of-a-list]
         keys = _keys(input_domain, candidates)  # [keys]
         metric = KeyedCountDistance(None, input_metric.monotonic)  # [listed-metric]
+        input_domain = replace(input_domain, candidates=keys, counts_users=True)  # [of-users]
     else:
         require_space(input_domain, input_metric, KeyedCountDistance, "KeyedCountDistance(...) or LInfDistance(...)")
         if candidates is not None:
             raise ParameterError("candidates must be left out: counts by key come with their keys")
+        _require_users(metric.each == 1)  # [users-by-key]
 
     def function(counts: Any) -> Mapping[Any, int]:
         from ..tables.held import HeldCounts
@@ -110,7 +115,7 @@ def make_minimum_users(
 @proven("transformations/minimum_users")
 def nameless_minimum(input_domain: VectorDomain, input_metric: LInfDistance, *, minimum_users: int) -> Transformation:
     """The same for so many counts of a list whose candidates are not named, for its map alone."""
-    one = VectorDomain(input_domain.element_domain, size=1)
+    one = replace(input_domain, size=1, candidates=None)
     named = make_minimum_users(one, input_metric, minimum_users=minimum_users, candidates=(0,))
     return replace(named, input_domain=input_domain)  # [nameless-minimum]
 
@@ -121,14 +126,26 @@ def _whole(d_in: Number) -> int:
     return math.floor(d_in)  # [stability]
 
 
-def _keys(domain: VectorDomain, candidates: Any) -> tuple[int, ...] | tuple[str, ...]:
+def _require_users(they_are: bool) -> None:
+    if not they_are:
+        raise SpaceError(
+            "minimum_users must follow numbers of users, as make_count_by_item counts them: of sums or scores one user "
+            "moves one by more than 1, so that they say nothing of how many users there are"
+        )
+
+
+def _keys(domain: VectorDomain, candidates: Any) -> tuple[Any, ...]:
     if domain.element_domain.T is not int:
         raise ParameterError("input_domain must hold integers, such as counts: VectorDomain(AtomDomain(int), size=...)")
+    if candidates is None and domain.candidates is not None:
+        return tuple(domain.candidates)  # [counted]
     if candidates is None or domain.size is None:
         raise ParameterError("candidates must be given for the counts of a list, whose domain must declare its size")
     listed = integers_or_strings(candidates, "candidates")
     if len(listed) != domain.size:
         raise CandidatesError("candidates must be as many as the counts of the input domain")  # [as-many]
+    if domain.candidates is not None and not same_items(listed, domain.candidates):
+        raise CandidatesError("candidates must be those that were counted, in their order: leave them out")  # [those]
     return listed
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..core.claims import proven
@@ -38,7 +41,7 @@ def make_quantile_scores(
 
     The score is 0 where c is a quantile: no more than the share p / q of the rows lies below it, and no more than the
     rest above. Otherwise it is -q times the number of rows by which c fails that. A selection that follows chooses a
-    candidate privately; ``index_candidates(multiples(bounds, granularity))`` names it.
+    candidate privately; ``>> index_candidates()`` names it.
 
     A number counts as the multiple nearest to it, as in ``make_sum_by_item``, and one beyond a bound as the last
     multiple within. So numbers that many rows share are hit exactly, whatever lies around them. A row whose user or
@@ -92,7 +95,7 @@ def make_quantile_scores(
         >>> scores.map(1)
         1
         >>> chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=20.0)
-        >>> age = chosen >> tk.index_candidates(tk.multiples((30, 35)))
+        >>> age = chosen >> tk.index_candidates()
         >>> age.map(1)
         0.1
     """
@@ -114,7 +117,7 @@ def make_quantile_scores(
     return Transformation(
         input_domain=input_domain,
         input_metric=input_metric,
-        output_domain=VectorDomain(AtomDomain(int), size=upper - lower + 1),
+        output_domain=scored_multiples(bounds, granularity),  # [multiples]
         output_metric=LInfDistance(),
         function=function,
         stability_map=lambda d_in: d_in * moved,  # [stability]
@@ -130,6 +133,31 @@ def make_quantile_scores(
             "max_rows": most,
         },
     )
+
+
+@dataclass(frozen=True)
+class Multiples(Sequence[Any]):
+    """What ``multiples`` lists, made when one of them is asked for: there may be 2^24."""
+
+    bounds: tuple[Number, Number]
+    granularity: Number
+
+    @functools.cached_property
+    def _listed(self) -> Sequence[Any]:
+        return multiples(self.bounds, self.granularity)  # [listed]
+
+    def __len__(self) -> int:
+        lower, upper = ends(self.bounds, self.granularity)
+        return upper - lower + 1
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._listed[place]
+
+
+def scored_multiples(bounds: tuple[Number, Number], granularity: Number) -> VectorDomain:
+    """The domain of vectors with a score, which is no number of users, for each multiple within the bounds."""
+    listed = Multiples(bounds, granularity)
+    return VectorDomain(AtomDomain(int), size=len(listed), candidates=listed, counts_users=False)
 
 
 def ends(bounds: tuple[Number, Number], granularity: Number) -> tuple[int, int]:

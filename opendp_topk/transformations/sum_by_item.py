@@ -17,7 +17,6 @@ from ..core.transformation import Transformation
 from ..errors import ColumnError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import as_written
-from ..spaces.domains import AtomDomain, VectorDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain
 from .count_by_item import changed, integers_or_strings, space_of
@@ -158,13 +157,14 @@ def nameless_sum(
 ) -> Transformation:
     """The sums of ``n_candidates`` items without their names, for its map alone: it reads no table."""
     named = make_sum_by_item(input_domain, input_metric, candidates=(0,), **options)
+    one: Any = named.output_domain
 
     def function(rows: Any) -> NoReturn:
         raise ParameterError("these sums have no names of candidates: build them with make_sum_by_item to read a table")
 
     return replace(
         named,
-        output_domain=VectorDomain(AtomDomain(int), size=n_candidates),
+        output_domain=replace(one, size=n_candidates, candidates=None),
         function=function,  # [nameless]
         parameters={**named.parameters, "candidates": n_candidates},
     )

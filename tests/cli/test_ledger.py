@@ -6,12 +6,14 @@ import csv
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.cli import engines
 from opendp_topk.cli.asking import target
 from opendp_topk.cli.exit_codes import Interrupted
 from opendp_topk.cli.payment import drawn
@@ -34,8 +36,9 @@ def file(tmp_path: Path, command: Command) -> Path:
 
 @pytest.mark.further
 def test_releases_are_taken_from_the_budget_until_it_is_spent(command: Command, library: Library, file: Path) -> None:
+    paid = library.release("--epsilon", 0.75, "--ledger", file, "--label", "loans, May")
     for left in (1.25, 0.5):
-        assert command(*library.release("--epsilon", 0.75, "--ledger", file, "--label", "loans, May")).code == 0
+        assert command(*paid, *(["--again"] if left < 1 else [])).code == 0
         assert command("ledger", file).field("left") == str(left)
     refused = command(*library.release("--epsilon", 0.75, "--ledger", file, "--out", library.folder / "top.json"))
     refused.complains(1, "would cost 0.75 of epsilon, and 0.5 is left", "nothing was debited")
@@ -57,15 +60,46 @@ def test_ten_releases_of_a_tenth_fit_in_one(command: Command, library: Library, 
 
 
 def test_an_error_after_the_debit_says_that_the_budget_was_spent(
-    command: Command, library: Library, file: Path
+    command: Command, library: Library, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    torn = library.folder / "torn.parquet"  # its columns are told at its end, which is whole
-    content = library.table.read_bytes()
-    torn.write_bytes(content[:4] + bytes(len(content) // 8) + content[4 + len(content) // 8 :])
-    failed = command(*library.release("--epsilon", 0.5, "--ledger", file, table=torn))
+    def changed(_: Any) -> None:
+        raise tk.TableError("the files of the table were changed")
+
+    monkeypatch.setattr(engines.Table, "require_unchanged", changed)
+    failed = command(*library.release("--epsilon", 0.5, "--ledger", file))
     failed.complains(1, "the budget was spent: the ledger keeps the debit of entry 1")
     ledger = tk.Ledger(file)
     assert (ledger.spent(), ledger.history()[0].state) == (0.5, "failed")
+
+
+def torn(library: Library) -> bytes:
+    """Its columns are told at its end, which is whole."""
+    content = library.table.read_bytes()
+    return content[:4] + bytes(len(content) // 8) + content[4 + len(content) // 8 :]
+
+
+def of_no_text(library: Library) -> bytes:
+    import polars as pl
+
+    pl.read_parquet(library.table).write_parquet(library.folder / "x.parquet", compression="uncompressed")
+    return (library.folder / "x.parquet").read_bytes().replace(b"Walden", b"Wald\xffn")
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+@pytest.mark.parametrize("damaged", [torn, of_no_text])
+def test_a_table_that_cannot_be_read_costs_nothing_and_the_file_is_named(
+    command: Command, library: Library, file: Path, damaged: Callable[[Library], bytes], engine: str
+) -> None:
+    """Rows were read after the debit, and of many files nobody was told which."""
+    pytest.importorskip(engine, reason=f"{engine} is not installed")
+    folder = library.folder / "loans"
+    folder.mkdir()
+    (folder / "a.parquet").write_bytes(library.table.read_bytes())
+    (folder / "b.parquet").write_bytes(damaged(library))
+    failed = command(*library.release("--epsilon", 0.5, "--ledger", file, "--engine", engine, table=folder))
+    failed.complains(1, "the file", "b.parquet' could not be read")
+    assert not tk.Ledger(file).history()
+    assert command(*library.release("--epsilon", 0.5, "--ledger", file, table=folder / "a.parquet")).code == 0
 
 
 @pytest.mark.further

@@ -61,6 +61,7 @@ def test_csv_with_another_separator_and_encoding(command: Command, library: Libr
     for wrong, said in [(("--separator", "::"), "one ASCII character"), (("--encoding", "nil"), "a text encoding")]:
         command(*asked, *wrong).complains(2, said)
     command(*library.release(*EXACT, "--separator", ";")).complains(2, "are for CSV")
+    command(*library.release(*EXACT, "--types", "book=text")).complains(2, "are for CSV")
 
 
 @pytest.mark.further
@@ -82,9 +83,12 @@ def test_only_rows_that_meet_a_condition(command: Command, library: Library, par
 def test_conditions_on_numbers_in_csv(command: Command, library: Library) -> None:
     table = library.folder / "loans.csv"
     loans(library).with_row_index("loan").write_csv(table)
-    kept = record_of(command(*library.release(*EXACT, "--out", "-", "--where", "loan < 41", table=table)).out)
+    asked = library.release(*EXACT, "--out", "-", table=table)
+    command(*asked, "--where", "loan < 41").complains(1, "'loan', which holds text", "--types")
+    command(*asked, "--where", "loan < '41'").complains(1, "by order with what looks like", "--types")
+    kept = record_of(command(*asked, "--types", "loan=integer", "--where", "loan < 41").out)
     assert kept["items"][0] == "Emma"
-    rest = record_of(command(*library.release(*EXACT, "--out", "-", "--where", "loan >= 41", table=table)).out)
+    rest = record_of(command(*asked, "--types", "loan=decimal", "--where", "loan >= 41").out)
     assert "Emma" not in rest["items"]
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import itertools
+import pickle
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pytest
 
+import opendp_topk as tk
 from opendp_topk.core.candidates import index_candidates, public_items
 from opendp_topk.core.measurement import Declared, Measurement
+from opendp_topk.core.releases import CountedItems, Items
 from opendp_topk.errors import CandidatesError, DataLengthError, SpaceError
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence
@@ -57,7 +63,7 @@ def test_the_map_the_parameters_and_the_accuracy_stay() -> None:
 @pytest.mark.parametrize("scores", [[1, 2], [1, 2, 3, 4]])
 def test_another_number_of_scores_is_refused_before_anything_runs(scores: list[int]) -> None:
     chain = ranking() >> index_candidates(TREES)
-    assert chain.input_domain == VectorDomain(AtomDomain(int), size=3)
+    assert chain.input_domain == VectorDomain(AtomDomain(int), size=3, candidates=TREES)
     raises_exactly(DataLengthError, lambda: chain(scores), "exactly 3")
 
 
@@ -101,7 +107,7 @@ def test_a_transformation_into_a_domain_of_known_size_keeps_it() -> None:
         ({SENTINEL_TEXT, "ash"}, "in order, not set"),
         (frozenset("ab"), "in order, not frozenset"),
         (3, "not int"),
-        (None, "not NoneType"),
+        (io.StringIO("ash\nbirch\n"), "not StringIO: give file.read().splitlines()"),
     ],
 )
 def test_bad_items(items: Any, fragment: str) -> None:
@@ -112,6 +118,19 @@ def test_bad_items(items: Any, fragment: str) -> None:
 def test_items_may_come_from_any_iterable() -> None:
     assert index_candidates(iter(TREES)).items == ("ash", "birch", "cedar")
     assert public_items(np.array([3, 1])) == (3, 1)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_a_column_of_a_table_is_taken_for_its_values_and_a_table_is_not(package: str) -> None:
+    module = pytest.importorskip(package, reason=f"{package} is not installed")
+    table = (module.table if package == "pyarrow" else module.DataFrame)({SENTINEL_TEXT: TREES})
+    raises_exactly(
+        CandidatesError, lambda: index_candidates(table), "items must be a list", f"not {type(table).__name__}"
+    )
+    assert public_items(table[SENTINEL_TEXT]) == tuple(TREES)
+    if package == "pyarrow":
+        assert public_items(module.array([3, 1])) == (3, 1)
+        assert public_items(module.array(TREES).dictionary_encode()) == tuple(TREES)
 
 
 def test_it_is_a_value_whose_repr_is_short() -> None:
@@ -141,3 +160,156 @@ class Scored(NamedTuple):
 
 def test_a_named_tuple_of_a_caller_gets_items_in_its_field() -> None:
     assert index_candidates(TREES)(Scored([2, 0], 1.5)) == Scored(["cedar", "ash"], 1.5)  # type: ignore[list-item]
+
+
+# The list that names the winners is the list that was counted
+
+READERS, VALUED = tk.FrameDomain("reader", "book"), tk.ValuedFrameDomain("buyer", "book", "paid")
+BOOKS, TURNED = ["often", "seldom"], ["seldom", "often"]
+PURE, USERS = tk.MaxDivergence(), tk.UserDistance()
+
+
+def loans() -> pl.DataFrame:
+    return pl.DataFrame({"reader": range(40), "book": ["often"] * 39 + ["seldom"]})
+
+
+def counted(**options: Any) -> tk.Transformation:
+    return (READERS, USERS) >> tk.then_count_by_item(candidates=BOOKS, **options)
+
+
+def numbers() -> tk.Transformation:
+    space = tk.NumberFrameDomain("reader", "age"), USERS
+    return space >> tk.then_quantile_scores(quantile=Fraction(1, 2), bounds=(0, 20))
+
+
+def few() -> Measurement:
+    return counted(max_items=1) >> tk.then_noisy_histogram(PURE, scale=0.0)
+
+
+TOP = {"k": 1, "scale": 0.0}
+NAMED = {
+    "selection": (lambda: counted() >> tk.then_report_noisy_top_k(PURE, **TOP), ["often"]),
+    "one index": (lambda: counted() >> tk.then_permute_and_flip(PURE, scale=0.0), "often"),
+    "joint": (lambda: counted() >> tk.then_joint_top_k(PURE, **TOP), ["often"]),
+    "canonical": (lambda: counted() >> tk.then_canonical_top_k(PURE, **TOP), ["often"]),
+    "converted": (
+        lambda: tk.make_zCDP_to_approxDP(
+            counted() >> tk.then_report_noisy_top_k(tk.ZeroConcentratedDivergence(), **TOP)
+        ),
+        ["often"],
+    ),
+    "padded": (lambda: tk.make_padded(counted() >> tk.then_report_noisy_top_k(PURE, **TOP), seconds=0.3), ["often"]),
+    "built before": (
+        lambda: (
+            counted() >> ((counted().output_domain, counted().output_metric) >> tk.then_report_noisy_top_k(PURE, **TOP))
+        ),
+        ["often"],
+    ),
+    "built on a plain domain": (
+        lambda: counted() >> (plain() >> tk.then_report_noisy_top_k(PURE, **TOP)),
+        ["often"],
+    ),
+    "largest": (lambda: few() >> tk.largest_counts(1), CountedItems(Items(["often"]), np.array([39]))),
+    "sums": (
+        lambda: (
+            (VALUED, USERS)
+            >> tk.then_sum_by_item(candidates=BOOKS, bounds=(0, 50))
+            >> tk.then_report_noisy_top_k(PURE, **TOP)
+        ),
+        ["often"],
+    ),
+    "median": (lambda: numbers() >> tk.then_permute_and_flip(PURE, scale=0.0), 7),
+    "quantiles": (
+        lambda: (
+            (tk.NumberFrameDomain("reader", "age"), USERS)
+            >> tk.then_count_by_number(bounds=(0, 20))
+            >> tk.then_quantiles(PURE, quantiles=[Fraction(1, 2)], scale=0.0)
+        ),
+        [7],
+    ),
+    "caps": (
+        lambda: (
+            (READERS, USERS)
+            >> tk.then_cap_scores(caps=[5, 1], share=Fraction(9, 10))
+            >> tk.then_permute_and_flip(PURE, scale=0.0)
+        ),
+        5,
+    ),
+}
+
+
+def plain() -> tuple[VectorDomain, LInfDistance]:
+    return VectorDomain(AtomDomain(int), size=2), LInfDistance(monotonic=True)
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_an_index_is_named_by_the_candidates_that_were_counted(kind: str) -> None:
+    build, expected = NAMED[kind]
+    chain: Any = build()  # type: ignore[operator]
+    table = loans().with_columns(buyer="reader", paid=1, age=7)
+    named = chain >> index_candidates()
+    assert repr(named(table)) == repr(expected)
+    assert named.map(1) == chain.map(1)
+    assert pickle.loads(pickle.dumps(named)) == named
+    wrong = range(10, 31) if kind in ("median", "quantiles") else [1, 5] if kind == "caps" else TURNED
+    raises_exactly(SpaceError, lambda: chain >> index_candidates(wrong), "that were counted")
+
+
+def test_every_other_second_list_is_refused() -> None:
+    for follow in (tk.largest_counts(1, TURNED), tk.counts_from(1, TURNED)):
+        raises_exactly(SpaceError, lambda follow=follow: few() >> follow, "that were counted")
+    assert (few() >> tk.counts_from(1, BOOKS))(loans()).items == BOOKS
+    selection = plain() >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0)
+    named = selection >> index_candidates(TURNED)
+    raises_exactly(SpaceError, lambda: counted() >> named, "of the same candidates")
+    raises_exactly(SpaceError, lambda: counted() >> tk.make_composition([selection, named]), "of the same candidates")
+    two = selection >> index_candidates(BOOKS)
+    raises_exactly(SpaceError, lambda: tk.make_composition([selection, two, named]), "of the same candidates")
+    assert counted() >> two == counted() >> two
+    histogram = (plain()[0], tk.L01InfDistance(changes=1, monotonic=True)) >> tk.then_noisy_histogram(PURE, scale=1.0)
+    largest = histogram >> tk.largest_counts(1, TURNED)
+    raises_exactly(SpaceError, lambda: counted(max_items=1) >> largest, "of the same candidates")
+    raises_exactly(CandidatesError, lambda: counted() >> tk.then_minimum_users(minimum_users=3, candidates=TURNED))
+    at_least = counted() >> tk.then_minimum_users(minimum_users=3)
+    assert at_least(loans()) == {"often": 37}
+
+
+def test_a_query_of_a_conversation_cannot_name_others() -> None:
+    """A conversation that was built on a plain domain would take a query with any names."""
+    talk = plain() >> tk.then_adaptive_composition(PURE, d_in=1, d_mids=[1])
+    raises_exactly(SpaceError, lambda: counted() >> talk, "then_")
+    talk = counted() >> tk.then_adaptive_composition(PURE, d_in=1, d_mids=[1])
+    query = plain() >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0)
+    raises_exactly(SpaceError, lambda: talk(loans())(query >> index_candidates(TURNED)), "of the same candidates")
+    assert len(talk(loans())(query >> index_candidates(BOOKS))) == 1
+
+
+def test_without_known_candidates_items_must_be_given() -> None:
+    selection = plain() >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0)
+    raises_exactly(SpaceError, lambda: selection >> index_candidates(), "index_candidates(items)")
+    turn = tk.make_user_transformation(*plain(), *plain(), function=lambda x: x[::-1], stability_map=lambda d: d)
+    raises_exactly(SpaceError, lambda: counted() >> turn >> selection >> index_candidates(), "index_candidates(items)")
+    assert len((counted() >> turn >> selection >> index_candidates(TURNED))(loans())) == 1
+    raises_exactly(SpaceError, lambda: index_candidates()(np.array([0])), "must follow")
+    assert repr(index_candidates()) == "index_candidates()"
+    stated = VectorDomain(AtomDomain(int), size=3, candidates=TREES)
+    best = (stated, plain()[1]) >> tk.then_report_noisy_top_k(PURE, k=1, scale=0.0) >> index_candidates()
+    assert best([1, 7, 3]) == ["birch"]
+
+
+@pytest.mark.further
+def test_what_is_named_is_the_count_of_that_name() -> None:
+    """An enumeration that knows nothing of chains: the released name has the largest count in the table."""
+    orders = list(itertools.permutations(["x", "y", "z"]))
+    for listed, sizes in itertools.product(orders, itertools.permutations([1, 3, 6])):
+        table = pl.DataFrame(
+            {"reader": range(10), "book": [b for b, n in zip("xyz", sizes, strict=True) for _ in range(n)]}
+        )
+        count = (READERS, USERS) >> tk.then_count_by_item(candidates=listed)
+        for other in (None, *orders):
+            try:
+                chain = count >> tk.then_permute_and_flip(PURE, scale=0.0) >> index_candidates(other)
+            except SpaceError:
+                assert other != listed
+            else:
+                assert chain(table) == "xyz"[sizes.index(6)]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+import opendp_topk as tk
 from opendp_topk.core.claims import proven
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.transformation import Transformation
@@ -328,3 +331,51 @@ def test_a_map_is_evaluated_once_for_a_distance_of_a_type() -> None:
 
 def test_distributions_of_proved_and_user_links_agree_with_the_law_by_hand() -> None:
     assert geometric_choice().distribution([2, 0, 1]) == powers([2, 0, 1])
+
+
+# What later queries of an interactive measurement hold
+
+LATER = {
+    "combinators/adaptive_composition.py": "measurements on the first data",
+    "combinators/pay_what_you_get.py": "measurements on the first data",
+    "combinators/privacy_filter.py": "measurements on the first data",
+    "measurements/above_threshold.py": "indices of the first data",
+    "measurements/continual_top_k.py": "more data",
+}
+
+
+def test_every_interactive_measurement_says_what_its_queries_hold() -> None:
+    package = Path(tk.__file__).parent
+    found = {
+        path.relative_to(package).as_posix() for path in package.rglob("*.py") if "interactive=" in path.read_text()
+    }
+    assert found == LATER.keys()
+    saying = {
+        path.relative_to(package).as_posix() for path in package.rglob("*.py") if "later_data=" in path.read_text()
+    }
+    assert saying == {name for name, holds in LATER.items() if holds == "more data"}
+
+
+def test_a_chain_states_no_unit_that_its_queries_do_not_keep() -> None:
+    rho = tk.ZeroConcentratedDivergence()
+    table = (tk.FrameDomain("reader", "book"), tk.UserDistance()) >> tk.then_count_by_item(
+        candidates=["a", "b"], max_items=1
+    )
+    weekly = tk.then_continual_top_k(rho, steps=52, k=1, scale=8.0)
+    space = table.output_domain, table.output_metric
+    raises_exactly(SpaceError, lambda: table >> weekly, "more data")
+    raises_exactly(SpaceError, lambda: table >> (space >> weekly), "more data")
+    raises_exactly(SpaceError, lambda: table >> (space >> weekly >> (lambda lists: lists)), "more data")
+    converted = tk.make_zCDP_to_approxDP(space >> weekly)
+    raises_exactly(SpaceError, lambda: table >> converted, "more data")
+    odometer = space >> tk.then_fully_adaptive_composition(rho)
+    rows = pl.DataFrame({"reader": [1], "book": ["a"]})
+    for talk in (
+        space >> tk.then_adaptive_composition(rho, d_in=1, d_mids=[1]),
+        tk.make_privacy_filter(odometer, d_in=1, d_out=1),
+    ):
+        raises_exactly(SpaceError, lambda talk=talk: (table >> talk)(rows)(space >> weekly), "more data")
+    raises_exactly(SpaceError, lambda: odometer([1, 0])(space >> weekly), "more data")
+    raises_exactly(SpaceError, lambda: tk.make_composition([space >> weekly]), "more data")
+    watch = table >> tk.then_above_threshold(tk.MaxDivergence(), threshold=10, scale=1.0)
+    assert watch.map(1) == 2.0, "its queries are indices of the first counts"

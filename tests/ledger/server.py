@@ -98,6 +98,40 @@ class Server:
                 found = connection.execute(statement)  # type: ignore[arg-type]
             return found.fetchall() if found.description else []
 
+    def set(self, **settings: str) -> None:
+        """Change settings of the server, now and after each start; some take effect at the next start alone."""
+        changes = [f"ALTER SYSTEM SET {name} = '{value}'" for name, value in settings.items()]
+        self.sql(*changes, "SELECT pg_reload_conf()")
+
+    def fast(self) -> None:
+        """End it as ``pg_ctl stop -m fast`` does: connections are closed, and what is in memory is written."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+
+    def keep(self) -> Path:
+        """A backup of all that the server has, while it runs."""
+        copy = Path(tempfile.mkdtemp(prefix="kept-", dir=self.folder)) / "data"
+        if self.user is not None:
+            os.chown(copy.parent, self.user, -1)
+        command = [self.programs / "pg_basebackup", "-D", copy, "-c", "fast", "-d", self.address("")]
+        subprocess.run(command, user=self.user, check=True, capture_output=True)
+        return copy
+
+    def restore(self, copy: Path) -> None:
+        """Put a backup in the place of the data of a server that has ended, and start it."""
+        shutil.rmtree(self.data)
+        copy.rename(self.data)
+        self.start()
+
+    def promote(self, port: int | None = None) -> None:
+        """Make a standby a server of its own; with a ``port`` it is started there, and its primary is gone."""
+        if port is not None:
+            self.fast()
+            self.port = port
+            self.start()
+        self.sql("SELECT pg_promote()")
+
     def stop(self) -> None:
         """End it as ``pg_ctl stop -m immediate`` does: at once, without writing what is in memory."""
         assert self.process is not None

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files, locks
+from opendp_topk.ledger import files, locks, turns
 from tests.concepts.sentinels import raises_exactly
 
 from . import interrupts
@@ -85,16 +85,18 @@ def test_no_moment_leaves_a_lock_or_a_descriptor(path: Path, work: str) -> None:
         kept.append(error)
         assert interrupts.free(path), f"moment {moment} left the lock held"
         assert interrupts.descriptors() == before, f"moment {moment} left a descriptor open"
-        assert set() == files._BUSY
+        assert set() == turns.BUSY
         moment += 1
     assert moment > 30
-    assert in_another_thread(lambda: files.FORKING.acquire(blocking=False))
+    assert in_another_thread(ledger._journal.log)
     assert (ledger.spent(), ledger.verify()) == (1.0, [])
 
 
-def in_another_thread(work: Callable[[], Any]) -> Any:
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: (found.append(work()), files.FORKING.release()))
+def in_another_thread(log: Any) -> bool:
+    """Whether another thread gets its turn with the log."""
+    found: list[bool] = []
+    lock = log.turn.lock
+    thread = threading.Thread(target=lambda: (found.append(lock.acquire(timeout=0.1)), lock.release()))
     thread.start()
     thread.join(60)
     return found[0]

@@ -5,6 +5,7 @@ Tries proofs/ledger/storage.tex.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -26,6 +27,7 @@ DOUBTED = (
     *("tmpfs", "ramfs", "overlay", "overlayfs", "aufs", "fuse", "fuse.sshfs", "fuse.anything", "9p", "nfs", "nfs4"),
     *("cifs", "smb3", "virtiofs", "ceph", "lustre"),
 )
+KIND_OF = mounts.kind_of
 RELIED_ON = "ext4", "xfs", "btrfs", "zfs", "f2fs", "fuseblk", "vfat", None
 
 
@@ -157,6 +159,89 @@ def test_an_overlay_whose_files_have_the_device_of_the_folder_below_is_told(path
     (found,) = map(json.loads, mounted(OVER_A_DISK, folder, path.parent, ROOT).splitlines())
     assert found["released"] == 0
     assert "its file system is overlay" in found["told"]
+
+
+BELOW_A_ROOT = """
+mount -t tmpfs none "$1" || exit 77
+cd "$1"
+mkdir -p lower/jail one-upper one-work one two-upper two-work two
+cp "$2" lower/jail/budget.ledger
+for name in one two; do
+    mount -t overlay overlay -o lowerdir=lower,upperdir=$name-upper,workdir=$name-work $name || exit 77
+    for folder in /bin /dev /etc /lib /lib64 /proc /usr $4; do
+        [ -d "$folder" ] || continue
+        mkdir -p "$name/jail$folder"
+        mount --rbind "$folder" "$name/jail$folder"
+    done
+    chroot $name/jail sh -ec 'cd "$1"; "$0" -Bm tests.ledger.workers releases /budget.ledger $2' "$0" "$3" $5
+done
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accept", ["", "unknown"])
+def test_an_overlay_whose_mount_point_lies_outside_of_the_root_releases_nothing_unless_stated(
+    path: Path, accept: str
+) -> None:
+    """The table of mounts has no line of it there."""
+    new(path, 2).close()
+    folder = path.parent / "mounted"
+    folder.mkdir()
+    code = " ".join({str(one) for one in (ROOT, sys.prefix, sys.base_prefix, *sys.path) if os.path.isdir(one)})
+    found = [json.loads(line) for line in mounted(BELOW_A_ROOT, folder, path, ROOT, code, accept).splitlines()]
+    if accept:
+        assert [(one["released"], one["accepted"]) for one in found] == [(2, ["unknown"])] * 2
+    else:
+        assert [one["released"] for one in found] == [0, 0]
+        assert all("its file system is unknown" in one["told"] for one in found)
+
+
+@pytest.mark.parametrize("table", ["", "20 1 0:5 / / rw - ext4 none rw"])
+def test_a_file_that_the_table_of_mounts_does_not_list_is_refused_unless_that_is_stated(
+    path: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounts, "kind_of", KIND_OF)
+    monkeypatch.setattr(mounts, "_text", lambda name: table if "mountinfo" in name else "mnt_id: 7")
+    raises_exactly(tk.LedgerError, lambda: new(path, 4), "its file system is unknown", "accept_file_system='unknown'")
+    with new(path, 4, accept_file_system="unknown") as ledger:
+        ledger.release(costing(1.0), [1])
+        assert ledger.accepted == ("unknown",)
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO])
+@pytest.mark.parametrize("name", ["mountinfo", "fdinfo"])
+def test_only_a_system_without_a_table_of_mounts_is_taken_at_its_word(
+    path: Path, name: str, error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that cannot be read, as where no descriptor is left, is no reason to go on."""
+    ledger, real = new(path, 4), open
+
+    def failing(what: Any, *given: Any, **more: Any) -> Any:
+        if name in str(what):
+            raise OSError(error, os.strerror(error))
+        return real(what, *given, **more)
+
+    monkeypatch.setattr(mounts, "kind_of", KIND_OF)
+    monkeypatch.setattr(mounts.sys, "platform", "linux")
+    monkeypatch.setattr("builtins.open", failing)
+    raises_exactly(tk.LedgerError, lambda: ledger.release(costing(1.0), [1]), os.strerror(error))
+    error = errno.ENOENT
+    ledger.release(costing(1.0), [1])
+    assert ledger.spent() == 1.0
+
+
+@pytest.mark.further
+def test_few_free_descriptors_do_not_hide_the_kind_of_file_system(path: Path) -> None:
+    """With every number of them a release from memory is refused, for whatever reason."""
+    folder = Path("/dev/shm")
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or KIND_OF is not mounts.kind_of:
+        pytest.skip("there is no file system in memory here")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.ledger.workers", "descriptors", str(folder)],
+        capture_output=True, text=True, cwd=ROOT, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [0] * 8
 
 
 IN_MEMORY = """

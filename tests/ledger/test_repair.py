@@ -5,6 +5,7 @@ Tries proofs/ledger/ledger.tex.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -15,7 +16,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import repair
+from opendp_topk.ledger import files, repair
+from opendp_topk.ledger.failures import explained
 from opendp_topk.ledger.files import SEPARATOR
 from tests.concepts.sentinels import raises_exactly
 
@@ -128,17 +130,12 @@ def another(whole: bytes) -> bytes:
     return b"not a ledger at all\n" * 20
 
 
-def twice(whole: bytes) -> bytes:
-    pieces = whole.split(SEPARATOR)
-    return SEPARATOR.join([*pieces, *pieces[-2:]])
-
-
 def exchanged(whole: bytes) -> bytes:
     pieces = whole.split(SEPARATOR)
     return SEPARATOR.join([*pieces[:3], pieces[4], pieces[3], *pieces[5:]])
 
 
-@pytest.mark.parametrize("damage", [header_lost, another, twice, exchanged])
+@pytest.mark.parametrize("damage", [header_lost, another])
 def test_what_nobody_can_tell_is_not_repaired(path: Path, damage: Callable[[bytes], bytes]) -> None:
     damaged = damage(filled(path)[0])
     path.write_bytes(damaged)
@@ -146,6 +143,104 @@ def test_what_nobody_can_tell_is_not_repaired(path: Path, damage: Callable[[byte
         with pytest.raises(tk.LedgerError):
             tk.Ledger.repair(path, charge_rest=flag)
     assert (path.read_bytes(), beside(path)) == (damaged, [])
+
+
+@pytest.mark.parametrize("back", range(1, 9))
+def test_older_records_that_were_appended_are_refused_and_left_out_at_no_charge(path: Path, back: int) -> None:
+    """By whoever opens it, and by who had it open; a copy as old as its first record, or some of its last ones."""
+    whole, head = filled(path)
+    pieces, opened, drawn = whole.split(SEPARATOR), tk.Ledger(path), []
+    for copy in (pieces[1 : back + 1], pieces[-back:], pieces[-1:] * back):
+        path.write_bytes(whole + b"".join(SEPARATOR + one for one in copy))
+        mine = costing(0.0, function=drawn.append)
+        for look in (lambda: tk.Ledger(path), lambda: opened.release(mine, [1]), opened.spent, opened.head):  # noqa: B023
+            raises_exactly(tk.LedgerError, look, "does not follow the one before it", "ledger repair")
+        found = tk.Ledger.repair(path)
+        assert found[0] == f"{back} record{'s' if back > 1 else ''} that stood there twice were left out"
+        assert path.read_bytes().startswith(whole)
+        with tk.Ledger(path) as ledger:
+            assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
+            spend(ledger, 1.5)
+            raises_exactly(tk.BudgetError, lambda: spend(ledger, 0.1))
+    assert drawn == []
+
+
+def test_what_went_on_from_an_older_record_costs_all_that_is_left(path: Path) -> None:
+    """As a ledger did that took the last record for the newest: nine releases of a budget of three."""
+    whole, _ = filled(path)
+    other = path.with_name("other")
+    other.write_bytes(SEPARATOR.join(whole.split(SEPARATOR)[:2]))
+    with tk.Ledger(other) as ledger:
+        ledger.release(costing(1.0), [1], label="again")
+    path.write_bytes(whole + other.read_bytes())
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "does not follow")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest")
+    assert any("all that was left" in one for one in tk.Ledger.repair(path, charge_rest=True))
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), ledger.verify()) == (4.0, [])
+
+
+def test_a_last_record_of_another_branch_is_refused(path: Path) -> None:
+    """It has the next number, and goes on from what is not there."""
+    whole, _ = filled(path)
+    for name in ("one", "other"):
+        path.with_name(name).write_bytes(whole)
+        with tk.Ledger(path.with_name(name)) as ledger:
+            ledger.reserve(cost="0.25", label=name)
+            ledger.reserve(cost="0.25", label=name)
+    pieces = [path.with_name(name).read_bytes().split(SEPARATOR) for name in ("one", "other")]
+    path.write_bytes(whole + SEPARATOR + pieces[0][-2] + SEPARATOR + pieces[1][-1])
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "does not follow")
+    with pytest.raises(tk.LedgerError):
+        tk.Ledger.repair(path)
+
+
+def test_records_that_changed_places_cost_all_that_is_left(path: Path) -> None:
+    damaged = exchanged(filled(path)[0])
+    path.write_bytes(damaged)
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "does not follow")
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest")
+    tk.Ledger.repair(path, charge_rest=True)
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), ledger.verify()) == (4.0, [])
+
+
+@pytest.mark.parametrize(
+    "stray", [b"\n", b" ", b"\0", b"\xef\xbb\xbf", b"\0" * 500, b"\r\n" * 300, b"x", b"^", b"cut here\n"], ids=repr
+)
+def test_what_is_no_record_behind_the_last_one_is_left_out_at_no_charge(path: Path, stray: bytes) -> None:
+    whole, head = filled(path)
+    path.write_bytes(whole + stray)
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger(path), "ledger repair")
+    found = tk.Ledger.repair(path)
+    assert found[0] == "what stood behind record 7 was no record and was left out, at no charge"
+    with tk.Ledger(path) as ledger:
+        assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
+        spend(ledger, 0.5)
+    assert tk.Ledger.repair(path) == []
+
+
+def test_a_record_that_lost_its_separator_and_more_is_not_left_out_at_no_charge(path: Path) -> None:
+    """Two bits of it, so that neither is found again: it may have been charged anything."""
+    whole, _ = filled(path)
+    start = whole.rindex(SEPARATOR)
+    damaged = bytearray(whole)
+    damaged[start] ^= 1
+    damaged[start + 100] ^= 3
+    path.write_bytes(damaged)
+    raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), "--charge-rest")
+
+
+def test_a_disk_that_fails_in_a_repair_is_told_as_that(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = filled(path)
+    path.write_bytes(zeroed(whole, 1))
+
+    def failing(holder: Any, start: int, length: int) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(files.FileLog, "_block", explained("read")(failing))
+    error = raises_exactly(tk.LedgerError, lambda: tk.Ledger.repair(path), os.strerror(errno.EIO))
+    assert "backup" not in str(error)
 
 
 def test_a_total_that_was_lowered_by_hand_is_not_taken_over(path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files, postgres, server_address
+from opendp_topk.ledger import failures, postgres, server_address, turns
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -283,8 +284,41 @@ def test_a_server_that_may_lose_what_it_wrote_is_refused(own: Server, setting: s
 
 
 @pytest.mark.slow
-def test_a_commit_that_did_not_wait_for_its_replica_releases_nothing(own: Server) -> None:
-    """An administrator who cancels the wait turns the commit into a success with a warning."""
+def test_a_server_that_goes_on_behind_records_that_it_could_not_restore_is_refused(own: Server) -> None:
+    new(own.address("one"), 2).close()
+    own.set(ignore_invalid_pages="on")
+    for setting in ("on", "off"):
+        own.fast()
+        own.start()
+        assert own.sql("SHOW ignore_invalid_pages") == [(setting,)]
+        if setting == "on":
+            refused(lambda: tk.Ledger(own.address("one")), "ignore_invalid_pages is on")
+        own.sql("ALTER SYSTEM RESET ignore_invalid_pages")
+    assert tk.Ledger(own.address("one")).verify() == []
+
+
+@pytest.mark.slow
+def test_a_role_that_quotes_all_names_has_the_same_table(own: Server) -> None:
+    own.sql(f"ALTER ROLE ledger IN DATABASE {own.database} SET quote_all_identifiers = on")
+    with new(own.address("one"), 2) as ledger:
+        ledger.release(costing(1.0), [1])
+        assert ledger.verify() == []
+
+
+@pytest.mark.slow
+def test_what_is_sent_and_not_confirmed_is_waited_for_a_minute(own: Server) -> None:
+    """A network that is cut says nothing; without a limit the system waits a quarter of an hour."""
+    connection = new(own.address("one"), 2)._journal.log._connection  # type: ignore[attr-defined]
+    with socket.socket(fileno=os.dup(connection.fileno())) as one:
+        assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["", "client_min_messages = error"])
+def test_a_commit_that_did_not_wait_for_its_replica_releases_nothing(own: Server, setting: str) -> None:
+    """An administrator who cancels the wait turns the commit into a success with a warning, which may be hidden."""
+    if setting:
+        own.sql(f"ALTER ROLE ledger IN DATABASE {own.database} SET {setting}")
     ledger, drawn, said = new(own.address("one"), 2), [], []
     own.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
     while own.sql("SHOW synchronous_standby_names") != [("nobody",)]:
@@ -352,6 +386,25 @@ def test_what_a_server_refuses_is_told_in_its_words(server: Server, change: dict
     assert SECRET not in str(caught)
     assert caught.__cause__ is None
     assert caught.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [("57014", "cancelled the statement"), ("57P05", "was idle for too long"), ("57P01", "the server was stopped"),
+     ("25P03", "silent for too long"), ("25P02", "had ended the transaction"), ("25006", "or only reads"),
+     ("53300", "no connection left"), ("53200", "no memory left"), ("53100", "no room left")],
+)  # fmt: skip
+def test_a_state_of_a_server_is_told_as_what_it_is(state: str, says: str) -> None:
+    raised = pytest.importorskip("psycopg").errors.lookup(state)
+
+    class Log:
+        place = "here"
+
+        @failures.explained("written")
+        def append(self) -> None:
+            raise raised
+
+    refused(Log().append, says, f"SQLSTATE {state}")
 
 
 @pytest.mark.further
@@ -479,8 +532,8 @@ def test_no_moment_of_a_debit_leaves_a_lock_of_a_server(server: Server, schema: 
     moment, kept = 0, []
     while (error := interrupted_at(moment, lambda: WORK[work](ledger), WITHIN)) is not None:
         kept.append(error)
-        assert in_another_thread(lambda: files.FORKING.acquire(timeout=0.1)), f"moment {moment} left the lock held"
-        assert set() == postgres._BUSY
+        assert in_another_thread(ledger._journal.log), f"moment {moment} left the lock held"
+        assert set() == turns.BUSY
         if moment % 10 == 0:
             other._journal.settle(1, "failed")
         moment += 1

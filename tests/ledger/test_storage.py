@@ -79,6 +79,7 @@ def test_an_entry_is_the_same_whether_it_is_looked_up_or_listed(path: Path) -> N
 def test_what_is_looked_up_is_little_of_a_long_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = new(path, 1)
     lengthened(path, 1500, 3000)
+    assert ledger.spent() == 0.0  # what was written since it was opened is looked over once
     seen: list[int] = []
     real = files._read
     monkeypatch.setattr(files, "_read", lambda *some: (seen.append(len(real(*some))), real(*some))[1])

@@ -274,6 +274,35 @@ def obey_permissions() -> None:
     assert libc.capset(version, held) == 0, os.strerror(ctypes.get_errno())
 
 
+def descriptors(folder: str) -> None:
+    """Releases from a ledger in memory, that was made as if on a disk, with few free descriptors."""
+    import resource
+
+    from opendp_topk.ledger import mounts
+
+    path, real, found = os.path.join(folder, f"{os.getpid()}.ledger"), mounts.kind_of, []
+    try:
+        mounts.kind_of = lambda handle: None  # type: ignore[assignment]
+        ledger = tk.Ledger.create(path, budget=100, **FOR_VOTES)
+        ledger.release(costing(1.0), [1])
+        mounts.kind_of = real
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        used = max(map(int, os.listdir("/proc/self/fd")))
+        for free in range(8):
+            released: list[int] = []
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + free, most[1]))
+            try:
+                ledger.release(costing(1.0, function=released.append), [1])
+            except tk.LedgerError:
+                pass
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, most)
+            found.append(len(released))
+    finally:
+        os.unlink(path)
+    print(json.dumps(found))
+
+
 def read_only(path: str) -> None:
     """Opens, reads and releases without the right to write."""
     drawn: list[int] = []
@@ -413,6 +442,7 @@ WORK = (
     crowds,
     full_disk,
     read_only,
+    descriptors,
     threads_and_forks,
     births,
     interrupted,

@@ -69,6 +69,15 @@ def test_the_error_of_a_worker_is_the_error_of_the_release(rows: Any, error: typ
     raises_exactly(error, lambda: spark_tasks.chosen(failed), required)
 
 
+@pytest.mark.parametrize("best", [True, False])
+def test_candidates_are_text_also_those_that_are_not_released(best: bool) -> None:
+    """An error named a byte of the one that was chosen, and none was raised where another one was."""
+    arrow = pytest.importorskip("pyarrow")
+    texts = arrow.array([b"a", b"\xff"], arrow.binary()).cast(arrow.string(), safe=False)
+    rows = arrow.table({"item": texts, "score": [1, 10**9] if best else [10**9, 1]}).to_batches()
+    raises_exactly(tk.DataTypeError, lambda: _spark_scores.raced(top(1), rows), "text in UTF-8")
+
+
 def test_a_partition_without_rows_has_nobody() -> None:
     (part,) = spark_tasks.chosen(answers((0,), {"item": [], "score": []}, top(2)))
     assert (part.size, part.labels) == (0, ())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
+from opendp_topk.proof import modules
 
 from .conftest import write
 
@@ -118,3 +122,38 @@ def test_an_installed_wheel_holds_its_own_proofs(house: Path) -> None:
 def test_a_source_that_is_no_python(house: Path) -> None:
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text + "def\n")
     assert proof.Proof("inner/sums").status == "stale"
+
+
+@pytest.mark.further
+def test_the_first_question_from_many_threads_has_one_answer(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = modules._parsed.__wrapped__
+
+    def parsed_slowly(*given: str) -> modules.Module:
+        time.sleep(0.0002)
+        return parsed(*given)
+
+    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace("a + b", "a + b if other else 0"))
+    rewrite(house / "opendp_topk/inner/sums.py", lambda text: text + "\n\ndef other():\n    return add\n")
+    write(house / "proofs/inner/sums.tex", f"Text.\n\\pin{{sum}}{{{proof.digest('inner/sums', 'sum')}}}\n")
+    monkeypatch.setattr(modules, "_parsed", parsed_slowly)
+    assert [Counter(asked_by(16)) for _ in range(50)] == [Counter(current=16)] * 50
+
+
+def asked_by(threads: int) -> list[str]:
+    """What each of so many threads is told that ask at once, of a state that nobody has asked for before."""
+    proof.forget()
+    gate, told = threading.Barrier(threads), []
+
+    def ask() -> None:
+        gate.wait()
+        try:
+            told.append(proof.Proof("inner/sums").status)
+        except Exception as error:
+            told.append(type(error).__name__)
+
+    asking = [threading.Thread(target=ask) for _ in range(threads)]
+    for one in asking:
+        one.start()
+    for one in asking:
+        one.join()
+    return told

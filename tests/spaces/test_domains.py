@@ -301,3 +301,32 @@ def test_validation_copies_nothing_that_already_fits() -> None:
     assert FLOATS.validate(scores) is scores
     counts = np.array([1, 2])
     assert INTS.validate(counts) is counts
+
+
+def test_domains_of_scores_are_joined_unless_they_contradict_each_other() -> None:
+    def vectors(**stated: Any) -> VectorDomain:
+        return VectorDomain(AtomDomain(int), size=2, **stated)
+
+    items, turned = ("a", "b"), ("b", "a")
+    both = vectors(candidates=items, counts_users=True)
+    assert vectors().joined(vectors()) == vectors()
+    assert vectors(candidates=items).joined(vectors(counts_users=True)) == both
+    assert vectors(counts_users=True).joined(both) == both == both.joined(vectors())
+    assert vectors(candidates=range(2)).joined(vectors(candidates=(0, 1))) is not None
+    assert vectors(candidates=[0, 1]) == vectors(candidates=(0, 1))
+    for one, other in (
+        (vectors(candidates=items), vectors(candidates=turned)),
+        (vectors(counts_users=True), vectors(counts_users=False)),
+        (vectors(candidates=items), VectorDomain(AtomDomain(int), size=3)),
+        (vectors(), VectorDomain(AtomDomain(float), size=2)),
+        (vectors(), FrameDomain("a", "b")),
+        (FrameDomain("a", "b"), vectors()),
+        (FrameDomain("a", "b"), FrameDomain("b", "a")),
+    ):
+        assert one.joined(other) is None
+    assert FrameDomain("a", "b").joined(FrameDomain("a", "b")) == FrameDomain("a", "b")
+    assert both.validate([1, 2]).tolist() == [1, 2]
+    assert repr(both) == repr(vectors())
+    for bad, error in ((("a",), ParameterError), ("ab", ParameterError), (3, ParameterTypeError)):
+        raises_exactly(error, lambda bad=bad: vectors(candidates=bad), "candidates")
+    raises_exactly(ParameterTypeError, lambda: vectors(counts_users=1), "counts_users")

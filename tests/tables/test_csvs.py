@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError, TableError
+from opendp_topk.errors import ColumnError, MissingExtraError, ParameterError, ParameterTypeError, TableError
 from opendp_topk.tables import csvs
 from opendp_topk.tables.csvs import Dialect
 from opendp_topk.tables.files import opened, read_table, require_columns
@@ -31,14 +31,18 @@ MALFORMED = {
 }
 
 
-def written(path: Path, text: str) -> Path:
-    data = text.encode("utf-8", "surrogateescape")
+def packed(data: bytes, path: Path) -> bytes:
+    """As the name of the file says."""
     if path.suffix == ".gz":
-        data = gzip.compress(data)
+        return gzip.compress(data)
     if path.suffix == ".zst":
         arrow = pytest.importorskip("pyarrow", reason="the test compresses with pyarrow")
-        data = arrow.compress(data, codec="zstd", asbytes=True)
-    path.write_bytes(data)
+        return bytes(arrow.compress(data, codec="zstd", asbytes=True))
+    return data
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_bytes(packed(text.encode("utf-8", "surrogateescape"), path))
     return path
 
 
@@ -67,7 +71,7 @@ WELL = {
     "no last line end": ("a,b\n1,2", [("1", "2")]),
     "crlf": ("a,b\r\n1,2\r\n", [("1", "2")]),
     "quotes": ('"a","b"\n"1,\n""x""","2"\n', [('1,\n"x"', "2")]),
-    "empty": ('a,b\n,""\n', [(None, "")]),
+    "empty": ('a,b\n,""\n"",x\n', [(None, None), (None, "x")]),
     "blank lines": ("\na,b\n1,2\n\n3,4\n\n", [("1", "2"), (None, None), ("3", "4"), (None, None)]),
     "mark": ("\ufeffa,b\n1,2\n", [("1", "2")]),
     "no rows": ("a,b\n", []),
@@ -101,13 +105,13 @@ def test_another_separator(separator: str, tmp_path: Path) -> None:
     assert read_table(path, separator=separator).collect().rows() == [("1,5", "2")]
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst"])
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "shift_jis", "UTF-8", "utf-8-sig"])
 def test_another_encoding(encoding: str, ending: str, tmp_path: Path) -> None:
     word = "ü" if encoding != "shift_jis" else "源"
     data = f"a,b\n{word},2\n".encode(encoding)
     path = tmp_path / f"t.{ending}"
-    path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    path.write_bytes(packed(data, path))
     assert read_table(path, encoding=encoding).collect().rows() == [(word, "2")]
     if encoding not in ("UTF-8", "utf-8-sig"):
         raises_exactly(TableError, lambda: require_columns(read_table(path).collect_schema().names(), ["a"], Dialect()))
@@ -126,6 +130,45 @@ def test_an_encoding_is_one_of_text(wrong: str) -> None:
 def test_separator_and_encoding_are_strings() -> None:
     raises_exactly(ParameterTypeError, lambda: read_table("t.csv", separator=7), "separator must be a string")  # type: ignore[arg-type]
     raises_exactly(ParameterTypeError, lambda: read_table("t.csv", encoding=None), "encoding must be a string")  # type: ignore[arg-type]
+
+
+def test_a_file_with_all_fields_quoted_is_the_same_table(tmp_path: Path) -> None:
+    """Quoted, the field of a row without a user was a user of its own, the same for all such rows."""
+    rows = [["member", "work"], ["u", "a"], ["", "a"], ["", "b"], ["v", ""]]
+    quoted = "".join(",".join(f'"{one}"' for one in row) + "\n" for row in rows)
+    plain = "".join(",".join(row) + "\n" for row in rows)
+    found = [read_table(written(tmp_path / f"{at}.csv", text)).collect() for at, text in enumerate((quoted, plain))]
+    assert found[0].equals(found[1])
+    assert found[0].rows() == [("u", "a"), (None, "a"), (None, "b"), ("v", None)]
+
+
+SKIPPABLE = bytes.fromhex("502a4d1804000000") + b"none"
+
+
+def test_zst_is_read_as_widely_as_gz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One character that was taken for a separator made a file malformed, and all lines were held at once."""
+    monkeypatch.setattr(csvs, "_BLOCK", 7)
+    path = written(tmp_path / "t.csv.zst", "a,b\nx\x1fy,2\n")
+    assert read_table(path).collect().rows() == [("x\x1fy", "2")]
+    frame = path.read_bytes()
+    path.write_bytes(SKIPPABLE + frame + SKIPPABLE + packed(b"3,4\n", path))
+    assert read_table(path).collect().rows() == [("x\x1fy", "2"), ("3", "4")]
+    for damaged in (frame[:-1], frame[: len(frame) // 2], frame + b"x", b"a,b\n1,2\n"):
+        path.write_bytes(damaged)
+        raises_exactly(TableError, lambda: read_table(path), "could not be read with the separator")
+
+
+def test_zeros_behind_gz_are_no_part_of_it(tmp_path: Path) -> None:
+    """Python's gzip leaves them out, and polars failed where the rows were counted."""
+    path = written(tmp_path / "t.csv.gz", "a,b\n1,2\n")
+    path.write_bytes(path.read_bytes() + bytes(512))
+    assert read_table(path).collect().rows() == [("1", "2")]
+
+
+def test_zst_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "t.csv.zst", "a,b\n1,2\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    raises_exactly(MissingExtraError, lambda: read_table(path), "needs pyarrow", "or unpack it")
 
 
 def test_packed_files_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -166,6 +166,18 @@ def test_damaged_pages_are_refused_on_the_call(tmp_path: Path) -> None:
     raises_exactly(TableError, lambda: counting(table), "its back end failed")
 
 
+def test_a_file_that_says_it_is_sorted_is_not_believed(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow writes such marks")
+    table = pl.DataFrame({"member": [7, 7, 1, 7, 1], "work": [1, 2, 9, 4, 5], "seen": [1.0] * 5})
+    pq.write_table(table.to_arrow(), tmp_path / "a.parquet", sorting_columns=[pq.SortingColumn(at) for at in (1, 0)])
+    read = read_table(tmp_path / "a.parquet")
+    assert read.filter(pl.col("work") >= 4).collect()["work"].to_list() == [9, 4, 5]
+    assert read.filter(pl.col("work") >= 4).select(pl.len()).collect().item() == 3
+    assert not any(any(one.flags.values()) for one in read.collect())
+    kept = read.filter(pl.col("work") > 0).select("member").explain()
+    assert "2/3" in kept  # columns that nobody asks for are not read
+
+
 def test_a_file_that_vanishes_is_refused_on_the_call(tmp_path: Path) -> None:
     path = tmp_path / "loans.parquet"
     pl.DataFrame({"member": [SENTINEL_INT], "work": [1]}).write_parquet(path)

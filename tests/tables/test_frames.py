@@ -174,6 +174,13 @@ def test_64_bit_identifiers_stay_apart() -> None:
     assert count(signed, [2**64 - 1, -1, -(2**63), 2**63 - 1, 2**63]).tolist() == [0, 1, 1, 1, 0]
 
 
+def test_a_scanner_is_no_table() -> None:
+    """It is read once and tells no schema under that name: an AttributeError came out."""
+    dataset = needs("pyarrow.dataset").dataset(pyarrow_table({"member": [1], "work": [1]}, True))
+    for frame in (dataset.scanner(), next(dataset.get_fragments())):
+        raises_exactly(DataTypeError, lambda frame=frame: two_columns(frame, "member", "work"), "is of type")  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("small", [pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32], ids=str)
 @pytest.mark.parametrize("form", ["polars", "pandas", "pyarrow"])
 def test_narrow_integers_meet_wide_candidates(small: Any, form: str) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("narwhals", reason="tables need narwhals")
-pytest.importorskip("polars", reason="the tests of tables make them with polars")
-
 from opendp_topk.errors import TableError
 from opendp_topk.tables.frames import two_columns
 from opendp_topk.tables.keyed import count_users_by_key
 from tests.tables import test_frames as makers
+
+pytest.importorskip("narwhals", reason="tables need narwhals")
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
 BACK_ENDS = (
     makers.polars_frame,
@@ -44,6 +44,35 @@ def reference(columns: dict[str, list[Any]], most: int | None) -> dict[Any, int]
         for item in sorted(basket)[:most]:
             counts[item] = counts.get(item, 0) + 1
     return counts
+
+
+@pytest.mark.quick(integers=True)
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_columns_that_say_they_are_sorted_are_not_believed(lazy: bool, integers: bool) -> None:
+    columns = {"u": USERS[integers][:-1] * 20, "i": [one for one in ITEMS[integers] for _ in range(20)][:60]}
+    columns = {name: (column * 2)[:60] for name, column in columns.items()}
+    for descending in (False, True):
+        marked = makers.polars_frame(columns, integers).with_columns(pl.all().set_sorted(descending=descending))
+        rows = two_columns(marked.lazy() if lazy else marked, "u", "i")
+        assert not any(flag for one in rows.collect().to_native() for flag in one.flags.values())
+        for most in (None, 1, 2):
+            assert dict(count_users_by_key(rows, most)) == reference(columns, most)
+
+
+@pytest.mark.parametrize("nulls", [0, 1, 60])
+def test_arrow_is_not_believed_what_it_says_of_nulls_and_labels(nulls: int) -> None:
+    """A number of nulls in an array, and labels in the metadata of a column, which are not those of its dictionary."""
+    pa = makers.needs("pyarrow")
+    texts = pa.array(["x", None, "y"] * 20).dictionary_encode()
+    array = pa.Array.from_buffers(pa.int64(), 60, pa.array([1, None, 3] * 20).buffers(), nulls)
+    labels = {"_PL_ENUM_VALUES2": "1;v1;w1;x"}
+    schema = pa.schema(
+        [pa.field("u", array.type), pa.field("i", texts.type, metadata=labels)], metadata={"pandas": "1"}
+    )
+    said = pa.table([array, texts], schema=schema)
+    for table in (said, makers.needs("pyarrow.dataset").dataset(said)):
+        assert dict(count_users_by_key(two_columns(table, "u", "i"))) == {"x": 1, "y": 1}
 
 
 @pytest.mark.quick(integers=True)

@@ -95,6 +95,11 @@ def one_file_of_two_names(folder: Path) -> Path:
     return folder
 
 
+def one_file_by_a_hard_link(folder: Path) -> Path:
+    os.link(part(folder / "x.parquet", 1), folder / "y.parquet")
+    return folder
+
+
 def with_an_empty_file(folder: Path) -> Path:
     part(folder / "x.parquet", 1)
     (folder / "y.parquet").touch()
@@ -143,6 +148,7 @@ CASES = (
     Case(in_a_circle, "leads to one that it has already"),
     Case(in_a_circle_by_a_pattern, "leads to one that it has already"),
     Case(one_file_of_two_names, "each file once"),
+    Case(one_file_by_a_hard_link, "each file once"),
     Case(with_an_empty_file, "is empty"),
     Case(without_the_item, "differ in the columns 'book', 'film'"),
     Case(of_two_types, "differ in the column 'reader'"),
@@ -210,7 +216,7 @@ def test_what_spark_leaves_out_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_spark")
-@pytest.mark.parametrize("case", [CASES[1], CASES[3], CASES[10], CASES[11]], ids=lambda case: case.made.__name__)
+@pytest.mark.parametrize("case", [CASES[at] for at in (1, 3, 9, 10, 11, 12)], ids=lambda case: case.made.__name__)
 def test_addresses_are_listed_by_the_same_rule(case: Case, tmp_path: Path) -> None:
     """Hadoop lists them, here those of this machine; of files that differ it does not say in which column."""
     path = f"file://{case.made(tmp_path / 'table')}"

@@ -229,6 +229,35 @@ def test_a_plan_that_gives_other_columns_than_it_announced_is_refused() -> None:
         _count(candidates=None)(lying)
 
 
+@pytest.mark.parametrize("version", ["1.34.0", "1.36.1", "0.20.31"])
+def test_a_polars_that_does_not_tell_of_failures_is_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its batches end where a step fails, as if there were no more rows."""
+    monkeypatch.setattr(pl, "__version__", version)
+    table = pl.LazyFrame({"member": [1], "work": [7]})
+    raises_exactly(tk.MissingExtraError, lambda: PAIRS[0].validate(table), "polars 1.37")
+    for fits in ("1.37.0", "1.40.0", "2.0.0"):
+        monkeypatch.setattr(pl, "__version__", fits)
+        assert dict(_count(candidates=None)(table)) == {7: 1}
+
+
+def _chains() -> dict[str, Any]:
+    groups = tk.GroupedFrameDomain("member", "work", "town"), tk.UserDistance()
+    paid = tk.ValuedFrameDomain("member", "work", "paid"), tk.UserDistance()
+    some = tk.then_count_by_item(candidates=[7, 8], max_items=1)
+    return {
+        "groups": groups >> tk.then_keep_groups(most=3) >> tk.then_forget_groups() >> some,
+        "sums": paid >> tk.then_sum_by_item(candidates=[7, 8], bounds=(0, 9), max_items=2),
+        "counts": PAIRS >> tk.then_keep_items(most=2) >> some,
+    }
+
+
+@pytest.mark.parametrize("name", _chains())
+def test_rows_on_the_disk_stay_for_what_was_made_of_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {"member": range(9), "work": [7] * 9, "town": [1] * 9, "paid": [1] * 9}
+    monkeypatch.setattr(rows, "_MEMORY", 0)
+    assert _chains()[name](pl.LazyFrame(columns)).tolist() == [9, 0]
+
+
 def test_rows_on_the_disk_are_private_and_go_with_their_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(rows, "_MEMORY", 0)

@@ -76,6 +76,25 @@ def test_hostile_frames_are_counted_like_the_reference(spark: Any, name: str) ->
     assert dict(counts) == reference(columns, 2)
 
 
+def test_texts_that_are_not_unicode_are_nobodys(spark: Any, tmp_path: Path) -> None:
+    """Python would give the items of two such texts one name, and one of their counts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for more in (0, 1):
+        items = [b"caf\xe9"] * 50 + [b"caf\xe8"] * (50 + more) + [b"caf\xc3\xa9"] * 3
+        texts = pa.Array.from_buffers(pa.string(), len(items), pa.array(items).buffers())
+        path = tmp_path / f"{more}.parquet"
+        pq.write_table(pa.table({"member": range(len(items)), "work": texts, "seen": [1] * len(items)}), path)
+        table = spark.read.parquet(f"file://{path}")
+        rows = two_columns(table, "member", "work")
+        for found in (count_users_by_key(rows), count_users_by_key(rows, 1)):
+            assert dict(found) == {"caf\u00e9": 3}
+            assert found.largest(1) == {"caf\u00e9": 3}  # type: ignore[attr-defined]
+        assert dict(totals_by_item(valued_columns(table, "member", "work", "seen"), 1.0, 9, (0, 1))) == {"caf\u00e9": 3}
+        assert count_distinct_users(two_columns(table, "work", "member"), [0, len(items) - 1]).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("name", ["random integers", "random strings", "unicode", "mixed case"])
 def test_the_largest_counts_come_with_ties_in_the_public_order(spark: Any, name: str) -> None:
     held, integers = hostile.FRAMES[name]
@@ -209,6 +228,28 @@ def test_items_are_kept_in_spark_as_elsewhere(spark: Any, by: str) -> None:
     if by != "value":
         once = keep_items(two_columns(table, "user", "item"), 2, by, 1.0, 2**31, backwards)
         assert sorted(pairs(once)) == sorted(chosen)
+
+
+@pytest.mark.parametrize("by", ["order", "rows", "value"])
+def test_what_was_kept_of_strings_is_counted_in_plans_that_are_determinate(spark: Any, by: str) -> None:
+    import polars as pl
+
+    rows = [(f"u{n % 5}", f"i{n * n % 7}", f"g{n % 3}", n % 4) for n in range(60)]
+    frame = pl.DataFrame(rows, schema=["member", "work", "town", "paid"], orient="row")
+    table = spark.createDataFrame(frame.to_arrow())
+    metric, names = tk.UserDistance(), [f"i{n}" for n in range(8)]
+    summed = tk.then_sum_by_item(candidates=names, bounds=(0, 9))
+    items = (tk.ValuedFrameDomain("member", "work", "paid"), metric) >> tk.then_keep_items(most=2, by=by)
+    assert (items >> summed)(table).tolist() == (items >> summed)(frame).tolist()
+    for first in (SPACE >> tk.then_keep_items(most=2, by=by), _groups(by)) if by != "value" else ():
+        count = first >> tk.then_count_by_item(candidates=names)
+        assert count(table).tolist() == count(frame).tolist()
+        require_determinate(first(table).to_native())
+
+
+def _groups(by: str) -> Any:
+    space = tk.GroupedFrameDomain("member", "work", "town"), tk.UserDistance()
+    return space >> tk.then_keep_groups(most=2, by=by) >> tk.then_forget_groups()
 
 
 def test_a_random_choice_takes_no_more_rows_from_spark_than_fit(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,6 +448,10 @@ def test_files_are_those_of_spark_that_are_read_whole_or_not_at_all(spark: Any, 
         assert SPACE[0].member(stored(spark, table, tmp_path / "parquet", **{option: "false"}))
         frame = stored(spark, table, tmp_path / "parquet", **{option: "true"})
         raises_exactly(DataTypeError, lambda frame=frame: SPACE[0].validate(frame), "leaves some out")
+    for kind in ("csv", "json"):
+        assert SPACE[0].member(stored(spark, table.select("member", "work"), tmp_path / kind, kind, mode="FAILFAST"))
+        frame = stored(spark, table.select("member", "work"), tmp_path / kind, kind, MODE="DropMalformed")
+        raises_exactly(DataTypeError, lambda frame=frame: SPACE[0].validate(frame), "DROPMALFORMED")
     binary = spark.read.format("binaryFile").load(str(tmp_path / "csv")).selectExpr("path AS member", "length AS work")
     raises_exactly(DataTypeError, lambda: SPACE[0].validate(binary), "HadoopFsRelation")
     streamed = spark.readStream.schema("member long, work long").parquet(str(tmp_path / "parquet"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from opendp_topk.errors import ColumnError, ParameterError, ParameterTypeError
-from opendp_topk.tables.where import parsed
+from opendp_topk.tables.where import STATISTICS, parsed
 
 from ..concepts.sentinels import raises_exactly
+from . import filtering
 from .spark_session import Shared
 
 pl = pytest.importorskip("polars", reason="conditions are tried on polars")
@@ -46,6 +48,7 @@ SAID: dict[str, Callable[[dict[str, Any]], bool | None]] = {
     "number <= 0.1": lambda row: row["number"] is not None and row["number"] <= 0.1,
     "single = 0.1": lambda row: False,
     "single = 0.5": lambda row: row["single"] == 0.5,
+    "day > '0001-01-01'": lambda row: None if row["day"] is None else True,
     "day >= '2024-01-03'": lambda row: None if row["day"] is None else row["day"].day >= 3,
     "yes = true": lambda row: row["yes"],
     "not (yes = true or id < 2)": lambda row: None if row["yes"] is None else not (row["yes"] or row["id"] < 2),
@@ -75,35 +78,91 @@ def expected(text: str) -> list[int]:
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_what_a_condition_says(text: str, engine: str, file: Path) -> None:
     if engine == "polars":
-        found = parsed(text).kept(pl.scan_parquet(file)).collect()["id"].to_list()
+        found = parsed(text).kept(pl.scan_parquet(file), ["id"]).collect()["id"].to_list()
     else:
         duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
         with duckdb.connect() as connection:
-            kept = parsed(text).kept(connection.read_parquet(str(file)))
-            assert kept.columns == list(COLUMNS)
-            found = sorted(row[0] for row in kept.fetchall())
+            kept = parsed(text).kept(connection.read_parquet(str(file)), ["id"])
+            assert kept.collect_schema().names() == ["id"]
+            found = kept.collect()["id"].to_list()
     assert found == expected(text)
 
 
 @pytest.mark.slow
 def test_spark_says_the_same(file: Path, spark: Any) -> None:
     frame = spark.read.parquet(str(file))
-    for text in SAID:
-        kept = parsed(text).kept(frame)
-        assert kept.columns == list(COLUMNS)
-        assert sorted(row[0] for row in kept.collect()) == expected(text), text
+    raises_exactly(ParameterError, lambda: parsed("id = 1").kept(frame, ["id"]), STATISTICS)
+    with filtering.one_session():
+        spark.conf.set(STATISTICS, "false")
+        for text in SAID:
+            kept = parsed(text).kept(frame, ["id"])
+            assert kept.columns == list(COLUMNS)
+            assert sorted(row[0] for row in kept.collect()) == expected(text), text
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_no_row_decides_about_others(engine: str, tmp_path: Path) -> None:
+    """One number above 5 in a group of NaN, which are above 5, too, and one row that makes a mark "sorted" untrue."""
+    pytest.importorskip(engine, reason=f"{engine} is not installed")
+    for more in (False, True):
+        floats, integers = [[NAN] * 20 + [9.0 if more else 1.0], [9.0] * 6], [[1] * 20 + [9] * more + [3, 7, 9]]
+        for kind, marked, values in (("double", None, floats), ("int64", "x", integers)):
+            numbered = itertools.count()
+            groups = [[(next(numbered), 1, 1, value) for value in group] for group in values]
+            file = tmp_path / f"{more}-{kind}.parquet"
+            content = filtering.Content(kind, groups, marked)
+            filtering.write("pyarrow", content, file, random.Random(0), None)
+            above = [number for number, _, _, value in content.rows if not value <= 5]
+            assert filtering.kept_numbers(engine, file, ["x > 5", "x > 5 or u < 0"]) == [above, above]
+
+
+@pytest.mark.further
+@pytest.mark.quick(kind="double")
+@pytest.mark.parametrize("kind", ["double", "zeros", "long text", "int64"])
+def test_files_of_other_libraries_are_read_row_by_row(kind: str, tmp_path: Path) -> None:
+    for needed in ("duckdb", "pyarrow"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed")
+    found = filtering.differences(0, [kind], ["pyarrow"], ["polars", "duckdb"], tmp_path)
+    assert [one for one in found if one] == []
+
+
+@pytest.mark.slow
+def test_spark_reads_files_row_by_row(spark: Any, tmp_path: Path) -> None:
+    with filtering.one_session():
+        found = filtering.differences(0, ["double", "zeros"], ["pyarrow", "spark"], ["spark"], tmp_path, spark)
+        assert [one for one in found if one] == []
 
 
 def test_categories_are_compared_as_text(file: Path) -> None:
     order = pl.DataFrame({"size": pl.Series(["s", "m", "l"], dtype=pl.Enum(["s", "m", "l"]))})
-    assert parsed("size > 'l'").kept(order.lazy()).collect()["size"].to_list() == ["s", "m"]
+    assert parsed("size > 'l'").kept(order.lazy(), ["size"]).collect()["size"].to_list() == ["s", "m"]
 
 
-def test_numbers_in_text_are_for_csv() -> None:
+def test_text_is_not_compared_with_numbers() -> None:
     table = pl.DataFrame({"year": ["2023", " 2024 ", "x", None, "2024.5", "nan"]}).lazy()
-    raises_exactly(ColumnError, lambda: parsed("year >= 2024").kept(table), "holds text")
-    assert parsed("year >= 2024").kept(table, numbers=True).collect()["year"].to_list() == [" 2024 ", "2024.5", "nan"]
-    assert parsed("year = '2023'").kept(table, numbers=True).collect()["year"].to_list() == ["2023"]
+    raises_exactly(
+        ColumnError, lambda: parsed("year >= 2024").kept(table, ["year"]), "holds text", "--types year=integer"
+    )
+    assert parsed("year = '2023'").kept(table, ["year"]).collect()["year"].to_list() == ["2023"]
+
+
+LIKE_NUMBERS = "2024-01-04", "04.01.2024", "1/4/24", "2024-01-04T10:00:00Z", "12,50", " 7 ", "-1e9", "€ 12", "٣", "5%"
+
+
+@pytest.mark.parametrize("constant", LIKE_NUMBERS)
+def test_text_is_not_ordered_by_what_looks_like_a_date_or_a_number(constant: str) -> None:
+    """The day 04.01.2024 came after 2024-01-04 in the alphabet, and before it in the year."""
+    table = pl.DataFrame({"day": ["04.01.2024", constant], "size": ["s", "m"]}).lazy()
+    for sign in ("<", "<=", ">", ">="):
+        for text in (f"day {sign} '{constant}'", f"size = 's' or not (day {sign} '{constant}')"):
+            raises_exactly(
+                ColumnError, lambda text=text: parsed(text).kept(table, ["day"]), "'day'", "by order", "--types"
+            )  # type: ignore[misc]
+    assert parsed(f"day = '{constant}'").kept(table, ["day"]).collect()["day"].to_list() == [
+        one for one in ("04.01.2024", constant) if one == constant
+    ]
+    for word in ("b3", "Emma", "", "e", "10-B"):
+        assert len(parsed(f"size >= '{word}'").kept(table, ["day"]).collect()) <= 2
 
 
 @pytest.mark.slow
@@ -112,8 +171,11 @@ def test_rows_are_kept_one_by_one() -> None:
     rows = pl.DataFrame(COLUMNS)
     for text in SAID:
         kept = parsed(text).kept
-        alone = [pl.concat([kept(rows[at : at + 1].lazy()).collect() for at in chosen]) for chosen in _some(len(rows))]
-        together = [kept(rows[list(chosen)].lazy()).collect() for chosen in _some(len(rows))]
+        alone = [
+            pl.concat([kept(rows[at : at + 1].lazy(), ["id"]).collect() for at in chosen])
+            for chosen in _some(len(rows))
+        ]
+        together = [kept(rows[list(chosen)].lazy(), ["id"]).collect() for chosen in _some(len(rows))]
         assert all(one.equals(other) for one, other in zip(alone, together, strict=True))
 
 
@@ -178,7 +240,7 @@ def test_nothing_else_can_be_said(text: str, wanted: str) -> None:
 def test_types_are_settled_before_a_row_is_read(text: str, said: str) -> None:
     more = {"big": pl.Series([1] * 6, dtype=pl.UInt64), "time": [datetime.datetime(2024, 1, 1)] * 6}
     frame = pl.DataFrame(COLUMNS | more).lazy().map_batches(_never, schema=None)
-    raises_exactly(ColumnError, lambda: parsed(text).kept(frame), "where", said)
+    raises_exactly(ColumnError, lambda: parsed(text).kept(frame, ["id"]), "where", said)
 
 
 def _never(_: Any) -> Any:
@@ -189,7 +251,7 @@ def test_a_long_and_deep_condition_is_evaluated(file: Path) -> None:
     long = " or ".join(["id = 5"] * 240)
     deep = "not " * 48 + "id = 5"
     for text in (long, deep):
-        assert parsed(text).kept(pl.scan_parquet(file)).collect()["id"].to_list() == [5]
+        assert parsed(text).kept(pl.scan_parquet(file), ["id"]).collect()["id"].to_list() == [5]
 
 
 def test_a_condition_is_a_string() -> None:

@@ -52,7 +52,8 @@ import sys
 
 def test_other():
     loaded = [name for name in sys.modules if name.startswith(("numpy", "mpmath", "gmpy2", "opendp_topk."))]
-    assert [name for name in loaded if not name.startswith(("opendp_topk.testing", "opendp_topk.core"))] == []
+    light = ("opendp_topk.testing", "opendp_topk.core", "opendp_topk.errors")
+    assert [name for name in loaded if not name.startswith(light)] == []
 """
 
 
@@ -84,6 +85,24 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
+
+
+UNTESTED = """
+import pytest
+
+@pytest.mark.dp_audit(epsilon=1)
+def test_claim():
+    pass
+"""
+UNKNOWN = """
+import pytest
+
+@pytest.mark.dp_audit(eps=1)
+def test_claim(dp_audit):
+    dp_audit(lambda x: x)
+"""
+UNNAMED = UNKNOWN.replace("eps=1", "1")
+SURER = UNKNOWN.replace("eps=1", "epsilon=1, confidence=0.5")
 
 
 def project(folder: Path, **files: str) -> Path:
@@ -164,3 +183,24 @@ def test_ten_right_claims_are_green(tmp_path: Path) -> None:
     code, said = run(project(tmp_path, test_claims=TEN), "--dp-quick")
     assert code == 0, said
     assert "10 claims: 0 refuted, 10 not refuted, 0 not tested" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (UNTESTED, "test_claim: the marker dp_audit states a claim that nothing tests: take the fixture dp_audit"),
+        (UNKNOWN, "takes no argument eps: it takes epsilon"),
+        (UNNAMED, "takes named arguments only: it takes epsilon"),
+        (SURER, "takes no argument confidence"),
+    ],
+    ids=["untested", "unknown", "unnamed", "surer"],
+)
+def test_a_claim_that_cannot_be_tested_is_an_error_at_collection(text: str, words: str, tmp_path: Path) -> None:
+    """Also where no test runs, and before any does."""
+    other = "def test_other(): print('it ran')\n"
+    for more in ((), ("--collect-only",)):
+        code, said = run(project(tmp_path, test_claims=text, test_before=other), *more)
+        assert code == 4, said
+        assert words in said
+        assert "passed" not in said

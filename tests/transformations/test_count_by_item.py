@@ -73,7 +73,7 @@ def test_the_least_and_the_greatest_integers_are_candidates() -> None:
 def test_the_output_space_is_declared() -> None:
     for monotonic in (True, False):
         count = make_count_by_item(*SPACE, candidates=["a", "b"], monotonic=monotonic)
-        assert count.output_domain == VectorDomain(AtomDomain(int), size=2)
+        assert count.output_domain == VectorDomain(AtomDomain(int), size=2, candidates=("a", "b"), counts_users=True)
         assert count.output_metric == LInfDistance(monotonic=monotonic)
         assert (count.input_domain, count.input_metric) == SPACE
         assert count.output_domain.member(count(frame([])))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
+import polars as pl
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.tables.held import HeldCounts
-from opendp_topk.transformations.minimum_users import make_minimum_users, then_minimum_users
+from opendp_topk.transformations.minimum_users import make_minimum_users, nameless_minimum, then_minimum_users
+from opendp_topk.transformations.sum_by_item import nameless_sum
 from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
@@ -172,3 +175,72 @@ def test_obligations() -> None:
 )
 def test_bad_arguments(make: Any, error: type[Exception], words: str) -> None:
     raises_exactly(error, make, words)
+
+
+def test_what_is_no_number_of_users_is_refused() -> None:
+    """An item of three users with a sum of 150 has no ten users: 150 - 9 would come out with certainty."""
+    valued, users = tk.ValuedFrameDomain("buyer", "book", "paid"), tk.UserDistance()
+    numbers = tk.NumberFrameDomain("buyer", "paid")
+    tables = tk.FrameDomain("buyer", "book")
+    ten = then_minimum_users(minimum_users=10)
+    half = Fraction(1, 2)
+    for before in (
+        (valued, users) >> tk.then_sum_by_item(candidates=None, bounds=(0, 50)),
+        (valued, users) >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 50)),
+        (valued, users) >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 50), max_items=1),
+        (valued, users) >> tk.then_sum_by_item(candidates=["a"], bounds=(0, 1), granularity=half),
+        (numbers, users) >> tk.then_quantile_scores(quantile=half, bounds=(0, 3)),
+        (tables, users) >> tk.then_cap_scores(caps=[1, 2], share=half),
+        (tables, users) >> tk.then_count_outside(items=["a"], output_metric=tk.LInfDistance(), max_rows=2),
+        nameless_sum(valued, users, n_candidates=1, bounds=(0, 50)),
+    ):
+        raises_exactly(tk.SpaceError, lambda before=before: before >> ten, "numbers of users")
+    plain = listed(2, candidates=["a", "b"], minimum_users=10)
+    sums = (valued, users) >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 50))
+    raises_exactly(tk.SpaceError, lambda: sums >> plain, "numbers of users")
+    nameless = nameless_sum(valued, users, n_candidates=4, bounds=(0, 50)).output_domain
+    metric = tk.LInfDistance(monotonic=True)
+    raises_exactly(tk.SpaceError, lambda: nameless_minimum(nameless, metric, minimum_users=9), "numbers of users")
+
+
+@pytest.mark.further
+def test_no_table_of_fewer_users_leaves_a_key() -> None:
+    """Every chain from a table that is not refused: of three users no key has a minimum of four, whatever they do."""
+    rows = list(itertools.product((1, 2, 3), ("a", "b"), (0, 9)))
+    tables = [
+        pl.DataFrame([*some], schema=["u", "i", "v"], orient="row")
+        for some in list(itertools.combinations(rows, 3))[::11]
+    ]
+    tables.append(pl.DataFrame(rows * 3, schema=["u", "i", "v"], orient="row"))
+    users, built = tk.UserDistance(), 0
+    pairs, valued, numbers = (
+        tk.FrameDomain("u", "i"),
+        tk.ValuedFrameDomain("u", "i", "v"),
+        tk.NumberFrameDomain("u", "v"),
+    )
+    half = Fraction(1, 2)
+    before: list[Any] = [
+        *((pairs, users) >> tk.then_count_by_item(candidates=one, max_items=2) for one in (None, ["a", "b"])),
+        *((pairs, tk.UserDistance("replace")) >> tk.then_count_by_item(candidates=one) for one in (None, ["a", "b"])),
+        *(
+            (valued, users) >> tk.then_sum_by_item(candidates=one, bounds=(0, top))
+            for one in (None, ["a", "b"])
+            for top in (1, 9)
+        ),
+        (valued, users) >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(-3, 1)),
+        (pairs, users) >> tk.then_cap_scores(caps=[1, 2], share=half),
+        (numbers, users) >> tk.then_quantile_scores(quantile=half, bounds=(0, 3)),
+        *(
+            (pairs, users) >> tk.then_count_outside(items=["a"], output_metric=tk.LInfDistance(), max_rows=n)
+            for n in (1, 3)
+        ),
+    ]
+    for first in before:
+        given = {"candidates": ["b"]} if first.parameters.get("transformation") == "count_outside" else {}
+        try:
+            chain = first >> then_minimum_users(minimum_users=4, **given)
+        except tk.SpaceError:
+            continue
+        built += 1
+        assert all(chain(table) == {} for table in tables), first.parameters
+    assert built == 8

@@ -133,7 +133,7 @@ def test_it_keeps_the_obligations_of_a_transformation() -> None:
         output_distance=lambda x, y: path_distance(x.tolist(), y.tolist()),
     )
     assert link(tables[1]).tolist() == [40, 50]
-    assert link.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=2)
+    assert link.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=2, candidates=ITEMS, counts_users=False)
     assert link.output_metric == tk.LInfDistance(monotonic=True)
     assert link.parameters["upper"] == 50
     assert tk.make_sum_by_item(DOMAIN, tk.UserDistance("replace"), candidates=[1], bounds=(0, 5)).output_metric == (
@@ -306,7 +306,7 @@ def test_items_of_another_kind_than_the_candidates() -> None:
 def test_a_sum_without_names_has_the_map_and_reads_no_table() -> None:
     nameless = nameless_sum(*SPACE, n_candidates=10**9, bounds=(0, 7), granularity=1)
     assert nameless.map(3) == 21
-    assert nameless.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=10**9)
+    assert nameless.output_domain == tk.VectorDomain(tk.AtomDomain(int), size=10**9, counts_users=False)
     raises_exactly(tk.ParameterError, lambda: nameless(frame([(1, "a", 1)])), "no names of candidates")
 
 

@@ -48,6 +48,20 @@ FAULTS = (
         "enough = baskets.users >= least - 1  # [enough]",
     ),
     Fault(
+        "sums-by-key-as-users",
+        "a minimum of users is held against sums by key",
+        "transformations/minimum_users.py",
+        "_require_users(metric.each == 1)",
+        "_require_users(metric.each >= 1)",
+    ),
+    Fault(
+        "sums-of-a-list-as-users",
+        "a minimum of users is held against sums of a list",
+        "transformations/minimum_users.py",
+        "_require_users(input_domain.counts_users is not False)",
+        "_require_users(True)",
+    ),
+    Fault(
         "minimum-one-less",
         "an item of one user fewer than the minimum is kept",
         "transformations/minimum_users.py",

@@ -1,0 +1,29 @@
+"""Faults of what happens once in a process, of forks, and of what is refused before it is paid."""
+
+from __future__ import annotations
+
+from tests.mutation.fault import Fault
+
+FAULTS = (
+    Fault(
+        "presented-after-the-debit",
+        "a release pays before it asks whether the data are a table at all",
+        "ledger/ledger.py",
+        "        require_presented(measurement, data)  # [presented]\n",
+        "",
+    ),
+    Fault(
+        "reserved-presented-late",
+        "a reservation is used up by what is no table",
+        "ledger/reservation.py",
+        "        require_presented(self._measurement, data)  # [still-open]\n",
+        "",
+    ),
+    Fault(
+        "threads-after-a-fork",
+        "a process that was forked after polars had started its threads counts tables",
+        "errors/extras.py",
+        '            _LOST.add("polars")\n',
+        "            pass\n",
+    ),
+)

@@ -1,0 +1,11 @@
+"""A plugin of pytest with which all rows that are kept go to files, and are counted in parts of a few.
+
+``python -m pytest -p tests.tables.on_disk -m "not slow" tests/tables tests/transformations tests/combinators``
+"""
+
+from __future__ import annotations
+
+from opendp_topk.tables import parts, rows
+
+rows._MEMORY = rows._PIECE = 8  # bytes
+parts._ROWS = 3
