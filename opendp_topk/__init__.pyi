@@ -33,6 +33,7 @@ from .core.candidate_remarks import candidate_remarks as candidate_remarks
 from .core.candidates import index_candidates as index_candidates
 from .core.counted import counts_from as counts_from
 from .core.counted import largest_counts as largest_counts
+from .core.json_values import json_values as json_values
 from .core.measurement import Measurement as Measurement
 from .core.partials import Partial as Partial
 from .core.queryable import Queryable as Queryable
@@ -284,6 +285,7 @@ __all__ = [
     "counts_from",
     "from_opendp",
     "index_candidates",
+    "json_values",
     "largest_counts",
     "make_above_threshold",
     "make_adaptive_composition",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,7 @@ from .cells import readings
 from .draws import Draws, Raised
 from .edges import Edge, worst_edges
 from .events import choose
+from .made_pairs import given_pairs
 from .neighbours import within
 
 _SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
@@ -193,7 +194,9 @@ def _among(
     if measure is None:
         raise ParameterError("measure must be given: function is no measurement")
     _, shift, half = require_settings(samples, measure, confidence, delta, options["timed"])
-    given = [(first, second) for first, second in pairs]
+    if not isinstance(pairs, Sized):
+        raise ParameterTypeError("pairs must be a list of pairs of neighbours: an iterator may have no end")
+    given = list(given_pairs(pairs))
     if not given:
         raise ParameterError("pairs must hold at least one pair of neighbours")
     number = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 from ..errors import ParameterError, ParameterTypeError, checks
@@ -35,6 +35,8 @@ def record_pairs(
     """
     if neighbors not in ("add_remove", "replace"):
         raise ParameterError('neighbors must be "add_remove" or "replace"')
+    if not isinstance(records, Iterable) or not isinstance(records, Sized) or isinstance(records, str | bytes):
+        raise ParameterTypeError(f"records must be a list of records, not {type(records).__name__}")
     whole, kinds = list(records), list[tuple[int, Any]]()
     for place, record in enumerate(whole):
         if not any(record is other or record == other for _, other in kinds):
@@ -52,6 +54,23 @@ def record_pairs(
     if not pairs:
         raise ParameterError('records must hold a record, and two that differ under neighbors="replace"')
     return pairs[: checks.count("most", most)]
+
+
+def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:
+    """The ``pairs`` of a caller, one by one.
+
+    Raises:
+        ParameterTypeError: They are no pairs.
+    """
+    if not isinstance(pairs, Iterable):
+        raise ParameterTypeError(f"pairs must be a list of pairs of neighbours, not {type(pairs).__name__}")
+    return map(_pair, pairs)
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ParameterTypeError("pairs must hold pairs (first, second) of neighbours")
+    return pair[0], pair[1]
 
 
 def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> list[tuple[Any, Any]]:

@@ -11,6 +11,7 @@ from ..core.measurement import Measurement
 from ..errors import NotDeclaredError, ParameterError, checks
 from ..numerics.arithmetic import exact
 from ..spaces.domains import VectorDomain
+from .made_pairs import given_pairs
 from .neighbours import LIKELIEST, neighbours, within
 from .report import Report
 from .worst_pair import LargestLoss, comparison
@@ -89,6 +90,10 @@ def verify_with(
             "this measurement declares no exact distribution: give law, "
             "for instance one of opendp_topk.audit.merged_laws"
         )
+    if law is not None:
+        checks.function("law", law)
+    if relative_error is not None:
+        checks.scale(relative_error, "relative_error")
     budget = checks.count("budget", budget)
     distance = exact(checks.distance(d_in, "d_in"))
     claimed = measurement.map(d_in)
@@ -124,7 +129,7 @@ def _unit(measurement: Measurement, d_in: Fraction) -> Fraction:
 
 
 def _checked(pairs: Iterable[tuple[Any, Any]], measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:
-    for x, x_prime in pairs:
+    for x, x_prime in given_pairs(pairs):
         if isinstance(measurement.input_domain, VectorDomain):
             first, second = (tuple(measurement.input_domain.validate(v).tolist()) for v in (x, x_prime))
             if len(first) != len(second) or not within(measurement.input_metric, first, second, d_in):

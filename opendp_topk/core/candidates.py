@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CandidatesError, SpaceError
+from ..errors import CandidatesError, DataError, SpaceError, checks
 from .following import returned
 from .releases import Items
+
+_MOST = 2**24  # items of an iterator, which does not tell whether it ends
 
 
 def is_iterable(value: Any) -> bool:
@@ -29,14 +32,15 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
     """
     if isinstance(items, str | bytes | Set) or not is_iterable(items):
         raise CandidatesError(f"{name} must be a list of the public candidates in order, not {type(items).__name__}")
-    if hasattr(items, "columns") or hasattr(
-        items, "readline"
-    ):  # these give names of columns, and lines with their ends
+    if hasattr(items, "columns") or hasattr(items, "readline"):  # they give names of columns, and lines with their ends
         column = 'frame["book"].to_list()' if hasattr(items, "columns") else "file.read().splitlines()"
         raise CandidatesError(
             f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
         )
-    listed = tuple(items.to_pylist() if hasattr(items, "to_pylist") else items)
+    items = items.to_pylist() if hasattr(items, "to_pylist") else items
+    listed = tuple(items) if isinstance(items, Sized) else tuple(itertools.islice(items, _MOST + 1))
+    if len(listed) > _MOST and not isinstance(items, Sized):
+        raise CandidatesError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
     if not listed:
         raise CandidatesError(f"{name} must hold at least one candidate")
     try:
@@ -86,8 +90,13 @@ class IndexCandidates:
         if hasattr(release, "_replace"):
             return release._replace(indices=self(release.indices))  # [field]
         if isinstance(release, np.ndarray | list | tuple):
-            return Items(self.items[index] for index in release)  # [items]
-        return self.items[release]  # [item]
+            return Items(self._item(index) for index in release)  # [items]
+        return self._item(release)  # [item]
+
+    def _item(self, index: Any) -> Any:
+        if not checks.is_integer(index) or not 0 <= index < len(self.items):
+            raise DataError("index_candidates must be called with indices of its items, as a measurement releases them")
+        return self.items[index]
 
     def released_after(self, released: Any, _: int | None) -> Any:
         if hasattr(released, "with_items"):

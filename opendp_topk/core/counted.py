@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataLengthError, ParameterError, SpaceError, checks
+from ..errors import DataLengthError, DataTypeError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from .candidates import public_items
 from .releases import CountedItems, Items, SelectedCounts
@@ -30,6 +30,8 @@ class BestCounts:
     threshold: Number | None = None
 
     def __call__(self, counts: Counts) -> SelectedCounts | CountedItems:
+        if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind not in "iufO":
+            raise DataTypeError("counts must be a one-dimensional array of numbers, as a measurement releases them")
         self.require(len(counts), DataLengthError)
         some = np.arange(len(counts)) if self.threshold is None else np.flatnonzero(counts >= self.threshold)
         falling = len(some) - 1 - np.argsort(counts[some][::-1], kind="stable")[::-1]

@@ -17,6 +17,7 @@ from ..spaces.domains import Domain
 
 LONGEST = 10**6  # seconds, eleven days: every system sleeps as long in one call
 _SECOND = 10**9  # nanoseconds
+_STILL = _SECOND  # nanoseconds of sleep in which a clock that goes is seen to go
 Answer = TypeVar("Answer")
 
 
@@ -25,7 +26,7 @@ def hold(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
     """What ``compute`` returns or raises, ``seconds`` after the call and not before.
 
     Raises:
-        DeadlineError: It took longer.
+        DeadlineError: It took longer, or the clock stands still, as one that a test has frozen.
     """
     ends, failure = time.monotonic_ns() + math.ceil(seconds * _SECOND), None  # [ends]
     try:
@@ -37,8 +38,12 @@ def hold(seconds: Fraction, compute: Callable[[], Answer]) -> Answer:
             "the deadline was missed: what was computed is not released, and what was paid for it stays paid. Take "
             "more seconds, chosen without the data"
         )
+    first, tries = ends - time.monotonic_ns(), 0
     while (left := ends - time.monotonic_ns()) > 0:  # [not-before]
+        if left == first and tries * left > _STILL:  # [stands-still]
+            raise DeadlineError("the clock stands still, so that no deadline comes: nothing is released. Let it go on")
         time.sleep(left / _SECOND)
+        tries += 1
     if failure is not None:
         raise failure  # [errors-too]
     return answer

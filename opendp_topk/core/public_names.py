@@ -28,6 +28,7 @@ PUBLIC = {
     "core.candidate_remarks": "candidate_remarks",
     "core.candidates": "index_candidates",
     "core.counted": "counts_from largest_counts",
+    "core.json_values": "json_values",
     "core.measurement": "Measurement",
     "core.partials": "Partial",
     "core.queryable": "Queryable",

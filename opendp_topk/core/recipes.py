@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import proof
-from ..errors import PickleError
+from ..errors import CapacityError, PickleError
 from ..errors.by_name import require_names
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_DEEPEST = 64  # each takes up to ten calls of Python, which allows a thousand
 _WITHOUT_CLAIMS = ("audit", "cli")
 
 
@@ -33,6 +34,18 @@ class Recipe:
         """The recipe of a call; what could change or run out afterwards is copied first."""
         kept = {name: _kept(value) for name, value in options.items()}
         return Recipe(constructor, tuple(map(_kept, arguments)), kept)
+
+    def __post_init__(self) -> None:
+        if self.depth > _DEEPEST:
+            raise CapacityError(
+                f"measurements may be nested {_DEEPEST} deep at most, and chains be as long: compose a list of "
+                "measurements at once, or write what follows a release as one function"
+            )
+
+    @functools.cached_property
+    def depth(self) -> int:
+        """How many constructors lie within each other; Python could not follow thousands."""
+        return 1 + max(map(_depth, [*self.arguments, *self.options.values()]), default=0)
 
     @functools.cached_property
     def value(self) -> Hashable:
@@ -75,6 +88,14 @@ def claims_digest() -> str:
             content = path.read_bytes()
             total.update(f"{name} {len(content)}\n".encode() + content)
     return total.hexdigest()
+
+
+def _depth(argument: Any) -> int:
+    """That of a measurement or transformation, or the largest in a list of such; 0 of anything else."""
+    if type(argument) in (list, tuple) and len(argument) and hasattr(argument[0], "_claim"):
+        return max(map(_depth, argument))
+    recipe = getattr(getattr(argument, "_claim", None), "recipe", None)
+    return recipe.depth if isinstance(recipe, Recipe) else 0
 
 
 def _comparable(value: Any) -> Hashable:

@@ -13,7 +13,9 @@ from ..errors.extras import load
 from ..markup import notebook
 
 if TYPE_CHECKING:
-    import polars as pl
+    from polars import DataFrame
+else:
+    DataFrame = Any  # for those who ask for type hints where polars is not installed
 
 Array = NDArray[Any]
 
@@ -26,7 +28,7 @@ class Items(list[Any]):
             raise ParameterTypeError(f"items must be a list or another iterable, not {type(items).__name__}")
         super().__init__(items)
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the column ``item``, in the order of the release (extra ``tables``)."""
         return _frame({"item": self})
 
@@ -44,7 +46,7 @@ class SelectedCounts(NamedTuple):
         """The same with the items in the place of their indices."""
         return CountedItems(items, self.counts)
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the columns ``index`` and ``noisy_count`` (extra ``tables``)."""
         return _frame({"index": self.indices, "noisy_count": self.counts})
 
@@ -58,7 +60,7 @@ class CountedItems(NamedTuple):
     items: Items
     counts: Array
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
         return _frame({"item": self.items, "noisy_count": self.counts})
 
@@ -79,7 +81,7 @@ class RankingWithGaps(NamedTuple):
         """The same with the items in the place of their indices."""
         return ItemsWithGaps(items, self.gaps)
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank``, ``index`` and ``noisy_lead`` (extra ``tables``)."""
         return _frame({"rank": _ranks(self.indices), "index": self.indices, "noisy_lead": self.gaps})
 
@@ -97,7 +99,7 @@ class ItemsWithGaps(NamedTuple):
     items: Items
     gaps: NDArray[np.float64]
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank``, ``item`` and ``noisy_lead`` (extra ``tables``)."""
         return _frame({"rank": _ranks(self.items), "item": self.items, "noisy_lead": self.gaps})
 
@@ -111,7 +113,7 @@ class FoundItems(NamedTuple):
     items: tuple[Any, ...]
     stopped: bool
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank`` and ``item`` (extra ``tables``)."""
         return _frame({"rank": _ranks(self.items), "item": self.items})
 
@@ -127,7 +129,7 @@ class FoundItemsWithCounts(NamedTuple):
     counts: tuple[int, ...]
     stopped: bool
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the columns ``rank``, ``item`` and ``noisy_count`` (extra ``tables``)."""
         return _frame({"rank": _ranks(self.items), "item": self.items, "noisy_count": self.counts})
 
@@ -142,7 +144,7 @@ class FoundCounts(NamedTuple):
     items: tuple[Any, ...]
     counts: tuple[int, ...]
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> DataFrame:
         """A data frame with the columns ``item`` and ``noisy_count`` (extra ``tables``)."""
         return _frame({"item": self.items, "noisy_count": self.counts})
 
@@ -158,14 +160,14 @@ def _shown(title: str, columns: Mapping[str, Iterable[Any]]) -> str:
     return notebook.grid(title, {name: _listed(values) for name, values in columns.items()})
 
 
-def _frame(columns: Mapping[str, Iterable[Any]]) -> pl.DataFrame:
+def _frame(columns: Mapping[str, Iterable[Any]]) -> DataFrame:
     """A polars data frame of these columns.
 
     Raises:
         MissingExtraError: polars is not installed (extra ``tables``).
     """
     polars = load("polars", "to_frame() needs polars", "opendp_topk[tables]")
-    frame: pl.DataFrame = polars.DataFrame({name: _listed(values) for name, values in columns.items()}, strict=False)
+    frame: DataFrame = polars.DataFrame({name: _listed(values) for name, values in columns.items()}, strict=False)
     return frame
 
 

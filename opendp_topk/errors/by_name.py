@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -20,16 +21,24 @@ def require_names(value: Any) -> None:
             require_names(one)
     elif isinstance(value, Mapping):
         require_names(list(value.values()))
-    elif callable(value) and not _is_own(value) and not _has_name(value):
+    elif isinstance(value, functools.partial):
+        require_names([value.func, *value.args, *value.keywords.values()])
+    elif callable(value) and not _is_own(value) and not _has_name(value) and _is_code(value):
         raise PickleError(
-            f"a pickle holds functions by name only, and {getattr(value, '__qualname__', type(value).__qualname__)} "
-            "has none: define it with def at the top of a module that the other process can import"
+            f"a pickle of a measurement, by cloudpickle too, holds functions by name only, and "
+            f"{getattr(value, '__qualname__', type(value).__qualname__)} has none: define it with def at the top of a "
+            "module that the other process can import"
         )
 
 
 def _is_own(value: Any) -> bool:
     """Whether ``value`` is an object of this library, which knows itself how it is pickled."""
     return type(value).__module__.split(".")[0] == __name__.split(".")[0]
+
+
+def _is_code(value: Any) -> bool:
+    """Whether ``value`` is a function or a class; other objects that can be called are pickled as their class says."""
+    return isinstance(value, type) or hasattr(value, "__code__") or not _has_name(type(value))
 
 
 def _has_name(value: Any) -> bool:

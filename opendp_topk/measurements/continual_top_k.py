@@ -16,12 +16,12 @@ from ..core.measurement import Declared, Measurement
 from ..core.partials import partial
 from ..core.queryable import Queryable
 from ..core.spaces import require_space
-from ..errors import BudgetError, DataLengthError, ParameterError, SpaceError, checks
+from ..errors import BudgetError, CandidatesError, DataLengthError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up, scaled_log_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
-from ..spaces.domains import VectorDomain, same_items
+from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain, same_items
 from ..spaces.measures import (
     Measure,
     PrivacyProfile,
@@ -29,17 +29,18 @@ from ..spaces.measures import (
     bounds_range,
     is_pure,
 )
-from ..spaces.metrics import L01InfDistance
+from ..spaces.metrics import L01InfDistance, UserDistance
 from ._grid import Array, narrow
 from ._moved import Moved, gaussian_loss, laplace_loss
 
+Read = Callable[[Any, Any], tuple[Array, Any]]  # of a step and what was seen before: its counts, and what was seen
 _RATES = tuple(map(Fraction, ("1/8", "1/4", "1/2", "3/4", "7/8")))  # any does; a tail is told by the best of them
 
 
 @proven("measurements/continual_top_k")
 def make_continual_top_k(
-    input_domain: VectorDomain,
-    input_metric: L01InfDistance,
+    input_domain: VectorDomain | FrameDomain,
+    input_metric: L01InfDistance | UserDistance,
     output_measure: Measure,
     *,
     steps: int,
@@ -47,6 +48,7 @@ def make_continual_top_k(
     scale: Number,
     gaussian: bool | None = None,
     items: Iterable[Hashable] | None = None,
+    max_items: int | None = None,
     at_once: bool = False,
 ) -> Measurement:
     """Release the k best of running sums after each of many steps, as of a table that grows by the week.
@@ -58,9 +60,11 @@ def make_continual_top_k(
 
     Args:
         input_domain: Vectors of integers. For a conversation the d counts of the first step; with ``at_once``
-            the counts of all steps, d of the first, then d of the second, and so on.
+            the counts of all steps, d of the first, then d of the second, and so on. Or ``FrameDomain(user, item)``:
+            the table of the first step, for a conversation that takes a table for each step.
         input_metric: ``L01InfDistance(changes=m)`` between the counts of **all steps together**, as one vector: over
             all time one person moves at most m counts (an item in two weeks is two counts), each by at most ``d_in``.
+            ``UserDistance(...)`` for tables: of users who differ in the tables of **all steps together**.
         output_measure: ``MaxDivergence()``, ``RangeDivergence()`` or ``ZeroConcentratedDivergence()``; with ``at_once``
             also ``PrivacyProfile()``.
         steps: The number T of steps, >= 1, which is public and fixed beforehand.
@@ -69,7 +73,11 @@ def make_continual_top_k(
             deviation, nearly; Laplace noise has the root of 2 times it. At 0 the sums are exact, with an infinite loss.
         gaussian: Whether the noise is discrete Gaussian, which bounds neither the largest loss nor its range. By
             default it is, but under ``MaxDivergence()`` and ``RangeDivergence()``.
-        items: The d public candidates in the order of the counts; without them their indices are given.
+        items: The d public candidates in the order of the counts; without them their indices are given. Tables need
+            them, all integers or all strings.
+        max_items: For tables, how many items of a user count over all steps together, an item in two steps as two: the
+            first ones, and of one table the first in the order of the numbers or of the code points. A user counts once
+            for an item in a step, however many rows there are.
         at_once: Whether the counts of all steps are at hand, and all T lists are released together.
 
     Returns:
@@ -90,6 +98,8 @@ def make_continual_top_k(
         - ZeroConcentratedDivergence: rho = q D^2 / (2 scale^2) for Gaussian noise, and (h n / e) G(e D / scale) for
           Laplace noise.
 
+        For tables m is ``max_items`` under "add_remove" and twice that under "replace".
+
         For m = 1, q = h. For more it is larger than h m: where one person moves the same item in successive weeks, the
         nodes that hold these weeks move by all of it. The first three bounds are attained where the candidates are
         enough. PrivacyProfile: the curve of independent noise on the nodes, as in ``make_gaussian`` and
@@ -107,15 +117,18 @@ def make_continual_top_k(
 
     Raises:
         ParameterError: ``steps``, ``k``, ``scale``, ``gaussian`` or ``at_once`` is out of range or of the wrong type,
-            the noise does not bound the measure, or ``steps`` does not divide the size of the domain.
-        CandidatesError: ``items`` is empty or repeats an item.
+            the noise does not bound the measure, ``steps`` does not divide the size of the domain, or ``max_items`` is
+            missing for tables or given for vectors.
+        CandidatesError: ``items`` is empty or repeats an item, or is missing for tables.
         SpaceError: The metric does not fit the domain, or the domain has not as many counts as ``k`` or ``items`` need.
-        DataError: The counts of a step are not a member of the domain, or not as many as those of the first one.
+        DataError: The counts or the table of a step are not a member of the domain, or the counts are not as many as
+            those of the first one.
         BudgetError: On a query, all T steps were taken.
 
     Runtime:
-        About a microsecond a count and step, however many steps there are. A conversation keeps d counts for each
-        one in the number of its steps, written in binary, and ends with its process.
+        About a microsecond a count and step, however many steps there are, and of tables a microsecond a row that
+        counts. A conversation keeps d counts for each one in the number of its steps, written in binary, and how many
+        items of each user counted, and ends with its process.
 
     Proof: proofs/measurements/continual_top_k.tex
 
@@ -136,8 +149,9 @@ def make_continual_top_k(
         ([0, 2], [1, 0])
     """
     # proof-region: continual_top_k
-    require_space(input_domain, input_metric, L01InfDistance, "L01InfDistance(changes=...)")  # [check-space]
+    best = largest_counts(checks.count("k", k), items)
     checks.flag("at_once", at_once)
+    domain, metric, read = _counted(input_domain, input_metric, best.items, max_items, at_once)  # [check-space]
     if gaussian is None:
         gaussian = not (is_pure(output_measure) or bounds_range(output_measure))  # [default-noise]
     checks.flag("gaussian", gaussian)
@@ -146,14 +160,13 @@ def make_continual_top_k(
     require_measure(output_measure, *bounded, *known)  # [check-measure]
     steps, k = checks.count("steps", steps), checks.count("k", k)  # [check-counts]
     scale = checks.scale(scale)  # [check-scale]
-    best = largest_counts(k, items)
-    counted = input_domain.candidates
+    counted = domain.candidates
     if best.items is not None and counted is not None and (at_once or not same_items(best.items, counted)):  # [names]
         raise SpaceError(
             "items must be the candidates of input_domain, in their order; with at_once, where these are candidates of "
             "all steps, leave items out"
         )
-    width = input_domain.size
+    width = domain.size
     if at_once and width is not None:
         if width % steps:
             raise ParameterError("steps must divide the size of input_domain: it has as many counts for each step")
@@ -167,8 +180,9 @@ def make_continual_top_k(
 
     def function(value: Any) -> Any:
         if not at_once:
-            best.require(len(value), DataLengthError)
-            return Queryable(conversation(value))  # [interactive]
+            counts, seen = read(value, None)  # [read-first]
+            best.require(len(counts), DataLengthError)
+            return Queryable(conversation(counts, seen))  # [interactive]
         if len(value) % steps:
             raise DataLengthError("scores must hold as many counts for each of the steps")  # [check-length]
         best.require(len(value) // steps, DataLengthError)
@@ -184,22 +198,23 @@ def make_continual_top_k(
         whole = [(2 * one + unit) // (2 * unit) for one in found.counts.tolist()]
         return found._replace(counts=narrow(np.array(whole, dtype=object)))  # [rounded]
 
-    def conversation(first: Array) -> Callable[[Any], Callable[[], Any]]:
+    def conversation(first: Array, seen: Any) -> Callable[[Any], Callable[[], Any]]:
         taken, nodes = 1, extended(NONE, first, draw)  # [first]
 
         def admit(query: Any) -> Callable[[], Any]:
             if query is None:
                 return lambda: listed(nodes)  # [again]
-            counts = input_domain.validate(query)  # [validate]
-            if len(counts) != len(first):
-                raise DataLengthError("the counts of a step must be as many as those of the first one")  # [same-length]
+            value = input_domain.validate(query)  # [validate]
             if taken == steps:
                 raise BudgetError("all steps were taken: another needs a measurement with more steps")  # [used-up]
-            return lambda: take(counts)
+            counts, after = read(value, seen)  # [read]
+            if len(counts) != len(first):
+                raise DataLengthError("the counts of a step must be as many as those of the first one")  # [same-length]
+            return lambda: take(counts, after)
 
-        def take(counts: Array) -> Any:
-            nonlocal taken, nodes
-            nodes, taken = extended(nodes, counts, draw), taken + 1  # [take]
+        def take(counts: Array, after: Any) -> Any:
+            nonlocal taken, nodes, seen
+            nodes, taken, seen = extended(nodes, counts, draw), taken + 1, after  # [take]
             return listed(nodes)
 
         return admit
@@ -209,10 +224,10 @@ def make_continual_top_k(
             return 0.0  # [free]
         if b == 0 or d_in == math.inf:
             return output_measure.infinite  # [no-noise]
-        each, _ = input_metric.moves(d_in)
+        each, _ = metric.moves(d_in)
         if each == 0:
             return 0.0  # [no-move]
-        most = input_metric.changes if width is None else min(input_metric.changes, steps * width)  # [most]
+        most = metric.changes if width is None else min(metric.changes, steps * width)  # [most]
         return (gaussian_loss if gaussian else laplace_loss)(moved(steps, most, each), b, output_measure)  # [map]
 
     def accuracy(n_candidates: int, alpha: Any) -> float:
@@ -233,11 +248,44 @@ def make_continual_top_k(
             "gaussian": gaussian,
             "scale": scale,
             "at_once": at_once,
-        },
+        }
+        | ({} if max_items is None else {"max_items": max_items}),
         declared=Declared(accuracy=accuracy, later_data=not at_once),
         interactive=not at_once,
     )
     # end-proof-region: continual_top_k
+
+
+# proof-region: continual_tables
+def _counted(
+    domain: Any, metric: Any, items: tuple[Any, ...] | None, max_items: Any, at_once: bool
+) -> tuple[VectorDomain, L01InfDistance, Read]:
+    """Where the counts of a step lie, how far those of all steps together are apart, and how a step is counted."""
+    if not isinstance(domain, FrameDomain):
+        require_space(domain, metric, L01InfDistance, "L01InfDistance(changes=...)")  # [vectors]
+        if max_items is not None:
+            raise ParameterError("max_items must be left out for vectors: input_metric says how many counts one moves")
+        return domain, metric, lambda counts, seen: (counts, seen)
+    require_space(domain, metric, UserDistance, 'UserDistance("add_remove") or UserDistance("replace")')  # [tables]
+    if at_once:
+        raise ParameterError("at_once must be False for tables: give them step by step, and keep the lists")
+    most = checks.count("max_items", max_items)  # [check-most]
+    text = items is not None and all(isinstance(item, str) for item in items)
+    if items is None or not (text or all(checks.is_integer(item) for item in items)):  # [check-items]
+        raise CandidatesError("items must be given for tables: the public candidates, all integers or all strings")
+    candidates = tuple(map(str.__str__ if text else int, items))
+
+    def read(rows: Any, seen: Any) -> tuple[Array, Any]:
+        from ..tables.by_step import counts_of_step
+
+        return counts_of_step(rows, candidates, most, seen)  # [capped]
+
+    both = metric.neighbors == "replace"
+    apart = L01InfDistance(changes=2 * most if both else most, monotonic=not both)  # [both-users]
+    return VectorDomain(AtomDomain(int), size=len(candidates)), apart, read
+
+
+# end-proof-region: continual_tables
 
 
 # proof-region: continual_tree

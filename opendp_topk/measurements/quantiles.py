@@ -193,7 +193,7 @@ def make_quantiles(
 
 def _shares(quantiles: Sequence[Number]) -> Shares:
     """The quantiles as fractions."""
-    if not isinstance(quantiles, list | tuple):
+    if not isinstance(quantiles, list | tuple) and getattr(quantiles, "ndim", 0) != 1:
         raise ParameterTypeError("quantiles must be a list of numbers, such as [Fraction(1, 4), Fraction(1, 2)]")
     shares = [Fraction(exact(checks.probability(one, "each of quantiles"))) for one in quantiles]
     if not shares or any(one >= other for one, other in itertools.pairwise(shares)):  # [ascending]

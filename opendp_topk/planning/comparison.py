@@ -41,6 +41,10 @@ class Comparison:
     query: Query[TopK, Unit]
     rows: tuple[TopKPlan, ...]
 
+    def __post_init__(self) -> None:
+        checks.instance("query", self.query, Query, "a query, as compare makes it")
+        checks.instance("rows", self.rows, tuple, "a tuple of plans, as compare makes it")
+
     def __iter__(self) -> Any:
         return iter(self.rows)
 

@@ -61,6 +61,12 @@ class Recommendation:
     next_best: Option | None
     as_good: Any
 
+    def __post_init__(self) -> None:
+        checks.instance("query", self.query, Query, "a query, as recommend makes it")
+        checks.instance("options", self.options, tuple, "a tuple of one option or more, as recommend makes it")
+        if not self.options or not all(isinstance(one, Option) for one in self.options):
+            raise ParameterError("options must hold one option or more, as recommend makes them")
+
     @property
     def name(self) -> str:
         """The mechanism to take."""

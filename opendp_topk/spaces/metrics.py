@@ -155,9 +155,10 @@ class PerCandidateDistance(Metric):
 
     def __post_init__(self) -> None:
         checks.flag("monotonic", self.monotonic)
-        if not isinstance(self.bounds, list | tuple) or not self.bounds:
+        given: Any = self.bounds
+        if not (isinstance(given, list | tuple) or getattr(given, "ndim", 0) == 1) or len(given) == 0:
             raise ParameterTypeError("bounds must be a list of numbers > 0, one for each candidate")
-        bounds = tuple(checks.scale(bound, "bounds") for bound in self.bounds)
+        bounds = tuple(checks.scale(bound, "bounds") for bound in given)
         if 0 in bounds:
             raise ParameterError("bounds must be > 0: leave out what nobody moves, or give it a small bound")
         object.__setattr__(self, "bounds", bounds)  # [bounds]

@@ -23,6 +23,9 @@ from .rows import unmarked
 
 if TYPE_CHECKING:
     import polars as pl
+    from polars import LazyFrame
+else:
+    LazyFrame = Any  # for those who ask for type hints where polars is not installed
 
 T = TypeVar("T")
 
@@ -39,7 +42,7 @@ def read_table(
     types: Mapping[str, str] | None = None,
     decimal: str = POINT,
     date_format: str = ISO,
-) -> pl.LazyFrame:
+) -> LazyFrame:
     """A table from .parquet files or a .csv file, or as CSV from standard input, to be read when it is used.
 
     A parquet file has its own types. A column of a .csv file is read as strings, whatever its rows look like, unless
@@ -232,7 +235,7 @@ def _named(columns: Sequence[str] | dict[str, Any]) -> str:
     return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(quoted, names[:_SHOWN]))}{more}"
 
 
-def _scanned(source: str | bytes, dialect: Dialect) -> pl.LazyFrame:
+def _scanned(source: str | bytes, dialect: Dialect) -> LazyFrame:
     import polars as pl
 
     options: Any = {"glob": False, "infer_schema": False, "null_values": [""]}  # an empty field is null, also in quotes

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.core import padding
 
 from ..concepts.clocks import SECOND, Clock, unwaited
 from ..concepts.examples import COUNTS, geometric_choice
@@ -204,3 +205,18 @@ def test_no_joint_law_of_answer_and_time_exceeds_the_map_and_one_attains_it() ->
         ).exact_map(1)[1]
         assert worst == (1 + odds) * beta
         assert abs(claimed / worst - 1) < Fraction(1, 10**12)
+
+
+def test_under_a_clock_that_stands_still_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that a test has frozen: sleeps take their time, and nobody can tell."""
+    slept: list[float] = []
+
+    class Frozen:
+        monotonic_ns = staticmethod(lambda: 10**15)
+        sleep = staticmethod(slept.append)
+
+    monkeypatch.setattr(padding, "time", Frozen)
+    for seconds in (5, 0.01):
+        with pytest.raises(tk.DeadlineError, match="clock stands still"):
+            tk.make_padded(COUNTS >> tk.then_report_noisy_top_k(PURE, k=1, scale=1.0), seconds=seconds)([1, 2])
+    assert 1 < sum(slept) < 10

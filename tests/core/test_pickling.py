@@ -297,7 +297,6 @@ def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytes
     "build",
     [
         lambda: top() >> (lambda release: release),
-        lambda: top() >> functools.partial(sorted, reverse=True),
         lambda: COUNTS >> tk.then_user_measurement(MAX, function=lambda x: 0, privacy_map=linear),
         lambda: COUNTS >> tk.then_user_transformation(*COUNTS, function=np.abs, stability_map=lambda d: d),
         lambda: tk.make_composition([top(), top() >> (lambda release: release)]),

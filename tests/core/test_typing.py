@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,13 @@ def test_an_unknown_keyword_is_named_before_what_is_missing() -> None:
         tk.ParameterTypeError, lambda: then(measure, k=2, scale=1.0, zzz=0), "there is no argument 'zzz'; its signature"
     )
     raises_exactly(tk.ParameterTypeError, lambda: then(measure, scale=1.0), "missing a required argument: 'k'")
+
+
+def test_type_hints_of_public_names_can_be_read() -> None:
+    """As documentation and dependency injection read them, where no extra need be loaded."""
+    for name in tk.__all__:
+        found = getattr(tk, name)
+        methods = [one for one in vars(found).values() if inspect.isfunction(one)] if isinstance(found, type) else []
+        for one in [found, *methods]:
+            if callable(one):
+                typing.get_type_hints(one)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import opendp_topk as tk
@@ -400,3 +401,111 @@ def test_other_measures_and_metrics_are_refused() -> None:
         tk.ParameterTypeError, lambda: make_continual_top_k(*wrong, ZCDP, steps=2, k=1, scale=1), "L01InfDistance"
     )
     raises_exactly(tk.DataLengthError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each of the steps")
+
+
+# Tables
+
+FRAMES = tk.FrameDomain("reader", "book")
+BOOKS = ["a", "b"]
+Loans = tuple[tuple[int, str], ...]  # of one step
+
+
+def of_tables(kind: str = "add_remove", most: int = 2, **options: Any) -> tk.Measurement:
+    given = {"steps": 2, "k": 2, "scale": 0, "items": BOOKS, "max_items": most, **options}
+    return make_continual_top_k(FRAMES, tk.UserDistance(kind), given.pop("measure", ZCDP), **given)
+
+
+def lent(rows: Any) -> pl.DataFrame:
+    return pl.DataFrame([*rows], schema={"reader": pl.Int64, "book": pl.String}, orient="row")
+
+
+def cells(measurement: tk.Measurement, stream: Any) -> list[int]:
+    """The counts of each step, from the exact running sums."""
+    lists, sums = measurement(lent(stream[0])), []
+    for step in range(len(stream)):
+        found = lists(lent(stream[step])) if step else lists(None)
+        sums.append([dict(zip(found.items, found.counts.tolist(), strict=True))[book] for book in BOOKS])
+    return np.diff(np.array([[0, 0], *sums]), axis=0).ravel().tolist()
+
+
+def counted_by_hand(stream: Any, most: int) -> list[int]:
+    """Each reader alone: every week with a book once, the first of them."""
+    found = Counter[tuple[int, str]]()
+    for reader in {reader for step in stream for reader, _ in step}:
+        own = sorted({(t, book) for t, step in enumerate(stream) for one, book in step if one == reader})
+        found.update(own[:most])
+    return [found[t, book] for t in range(len(stream)) for book in BOOKS]
+
+
+PAIRS = [(step, book) for step in (0, 1) for book in BOOKS]
+OWN = [one for size in range(4) for one in itertools.combinations_with_replacement(PAIRS, size)]
+
+
+@pytest.mark.parametrize(
+    "most", [1, pytest.param(2, marks=pytest.mark.further), pytest.param(3, marks=pytest.mark.slow)]
+)
+def test_no_reader_moves_more_than_the_map_pays_for(most: int) -> None:
+    """All rows that one reader may have in two weeks, twice a book in a week included, beside others."""
+    measurement, others = of_tables(most=most), ((2, (0, "a")), (2, (0, "a")), (3, (1, "b")), (2, (1, "a")))
+    farthest = 0
+    for own in OWN[:: 1 if most > 1 else 5]:
+        both = []
+        for rows in (others, (*others, *((1, cell) for cell in own))):
+            stream = [[(reader, book) for reader, (t, book) in rows if t == step] for step in (0, 1)]
+            both.append(cells(measurement, stream))
+            assert both[-1] == counted_by_hand(stream, most)
+        moves = [after - before for before, after in zip(*both, strict=True)]
+        assert set(moves) <= {0, 1}
+        assert sum(moves) <= most
+        nodes = nodes_of(np.reshape(moves, (2, 2)))
+        assert (nodes**2).sum() <= moved(2, most, 1).squares
+        farthest = max(farthest, sum(moves))
+    assert farthest == most
+
+
+def test_the_map_of_tables_is_that_of_as_many_counts() -> None:
+    for measure in MEASURES:
+        for most, d in ((1, 1), (2, 1), (5, 3)):
+            options = {"steps": 7, "scale": 3.0, "measure": measure}
+            plain = tk.VectorDomain(tk.AtomDomain(int), size=2)
+            for kind, changes in (("add_remove", most), ("replace", 2 * most)):
+                vectors = make_continual_top_k(
+                    plain, tk.L01InfDistance(changes=changes), measure, steps=7, k=2, scale=3.0
+                )
+                assert of_tables(kind, most, **options).map(d) == vectors.map(d)
+
+
+def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
+    lists = of_tables(steps=3)(lent([(1, "a"), (1, "a")]))
+    words = pl.DataFrame({"reader": ["1"], "book": ["b"]})
+    raises_exactly(tk.ColumnError, lambda: lists(words), "integers in the tables of all steps")
+    raises_exactly(tk.ColumnError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
+    raises_exactly(tk.DataTypeError, lambda: lists([1, 2]), "table")
+    assert lists(lent([(1, "b"), (2, "b")])).counts.tolist() == [2, 1]
+    assert lists(lent([(1, "b"), (1, "a")])).counts.tolist() == [2, 1], "of reader 1 two counts were taken"
+    raises_exactly(tk.BudgetError, lambda: lists(lent([])), "all steps")
+    unit = {"metric": tk.UserDistance(), "user": "reader"}
+    with tk.Ledger.create(tmp_path / "l", budget=1, measure=ZCDP, dataset="loans", **unit) as ledger:
+        year = of_tables(scale=8.0)
+        talk = ledger.release(year, lent([(1, "a")]), label="year")
+        assert ledger.spent() == year.map(1)
+        assert len(talk(lent([(1, "b")])).items) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "word"),
+    [
+        ({"items": None}, tk.CandidatesError, "items"),
+        ({"items": ["a", 1]}, tk.CandidatesError, "items"),
+        ({"items": [True, False]}, tk.CandidatesError, "items"),
+        ({"max_items": 0}, tk.ParameterError, "max_items"),
+        ({"max_items": None}, tk.ParameterTypeError, "max_items"),
+        ({"at_once": True}, tk.ParameterError, "at_once"),
+        ({"k": 3}, tk.SpaceError, "k (3)"),
+    ],
+)
+def test_bad_arguments_of_tables_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
+    raises_exactly(error, lambda: of_tables(**options), word)
+    raises_exactly(tk.ParameterError, lambda: build(ZCDP, max_items=2), "max_items")
+    kept = (FRAMES, tk.UserDistance()) >> tk.then_keep_items(most=1)
+    raises_exactly(tk.SpaceError, lambda: kept >> of_tables(), "more data")

@@ -80,7 +80,8 @@ FAULTS = (
         "a ledger releases before it debits",
         "ledger/ledger.py",
         "        reserved = self.reserve(\n"
-        "            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, **words\n"
+        "            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, once=once, "
+        "**words\n"
         "        )\n"
         "        return reserved.release(data)  # [debit-first]\n",
         "        released = measurement.invoke(data)\n"

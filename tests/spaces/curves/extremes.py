@@ -29,7 +29,9 @@ BUDGET = (1.0, 1e-8)
 
 TINY, HUGE = Fraction(1, 10**400), Fraction(10**400)
 SCALES: tuple[Any, ...] = (TINY, 5e-324, 1e-300, 1e-30, 1e-9, 1e-4, 1e-3, 0.01, 0.05, 0.3, 1.0)
-SCALES += (Fraction(10, 3), 10.0, 50.0, 300.0, 1000.0, 1030.0, 1e5, 1e9, 1e30, 1e300, 1e308, HUGE)
+# From 1024 to less than three times that the curves of Gaussian noise on integers, which are those of their rho from
+# there on, are above that at 1024: no scale between is tried.
+SCALES += (Fraction(10, 3), 10.0, 50.0, 300.0, 1000.0, 3000.0, 1e5, 1e9, 1e30, 1e300, 1e308, HUGE)
 DISTANCES = (1, 2, 7, 1000, 10**6, 10**18)
 COUNTS = (1, 2, 3, 5, 12, 24, 100, 10**4, 10**6)
 
