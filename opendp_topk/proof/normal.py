@@ -227,13 +227,13 @@ _WRITERS: dict[type[ast.AST], Callable[..., None]] = {
 
 
 def nested(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and all statements within it, each before what lies in it; texts alone are left out."""
+    """A statement and all statements within it, each before what lies in it; texts alone and imports are left out."""
     yield node
     waiting: list[ast.AST] = [*ast.iter_child_nodes(node)]
     while waiting:
         one = waiting.pop(0)
         if isinstance(one, ast.stmt):
-            yield from nested(one) if undocumented([one]) else ()
+            yield from nested(one) if undocumented([one]) and not isinstance(one, ast.Import | ast.ImportFrom) else ()
         else:
             waiting[:0] = ast.iter_child_nodes(one)
 
