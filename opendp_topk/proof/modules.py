@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from ..errors import ProofError
 from .normal import Chain, Read, binding_order, bindings, nested, normal_form, parameters, reads
 
 NAME = "opendp_topk"
+_PACKAGES = (NAME, "numpy", "mpmath", "gmpy2", "narwhals", "polars", "pandas", "pyarrow", "duckdb", "pyspark", "typer")
+_OTHERS = ("click", "rich", "opendp", "psycopg", "cryptography", "matplotlib", "z3", "pytest", "IPython")
 _Import = ast.Import | ast.ImportFrom
 _PLACE = ("__file__", "__name__", "__package__", "__path__", "__spec__", "__loader__")
 _INNER_IMPORT = re.compile(r"(?:^[ \t]+|[:;] *)(?:from\s+\S+\s+import|import\s+\w)", re.MULTILINE)
@@ -135,7 +138,7 @@ def _parsed(text: str, name: str, above: str) -> Module:
     except SyntaxError as error:
         raise ProofError(f"{name or NAME} is no Python: {error}") from None
     body = [one for one in tree.body if not _means_nothing(one)]
-    rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
+    rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom) or is_foreign(one)]
     inner = _INNER_IMPORT.search(text) is not None
     importing = tuple(one for one in (ast.walk(tree) if inner else body) if isinstance(one, _Import))
     statements = tuple(_statement(name, one, importing, above) for one in rest)
@@ -206,6 +209,22 @@ def _loads(body: Iterable[ast.AST], above: str) -> Iterator[str]:
         for _, origin in _imported([node], above):
             if origin.module is not None:
                 yield from (origin.module, f"{origin.module}.{origin.name}".strip("."))
+
+
+def is_known_module(name: str) -> bool:
+    """Whether a name is that of a module of Python, or of a package on which this one may depend."""
+    return name in sys.stdlib_module_names or name in (*_PACKAGES, *_OTHERS)
+
+
+def is_foreign(node: ast.stmt) -> bool:
+    """Whether a statement imports another module than these."""
+    if isinstance(node, ast.Import):
+        roots = {one.name.partition(".")[0] for one in node.names}
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        roots = {(node.module or "").partition(".")[0]}
+    else:
+        roots = set()
+    return not all(map(is_known_module, roots))
 
 
 def _whole(name: str) -> Origin:
