@@ -72,8 +72,8 @@ FAULTS = (
         "talkative-backend",
         "an error of a back end is passed on with its text",
         "tables/guard.py",
-        'missing, failure = "", type(error).__name__',
-        'missing, failure = "", str(error)',
+        'name, failure, advice = "", type(error).__name__, ""',
+        'name, failure, advice = "", str(error), ""',
     ),
     Fault(
         "users-in-many-parts",
@@ -142,8 +142,8 @@ FAULTS = (
         "arrow-cut-short",
         "an Arrow table loses its last row on the way to polars",
         "tables/frames.py",
-        "native = pl.from_arrow(native)",
-        "native = pl.from_arrow(native)[:-1]",
+        "native = pl.from_arrow(arrow_values(native))",
+        "native = pl.from_arrow(arrow_values(native))[:-1]",
     ),
     Fault(
         "last-group",
