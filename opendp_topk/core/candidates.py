@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,17 +37,10 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
         raise CandidatesError(
             f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
         )
-<<<<<<< HEAD
-    items = items.to_pylist() if hasattr(items, "to_pylist") else items
-    ends = hasattr(items, "__len__")
-    listed = tuple(itertools.islice(items, None if ends else _MOST + 1))
-    if len(listed) > _MOST and not ends:
-=======
     values = items.to_pylist() if hasattr(items, "to_pylist") else items
     is_sized = isinstance(values, Sized)
     listed = tuple(values if is_sized else itertools.islice(values, _MOST + 1))
     if len(listed) > _MOST and not is_sized:
->>>>>>> integ
         raise CandidatesError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
     if not listed:
         raise CandidatesError(f"{name} must hold at least one candidate")
@@ -102,12 +95,8 @@ class IndexCandidates:
         return self._item(release)  # [item]
 
     def _item(self, index: Any) -> Any:
-<<<<<<< HEAD
-        if self.items is None or not checks.is_integer(index) or not 0 <= index < len(self.items):
-=======
         items = self.items or ()
         if not checks.is_integer(index) or not 0 <= index < len(items):
->>>>>>> integ
             raise DataError("index_candidates must be called with indices of its items, as a measurement releases them")
         return items[index]
 
