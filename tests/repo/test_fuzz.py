@@ -97,8 +97,6 @@ FITTING: dict[str, tuple[Any, ...]] = {
     "delta": (1e-6, 0, 0.5),
     "precision": (53, 128),
     "samples": (100, 1000),
-    "partial": (tk.then_laplace(PURE, scale=2.0), tk.then_report_noisy_top_k(PURE, k=1, scale=2.0)),
-    "self": (tk.then_laplace(PURE, scale=2.0),),
     "pairs": ([([1, 2], [1, 3])],),
     "records": (["a", "a", "b"],),
     "data": ([1, 2, 3], [3, 1]),
@@ -134,7 +132,6 @@ def public() -> dict[str, Callable[..., Any]]:
     found = {name: getattr(tk, name) for name in tk.__all__ if callable(getattr(tk, name)) and name not in PLAIN}
     found["Ledger.create"] = tk.Ledger.create
     found |= {f"audit.{name}": getattr(tk.audit, name) for name in AUDITS}
-    found |= {"Partial.build": tk.Partial.build, "Partial >>": lambda partial, value: value >> partial}
     return {
         name: one
         for name, one in found.items()
@@ -181,9 +178,8 @@ def told(name: str, error: BaseException) -> str:
 
 def use(choice: random.Random, built: Any) -> None:
     """Ask something of what a call returned: a map, a check, or a release of data that no message may hold."""
-    repr(built)
-    if isinstance(built, tk.Partial):
-        choice.choice(JUNK) >> built
+    if isinstance(built, tk.Partial | tk.Comparison | tk.Recommendation):
+        repr(built)
     elif isinstance(built, BestCounts | IndexCandidates):
         built(choice.choice(JUNK))
     elif isinstance(built, tk.Measurement | tk.Transformation):
