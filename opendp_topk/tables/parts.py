@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # Rows of a part. Sorting so many pairs of integers takes half a GiB; with fewer, large files are read more often.
 _ROWS = 2**24
+_BYTES = 2**29  # Bytes of text of a part, of which equal rows are found in about three times as much memory.
 
 # Who is told, after each part, how many of how many were read. What is shown must not be released: it tells the rows.
 watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
@@ -34,10 +35,13 @@ def in_parts(pairs: nw.LazyFrame[Any], rows: nw.LazyFrame[Any]) -> Iterator[nw.L
 
 
 def _passes(rows: nw.LazyFrame[Any]) -> int:
-    import narwhals as nw
+    import polars as pl
 
-    size = int(rows.select(nw.len()).collect(engine="streaming").item())
-    return max(1, -(-size // _ROWS))
+    held: pl.LazyFrame = rows.to_native()
+    texts = [name for name, kind in held.collect_schema().items() if kind == pl.String]
+    sizes = held.select(pl.len(), *(pl.col(name).str.len_bytes().sum().alias(f"bytes {name}") for name in texts))
+    number, *lengths = sizes.collect(engine="streaming").row(0)
+    return max(1, -(-number // _ROWS), -(-sum(lengths) // _BYTES))
 
 
 def _part(pairs: nw.LazyFrame[Any], passes: int, at: int) -> nw.LazyFrame[Any]:

@@ -9,3 +9,4 @@ from opendp_topk.tables import parts, rows
 
 rows._MEMORY = rows._PIECE = 8  # bytes
 parts._ROWS = 3
+parts._BYTES = 16

@@ -103,6 +103,14 @@ def test_parts_are_as_many_as_rows_ask_for(size: int, expected: int, monkeypatch
     assert len(list(parts.in_parts(rows, rows))) == expected
 
 
+@pytest.mark.parametrize(("size", "expected"), [(0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
+def test_parts_are_as_many_as_texts_ask_for(size: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "_BYTES", 30)
+    rows = nw.from_native(pl.LazyFrame({"user": ["ä"] * size, "item": ["a word", *["in ten b"] * size][1 : size + 1]}))
+    rows = nw.from_native(rows.to_native().cast({"user": pl.String, "item": pl.String}))
+    assert len(list(parts.in_parts(rows, rows))) == expected
+
+
 def test_the_watcher_is_told_how_many_parts_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "_ROWS", 30)
     told: list[tuple[int, int]] = []
