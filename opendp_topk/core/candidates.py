@@ -37,9 +37,10 @@ def public_items(items: Iterable[Hashable], name: str = "items") -> tuple[Any, .
         raise CandidatesError(
             f"{name} must be a list of the public candidates, not {type(items).__name__}: give {column}"
         )
-    items = items.to_pylist() if hasattr(items, "to_pylist") else items
-    listed = tuple(items) if isinstance(items, Sized) else tuple(itertools.islice(items, _MOST + 1))
-    if len(listed) > _MOST and not isinstance(items, Sized):
+    values = items.to_pylist() if hasattr(items, "to_pylist") else items
+    is_sized = isinstance(values, Sized)
+    listed = tuple(values if is_sized else itertools.islice(values, _MOST + 1))
+    if len(listed) > _MOST and not is_sized:
         raise CandidatesError(f"{name} must be a list where there are more than {_MOST:,}: an iterator may have no end")
     if not listed:
         raise CandidatesError(f"{name} must hold at least one candidate")
@@ -94,9 +95,10 @@ class IndexCandidates:
         return self._item(release)  # [item]
 
     def _item(self, index: Any) -> Any:
-        if not checks.is_integer(index) or not 0 <= index < len(self.items):
+        items = self.items or ()
+        if not checks.is_integer(index) or not 0 <= index < len(items):
             raise DataError("index_candidates must be called with indices of its items, as a measurement releases them")
-        return self.items[index]
+        return items[index]
 
     def released_after(self, released: Any, _: int | None) -> Any:
         if hasattr(released, "with_items"):

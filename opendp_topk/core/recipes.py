@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from .. import proof
-from ..errors import CapacityError, PickleError
+from ..errors import CapacityError, ParameterError, PickleError
 from ..errors.by_name import require_names
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _DEEPEST = 64  # each takes up to ten calls of Python, which allows a thousand
+_MOST = 2**24  # values of an iterator, which does not tell whether it ends
 _WITHOUT_CLAIMS = ("audit", "cli")
 
 
@@ -111,7 +113,12 @@ def _comparable(value: Any) -> Hashable:
 
 def _kept(value: Any) -> Any:
     if isinstance(value, Iterator):
-        return tuple(value)
+        listed = tuple(itertools.islice(value, _MOST + 1))
+        if len(listed) > _MOST:
+            raise ParameterError(
+                f"an argument is an iterator of more than {_MOST:,} values, which may have no end: give a list"
+            )
+        return listed
     if isinstance(value, list | dict | np.ndarray):
         return value.copy()
     return value

@@ -6,7 +6,7 @@ Proof: proofs/ledger/ledger.tex
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import LedgerError, ParameterError
@@ -32,8 +32,7 @@ def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[s
     forged = key is not None and not is_signed(kept, key)
     found: list[str] = []
     try:
-        found += journal.log.flaws()
-        found += _walk(journal.log.place, journal.log.records())
+        found.extend(contradictions(journal))  # what was found stays, if it cannot be read on
         if forged:
             return [*found, "the head that was kept is not signed with this key, or one of them was changed"]
         return found if anchor is None else [*found, *_held_against(journal.log, anchor)]
@@ -41,9 +40,10 @@ def problems(journal: Journal, kept: str | None = None, key: str | os.PathLike[s
         return [*found, str(error).replace(". Nothing was released", "")]
 
 
-def contradictions(journal: Journal) -> list[str]:
+def contradictions(journal: Journal) -> Iterator[str]:
     """What contradicts itself, one line each; a LedgerError where it cannot be read."""
-    return [*journal.log.flaws(), *_walk(journal.log.place, journal.log.records())]
+    yield from journal.log.flaws()
+    yield from _walk(journal.log.place, journal.log.records())
 
 
 def _held_against(log: Log, kept: str) -> list[str]:

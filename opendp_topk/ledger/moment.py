@@ -16,7 +16,7 @@ class Moment:
     def __init__(self, log: Log) -> None:
         self.place = log.place
         self._log = log
-        self._last = log.last()
+        self._last = log.sync()  # what is not on the disk yet may be lost with its server
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
         """Raise: what is read of one moment has no next record."""
@@ -47,8 +47,7 @@ class Moment:
         return self._log.flaws()
 
     def sync(self) -> Record:
-        """The last record of the moment, when it is on the disk with all before it."""
-        self._log.sync()
+        """The last record of the moment, which is on the disk."""
         return self._last
 
     def close(self) -> None:

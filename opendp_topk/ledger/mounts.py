@@ -16,14 +16,14 @@ _REMOTE = (
 )
 _MEMORY = "devtmpfs", "hugetlbfs", "ramfs", "rootfs", "tmpfs"
 _LAYERS = "aufs", "overlay", "overlayfs", "unionfs"
+UNKNOWN = "unknown"  # the system has a table of mounts, and the file's is not in it, as below a changed root
 _WHY = {
+    UNKNOWN: "for the table of mounts that this process may read has no line of it, as below a changed root",
     **dict.fromkeys(_REMOTE, "to which other machines write too, so that its locks are not relied on"),
     **dict.fromkeys(_MEMORY, "which is in memory: nothing there is on a disk"),
     **dict.fromkeys(_LAYERS, "in which each mount over the same folder has the whole budget again"),
 }
 _FUSE = "which a program keeps, so that its locks and its disk are not relied on"
-UNKNOWN = "unknown"  # the system has a table of mounts, and the file's is not in it, as below a changed root
-_WHY[UNKNOWN] = "for the table of mounts that this process may read has no line of it, as below a changed root"
 
 
 def doubt(kind: str | None) -> str:

@@ -265,7 +265,7 @@ class _Built:
 
     def require(self, log: FileLog) -> None:
         """Raise unless what was written as ``log`` is whole and spends no less than any record that was found."""
-        found = contradictions(Journal(log, "unknown"))
+        found = list(contradictions(Journal(log, "unknown")))
         if found or any(one < other for one, other in zip(Journal(log, "unknown").spent(), self._most, strict=True)):
             raise failure(self.place, "repaired", "what can be read of it does not add up: restore it from a backup")
 

@@ -2,25 +2,25 @@ r"""Pins: the code that a document proves, and all that this code reaches, under
 
 A pin names a region. What belongs to it is decided by reading the source, never by running it:
 
-- the region's text, letter by letter, with its comments and tags;
-- a function or class that holds the region or is cut by it: whole, with its decorators and defaults;
-- what these read: each name leads to what makes it, so that ``round_down as round_up`` is another pin;
-- what is so reached in the package: its normal form (no comments, docstrings or annotations), and all that it
-  reaches in turn, down to what a document on which this one relies pins or reaches itself: that one answers for it;
+- the statements that lie in the region, or hold it or are cut by it: whole, with their decorators and defaults;
+- the tags of the region, each with the statement at which it stands;
+- what these statements read: each name leads to what makes it, so that ``round_down as round_up`` is another pin;
+- all that is so reached in the package, down to what a document on which this one relies pins or reaches itself: that
+  one answers for it;
 - a statement of a module that binds nothing: with every name of that module;
 - a statement that may change what belongs to the pin, in a module that is loaded with it (``hands.py``).
 
-The digest does not depend on where code lies. The statements are numbered in the order in which names lead to them,
-from the region on, and what a statement reads is written as these numbers: two digests are equal just where the one
-closure becomes the other by moving statements between modules, by renaming modules, and by other imports that bring
-the same things together. So a copy is not the original: code that shares one helper differs from code that has two
-equal ones. In the text of the region the package's imports and the names of its modules before a dot are left out;
-comments and docstrings there may name a module, and then are words like any others. A statement that reads ``__file__``
-or ``__name__`` does depend on its place.
+Every statement is written in its normal form (``normal.py``), so that comments, docstrings, layout, idle annotations,
+the words of errors and names of functions, classes and variables do not belong to a pin. The digest does not depend on
+where code lies, either. The statements are numbered in the order in which names lead to them, from the region on, and
+what a statement reads is written as these numbers: two digests are equal just if the one closure becomes the other by
+moving statements between modules, by renaming, and by other imports that bring the same things together. So a copy is
+not the original: code that shares one helper differs from code that has two equal ones. A statement that reads
+``__file__`` or ``__name__`` does depend on its place, and one that uses a module as a value on the names in it.
 
-What another document answers for stands under its name alone, for its code is the other's affair; where several things
-that are answered for have that name, with the region that holds it; and where no region tells them apart, none of them
-is answered for, and its code belongs to the pin.
+What another document answers for stands under its place there alone, for its code is the other's affair: the region
+that holds it, or the first region of the document that reaches it, and its number among those of its shape (functions
+with the same parameters, say), so that most changes of the other document change no pin of those that rely on it.
 
 A method called on a value cannot be told from the source: it belongs to the class, and a class belongs to the documents
 that reach it. Names that Python or another library makes are named and not followed, and so are those of this folder,
@@ -42,7 +42,7 @@ from ..errors import ProofError
 from . import library
 from .hands import hands, loaded, running
 from .modules import Origin, Statement, forget_modules, module, module_of, reached, spelled
-from .regions import forget_regions, marked, source_of, unplaced
+from .regions import forget_regions, listed_tags, marked, source_of
 
 _TOOL = "proof"
 _PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
@@ -89,7 +89,12 @@ _pins_in = functools.cache(_PIN.findall)
 
 def digest(document: str, name: str) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of what belongs to a pin; errors are those of :func:`region`."""
-    return hashlib.sha256(pinned(document, name).encode()).hexdigest()[:16]
+    return digest_of(pinned(document, name))
+
+
+def digest_of(text: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def pinned(document: str, name: str) -> str:
@@ -128,19 +133,39 @@ def _all_pinned(package: Path, at_work: frozenset[str], document: str) -> tuple[
 def _pinned(package: Path, at_work: frozenset[str], document: str, name: str) -> str:
     inside, beyond = _closure(package, at_work, document, name)
     marks = _known(package, document) | {one: f"#{number}" for number, one in enumerate([*inside, *beyond])}
-    lines = [unplaced(package, name)]
+    lines = [f"[{tag}] {place}" for tag, place in _tagged(package, name, marks)]
     for one in [*inside, *beyond]:
         form, read = spelled(package, one)
-        lines.append(f"{marks[one]} {' '.join(sorted(one.names))}\n{form}")
+        lines.append(f"{marks[one]}\n{form}")
         lines += [f"{key} = {_told(package, origin, marks)}" for key, origin in read]
         lines += [f"with {marks[loose]}" for loose in _loose(package, one)]
     return "\n".join(lines)
 
 
+def _tagged(package: Path, name: str, marks: dict[Statement, str]) -> Iterator[tuple[str, str]]:
+    """The tags of a region, each with the place of the innermost statement at which it stands."""
+    inside, cut = _held(package, name)
+    found = marked(package, name)
+    for number, line in enumerate(found.lines, start=found.start + 1):
+        for tag in listed_tags(line):
+            holding = (one for one in [*inside, *cut] if number <= (one.node.end_lineno or one.node.lineno))
+            one = min(holding, key=lambda one: one.first_line, default=None)
+            yield tag, "" if one is None else f"{marks[one]}:{one.innermost(number)}"
+
+
 def _told(package: Path, origin: Origin, marks: dict[Statement, str]) -> str:
-    """What a name leads to: outside of the package a name, inside the statements that make it."""
+    """What a name leads to: outside of the package a name, inside the statements that make it, and which of the names.
+
+    Where a module is used as a value, its names may be asked for as texts, and belong to it.
+    """
     made = _making(package, origin)
-    return " ".join([origin.name, *(marks[one] for one in made)]) if made else str(origin.name)
+    if not made:
+        return origin.name
+    if not origin.name:
+        return " ".join(f"{marks[one]}={'/'.join(one.order)}" for one in made)
+    return " ".join(
+        f"{marks[one]}.{one.order.index(origin.name) if origin.name in one.order else origin.name}" for one in made
+    )
 
 
 def closure(document: str, name: str) -> tuple[list[Statement], list[Statement]]:
@@ -243,24 +268,27 @@ def _making(package: Path, origin: Origin) -> list[Statement]:
 
 @functools.cache
 def _known(package: Path, document: str) -> dict[Statement, str]:
-    """What the foundations of a document answer for, and what its own regions hold: under which name each stands."""
-    documents = {document, *library.foundations(document)}
-    sharing: dict[str, list[Statement]] = {}
-    found = {}
-    for one in _own(package, document) | covered(document):
-        found[one] = f"known {'/'.join(sorted(one.names))}"
-        for name in one.names or ("",):
-            sharing.setdefault(name, []).append(one)
-    shared = [ones for ones in sharing.values() if len({one.module for one in ones}) > 1]
-    held = {one: _regions(package, documents, one) for ones in shared for one in ones}
-    for one, regions in held.items():
-        found[one] += f" of {', '.join(regions) or 'none'}"
-    for ones in shared:
-        unheld = [one for one in ones if not held[one]]
-        if len({one.module for one in unheld}) > 1:
-            for one in unheld:
-                found.pop(one, None)
-    return found
+    """What the foundations of a document answer for, and what its own regions hold: under which mark each stands."""
+    found: dict[Statement, list[str]] = {one: [] for one in (*_own(package, document), *covered(document))}
+    for name in (document, *library.foundations(document)):
+        for pin in pins(name) if library.document(name) else ():
+            for one, mark in _numbered(f"known {pin.region}", _parts(package, pin)):
+                if one in found:
+                    found[one].append(mark)
+    for name in library.foundations(document):
+        first = next((pin.region for pin in pins(name)), "") if library.document(name) else ""
+        for one, mark in _numbered(f"known beyond {first}", _answered(package, name)):
+            if one in found:
+                found[one].append(f"~{mark}")
+    return {one: min(marks) for one, marks in found.items()}
+
+
+def _numbered(place: str, statements: Iterable[Statement]) -> Iterator[tuple[Statement, str]]:
+    """Each statement with its mark: a place, its shape, and its number among those of this shape."""
+    counts: dict[str, int] = {}
+    for one in statements:
+        counts[one.shape] = counts.get(one.shape, 0) + 1
+        yield one, f"{place} {one.shape} {counts[one.shape]}"
 
 
 def _regions(package: Path, documents: Collection[str], one: Statement) -> list[str]:
@@ -288,10 +316,10 @@ def _parts(package: Path, pin: Pin) -> list[Statement]:
 
 
 @functools.cache
-def _own(package: Path, document: str) -> frozenset[Statement]:
-    """The statements that the regions of a document hold."""
+def _own(package: Path, document: str) -> dict[Statement, None]:
+    """The statements that the regions of a document hold, in its order."""
     found = pins(document) if library.document(document) else ()
-    return frozenset(one for pin in found for one in _parts(package, pin))
+    return dict.fromkeys(one for pin in found for one in _parts(package, pin))
 
 
 def covered(document: str) -> frozenset[Statement]:
@@ -306,17 +334,17 @@ def _covered(package: Path, document: str) -> frozenset[Statement]:
 
 def answered(document: str) -> frozenset[Statement]:
     """The statements for which a document answers: those that its regions hold, and what these reach."""
-    return _answered(library.package(), document)
+    return frozenset(_answered(library.package(), document))
 
 
 @functools.cache
-def _answered(package: Path, document: str) -> frozenset[Statement]:
+def _answered(package: Path, document: str) -> tuple[Statement, ...]:
     if document in library.foundations(document) or any(
         document in library.foundations(one) for one in library.foundations(document)
     ):
-        return frozenset()
+        return ()
     own = _own(package, document)
-    return own | frozenset(expanded(own, covered(document)))
+    return (*own, *expanded(own, covered(document)))
 
 
 def forget_pins() -> None:

@@ -8,10 +8,13 @@ lists what is wrong, and ``--pdf FOLDER`` builds documents.
 - ``--difference NAME`` shows what changed since the pins of a document were made. ``--repin NAME CHECKED AGAINST``
   renews them: CHECKED quotes the hypothesis, the sentence or the tag (``[check-k]``) of the document that was checked
   again, and AGAINST a changed line of what is shown. It may be given for several documents, each with its quotes.
-- ``--reworded NAME#LABEL --because WHY`` says that a statement has other words and the same meaning; without a label,
-  that this holds for every statement of the document.
+- ``--reworded NAME#LABEL`` says that a statement has other words and the same meaning; without a label, that this holds
+  for every statement of the document.
+- ``--renamed OLD NEW`` renews all pins that differ by the name of a parameter, keyword or attribute alone. Names of
+  functions, classes, modules and variables belong to no pin.
 
-Both name the reader by ``--by WHO``, and write to ``proofs/readings.jsonl``.
+Each says why the theorems still cover the code by ``--because WHY``, names the reader by ``--by WHO``, and writes to
+``proofs/readings.jsonl``.
 """
 
 from __future__ import annotations
@@ -25,9 +28,9 @@ from ..errors import ProofError
 from .latex import build, tex_is_missing
 from .machine import checks
 from .note_rows import note_problems
-from .readings import last, strayed, written
+from .readings import is_read, last, strayed
 from .regions import tags
-from .renewal import difference, is_quoted, renew, repin, reword
+from .renewal import difference, is_quoted, rename, renew, repin, reword
 from .statements import relations
 
 __all__ = ["build", "difference", "problems", "repin", "tex_is_missing"]
@@ -58,7 +61,7 @@ def problems(name: str) -> list[str]:
         found.append(f"{name}.tex pins no region of code")
     found += _stale(name, pinned) + _tag_problems(name, pinned, text) + _relation_problems(name, text)
     reading = last(name)
-    if reading is None or reading.digest != written(name):
+    if reading is None or not is_read(name):
         found.append(
             f"{name}.tex has pins without a line in readings.jsonl: hold it against the change, and --repin it"
         )
@@ -145,22 +148,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--reworded", metavar="NAME#LABEL", help="a statement that has other words and the same meaning"
     )
-    parser.add_argument("--because", metavar="WHY", default="", help="why it means the same")
+    parser.add_argument(
+        "--renamed", metavar=("OLD", "NEW"), nargs=2, help="a parameter, keyword or attribute with another name"
+    )
+    parser.add_argument("--because", metavar="WHY", default="", help="why the theorems still cover it")
     parser.add_argument("--by", metavar="WHO", default="", help="who has read")
     parser.add_argument("--difference", metavar="NAME", help="show what a renewal of this document would accept")
     parser.add_argument("--pdf", metavar="FOLDER", help="build them into this folder")
     options = parser.parse_args(arguments)
-    if bool(options.repin or options.reworded) != bool(options.by.strip()):
-        parser.error("--repin and --reworded need --by WHO, the name of the reader, and nothing else does")
-    if bool(options.reworded) != bool(options.because.strip()):
-        parser.error("--reworded NAME#LABEL needs --because WHY, and nothing else does")
+    renews = bool(options.repin or options.reworded or options.renamed)
+    for option, said in (("--by WHO", options.by), ("--because WHY", options.because)):
+        if renews != bool(said.strip()):
+            parser.error(f"--repin, --reworded and --renamed need {option}, and nothing else does")
     if options.difference:
         print(difference(options.difference))
     try:
         if options.reworded:
             print(reword(options.reworded, options.because, options.by))
+        if options.renamed:
+            old, new = options.renamed
+            print(rename(old, new, options.because, options.by))
         if options.repin:
-            print(renew(options.repin, options.by))
+            print(renew(options.repin, options.because, options.by))
     except ProofError as error:
         parser.error(str(error))
     found = []

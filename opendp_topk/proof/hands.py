@@ -1,11 +1,14 @@
 """Statements that may change what another one makes: what Python runs when it loads modules, besides making names.
 
-A statement at the top of a module is quiet if it makes names and does no more: it imports, defines, or assigns to plain
-names. Python runs the others as well, in every module that is loaded with the proved one, the ``__init__`` of each
-package above among them. Such a statement may change every name that it reads; and where that is not known, since it
-reads none of the package or looks for them by ``sys`` and the like, it may change anything. A quiet statement may
-change the names into which it stores, and, when it is loaded, classes and modules that it hands to the package's own
-functions.
+Only what is known to be inert may run when a module is loaded (``loading.py``). A statement at the top of a module is
+quiet if it makes names and does no more: it imports, defines, or assigns to plain names. Python runs the others as
+well, in every module that is loaded with the proved one, the ``__init__`` of each package above among them. Such a
+statement may change every name that it reads. Where that is not known, since it reads none of the package or looks for
+names by ``sys`` and the like, it may change anything, and so may a statement that is not known to be inert. A quiet
+statement may change the names into which it stores, and, when it is loaded, classes and modules that it hands to the
+package's own functions.
+
+This is a watch against accidents and for review: code that runs in the same process can change anything unseen.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from .loading import is_inert
 from .modules import NAME, Origin, Statement, module, reached
 
 _MODULES = ("sys", "importlib", "builtins", "gc", "ctypes", "inspect", "types", "unittest")
@@ -71,6 +75,8 @@ def _below(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:
+    if not is_inert(package, one):
+        return None
     if is_quiet(one.node):
         return _changed_quietly(package, one)
     read = _names(origin for _, origin in reached(package, one))

@@ -1,8 +1,8 @@
 """The modules of the package as syntax trees: which statements make a name, and where an imported name comes from.
 
-:func:`spelled` writes a statement so that it does not show where code lies: the package's imports are left out, and a
-name that the package makes is written as it is called where it is made. What a module reads of its own place, by
-``__file__`` or ``__name__``, comes from that place.
+:func:`spelled` writes a statement so that it does not show where code lies or how it is called: the package's imports
+are left out, and a name that the package makes is a number. What a module reads of its own place, by ``__file__`` or
+``__name__``, comes from that place.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ProofError
 from ..errors.extras import LOADING
-from .normal import Chain, Read, bindings, normal_form, reads
+from .normal import Chain, Read, binding_order, bindings, nested, normal_form, parameters, reads
 
 NAME = "opendp_topk"
+_PACKAGES = (NAME, "numpy", "mpmath", "gmpy2", "narwhals", "polars", "pandas", "pyarrow", "duckdb", "pyspark", "typer")
+_OTHERS = ("click", "rich", "opendp", "psycopg", "cryptography", "matplotlib", "z3", "pytest", "IPython")
 _Import = ast.Import | ast.ImportFrom
 _PLACE = ("__file__", "__name__", "__package__", "__path__", "__spec__", "__loader__")
 _INNER_IMPORT = re.compile(r"(?:^[ \t]+|[:;] *)(?:from\s+\S+\s+import|import\s+\w)", re.MULTILINE)
@@ -52,8 +55,30 @@ class Statement:
     @property
     def first_line(self) -> int:
         """The number of its first line, decorators included."""
-        decorators: list[ast.expr] = getattr(self.node, "decorator_list", [])
-        return min([self.node.lineno, *(one.lineno for one in decorators)])
+        return first_line(self.node)
+
+    @functools.cached_property
+    def shape(self) -> str:
+        """What it looks like from outside, apart from its name: a function with these parameters, say."""
+        if isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return f"function({', '.join(map(repr, parameters(self.node.args)))})"
+        value = getattr(self.node, "value", None)
+        return type(self.node if value is None else value).__name__
+
+    def innermost(self, line: int) -> int:
+        """The number of the innermost statement within it that stands at a line of the file."""
+        return max(number for number, (first, last) in enumerate(self._lines) if not number or first <= line <= last)
+
+    @functools.cached_property
+    def _lines(self) -> tuple[tuple[int, int], ...]:
+        """The first and last lines of all statements within it, itself first, each before what lies in it."""
+        return tuple((first_line(one), one.end_lineno or one.lineno) for one in nested(self.node))
+
+    @functools.cached_property
+    def order(self) -> tuple[str, ...]:
+        """The names that it binds, as they stand in it; those that it imports come last."""
+        stand = binding_order(self.node)
+        return (*stand, *sorted(self.names.difference(stand)))
 
     @functools.cached_property
     def reads(self) -> tuple[Read, ...]:
@@ -64,6 +89,12 @@ class Statement:
     def chains(self) -> frozenset[Chain]:
         """The same, each once."""
         return frozenset(one.chain for one in self.reads)
+
+
+def first_line(node: ast.stmt) -> int:
+    """The number of the first line of a statement, decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +147,7 @@ def _parsed(text: str, name: str, above: str) -> Module:
     except SyntaxError as error:
         raise ProofError(f"{name or NAME} is no Python: {error}") from None
     body = [one for one in tree.body if not _means_nothing(one)]
-    rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom)]
+    rest = [one for one in body if not isinstance(one, ast.Import | ast.ImportFrom) or is_foreign(one)]
     inner = _INNER_IMPORT.search(text) is not None
     importing = tuple(one for one in (ast.walk(tree) if inner else body) if isinstance(one, _Import))
     statements = tuple(_statement(name, one, importing, above) for one in rest)
@@ -187,6 +218,22 @@ def _loads(body: Iterable[ast.AST], above: str) -> Iterator[str]:
         for _, origin in _imported([node], above):
             if origin.module is not None:
                 yield from (origin.module, f"{origin.module}.{origin.name}".strip("."))
+
+
+def is_known_module(name: str) -> bool:
+    """Whether a name is that of a module of Python, or of a package on which this one may depend."""
+    return name in sys.stdlib_module_names or name in (*_PACKAGES, *_OTHERS)
+
+
+def is_foreign(node: ast.stmt) -> bool:
+    """Whether a statement imports another module than these."""
+    if isinstance(node, ast.Import):
+        roots = {one.name.partition(".")[0] for one in node.names}
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        roots = {(node.module or "").partition(".")[0]}
+    else:
+        roots = set()
+    return not all(map(is_known_module, roots))
 
 
 def _whole(name: str) -> Origin:
@@ -274,20 +321,17 @@ def _known(home: Module, statement: Statement, name: str) -> Iterator[Origin]:
 def spelled(package: Path, statement: Statement) -> tuple[str, tuple[tuple[str, Origin], ...]]:
     """The normal form of a statement without its place, and what each name of the package stands for in it.
 
-    Two things with one name are told apart by a number, in the order in which they stand there.
+    Names that the package makes are numbers, in the order in which they stand there.
     """
-    names: dict[Origin, str] = {}
-    counts: dict[str, int] = {}
+    numbers: dict[Origin, str] = {}
     found: dict[tuple[str, Origin], None] = {}
     instead: dict[ast.AST, str] = {}
     for node, name, origin in _resolved(package, statement):
-        if origin.module is not None and origin not in names:
-            plain = origin.name or "module"
-            counts[plain] = counts.get(plain, 0) + 1
-            names[origin] = f"{plain}'{counts[plain]}"
-        if origin.module is not None and node is not None:
-            instead[node] = f"{instead.get(node, '')}<{names[origin]}>"
-        found[names.get(origin, name), origin] = None
+        if origin.module is not None:
+            number = numbers.setdefault(origin, f"<{len(numbers)}>")
+            if node is not None:
+                instead[node] = f"{instead.get(node, '')}{number}"
+        found[numbers.get(origin, name), origin] = None
     home = module(package, statement.module)
     if home is not None and statement.imports:
         importing = _within(home.importing, statement.node)
@@ -309,16 +353,3 @@ def _branches(statement: Statement, node: _Import) -> str:
 def _is_inside(node: _Import, home: Module) -> bool:
     """Whether an import is one from the package alone."""
     return all(origin.module is not None for _, origin in _imported([node], home.above))
-
-
-def package_imports(home: Module) -> list[_Import]:
-    """The imports of a module, wherever they stand, that import from the package alone."""
-    return [one for one in home.importing if _is_inside(one, home)]
-
-
-def module_names(package: Path, home: Module) -> frozenset[str]:
-    """The names that stand for modules of the package anywhere in a module."""
-    imported = _imported(home.importing, home.above)
-    return frozenset(
-        name for name, origin in imported if origin.module is not None and not resolve(package, origin).name
-    )

@@ -1,13 +1,18 @@
 """Statements of Python without what changes nothing, and the names that they reach from outside of themselves.
 
-The normal form has no comments, layout, docstrings and annotations; those of a class's fields stay, for a dataclass
-reads them. It is made from the syntax tree and is the same on every version of Python. Whoever knows where names are
+The normal form has no comments, layout, docstrings and no annotations that do nothing when the code runs. Names that a
+statement makes for itself are numbers: those of its functions, classes and local variables. Names by which others
+reach into it are kept: parameters, keywords, attributes, and fields of classes. Of the message of an error its words
+are left out; the class of the error, the parameter with which the message begins, and what is filled in stay.
+
+The form is made from the syntax tree and is the same on every version of Python. A caller who knows where names are
 made may put another text in the place of a node.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -17,6 +22,9 @@ _Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_Comprehension)
 _LEFT_OUT = frozenset({"annotation", "returns", "type_comment", "type_params", "type_ignores", "kind", "ctx"})
+_EFFECTIVE = re.compile(r"\b(ClassVar|InitVar|KW_ONLY|Annotated)\b")  # what dataclasses and readers of hints look for
+_ERROR = re.compile(r"(Error|Exception|Warning|Exit|Interrupt)$")
+_FIRST_WORD = re.compile(r"\w+")
 
 
 class Read(NamedTuple):
@@ -27,44 +35,207 @@ class Read(NamedTuple):
 
 
 def normal_form(node: ast.AST, instead: Mapping[ast.AST, str] | None = None) -> str:
-    """The node as a text that layout, comments, docstrings and annotations do not change.
+    """The node as a text that layout, comments, docstrings, idle annotations and names of its own do not change.
 
     A node below it for which a text stands in ``instead`` is written as this text.
     """
-    pieces: list[str] = []
-    _write(node, False, instead or {}, pieces.append)
-    return "".join(pieces)
+    form = _Form(instead or {}, {name: number for number, name in enumerate(binding_order(node))})
+    form.write(node, _Scope())
+    return "".join(form.pieces)
 
 
-def _write(node: object, in_class: bool, instead: Mapping[ast.AST, str], add: Callable[[str], None]) -> None:
-    if isinstance(node, ast.AST):
-        if node in instead:
-            add(instead[node])
-            return
-        add(f"({type(node).__name__}")
-        inner = isinstance(node, ast.ClassDef)
+def binding_order(node: ast.AST) -> list[str]:
+    """The names that a statement of a module binds there, imports left out, in the order in which they stand in it."""
+    return list(dict.fromkeys(_bound_names([node])))
+
+
+class _Local:
+    """A variable of a function; its number is that of its first place in the form."""
+
+    number: int | None = None
+
+
+class _Scope(NamedTuple):
+    """Where a node lies: the variables that it sees, the parameters round it, and what its own names become."""
+
+    seen: Mapping[str, _Local] = {}
+    parameters: frozenset[str] = frozenset()
+    kind: str = "module"
+    outer: Mapping[str, _Local] = {}
+
+    def function(self, parameters: Iterable[str], body: Iterable[ast.AST]) -> _Scope:
+        """The scope of the body of a function; in a class it does not see the names of the class."""
+        given, body = frozenset(parameters), [*body]
+        own, shared = _stored(body) - given, given | _shared(body, ast.Global)
+        around = self.outer if self.kind == "class" else self.seen
+        seen = {name: one for name, one in around.items() if name not in shared}
+        return _Scope({**seen, **{name: _Local() for name in own}}, self.parameters | given, "function")
+
+    def body_of_class(self, body: Iterable[ast.AST]) -> _Scope:
+        """The scope of the body of a class, whose own names are attributes."""
+        own = _stored(body)
+        around = self.outer if self.kind == "class" else self.seen
+        seen = {name: one for name, one in around.items() if name not in own}
+        return _Scope(seen, self.parameters, "class", around)
+
+
+class _Form:
+    """The form of one statement as it is written."""
+
+    def __init__(self, instead: Mapping[ast.AST, str], made: Mapping[str, int]) -> None:
+        self.pieces: list[str] = []
+        self._instead = instead
+        self._made = made
+        self._locals = 0
+
+    def write(self, node: object, scope: _Scope) -> None:
+        if isinstance(node, ast.AST):
+            if node in self._instead:
+                self.pieces.append(self._instead[node])
+                return
+            write = _WRITERS.get(type(node))
+            if write is None:
+                self._fields(node, scope)
+            else:
+                write(self, node, scope)
+        elif isinstance(node, list):
+            self.pieces.append("[")
+            for one in node:
+                self.write(one, scope)
+            self.pieces.append("]")
+        else:
+            self.pieces.append(f" {node!r}")
+
+    def _fields(self, node: ast.AST, scope: _Scope, **others: _Scope | None) -> None:
+        """A node, field by field; ``others`` are scopes of fields that lie in another one, None of its own name."""
+        self.pieces.append(f"({type(node).__name__}")
         for name in node._fields:
-            if name not in _LEFT_OUT or (name == "annotation" and in_class and isinstance(node, ast.AnnAssign)):
-                value = getattr(node, name, None)
-                if isinstance(value, list) and name == "body":
-                    _write(undocumented(value), inner, instead, add)
-                elif name == "values" and isinstance(node, ast.JoinedStr):
-                    _write([one for one in node.values if not _is_empty(one)], False, instead, add)
-                else:
-                    _write(value, False, instead, add)
-        add(")")
-    elif isinstance(node, list):
-        add("[")
-        for one in node:
-            _write(one, in_class, instead, add)
-        add("]")
-    else:
-        add(f" {node!r}")
+            if name in _LEFT_OUT:
+                continue
+            value, inner = getattr(node, name, None), others.get(name, scope)
+            if inner is None:
+                self.pieces.append(self._name(value, scope) if isinstance(value, str) else f" {value!r}")
+            else:
+                self.write(undocumented(value) if name == "body" and isinstance(value, list) else value, inner)
+        self.pieces.append(")")
+
+    def _name(self, name: str, scope: _Scope, loaded: bool = False) -> str:
+        """A name as it is bound or read where it stands."""
+        local = scope.seen.get(name)
+        if local is not None:
+            if local.number is None:
+                local.number, self._locals = self._locals, self._locals + 1
+            return f"<local {local.number}>"
+        is_made = scope.kind == "module" and not loaded and name in self._made
+        return f"<made {self._made[name]}>" if is_made else f" {name!r}"
+
+    def _a_name(self, node: ast.Name, scope: _Scope) -> None:
+        self.pieces.append(f"(Name{self._name(node.id, scope, isinstance(node.ctx, ast.Load))})")
+
+    def _a_named(self, node: ast.AST, scope: _Scope) -> None:
+        self._fields(node, scope, name=None)
+
+    def _a_mapping(self, node: ast.AST, scope: _Scope) -> None:
+        self._fields(node, scope, rest=None)
+
+    def _a_function(self, node: _Function, scope: _Scope) -> None:
+        self._fields(node, scope, name=None, body=scope.function(parameters(node.args), node.body))
+
+    def _a_lambda(self, node: ast.Lambda, scope: _Scope) -> None:
+        self._fields(node, scope, body=scope.function(parameters(node.args), [node.body]))
+
+    def _a_class(self, node: ast.ClassDef, scope: _Scope) -> None:
+        self._fields(node, scope, name=None, body=scope.body_of_class(node.body))
+
+    def _a_comprehension(self, node: ast.AST, scope: _Scope) -> None:
+        generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
+        inner = scope.function((), [one.target for one in generators])
+        self.pieces.append(f"({type(node).__name__}")
+        for name in node._fields:
+            if name != "generators":
+                self.write(getattr(node, name), inner)
+        for number, one in enumerate(generators):
+            self.write(one.iter, inner if number else scope)
+            self.write([one.target, one.ifs, one.is_async], inner)
+        self.pieces.append(")")
+
+    def _an_outer(self, node: ast.Nonlocal, scope: _Scope) -> None:
+        self.pieces.append(f"(Nonlocal{''.join(self._name(name, scope) for name in node.names)})")
+
+    def _an_annotated(self, node: ast.AnnAssign, scope: _Scope) -> None:
+        """A field of a class keeps its annotation where that has an effect; elsewhere it is a plain assignment."""
+        if scope.kind == "class":
+            said = ast.unparse(node.annotation)
+            self.pieces.append(f"(Field {said!r}" if _EFFECTIVE.search(said) else "(Field")
+            self.write([node.target, node.value], scope)
+            self.pieces.append(")")
+        elif node.value is not None:
+            self.write(ast.Assign([node.target], node.value), scope)
+        else:
+            self._fields(node, scope)
+
+    def _a_formatted(self, node: ast.JoinedStr, scope: _Scope) -> None:
+        self.pieces.append("(JoinedStr")
+        self.write([one for one in node.values if not (isinstance(one, ast.Constant) and one.value == "")], scope)
+        self.pieces.append(")")
+
+    def _a_call(self, node: ast.Call, scope: _Scope) -> None:
+        """A call; one that makes an error is written without the words of its message."""
+        last = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if not _ERROR.search(last):
+            self._fields(node, scope)
+            return
+        self.pieces.append("(Call")
+        self.write(node.func, scope)
+        for one in node.args:
+            self._message(one, scope)
+        for given in node.keywords:
+            self.pieces.append(f"(keyword {given.arg!r}")
+            self._message(given.value, scope)
+            self.pieces.append(")")
+        self.pieces.append(")")
+
+    def _message(self, node: ast.expr, scope: _Scope) -> None:
+        """Of a text the parameter with which it begins, and what is filled in."""
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        words = [one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None for one in parts]
+        if not any(word is not None for word in words):
+            self.write(node, scope)
+            return
+        first = _FIRST_WORD.match(words[0] or "")
+        self.pieces.append(f"(message {first[0]!r}" if first and first[0] in scope.parameters else "(message")
+        self.write([one for one, word in zip(parts, words, strict=True) if word is None], scope)
+        self.pieces.append(")")
 
 
-def _is_empty(node: ast.expr) -> bool:
-    """An empty text, which some versions of Python put after the last field of a formatted string."""
-    return isinstance(node, ast.Constant) and node.value == ""
+_WRITERS: dict[type[ast.AST], Callable[..., None]] = {
+    ast.Name: _Form._a_name,
+    ast.FunctionDef: _Form._a_function,
+    ast.AsyncFunctionDef: _Form._a_function,
+    ast.Lambda: _Form._a_lambda,
+    ast.ClassDef: _Form._a_class,
+    ast.ExceptHandler: _Form._a_named,
+    ast.MatchAs: _Form._a_named,
+    ast.MatchStar: _Form._a_named,
+    ast.MatchMapping: _Form._a_mapping,
+    ast.Nonlocal: _Form._an_outer,
+    ast.AnnAssign: _Form._an_annotated,
+    ast.JoinedStr: _Form._a_formatted,
+    ast.Call: _Form._a_call,
+    **dict.fromkeys(_Comprehension, _Form._a_comprehension),
+}
+
+
+def nested(node: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and all statements within it, each before what lies in it; texts alone and imports are left out."""
+    yield node
+    waiting: list[ast.AST] = [*ast.iter_child_nodes(node)]
+    while waiting:
+        one = waiting.pop(0)
+        if isinstance(one, ast.stmt):
+            yield from nested(one) if undocumented([one]) and not isinstance(one, ast.Import | ast.ImportFrom) else ()
+        else:
+            waiting[:0] = ast.iter_child_nodes(one)
 
 
 def undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -119,12 +290,13 @@ def _free_in_function(node: _Function | ast.Lambda, bound: frozenset[str], found
     for one in [*getattr(node, "decorator_list", []), *node.args.defaults, *filter(None, node.args.kw_defaults)]:
         _free(one, bound, found)
     body = node.body if isinstance(node.body, list) else [node.body]
-    inside = bound.union(_parameters(node.args), _stored(body))
+    inside = (bound - _shared(body, ast.Global)).union(parameters(node.args), _stored(body))
     for one in body:
         _free(one, inside, found)
 
 
-def _parameters(arguments: ast.arguments) -> Iterator[str]:
+def parameters(arguments: ast.arguments) -> Iterator[str]:
+    """The names of the parameters of a function."""
     for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
             yield one.arg
@@ -132,20 +304,37 @@ def _parameters(arguments: ast.arguments) -> Iterator[str]:
 
 def _stored(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """The names that these nodes bind in their own scope; imports are left to be followed to what they import."""
-    bound: set[str | None] = set()
-    shared: set[str] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
+    nodes = [*nodes]
+    return frozenset(_bound_names(nodes)) - _shared(nodes, ast.Global, ast.Nonlocal)
+
+
+def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that stand where something is bound, in their order."""
+    for node in nodes:
         if isinstance(node, ast.Name):
-            bound.update([] if isinstance(node.ctx, ast.Load) else [node.id])
+            yield from [] if isinstance(node.ctx, ast.Load) else [node.id]
         elif isinstance(node, _NAMED):
-            bound.add(node.name)
-        elif isinstance(node, ast.Global):
-            shared.update(node.names)
-        if not isinstance(node, _SCOPES):
-            waiting += ast.iter_child_nodes(node)
-    return frozenset(name for name in bound if name) - shared
+            yield from [node.name] if node.name else []
+        elif isinstance(node, ast.MatchMapping):
+            yield from [node.rest] if node.rest else []
+        if isinstance(node, _Comprehension):
+            yield from (one.target.id for one in _inside(node) if isinstance(one, ast.NamedExpr))
+        elif not isinstance(node, _SCOPES):
+            yield from _bound_names(ast.iter_child_nodes(node))
+
+
+def _shared(nodes: Iterable[ast.AST], *kinds: type[ast.Global] | type[ast.Nonlocal]) -> frozenset[str]:
+    """The names that these nodes declare to be those of an outer scope."""
+    inner = (one for node in nodes for one in (node, *_inside(node)))
+    return frozenset(name for one in inner if isinstance(one, kinds) for name in one.names)
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes below one, bodies of functions and classes left out."""
+    if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
+        for one in ast.iter_child_nodes(node):
+            yield one
+            yield from _inside(one)
 
 
 def bindings(node: ast.stmt) -> frozenset[str]:

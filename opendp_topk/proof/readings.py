@@ -32,6 +32,7 @@ class Reading:
     by: str
     checked: str
     against: str
+    because: str = ""
 
     def __str__(self) -> str:
         return f"{self.date}, {self.by}: {self.checked} | held against: {self.against}"
@@ -49,12 +50,25 @@ class Rewording:
     because: str
 
 
+@dataclass(frozen=True)
+class Migration:
+    """Pins have another form and stand for the same code: ``digests`` has the new one of each old one."""
+
+    digests: dict[str, str]
+    date: str
+    by: str
+    because: str
+
+
+Line = Reading | Rewording | Migration
+
+
 def file() -> Path:
     """Where the log lies."""
     return library.folder() / "readings.jsonl"
 
 
-def log() -> list[Reading | Rewording]:
+def log() -> list[Line]:
     """All lines, oldest first.
 
     Raises:
@@ -64,29 +78,31 @@ def log() -> list[Reading | Rewording]:
 
 
 @functools.cache
-def _read(path: Path) -> tuple[Reading | Rewording, ...]:
+def _read(path: Path) -> tuple[Line, ...]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return tuple(_line(number, line) for number, line in enumerate(lines, start=1))
 
 
-def _line(number: int, text: str) -> Reading | Rewording:
+def _line(number: int, text: str) -> Line:
     try:
         fields = json.loads(text)
-        return Reading(**fields) if "document" in fields else Rewording(**fields)
+        kind = Reading if "document" in fields else Migration if "digests" in fields else Rewording
+        return kind(**fields)
     except (ValueError, TypeError):
-        raise ProofError(f"line {number} of proofs/readings.jsonl is neither a reading nor a rewording") from None
+        raise ProofError(f"line {number} of proofs/readings.jsonl is no reading, rewording or migration") from None
 
 
-def append(lines: Iterable[Reading | Rewording]) -> None:
+def append(lines: Iterable[Line]) -> None:
     """Add lines to the log.
 
     Raises:
-        ProofError: A line lacks who, or what was checked.
+        ProofError: A line lacks who, what was checked, or why.
     """
     written = []
     for line in lines:
         fields = asdict(line)
-        empty = [name for name, value in fields.items() if not value.strip() or not value.isprintable()]
+        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+        empty = [name for name, value in texts.items() if not value.strip() or not value.isprintable()]
         if empty:
             raise ProofError(f"a line of the log of readings needs {' and '.join(empty)}, in one line each")
         written.append(json.dumps(fields, ensure_ascii=False) + "\n")
@@ -113,6 +129,17 @@ def begun(name: str, digest: str) -> str:
 def last(name: str) -> Reading | None:
     """The last reading of a document, or None where the log has none."""
     return next((line for line in reversed(log()) if isinstance(line, Reading) and line.document == name), None)
+
+
+def is_read(name: str) -> bool:
+    """Whether the last reading of a document was of its pins as they are written, or as they were migrated from."""
+    digest = ""
+    for line in log():
+        if isinstance(line, Reading) and line.document == name:
+            digest = line.digest
+        elif isinstance(line, Migration):
+            digest = line.digests.get(digest, digest)
+    return digest == written(name)
 
 
 def strayed(name: str) -> list[str]:

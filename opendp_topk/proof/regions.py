@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from ..errors import ProofError
 from . import library
-from .modules import module, module_names, module_of, package_imports
 
 _MARK = re.compile(r"^[ \t]*# proof-region: (.*?)[ \t]*$", re.MULTILINE)
 
@@ -47,7 +46,12 @@ def first_line(name: str) -> int:
 
 def tags(code: str) -> set[str]:
     """The tags that a region of code holds, such as ``check-k`` for a line ending in ``# [check-k]``."""
-    return {tag for found in TAGS.findall(code) for tag in TAG.findall(found)}
+    return set(listed_tags(code))
+
+
+def listed_tags(code: str) -> list[str]:
+    """The same in their order."""
+    return [tag for found in TAGS.findall(code) for tag in TAG.findall(found)]
 
 
 @functools.cache
@@ -78,31 +82,11 @@ def _sources(package: Path) -> dict[str, list[str]]:
     return found
 
 
-@functools.cache
-def unplaced(package: Path, name: str) -> str:
-    """A region as :func:`region` gives it, without what follows from where code lies.
-
-    Imports from the package are left out, and so are the names of its modules before a dot: what they lead to is told
-    where names are followed. Errors are those of :func:`region`.
-    """
-    source, start, lines = marked(package, name)
-    home = module(package, module_of(source))
-    if home is None:
-        return _text(list(lines))
-    kept = dict(enumerate(lines, start=start + 1))
-    for one in package_imports(home):
-        for number in range(one.lineno, (one.end_lineno or one.lineno) + 1):
-            kept.pop(number, None)
-    names = "|".join(map(re.escape, sorted(module_names(package, home))))
-    text = _text([*kept.values()])
-    return re.sub(rf"(?<![\w.])(?:{names})\.(?=\w)", "", text) if names else text
-
-
 def _text(lines: list[str]) -> str:
     return "\n".join(lines).strip("\n") + "\n"
 
 
 def forget_regions() -> None:
     """Read every region anew when it is next asked for."""
-    for remembered in (marked, _sources, unplaced):
+    for remembered in (marked, _sources):
         remembered.cache_clear()

@@ -23,12 +23,12 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .closures import closure, origins, pinned, pins
+from .closures import closure, digest_of, origins, pinned, pins
 from .machine import checks
 from .machine import stated as stated_by
 from .modules import Statement
 from .normal import undocumented
-from .readings import Reading, Rewording, append, begun, file, recorded, written
+from .readings import Migration, Reading, Rewording, append, begun, file, recorded, written
 from .regions import region
 from .statements import relations, statement, statement_digest, uncommented
 from .status import forget
@@ -129,23 +129,63 @@ def _at(commit: str, name: str) -> tuple[dict[str, str], dict[str, str]]:
 MIGRATED = "nothing: the pins are older than this log"
 
 
-def renew(readings: Sequence[tuple[str, str, str]], by: str) -> str:
+def renew(readings: Sequence[tuple[str, str, str]], because: str, by: str) -> str:
     """Renew the pins of documents that ``by`` has re-read, and log it; the differences that this accepts.
 
-    Each reading is the document, words or a ``[tag]`` of it that were checked again, and words of a changed line.
-    Nothing is written unless all quotes are found.
+    Each reading is the document, words or a ``[tag]`` of it that were checked again, and words of a changed line;
+    ``because`` says why the theorems still cover the change. Nothing is written unless all quotes are found.
 
     Raises:
-        ProofError: There is no such document, a region is missing, a quote is not found, or ``by`` is empty.
+        ProofError: There is no such document, a region is missing, a quote is not found, ``because`` is less than three
+            words, or ``by`` is empty.
     """
     differences = [_accepted(*reading) for reading in readings]
     if not by.strip() or not by.isprintable():
         raise ProofError("by must be the name of the person who read the proof")
+    if len(because.split()) < 3:
+        raise ProofError("because must say in three words or more why the theorems still cover the change")
     for name, _, _ in readings:
         differences.append(f"{repin(name)} pins of proofs/{name}.tex renewed: its argument must hold for what is shown")
     today = date.today().isoformat()
-    append(Reading(name, written(name), today, by, _plain(one), _plain(other)) for name, one, other in readings)
+    append(
+        Reading(name, written(name), today, by, _plain(one), _plain(other), _plain(because))
+        for name, one, other in readings
+    )
     return "\n".join(differences)
+
+
+def rename(old: str, new: str, because: str, by: str) -> str:
+    """Renew the pins that differ from what they were by one name alone, and log it; the documents whose pins these are.
+
+    With the old name in the place of the new one every pin has the digest that it was read at. The old name may stand
+    nowhere in what is pinned, or code that has both names would pass for code that has one.
+
+    Raises:
+        ProofError: A pin is stale for another reason, the old name is still there, no pin differs, or ``because`` or
+            ``by`` is empty.
+    """
+    forget()
+    before = {name: written(name) for name in library.documents()}
+    changed = []
+    for name in before:
+        for pin in (one for one in pins(name) if not one.is_current):
+            text = pinned(name, pin.region)
+            if repr(old) in text or digest_of(text.replace(repr(new), repr(old))) != pin.digest:
+                raise ProofError(f"proofs/{name}.tex: region {pin.region} differs by more than {old} that is {new} now")
+            changed.append(name)
+    if not changed:
+        raise ProofError(f"no pin differs by {old} that is {new} now")
+    return migrate(sorted(set(changed)), because, by)
+
+
+def migrate(names: Sequence[str], because: str, by: str) -> str:
+    """Write the present digests of documents whose pins stand for the code that they were read at, and log it once."""
+    before = {name: written(name) for name in names}
+    for name in names:
+        repin(name)
+    digests = {digest: written(name) for name, digest in before.items()}
+    append([Migration(digests, date.today().isoformat(), by, _plain(because))])
+    return "\n".join(f"pins of proofs/{name}.tex are written anew" for name in names)
 
 
 def _accepted(name: str, checked: str, against: str) -> str:

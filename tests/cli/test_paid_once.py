@@ -159,7 +159,7 @@ def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None
     measurement = _costing(account)
     first = account.reserve(measurement, label="May", once=True)
     with pytest.raises(tk.ParameterError, match="entry 1 has paid"):
-        account.release(measurement, None, label="MAY", once=True)
+        account.reserve(measurement, label="MAY", once=True)
     first.settle("failed")
     account.reserve(measurement, label="May", once=True)
     account.reserve(measurement, label="May")

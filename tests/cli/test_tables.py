@@ -130,7 +130,7 @@ def test_files_that_change_while_they_are_counted(
     pytest.importorskip(engine, reason=f"{engine} is not installed")
     counted = releasing.drawn
 
-    def growing(*arguments: Any) -> Any:
+    def growing(*arguments: Any, **more: Any) -> Any:
         *others, recorded, planned = arguments
 
         def later(*drawn: Any) -> Any:
@@ -138,7 +138,7 @@ def test_files_that_change_while_they_are_counted(
                 stream.write(b"x")
             return recorded(*drawn)
 
-        return counted(*others, later, planned)
+        return counted(*others, later, planned, **more)
 
     monkeypatch.setattr(releasing, "drawn", growing)
     out, kept = library.folder / "top.json", library.folder / "files.jsonl"

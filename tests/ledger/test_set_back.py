@@ -17,6 +17,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.ledger import postgres
+from opendp_topk.ledger.export import summary
 from opendp_topk.ledger.records import seal
 from tests.concepts.sentinels import raises_exactly
 
@@ -132,8 +133,17 @@ def test_pages_of_records_from_before_and_after_a_crash_are_not_joined(
     assert plan.left() == ("place 2", "place 3")
 
 
+HEADS: dict[str, Callable[[tk.Ledger], str]] = {
+    "head": lambda ledger: ledger.head(),
+    "summary": lambda ledger: str(summary(ledger)["head"]),
+}
+
+
 @pytest.mark.slow
-def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(losing: Server, address: str) -> None:
+@pytest.mark.parametrize("how", HEADS)
+def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(
+    losing: Server, address: str, how: str
+) -> None:
     ledger, other = tk.Ledger(address), tk.Ledger(address)
     reserved, log = other.reserve(cost=1), ledger._journal.log
     real = log.sync
@@ -144,7 +154,7 @@ def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(losing
         return found
 
     log.sync = sync  # type: ignore[method-assign]
-    head = ledger.head()
+    head = HEADS[how](ledger)
     crash(losing)
     tk.Ledger(address).reserve(cost=1)
     assert tk.Ledger(address).verify(head) == []

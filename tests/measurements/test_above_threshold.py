@@ -96,14 +96,18 @@ def test_true_answers_add_up_under_zcdp(noise: Any) -> None:
     """What many questions about scores near the threshold tell, until k are found, is below a rho that grows with k."""
     steepest = 1.443 if noise == tk.Laplace() else 1
     lapse = lambda loss: loss + math.exp(-loss) - 1  # noqa: E731
-    shares = []
-    for s, t, k, level, questions in ((1, 9, 2, 0, 6), (1, 9, 2, 1, 7), (0.5, 20, 1, 1, 9), (1, 1, 3, -1, 5)):
+    shares, added = [], 0
+    for s, t, k, level, questions in ((1, 9, 2, 0, 6), (5, 5, 2, 1, 7), (0.5, 20, 1, 1, 9), (3, 2, 3, -1, 5)):
         claimed = build(ZCDP, scale=s, threshold_scale=t, k=k, noise=noise).map(1)
-        assert claimed <= (lapse(1 / t) + k * lapse(steepest / s)) * (1 + 1e-12)
+        once = (1 / t + 2 * k / s) / -math.expm1(-(1 / t + 2 * k / s))
+        known = lapse(1 / t + k / s), once - 1 - math.log(once), lapse(1 / t) + k * lapse(steepest / s)
+        assert claimed == pytest.approx(min(known), rel=1e-9)
+        added += known[2] == min(known)
         x, y = (level,) * questions, (level + 1,) * questions
         laws = [numbers(oracle.law(noise.name, one, float(s), float(t), k)) for one in (x, y)]
         shares.append(float(realised(ZCDP, *laws) / claimed))
     assert 0.05 < max(shares) <= 1 + 1e-9, shares
+    assert added >= 2
 
 
 @pytest.mark.parametrize("fall", [0, 0.1, 2, 9])

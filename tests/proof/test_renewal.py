@@ -15,6 +15,7 @@ from opendp_topk.proof.renewal import difference, is_quoted, renew, repin, rewor
 from .conftest import write
 
 NAME, CHECKED = "inner/sums", "Sums are added exactly"
+WHY = "the sum is exact for every limit"
 HELPED = '''\
 LIMIT = 7
 
@@ -105,13 +106,13 @@ def test_a_mark_is_renewed_by_whoever_quotes_its_new_words(kept: Path, old: str,
     tex = kept / "proofs/inner/sums.tex"
     write(kept / "proofs/machine/Sums.v", "Theorem exact : True.\nProof.\nexact I.\nQed.\n")
     write(tex, MARKED)
-    renew([(NAME, "Sums are added", "Theorem exact")], "A Reader")
+    renew([(NAME, "Sums are added", "Theorem exact")], WHY, "A Reader")
     commit(kept)
     assert "nothing" in difference(NAME)
     write(tex, tex.read_text().replace(old, new))
     with pytest.raises(tk.ProofError, match="no changed line"):
-        renew([(NAME, CHECKED, "return helper(a)")], "A Reader")
-    renew([(NAME, "Sums are added", new)], "A Reader")
+        renew([(NAME, CHECKED, "return helper(a)")], WHY, "A Reader")
+    renew([(NAME, "Sums are added", new)], WHY, "A Reader")
     assert proof.checks(NAME)[0].digest == proof.checks(NAME)[0].actual
     assert not any("readings.jsonl" in problem for problem in form.problems(NAME))
 
@@ -138,7 +139,7 @@ def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> 
         git(kept, "checkout", "-q", "-b", side, start)
         write(code, HELPED.replace(old, new))
         if side == "ours" or both:
-            renew([(NAME, CHECKED, new)], "A Reader")
+            renew([(NAME, CHECKED, new)], WHY, "A Reader")
             lines += log.read_text()
         pinned = pinned or tex.read_text()
         commit(kept)
@@ -153,7 +154,7 @@ def test_what_a_merge_made_stale_is_shown(kept: Path, into: str, both: bool) -> 
     assert len(git(kept, "log", "-1", "--format=%P").split()) == 2
     found = difference(NAME)
     assert ("+    return x - LIMIT" in found, "LIMIT = 7" in found, "+LIMIT" in found) == (True, False, False)
-    renew([(NAME, CHECKED, "return x - LIMIT")], "A Reader")
+    renew([(NAME, CHECKED, "return x - LIMIT")], WHY, "A Reader")
     commit(kept)
     assert "nothing" in difference(NAME)
 
@@ -164,7 +165,7 @@ def test_a_merge_of_two_readings_is_read_again(kept: Path) -> None:
     write(kept / "proofs/machine/Sums.v", "Theorem exact : True.\nProof.\nexact I.\nQed.\n")
     tex, log = kept / "proofs/inner/sums.tex", kept / "proofs/readings.jsonl"
     write(tex, MARKED)
-    renew([(NAME, "Sums are added", "Theorem exact")], "A Reader")
+    renew([(NAME, "Sums are added", "Theorem exact")], WHY, "A Reader")
     commit(kept)
     start, read, texts = git(kept, "rev-parse", "HEAD"), log.read_text(), []
     for side, name, old, new in (
@@ -173,7 +174,7 @@ def test_a_merge_of_two_readings_is_read_again(kept: Path) -> None:
     ):
         git(kept, "checkout", "-q", "-b", side, start)
         write(kept / name, (kept / name).read_text().replace(old, new))
-        renew([(NAME, "Sums are added", new)], "A Reader")
+        renew([(NAME, "Sums are added", new)], WHY, "A Reader")
         texts.append((tex.read_text(), log.read_text().removeprefix(read)))
         commit(kept)
     git(kept, "merge", "-q", "--no-commit", "-s", "ours", "ours")
@@ -185,7 +186,7 @@ def test_a_merge_of_two_readings_is_read_again(kept: Path) -> None:
     proof.forget()
     readings.forget_readings()
     assert any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))
-    renew([(NAME, "Sums are added", "weaker: ``added exactly'', of few")], "A Reader")
+    renew([(NAME, "Sums are added", "weaker: ``added exactly'', of few")], WHY, "A Reader")
     assert not any("without a line in readings.jsonl" in problem for problem in form.problems(NAME))
 
 
@@ -200,7 +201,7 @@ def test_the_command_shows_what_it_accepts(kept: Path, capsys: pytest.CaptureFix
     form.main(["--difference", NAME])
     assert "+LIMIT = 8" in capsys.readouterr().out
     assert not proof.pins(NAME)[0].is_current
-    form.main(["--repin", NAME, "Sums are added", "LIMIT = 8", "--by", "Ada"])
+    form.main(["--repin", NAME, "Sums are added", "LIMIT = 8", "--because", WHY, "--by", "Ada"])
     assert "-LIMIT = 7\n+LIMIT = 8" in capsys.readouterr().out
     assert proof.pins(NAME)[0].is_current
 

@@ -48,7 +48,7 @@ def test_documents_and_pins(house: Path) -> None:
     assert proof.Proof("inner/sums").path == house / "proofs" / "inner" / "sums.tex"
 
 
-@pytest.mark.parametrize("change", [("a + b", "a - b"), ("[add]", "[sum]"), ("def add", "def  add"), ("a, b", "a,  b")])
+@pytest.mark.parametrize("change", [("a + b", "a - b"), ("[add]", "[sum]"), ("a + b", "b + a"), ("a, b", "b, a")])
 def test_any_change_of_the_code_is_stale(house: Path, change: tuple[str, str]) -> None:
     assert proof.Proof("inner/sums").status == "current"
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace(*change, 1))

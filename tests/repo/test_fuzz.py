@@ -5,7 +5,10 @@ Half of the arguments fit the name of their parameter, so that calls come far. O
 
 from __future__ import annotations
 
+import functools
 import inspect
+import itertools
+import operator
 import os
 import random
 import tempfile
@@ -20,6 +23,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.core.candidates import IndexCandidates
+from opendp_topk.core.counted import BestCounts
 from tests.concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, leaks
 
 pd = pytest.importorskip("pandas", reason="frames are among the arguments")
@@ -70,6 +75,8 @@ JUNK: tuple[Any, ...] = (
         TOP,
         COUNT,
     ),
+    *("path.csv", "ab", ["ab"], [("a", 1)], np.array(["a", "b"]), np.array([[0.5]]), np.array([1, "a"], dtype=object)),
+    *(functools.partial(len), operator.itemgetter(0), itertools.repeat("a"), itertools.repeat(([1], [2]))),  # no end
     *(tk.PrivacyCurve(lambda epsilon: 0.5), lambda *_, **__: None),  # what a caller's function raises is the caller's
 )
 FITTING: dict[str, tuple[Any, ...]] = {
@@ -89,6 +96,11 @@ FITTING: dict[str, tuple[Any, ...]] = {
     "optimize": ("max", "min"),
     "delta": (1e-6, 0, 0.5),
     "precision": (53, 128),
+    "samples": (100, 1000),
+    "partial": (tk.then_laplace(PURE, scale=2.0), tk.then_report_noisy_top_k(PURE, k=1, scale=2.0)),
+    "self": (tk.then_laplace(PURE, scale=2.0),),
+    "pairs": ([([1, 2], [1, 3])],),
+    "records": (["a", "a", "b"],),
     "data": ([1, 2, 3], [3, 1]),
     "value": ([1, 2, 3], np.array([5, 1])),
     "dataset": ("votes",),
@@ -111,6 +123,8 @@ DATA = (
 )
 # A record of Python's own, whose fields are whatever they are given.
 PLAIN = ("Entry",)
+# Those of the audit that take arguments of a caller and are done in moments.
+AUDITS = ("record_pairs", "table_pairs", "verify", "verify_probabilities", "search")
 RELEASED: list[Any] = []
 """What releases from ledgers cost."""
 
@@ -119,6 +133,8 @@ def public() -> dict[str, Callable[..., Any]]:
     """Every public callable that is no exception, by its name."""
     found = {name: getattr(tk, name) for name in tk.__all__ if callable(getattr(tk, name)) and name not in PLAIN}
     found["Ledger.create"] = tk.Ledger.create
+    found |= {f"audit.{name}": getattr(tk.audit, name) for name in AUDITS}
+    found |= {"Partial.build": tk.Partial.build, "Partial >>": lambda partial, value: value >> partial}
     return {
         name: one
         for name, one in found.items()
@@ -165,7 +181,12 @@ def told(name: str, error: BaseException) -> str:
 
 def use(choice: random.Random, built: Any) -> None:
     """Ask something of what a call returned: a map, a check, or a release of data that no message may hold."""
-    if isinstance(built, tk.Measurement | tk.Transformation):
+    repr(built)
+    if isinstance(built, tk.Partial):
+        choice.choice(JUNK) >> built
+    elif isinstance(built, BestCounts | IndexCandidates):
+        built(choice.choice(JUNK))
+    elif isinstance(built, tk.Measurement | tk.Transformation):
         deed = choice.randrange(4)
         if deed == 0:
             built.map(choice.choice(JUNK))

@@ -201,7 +201,7 @@ def test_a_statement_that_changed(copy: Path) -> None:
     assert "relies on spaces/range_distance#conversion, whose statement is not what it was" in problem
     assert [tk.Proof(name).status for name in resting] == ["stale"] * 3
     quotes = [r"is a number $\rho\ge\dR(x,x')$", "On Sundays,"]
-    assert form.main(["--repin", "measurements/selection", *quotes, "--by", "Ada"]) == 0
+    assert form.main(["--repin", "measurements/selection", *quotes, *WHY]) == 0
     assert form.problems("measurements/selection") == []
 
 
@@ -214,7 +214,8 @@ def test_every_document_on_which_another_relies_is_recorded() -> None:
     assert {name for name in DOCUMENTS if proof.relied_now(name)} == set(recorded)
 
 
-RENEWED = ["--repin", "spaces/range_distance", "[l-inf]", "else d_in * 2", "--by", "Ada"]
+WHY = ["--because", "a product of two numbers is the same in either order", "--by", "Ada"]
+RENEWED = ["--repin", "spaces/range_distance", "[l-inf]", "else d_in * 2", *WHY]
 
 
 @pytest.mark.further
@@ -238,7 +239,7 @@ def test_the_log_of_readings() -> None:
     assert migrated == sorted(migrated, reverse=True)
     assert sum(migrated) == len({line.document for line in lines if line.checked == MIGRATED})
     assert {line.by for line in lines if line.checked == MIGRATED} == {"migration"}
-    unread = [name for name in DOCUMENTS if (line := proof.last(name)) is None or line.digest != readings.written(name)]
+    unread = [name for name in DOCUMENTS if not readings.is_read(name)]
     assert unread == []
 
 
@@ -269,7 +270,10 @@ def test_a_digest_that_was_written_by_hand_is_noticed(copy: Path, spoiled: str) 
         (["--repin"], "expected 3"),
         (RENEWED[:2], "expected 3"),
         (RENEWED[:4], "--by"),
-        ([*RENEWED[:5], " "], "--by"),
+        (RENEWED[:6], "--by"),
+        ([*RENEWED[:7], " "], "--by"),
+        ([*RENEWED[:4], *RENEWED[6:]], "--because"),
+        ([*RENEWED[:5], "it holds", *RENEWED[6:]], "three words"),
         ([*RENEWED[:2], "[l-two]", *RENEWED[3:]], "does not say"),
         ([*RENEWED[:2], "a step which nobody took", *RENEWED[3:]], "does not say"),
         ([*RENEWED[:2], "the", *RENEWED[3:]], "three words"),

@@ -155,4 +155,4 @@ def test_sums_and_conditions_take_declared_columns(tmp_path: Path) -> None:
     space = tk.ValuedFrameDomain("user", "item", "fee"), tk.UserDistance()
     sums = space >> tk.then_sum_by_item(candidates=["a", "b"], bounds=(0, 20), granularity=0.25)
     assert sums(found).tolist() == [50, 1]
-    assert parsed("day >= '2024-01-04'").kept(found).collect()["user"].to_list() == ["u", "u"]
+    assert parsed("day >= '2024-01-04'").kept(found, ["user"]).collect()["user"].to_list() == ["u", "u"]
