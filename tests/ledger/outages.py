@@ -20,6 +20,7 @@ import re
 import signal
 import tempfile
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ class Crowd:
     def _go_on(self, client: int) -> None:
         handle = os.open(Path(self.folder.name, str(client)), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         numbers = itertools.count()
+        warnings.simplefilter("ignore")  # that an entry stays reserved
         opened, parent = None, os.getppid()
         while os.getppid() == parent:
             try:
