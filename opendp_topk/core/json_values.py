@@ -23,6 +23,9 @@ def json_values(value: Any) -> Any:
     Args:
         value: What a measurement has released, or :attr:`Measurement.parameters`.
 
+    Returns:
+        None, a bool, a number, a string, or lists and dictionaries of such.
+
     Raises:
         ParameterTypeError: It holds something else, such as a queryable.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,6 @@ from ..core.spaces import require_space
 from ..errors import BudgetError, DataLengthError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
 from ..noises.exponential import Exponential
-from ..noises.gumbel import Gumbel
-from ..noises.laplace import Laplace
-from ..noises.logistic import Logistic
 from ..noises.noise import Noise
 from ..noises.standard import is_standard, kinds
 from ..numerics.arithmetic import as_mpq, exact
@@ -33,10 +29,6 @@ from ..spaces.measures import Measure, PrivacyProfile
 from ..spaces.metrics import LInfDistance, attainable
 
 Answers = NDArray[np.bool_]
-# How fast ln(-ln F) falls at most, for noises on the whole line; for Laplace noise 1 / ln 2.
-# proof-region: steepest
-_STEEPEST = {Gumbel(): Fraction(1), Logistic(): Fraction(1), Laplace(): Fraction(1443, 1000)}
-# end-proof-region: steepest
 
 
 @proven("measurements/above_threshold")
@@ -194,8 +186,8 @@ def make_above_threshold(
             return output_measure.infinite  # [no-noise]
         pure = exact(d) / t + k * exact(r) / s  # [pure]
         cost = Cost.linear(pure, exact(r) / t + 2 * k * exact(r) / s)  # [cost]
-        if noise in _STEEPEST and cost.rho is not None:
-            apart = rho_of_laplace(exact(d) / t) + k * rho_of_laplace(_STEEPEST[noise] * exact(r) / s)  # [step-by-step]
+        if noise.steepness is not None and cost.rho is not None:
+            apart = rho_of_laplace(exact(d) / t) + k * rho_of_laplace(noise.steepness * exact(r) / s)  # [step-by-step]
             cost = replace(cost, rho=min(cost.rho, apart))
         return cost.under(output_measure)
 

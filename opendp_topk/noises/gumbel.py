@@ -56,6 +56,7 @@ _GUMBEL = Noise(
     density=_density,
     is_max_stable=True,
     tail=Fraction(1),
+    steepness=Fraction(1),
     race="opendp_topk.noises.races.gumbel",
     words="Gumbel",
 )  # [max-stable]

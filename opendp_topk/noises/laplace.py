@@ -49,6 +49,7 @@ _LAPLACE = Noise(
     density=_density,
     is_two_sided=True,
     tail=Fraction(1, 2),
+    steepness=Fraction(1443, 1000),
     race="opendp_topk.noises.races.laplace",
     words="Laplace",
 )  # [two-sided]

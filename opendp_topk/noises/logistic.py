@@ -49,6 +49,7 @@ _LOGISTIC = Noise(
     is_two_sided=True,
     has_exponential_odds=True,
     tail=Fraction(1),
+    steepness=Fraction(1),
     race="opendp_topk.noises.races.logistic",
     words="logistic",
 )  # [odds]

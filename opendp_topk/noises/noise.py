@@ -50,6 +50,7 @@ class Noise:
     one. ``is_memoryless``: the noise beyond any point at or above 0 has the law of the noise itself, so that one winner
     is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm 1-Lipschitz.
     ``has_exponential_odds``: F / (1 - F) is e^z. ``tail``: a number c with 1 - F(z) <= c e^{-z} for all z.
+    ``steepness``: a number c with -ln F(z + v) >= -e^{-c v} ln F(z) for all z and v >= 0.
     ``race`` names the module that holds its law in a race, as ``LAW``, and ``words`` is what people call it.
     """
 
@@ -65,6 +66,7 @@ class Noise:
     is_two_sided: bool = False
     has_exponential_odds: bool = False
     tail: Fraction | None = None
+    steepness: Fraction | None = None
     density: IntervalFunction | None = None
     race: str | None = None
     words: str = ""
@@ -73,7 +75,7 @@ class Noise:
     def claims_more(self) -> bool:
         """Whether it claims one of the properties that are known of the five noises only."""
         flags = self.is_max_stable, self.is_memoryless, self.is_two_sided, self.has_exponential_odds
-        return any(flags) or self.tail is not None or self.race is not None  # [claims-more]
+        return any(flags) or (self.tail, self.steepness, self.race) != (None,) * 3  # [claims-more]
 
     def law_in_a_race(self) -> RaceLaw:
         """The law of the time at which a candidate with this noise arrives; its module is loaded now."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import pytest
 
-from opendp_topk.cli import engines
 from tests.tables.spark_session import LOOPBACK, require_spark
 
 from .command import record_of, spawn
@@ -86,10 +86,7 @@ def test_what_engines_do_not_read(command: Command, library: Library) -> None:
 def test_what_spark_lacks_is_named(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch, package: bool, java: bool, advice: str
 ) -> None:
-    def found(name: str) -> Any:
-        return object() if package else None
-
-    monkeypatch.setattr(engines, "find_spec", found)
+    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark") if package else None)  # type: ignore[arg-type]
     monkeypatch.delenv("JAVA_HOME", raising=False)
     if not java:
         monkeypatch.setenv("PATH", str(library.folder))

@@ -62,7 +62,7 @@ def test_a_measurement_costs_what_so_many_users_do_and_that_is_met() -> None:
 
 
 def test_every_row_gets_a_number_and_every_row_counts_for_a_quantile() -> None:
-    table = pl.DataFrame({"minutes": ["1", "1", "x", "5", "2.5"]})
+    table = pl.DataFrame({"minutes": [1.0, 1.0, None, 5.0, 2.5]})
     own = Numbers(ROW, value="minutes", bounds=(Fraction(0), Fraction(5)), step=Fraction(1, 2))
     read = own.read(table).collect()
     assert read[ROW].n_unique() == 5

@@ -247,8 +247,8 @@ FAULTS = (
         "custom-race",
         "a noise of the caller's may claim a law in a race",
         "noises/noise.py",
-        " or self.tail is not None or self.race is not None  # [claims-more]",
-        " or self.tail is not None  # [claims-more]",
+        "(self.tail, self.steepness, self.race) != (None,) * 3  # [claims-more]",
+        "(self.tail, self.steepness) != (None,) * 2  # [claims-more]",
     ),
     Fault(
         "record-tail",

@@ -52,16 +52,16 @@ FAULTS = (
     Fault(
         "true-answers-of-laplace-noise-as-of-gumbel-noise",
         "under zero-concentrated privacy true answers with Laplace noise cost what they do with Gumbel noise",
-        _ABOVE,
-        "Laplace(): Fraction(1443, 1000)",
-        "Laplace(): Fraction(1)",
+        "noises/laplace.py",
+        "steepness=Fraction(1443, 1000)",
+        "steepness=Fraction(1)",
     ),
     Fault(
         "true-answers-after-the-first-free",
         "under zero-concentrated privacy one true answer is paid for, however many there are",
         _ABOVE,
-        "+ k * rho_of_laplace(_STEEPEST",
-        "+ rho_of_laplace(_STEEPEST",
+        "+ k * rho_of_laplace(noise.steepness",
+        "+ rho_of_laplace(noise.steepness",
     ),
     Fault(
         "threshold-halved",
