@@ -33,15 +33,14 @@ def record_pairs(
         >>> tk.audit.record_pairs(["a", "a", "b"], most=2)
         [(['a', 'a', 'b'], ['a', 'a']), (['a', 'a', 'b'], ['a', 'a', 'b', 'b'])]
     """
-    if neighbors not in ("add_remove", "replace"):
-        raise ParameterError('neighbors must be "add_remove" or "replace"')
+    checks.choice("neighbors", neighbors, ("add_remove", "replace"))
     if not isinstance(records, Iterable) or not isinstance(records, Sized) or isinstance(records, str | bytes):
         raise ParameterTypeError(f"records must be a list of records, not {type(records).__name__}")
     whole, kinds = list(records), list[tuple[int, Any]]()
     for place, record in enumerate(whole):
-        if not any(record is other or record == other for _, other in kinds):
+        if not any(record is other or _is_equal(record, other) for _, other in kinds):
             kinds.append((place, record))
-    kinds.sort(key=lambda kind: sum(record == kind[1] for record in whole))
+    kinds.sort(key=lambda kind: sum(_is_equal(record, kind[1]) for record in whole))
     pairs = []
     for place, record in kinds:
         rest = [*whole[:place], *whole[place + 1 :]]
@@ -54,6 +53,14 @@ def record_pairs(
     if not pairs:
         raise ParameterError('records must hold a record, and two that differ under neighbors="replace"')
     return pairs[: checks.count("most", most)]
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:
+        kind = type(one).__name__
+    raise ParameterTypeError(f"records must be values that == compares, and {kind} is none: give tuples")
 
 
 def given_pairs(pairs: Any) -> Iterator[tuple[Any, Any]]:

@@ -93,7 +93,7 @@ def verify_with(
     if law is not None:
         checks.function("law", law)
     if relative_error is not None:
-        checks.scale(relative_error, "relative_error")
+        relative_error = exact(checks.scale(relative_error, "relative_error"))
     budget = checks.count("budget", budget)
     distance = exact(checks.distance(d_in, "d_in"))
     claimed = measurement.map(d_in)

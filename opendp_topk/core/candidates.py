@@ -90,7 +90,7 @@ class IndexCandidates:
             return release.with_items(self(release.indices))  # [named]
         if hasattr(release, "_replace"):
             return release._replace(indices=self(release.indices))  # [field]
-        if isinstance(release, np.ndarray | list | tuple):
+        if isinstance(release, list | tuple) or (isinstance(release, np.ndarray) and release.ndim):
             return Items(self._item(index) for index in release)  # [items]
         return self._item(release)  # [item]
 

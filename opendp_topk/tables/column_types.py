@@ -47,9 +47,9 @@ class ColumnTypes:
         if not isinstance(self.types, Mapping):
             raise ParameterTypeError(f"types must map columns to types, not be {type(self.types).__name__}")
         object.__setattr__(self, "types", dict(self.types))
-        if not all(isinstance(name, str) and one in TYPES for name, one in self.types.items()):
+        if not all(isinstance(name, str) and isinstance(one, str) and one in TYPES for name, one in self.types.items()):
             raise ParameterError(f"types must map the names of columns to types, which are {', '.join(TYPES)}")
-        if self.decimal not in (POINT, ","):
+        if not isinstance(self.decimal, str) or self.decimal not in (POINT, ","):
             raise ParameterError("decimal must be . or ,: what stands before the fraction of a decimal")
         if not isinstance(self.date_format, str) or not _DATES.fullmatch(self.date_format):
             raise ParameterError("date_format must have yyyy, mm and dd, each once, such as dd.mm.yyyy")
