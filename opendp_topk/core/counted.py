@@ -30,7 +30,8 @@ class BestCounts:
     threshold: Number | None = None
 
     def __call__(self, counts: Counts) -> SelectedCounts | CountedItems:
-        if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind not in "iufO":
+        is_array = isinstance(counts, np.ndarray) and counts.ndim == 1 and counts.dtype.kind in "iufO"
+        if not is_array or (counts.dtype.kind == "O" and not all(map(checks.is_real, counts.tolist()))):
             raise DataTypeError("counts must be a one-dimensional array of numbers, as a measurement releases them")
         self.require(len(counts), DataLengthError)
         some = np.arange(len(counts)) if self.threshold is None else np.flatnonzero(counts >= self.threshold)

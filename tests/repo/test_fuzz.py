@@ -117,8 +117,8 @@ DATA = (
     [SENTINEL_INT, True],
     np.array([SENTINEL_INT, 2**63], dtype=object),
 )
-# A record of Python's own, whose fields are whatever they are given.
-PLAIN = ("Entry",)
+# A record and a list of Python's own, which are whatever they are given, also what has no end.
+PLAIN = ("Entry", "Items")
 # Those of the audit that take arguments of a caller and are done in moments.
 AUDITS = ("record_pairs", "table_pairs", "verify", "verify_probabilities", "search")
 RELEASED: list[Any] = []
