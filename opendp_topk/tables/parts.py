@@ -40,7 +40,7 @@ def _passes(rows: nw.LazyFrame[Any]) -> int:
     held: pl.LazyFrame = rows.to_native()
     texts = [name for name, kind in held.collect_schema().items() if kind == pl.String]
     sizes = held.select(pl.len(), *(pl.col(name).str.len_bytes().sum().alias(f"bytes {name}") for name in texts))
-    number, *lengths = sizes.collect(engine="streaming").row(0)
+    number, *lengths = map(int, sizes.collect(engine="streaming").row(0))
     return max(1, -(-number // _ROWS), -(-sum(lengths) // _BYTES))
 
 
