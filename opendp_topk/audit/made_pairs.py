@@ -34,7 +34,8 @@ def record_pairs(
         [(['a', 'a', 'b'], ['a', 'a']), (['a', 'a', 'b'], ['a', 'a', 'b', 'b'])]
     """
     checks.choice("neighbors", neighbors, ("add_remove", "replace"))
-    if not isinstance(records, Iterable) or not isinstance(records, Sized) or isinstance(records, str | bytes):
+    is_list = isinstance(records, Iterable) and isinstance(records, Sized) and getattr(records, "ndim", 1) > 0
+    if not is_list or isinstance(records, str | bytes):
         raise ParameterTypeError(f"records must be a list of records, not {type(records).__name__}")
     whole, kinds = list(records), list[tuple[int, Any]]()
     for place, record in enumerate(whole):

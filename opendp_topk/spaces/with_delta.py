@@ -56,6 +56,6 @@ def curve_with_delta(curve: PrivacyCurve, delta: Fraction, *, strict: bool) -> P
 
 def require_with_delta(measure: Any, allowed: tuple[Measure, ...], note: str = "") -> None:
     """Raise unless ``measure`` is one of ``allowed``; ``note`` ends the message."""
-    if measure not in allowed:
+    if not isinstance(measure, Measure) or measure not in allowed:
         *others, last = map(repr, allowed)
         raise ParameterTypeError(f"output_measure must be {', '.join(others)} or {last}{note}")
