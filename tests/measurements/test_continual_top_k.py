@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 import opendp_topk as tk
@@ -415,7 +414,8 @@ def of_tables(kind: str = "add_remove", most: int = 2, **options: Any) -> tk.Mea
     return make_continual_top_k(FRAMES, tk.UserDistance(kind), given.pop("measure", ZCDP), **given)
 
 
-def lent(rows: Any) -> pl.DataFrame:
+def lent(rows: Any) -> Any:
+    pl = pytest.importorskip("polars", reason="tables are made with polars")
     return pl.DataFrame([*rows], schema={"reader": pl.Int64, "book": pl.String}, orient="row")
 
 
@@ -477,7 +477,7 @@ def test_the_map_of_tables_is_that_of_as_many_counts() -> None:
 
 def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
     lists = of_tables(steps=3)(lent([(1, "a"), (1, "a")]))
-    words = pl.DataFrame({"reader": ["1"], "book": ["b"]})
+    words = pytest.importorskip("polars").DataFrame({"reader": ["1"], "book": ["b"]})
     raises_exactly(tk.ColumnError, lambda: lists(words), "integers in the tables of all steps")
     raises_exactly(tk.ColumnError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
     raises_exactly(tk.DataTypeError, lambda: lists([1, 2]), "table")
