@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,7 +13,9 @@ import pytest
 
 from opendp_topk import proof
 from opendp_topk.proof import form, library
+from opendp_topk.proof.normal import normal_form
 from opendp_topk.proof.renewal import repin
+from tests.mutation.faults import FAULTS
 from tests.pages.page import ROOT
 
 from .conftest import write
@@ -378,3 +382,15 @@ def test_a_check_on_which_most_documents_rest_is_renamed(copy: Path) -> None:
     proof.forget()
     assert changed > 3
     assert [name for name in proof.documents() if proof.Proof(name).status != "current"] == []
+
+
+@pytest.mark.slow
+def test_every_planted_fault_changes_the_form_of_the_code() -> None:
+    """The faults are found for tests of behaviour, by others than those who made the form."""
+    forms = functools.cache(lambda text: [normal_form(one) for one in ast.parse(text).body])
+    unseen = []
+    for fault in FAULTS:
+        text = (ROOT / fault.path).read_text("utf-8")
+        if forms(text) == forms(text.replace(fault.old, fault.new, 1)):
+            unseen.append(fault.name)
+    assert unseen == []
