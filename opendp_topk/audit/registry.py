@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,19 +69,6 @@ def graph() -> dict[str, list[str]]:
     return {name: sorted(proof.relied_now(name)) for name in proof.documents()}
 
 
-def claim_digest(name: str) -> str:
-    """What a sign-off of ``name`` holds for: its text, its code, what this reaches, and those of its foundations."""
-    whole, documents = hashlib.sha256(), [name, *proof.foundations(name)]
-    for one in documents:
-        if proof.document(one) is None:
-            raise ProofError(f"there is no proof document {one}.tex; opendp-topk proofs lists those that exist")
-    for one, parts in zip(documents, proof.all_pinned(documents), strict=True):
-        whole.update(f"{one}\n{' '.join(proof.text(one).split())}\n".encode())
-        for part in parts:
-            whole.update(part.encode())
-    return whole.hexdigest()[:16]
-
-
 def document_of(constructor: str) -> str | None:
     """The name of the document that proves what a public ``make_*`` claims; None where there is none."""
     import opendp_topk
@@ -119,7 +105,7 @@ def _claim(name: str, signed: list[Signoff]) -> Claim:
 
 def _digest_or_nothing(document: str) -> str:
     try:
-        return claim_digest(document)
+        return proof.claim_digest(document)
     except ProofError:
         return ""
 

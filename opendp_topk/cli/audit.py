@@ -18,7 +18,7 @@ from .. import proof
 from ..audit import certified
 from ..audit.audited import Audited, audit_pair
 from ..audit.html.audited import audited_page
-from ..audit.registry import claim_digest, tests_are_here
+from ..audit.registry import tests_are_here
 from ..audit.signoffs import accept
 from ..audit.verdicts import REFUTED, TONES
 from ..errors import ParameterError, ProofError
@@ -102,7 +102,7 @@ def sign(
     state = proof.Proof(document).status
     if state in show.BAD:
         raise ProofError(f"proofs/{document}.tex is {state}: what it proves is not the code that runs")
-    made = accept(document, claim_digest(document), by=by, file=file)
+    made = accept(document, proof.claim_digest(document), by=by, file=file)
     show.say(f"{made.by} accepts proofs/{document}.tex at {made.digest}, written to {file}.")
 
 

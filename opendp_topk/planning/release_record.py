@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,7 @@ from ..core.version import version
 from ..errors import ProofError
 from ..ledger.journal import now
 from ..numerics.arithmetic import exact, round_up
-from ..proof import Proof
+from ..proof import Proof, claim_digest
 from ..spaces.measures import Measure, PrivacyProfile, without_delta
 from .plan import Plan
 from .promises import Promise
@@ -345,21 +345,19 @@ def list_digest(items: Iterable[Any]) -> str:
 
 def proof_of(measurement: Measurement) -> dict[str, Any]:
     """What a record says of the proof: its state, and each document with its digests."""
-    from ..audit.registry import claim_digest  # a plan needs no audit; and proofs answer for all that is loaded so far
-
-    documents = [_document(proof, claim_digest) for proof in links(measurement.proof)]
+    documents = [_document(proof) for proof in links(measurement.proof)]
     return {"status": measurement.proof.status, "documents": documents}
 
 
-def _document(proof: Proof, digest_of: Callable[[str], str]) -> dict[str, Any]:
+def _document(proof: Proof) -> dict[str, Any]:
     path = proof.path
     digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": _claim(proof.name, digest_of)}
+    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": _claim(proof.name)}
 
 
-def _claim(name: str | None, digest_of: Callable[[str], str]) -> str | None:
+def _claim(name: str | None) -> str | None:
     """The digest that a reader of this claim signs; None where there is none."""
     try:
-        return None if name is None else digest_of(name)
+        return None if name is None else claim_digest(name)
     except ProofError:
         return None

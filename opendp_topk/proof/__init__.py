@@ -21,7 +21,7 @@ from .library import (
 from .machine import Check, checks
 from .readings import Reading, last, strayed
 from .regions import first_line, region, source_of
-from .status import UNPROVEN, Proof, forget
+from .status import UNPROVEN, Proof, claim_digest, forget
 
 __all__ = [
     "UNPROVEN",
@@ -33,6 +33,7 @@ __all__ = [
     "answered",
     "carriers",
     "checks",
+    "claim_digest",
     "digest",
     "document",
     "documents",

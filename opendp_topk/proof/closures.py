@@ -8,7 +8,7 @@ A pin names a region. What belongs to it is decided by reading the source, never
 - all that is so reached in the package, down to what a document on which this one relies pins or reaches itself: that
   one answers for it;
 - a statement of a module that binds nothing: with every name of that module;
-- a statement that may change what belongs to the pin, in a module that is loaded with it (``hands.py``).
+- a statement of any module that may change what belongs to the pin when it is loaded (``hands.py``).
 
 Every statement is written in its normal form (``normal.py``), so that comments, docstrings, layout, idle annotations,
 the words of errors and names of functions, classes and variables do not belong to a pin. The digest does not depend on
@@ -40,7 +40,7 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .hands import hands, loaded, running
+from .hands import hands
 from .modules import Origin, Statement, forget_modules, module, module_of, reached, spelled
 from .regions import forget_regions, listed_tags, marked, source_of
 
@@ -101,15 +101,14 @@ def pinned(document: str, name: str) -> str:
     """All that belongs to the pin of a region by ``document``, as one text; errors are those of :func:`region`."""
     package = library.package()
     with uncollected():
-        return _pinned(package, running(package), document, name)
+        return _pinned(package, document, name)
 
 
 def all_pinned(documents: Iterable[str]) -> list[tuple[str, ...]]:
     """What belongs to each pin of each document; errors are those of :func:`pins` and :func:`region`."""
     package = library.package()
-    at_work = running(package)
     with uncollected():
-        return [_all_pinned(package, at_work, document) for document in documents]
+        return [_all_pinned(package, document) for document in documents]
 
 
 @contextmanager
@@ -125,13 +124,13 @@ def uncollected() -> Iterator[None]:
 
 
 @functools.cache
-def _all_pinned(package: Path, at_work: frozenset[str], document: str) -> tuple[str, ...]:
-    return tuple(_pinned(package, at_work, document, pin.region) for pin in pins(document))
+def _all_pinned(package: Path, document: str) -> tuple[str, ...]:
+    return tuple(_pinned(package, document, pin.region) for pin in pins(document))
 
 
 @functools.cache
-def _pinned(package: Path, at_work: frozenset[str], document: str, name: str) -> str:
-    inside, beyond = _closure(package, at_work, document, name)
+def _pinned(package: Path, document: str, name: str) -> str:
+    inside, beyond = _closure(package, document, name)
     marks = _known(package, document) | {one: f"#{number}" for number, one in enumerate([*inside, *beyond])}
     lines = [f"[{tag}] {place}" for tag, place in _tagged(package, name, marks)]
     for one in [*inside, *beyond]:
@@ -170,18 +169,16 @@ def _told(package: Path, origin: Origin, marks: dict[Statement, str]) -> str:
 
 def closure(document: str, name: str) -> tuple[list[Statement], list[Statement]]:
     """The statements that lie in a region, and those beyond it that belong to its pin, as names lead to them."""
-    inside, beyond = _closure(library.package(), running(library.package()), document, name)
+    inside, beyond = _closure(library.package(), document, name)
     return [*inside], [*beyond]
 
 
 @functools.cache
-def _closure(
-    package: Path, at_work: frozenset[str], document: str, name: str
-) -> tuple[list[Statement], list[Statement]]:
+def _closure(package: Path, document: str, name: str) -> tuple[list[Statement], list[Statement]]:
     inside, cut = _held(package, name)
     known = _known(package, document).keys()
     beyond = cut + expanded([*inside, *cut], known)
-    while added := _changing(package, at_work, [*inside, *beyond], known):
+    while added := _changing(package, [*inside, *beyond], known):
         beyond += added + expanded([*inside, *beyond, *added], known)
     return inside, beyond
 
@@ -191,16 +188,13 @@ def reaches(pin: Pin) -> list[str]:
     return sorted({one.title for one in closure(pin.document, pin.region)[1]})
 
 
-def _changing(
-    package: Path, at_work: frozenset[str], proved: list[Statement], known: Set[Statement]
-) -> list[Statement]:
-    """The statements that may change those ``proved`` or ``known``, of all that run when these are loaded, or did."""
+def _changing(package: Path, proved: list[Statement], known: Set[Statement]) -> list[Statement]:
+    """The statements that may change those ``proved`` or ``known`` when they are loaded."""
     made = {(one.module, name) for one in [*proved, *known] for name in one.names}
     made |= {(module, "") for module, _ in made}
     found = [
         hand.statement
-        for name in loaded(package, at_work.union(one.module for one in [*proved, *known]))
-        for hand in hands(package, name)
+        for hand in hands(package)
         if hand.statement not in proved and (hand.changed is None or not hand.changed.isdisjoint(made))
     ]
     return sorted(found, key=lambda one: spelled(package, one)[0])
@@ -353,5 +347,5 @@ def forget_pins() -> None:
     forget_modules()
     forget_regions()
     pinning = (_closure, _pinned, _all_pinned)
-    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, *pinning, hands, loaded):
+    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, *pinning, hands):
         remembered.cache_clear()

@@ -2,11 +2,10 @@
 
 Only what is known to be inert may run when a module is loaded (``loading.py``). A statement at the top of a module is
 quiet if it makes names and does no more: it imports, defines, or assigns to plain names. Python runs the others as
-well, in every module that is loaded with the proved one, the ``__init__`` of each package above among them. Such a
-statement may change every name that it reads. Where that is not known, since it reads none of the package or looks for
-names by ``sys`` and the like, it may change anything, and so may a statement that is not known to be inert. A quiet
-statement may change the names into which it stores, and, when it is loaded, classes and modules that it hands to the
-package's own functions.
+well, in every module that it loads. Such a statement may change every name that it reads. Where that is not known,
+since it reads none of the package or looks for names by ``sys`` and the like, it may change anything, and so may a
+statement that is not known to be inert. A quiet statement may change the names into which it stores, and, when it is
+loaded, classes and modules that it hands to the package's own functions.
 
 This is a watch against accidents and for review: code that runs in the same process can change anything unseen.
 """
@@ -15,13 +14,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from .loading import is_inert
-from .modules import NAME, Origin, Statement, module, reached
+from .modules import Origin, Statement, module, module_of, reached
 
 _MODULES = ("sys", "importlib", "builtins", "gc", "ctypes", "inspect", "types", "unittest")
 _REFLECTION = {*_MODULES, "exec", "eval", "compile", "globals", "locals", "vars", "__import__", "__builtins__"}
@@ -41,37 +39,12 @@ class Hand(NamedTuple):
 
 
 @functools.cache
-def hands(package: Path, name: str) -> list[Hand]:
-    """Those in a module."""
-    home = module(package, name)
-    found = [Hand(one, _changed(package, one)) for one in (home.statements if home else ())]
-    return [hand for hand in found if hand.changed is None or hand.changed]
-
-
-@functools.cache
-def loaded(package: Path, names: frozenset[str]) -> list[str]:
-    """The modules that Python loads with these: those that they import at their top, and the packages above each."""
-    found: set[str] = set()
-    waiting = [*names]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            home = module(package, name)
-            waiting += [*(home.loads if home else ()), name.rpartition(".")[0]]
-    return sorted(found)
-
-
-def running(package: Path) -> frozenset[str]:
-    """Of the package that runs, the modules that this process has loaded, for whatever reason."""
-    if package != Path(__file__).parents[1]:
-        return frozenset()
-    return _below(tuple(name for name in [*sys.modules] if name.startswith(NAME)))
-
-
-@functools.lru_cache(maxsize=8)
-def _below(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(name[len(NAME) + 1 :] for name in names if name == NAME or name[len(NAME)] == ".")
+def hands(package: Path) -> tuple[Hand, ...]:
+    """Those in all modules, whether a process loads them or not: what is found is the same in every process."""
+    names = sorted(module_of(path.relative_to(package).as_posix()) for path in package.rglob("*.py"))
+    homes = (module(package, name) for name in names)
+    found = (Hand(one, _changed(package, one)) for home in homes if home for one in home.statements)
+    return tuple(hand for hand in found if hand.changed is None or hand.changed)
 
 
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:

@@ -32,8 +32,13 @@ def at(place: Path) -> Iterator[None]:
 
 def folder() -> Path:
     """The folder of the proof documents: inside an installed wheel, beside the package in a checkout."""
-    installed = package() / "proof" / "documents"
-    return installed if installed.is_dir() else package().parent / "proofs"
+    return _folder(package())
+
+
+@functools.cache
+def _folder(package: Path) -> Path:
+    installed = package / "proof" / "documents"
+    return installed if installed.is_dir() else package.parent / "proofs"
 
 
 def document(name: str) -> Path | None:
@@ -135,5 +140,5 @@ def _standing(relation: Relation) -> str:
 
 def forget_documents() -> None:
     """Read every document anew when it is next asked for."""
-    for remembered in (_read, _digests, _foundations, _below):
+    for remembered in (_folder, _read, _digests, _foundations, _below):
         remembered.cache_clear()

@@ -99,7 +99,7 @@ def is_inert(package: Path, one: Statement) -> bool:
     node, read = one.node, Names(package, one)
     if isinstance(node, ast.Import | ast.ImportFrom):
         return not is_foreign(node)
-    if any(isinstance(one, ast.Name) and one.id in _NOWHERE for one in ast.walk(node)):
+    if not one.spoken.isdisjoint(_NOWHERE):
         return False
     return all(_KNOWN[kind](one, read) for one, kind in run_when_loaded(node))
 

@@ -86,6 +86,11 @@ class Statement:
         return tuple(reads(self.node))
 
     @functools.cached_property
+    def spoken(self) -> frozenset[str]:
+        """All names that stand in it, its own among them."""
+        return frozenset(one.id for one in ast.walk(self.node) if isinstance(one, ast.Name))
+
+    @functools.cached_property
     def chains(self) -> frozenset[Chain]:
         """The same, each once."""
         return frozenset(one.chain for one in self.reads)

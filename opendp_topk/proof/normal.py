@@ -21,6 +21,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_Comprehension)
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _LEFT_OUT = frozenset({"annotation", "returns", "type_comment", "type_params", "type_ignores", "kind", "ctx"})
 _EFFECTIVE = re.compile(r"\b(ClassVar|InitVar|KW_ONLY|Annotated)\b")  # what dataclasses and readers of hints look for
 _ERROR = re.compile(r"(Error|Exception|Warning|Exit|Interrupt)$")
@@ -325,8 +326,16 @@ def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 def _shared(nodes: Iterable[ast.AST], *kinds: type[ast.Global] | type[ast.Nonlocal]) -> frozenset[str]:
     """The names that these nodes declare to be those of an outer scope."""
-    inner = (one for node in nodes for one in (node, *_inside(node)))
-    return frozenset(name for one in inner if isinstance(one, kinds) for name in one.names)
+    found: set[str] = set()
+    waiting = [*nodes]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, kinds):
+            found.update(one.names)
+        elif not isinstance(one, _Function | ast.ClassDef):
+            blocks = [getattr(one, name, ()) for name in _BLOCKS]
+            waiting += [below for block in blocks if isinstance(block, list) for below in block]
+    return frozenset(found)
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:

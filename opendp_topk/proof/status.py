@@ -3,21 +3,23 @@
 A document under ``proofs/`` pins the code that it proves by a hash, and ``proofs/relied.json`` pins each statement of
 another document on which it relies; ``proofs/readings.jsonl`` says which of these have only other words. Both are
 compared with what is installed, so a document that lags behind the code, or behind a lemma, is reported as stale
-wherever it is read, and with it all that rest on it.
+wherever it is read, and with it all that rest on it. What was found is kept (``findings.py``).
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ProofError
 from ..errors.extras import LOADING
 from ..markup import notebook
+from . import findings
 from .carried import forget_carried
-from .closures import forget_pins, pins, uncollected
-from .library import document, foundations
+from .closures import all_pinned, forget_pins, pins
+from .library import document, documents, foundations, text
 from .machine import forget_sources
 from .readings import forget_readings, strayed
 
@@ -80,25 +82,52 @@ def _status(name: str) -> str:
 def _found_status(name: str) -> str:
     if document(name) is None:
         return "missing"
-    with uncollected():
-        return "current" if all(_own_is_current(one) for one in [name, *foundations(name)]) else "stale"
+    if not findings.state():
+        return "stale"
+    needed = [name, *foundations(name)]
+    found = findings.found(needed, _derived)
+    return "current" if all(found[one].current is True for one in needed) else "stale"
 
 
 @functools.cache
-def _own_is_current(name: str) -> bool:
+def _derived(name: str) -> findings.Finding:
     """Whether the code that the document pins is what it was, and the statements on which it relies mean the same."""
     try:
-        found = pins(name)
-        return bool(found) and all(pin.is_current for pin in found) and not strayed(name)
+        current = bool(pins(name)) and all(pin.is_current for pin in pins(name)) and not strayed(name)
+        (texts,) = all_pinned([name])
     except ProofError:
-        return False
+        return findings.Finding(False, "")
+    return findings.Finding(current, hashlib.sha256("\n".join(texts).encode()).hexdigest())
+
+
+def derived() -> findings.Found:
+    """What is found of all documents, whatever was found before."""
+    return {name: _derived(name) for name in documents()}
+
+
+def claim_digest(name: str) -> str:
+    """What a sign-off of ``name`` holds for: its text, its code, what this reaches, and those of its foundations.
+
+    Raises:
+        ProofError: There is no such document, or a region that one of them pins is not there.
+    """
+    whole, documents = hashlib.sha256(), [name, *foundations(name)]
+    texts = {one: text(one) for one in documents}
+    with LOADING:
+        found = findings.found(documents, _derived)
+    for one in documents:
+        if not found[one].code:
+            all_pinned([one])  # says why there is none
+        whole.update(f"{one}\n{' '.join(texts[one].split())}\n{found[one].code}\n".encode())
+    return whole.hexdigest()[:16]
 
 
 def forget() -> None:
     """Read code and documents anew: statuses are remembered for as long as the interpreter runs."""
     forget_pins()
     forget_carried()
+    findings.forget_findings()
     forget_sources()
     forget_readings()
     _found_status.cache_clear()
-    _own_is_current.cache_clear()
+    _derived.cache_clear()

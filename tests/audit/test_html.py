@@ -20,11 +20,10 @@ from opendp_topk.audit import shipped
 from opendp_topk.audit.html import findings, refuted, report, state, untested, write_report
 from opendp_topk.audit.html.layout import columns
 from opendp_topk.audit.html.plots import ticks
-from opendp_topk.audit.registry import claim_digest
 from opendp_topk.audit.signoffs import accept
 from opendp_topk.core.measurement import Declared
 from opendp_topk.markup.elements import Markup, el
-from opendp_topk.proof import latex, library
+from opendp_topk.proof import claim_digest, latex, library
 from tests.concepts.readings import last_reading
 
 from .browser import require_browser, run

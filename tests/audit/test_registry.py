@@ -12,9 +12,9 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.audit import proofs
-from opendp_topk.audit.registry import claim_digest, graph
+from opendp_topk.audit.registry import graph
 from opendp_topk.audit.signoffs import Signoff, accept, read_signoffs
-from opendp_topk.proof import library
+from opendp_topk.proof import claim_digest, library
 from tests.concepts.sentinels import raises_exactly
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,8 +26,8 @@ import pytest
 import opendp_topk as tk
 from docs.site import finish, latex, markdown, sources
 from opendp_topk import proof
-from opendp_topk.audit.registry import claim_digest
 from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.proof import claim_digest
 from opendp_topk.proof.note_rows import rows
 
 from ..audit.browser import run

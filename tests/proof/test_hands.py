@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from opendp_topk import proof
-from opendp_topk.proof import closures, library
-from opendp_topk.proof import hands as module
+from opendp_topk.proof import library
 from opendp_topk.proof.hands import hands, is_quiet
-from opendp_topk.proof.modules import module_of
 from opendp_topk.proof.renewal import repin
 from tests.pages.page import ROOT
 
@@ -136,15 +133,11 @@ def test_what_a_package_runs(inner: Path, place: str, text: str, expected: set[s
     assert stale() == expected
 
 
-def test_a_module_that_is_imported_for_what_it_does(inner: Path) -> None:
+def test_a_module_counts_whether_another_loads_it_or_not(inner: Path) -> None:
     write(inner / "other.py", "from .sizes import Sizes\nSizes.steps = len\n")
-    assert stale() == set(), "nothing loads it"
-    write(inner / "__init__.py", "from . import other\n")
     assert stale() == {"sizes"}
-    write(inner / "__init__.py", "def later():\n    from . import other\n")
+    write(inner / "other.py", "def later():\n    from .sizes import Sizes\n    return Sizes()\n")
     assert stale() == set()
-    write(inner / "__init__.py", "try:\n    from . import other\nexcept ImportError:\n    other = None\n")
-    assert stale() == {"sizes"}
 
 
 def test_a_renewal_shows_what_changes_another(inner: Path) -> None:
@@ -200,40 +193,20 @@ def copy(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.further
 @pytest.mark.quick(room="measurements")
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_patch_in_a_room(copy: Path, room: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process that has loaded the room, as importing what is proved does for the lower ones."""
+def test_a_patch_in_a_room(copy: Path, room: str) -> None:
     path = copy / room / "__init__.py"
     path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
     proof.forget()
-    monkeypatch.setattr(closures, "running", lambda _: frozenset({module_of(f"{room}/__init__.py".removeprefix("./"))}))
     assert proof.Proof(CHOICES).status == "stale"
     assert proof.Proof("numerics/rounding").status == "current"
 
 
-@pytest.mark.further
-@pytest.mark.quick(room=".")
-@pytest.mark.parametrize("room", [".", "measurements", "spaces"])
-def test_rooms_that_are_loaded_with_what_is_proved(copy: Path, room: str) -> None:
-    path = copy / room / "__init__.py"
-    path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
-    proof.forget()
-    assert proof.Proof(CHOICES).status == "stale"
-
-
-def test_modules_that_this_process_has_loaded_count() -> None:
-    importlib.import_module("opendp_topk.audit.html")
-    assert {"", "measurements._selection", "audit.html"} <= module.running(PACKAGE)
-    assert module.running(PACKAGE.parent) == frozenset()
-
-
 def test_what_runs_besides_making_names() -> None:
     """Commands are registered, and forks are watched; no more than that."""
-    sources = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
-    found = [(source, hand) for source in sources for hand in hands(PACKAGE, module_of(source))]
-    assert {source for source, _ in found} == {
-        "cli/__main__.py", "cli/audit.py", "cli/ledger.py", "core/home.py", "ledger/turns.py", "proof/library.py"
+    assert {hand.statement.module for hand in hands(PACKAGE)} == {
+        "cli.__main__", "cli.audit", "cli.ledger", "core.home", "ledger.turns", "proof.library"
     }  # fmt: skip
-    for source, hand in found:
+    for hand in hands(PACKAGE):
         assert hand.changed is not None
-        room = source.partition("/")[0]
+        room = hand.statement.module.partition(".")[0]
         assert {place.partition(".")[0] for place, _ in hand.changed} <= {room}

@@ -115,6 +115,7 @@ def test_an_installed_wheel_holds_its_own_proofs(house: Path) -> None:
     assert proof.folder() == house / "proofs"
     (house / "opendp_topk" / "proof").mkdir()
     (house / "proofs").rename(house / "opendp_topk" / "proof" / "documents")
+    proof.forget()
     assert proof.folder() == house / "opendp_topk" / "proof" / "documents"
     assert proof.Proof("inner/sums").status == "current"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from opendp_topk import proof
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTION = """
@@ -64,6 +67,18 @@ def test_the_proof_of_an_installed_measurement_is_found_and_current(installed: P
     path, status, folder, module = found.stdout.split()
     assert (path, status, folder) == ("measurements/report_noisy_top_k.tex", "current", "documents")
     assert Path(module).is_relative_to(installed)
+
+
+DERIVED = "from opendp_topk.proof import status\nstatus._derived = lambda name: 1 / 0\n" + QUESTION
+
+
+@pytest.mark.slow
+def test_what_the_build_found_of_every_document_is_read(installed: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    subprocess.run([sys.executable, "-c", DERIVED], cwd=installed, env=environment, check=True, capture_output=True)
+    shipped = json.loads((installed / "opendp_topk/proof/documents/findings.json").read_text(encoding="utf-8"))
+    ((_, found),) = shipped.items()
+    assert {name: current for name, (current, _) in found.items()} == dict.fromkeys(proof.documents(), True)
 
 
 REPORT = """

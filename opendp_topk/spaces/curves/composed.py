@@ -21,7 +21,7 @@ from .curve import PrivacyCurve
 from .dots import dots
 from .grids import grid
 
-_NEARLY_ONE = 1 - 2.0**-53
+_NEARLY_ONE = 1 - 2.0**-53  # the greatest float below 1
 _MOST_STEPS = 2**20  # of more a grid is too coarse to say more than their rho does
 _FARTHEST = 64  # epsilons up to here are in use: where a step says nothing at any of them, adding up says as much
 

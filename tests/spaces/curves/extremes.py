@@ -180,11 +180,13 @@ class Outcome:
 def tried(case: Case) -> Outcome:
     """The case in a process of its own, which may take a few times as much as a case should."""
     read, write = os.pipe()
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() // 1024
+    reserved, before = (
+        int(pages) * resource.getpagesize() for pages in Path("/proc/self/statm").read_text().split()[:2]
+    )
     child = os.fork()
     if child == 0:
         os.close(read)
-        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        resource.setrlimit(resource.RLIMIT_AS, (reserved + (2 << 30),) * 2)
         resource.setrlimit(resource.RLIMIT_CPU, (5 * SECONDS, 5 * SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
@@ -198,7 +200,7 @@ def tried(case: Case) -> Outcome:
         told = pipe.read().decode()
     _, status, used = os.wait4(child, 0)
     found = f"process ended by {status}" if status else eval(told, {"inf": math.inf, "nan": math.nan})
-    return Outcome(found, used.ru_utime + used.ru_stime, max(used.ru_maxrss - before, 0) / 1024)
+    return Outcome(found, used.ru_utime + used.ru_stime, max(used.ru_maxrss - before // 1024, 0) / 1024)
 
 
 def faults(name: str, among: Iterable[Case] = (), *, limits: float = 1) -> tuple[list[str], float, float]:

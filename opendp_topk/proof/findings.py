@@ -1,0 +1,119 @@
+"""What was found of documents, kept under the digest of all sources and documents from which it was found.
+
+To derive every pin takes seconds, and what is found depends on the text of the package and of the documents alone. So
+it is written down once: a wheel brings what its build found, and a process that finds more keeps it beside the compiled
+modules of this folder. Under another digest it counts for nothing, and everything is derived anew.
+
+Python runs compiled modules. It compares them with their sources, unless they say that it need not: where one does,
+sources say nothing of what runs, and no document is current.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import NamedTuple
+
+from . import library
+
+BUILT = "findings.json"
+_MOST_STATES = 8  # of the sources: a few branches, or versions of a file that is being edited
+_UNCHECKED = 1  # flags of a compiled module that is run without a look at its source (PEP 552)
+
+
+class Finding(NamedTuple):
+    """Whether what a document pins and relies on is as it was, and the SHA-256 of all that belongs to its pins."""
+
+    current: bool
+    code: str
+
+
+Found = dict[str, Finding]
+"""By the names of documents."""
+
+
+def state() -> str:
+    """The SHA-256 of all sources of the package and of all documents; empty where something else may run."""
+    return _state(library.package(), library.folder())
+
+
+@functools.cache
+def _state(package: Path, folder: Path) -> str:
+    total = hashlib.sha256()
+    for root, endings in ((package, (".py",)), (folder, (".tex", ".json", ".jsonl"))):
+        for path in sorted(_files(root, endings)):
+            text = path.read_bytes()
+            total.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
+            if path.suffix == ".py" and _is_unchecked(path):
+                return ""
+    return total.hexdigest()
+
+
+def _files(root: Path, endings: tuple[str, ...]) -> list[Path]:
+    """The files below a folder that end so, without those of the documents inside an installed package."""
+    found = []
+    for place, folders, names in os.walk(root):
+        folders[:] = [one for one in folders if one not in ("__pycache__", "documents")]
+        found += [Path(place, one) for one in names if one.endswith(endings) and one != BUILT]
+    return found
+
+
+def _is_unchecked(source: Path) -> bool:
+    with contextlib.suppress(OSError), open(cache_from_source(str(source)), "rb") as compiled:
+        return compiled.read(8)[4:] == _UNCHECKED.to_bytes(4, "little")
+    return False
+
+
+def found(names: Iterable[str], derive: Callable[[str], Finding]) -> Found:
+    """What was found of documents before, or is found now, from these very sources and documents."""
+    known = _kept(library.folder() / BUILT).get(state(), {}) | _kept(_file()).get(state(), {})
+    new = {one: derive(one) for one in names if one not in known}
+    if new:
+        _keep(new)
+    return known | new
+
+
+def _keep(new: Found) -> None:
+    """Write down what was found, where compiled modules are written; where none are, it is derived again."""
+    if sys.dont_write_bytecode or not state():
+        return
+    path = _file()
+    states = _kept(path)
+    states[state()] = states.pop(state(), {}) | new
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        write(path, dict([*states.items()][-_MOST_STATES:]))
+
+
+def write(path: Path, states: dict[str, Found]) -> None:
+    """Put a file in its place at once, so that another process reads the old one or the new one."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as stream:
+        json.dump(states, stream)
+    os.replace(stream.name, path)
+
+
+def _file() -> Path:
+    beside = Path(cache_from_source(str(library.package() / "proof" / "findings.py")))
+    return beside.with_suffix(".json")
+
+
+def _kept(path: Path) -> dict[str, Found]:
+    """What a file holds; nothing if it is none of these."""
+    try:
+        states = json.loads(path.read_text(encoding="utf-8"))
+        return {one: {name: Finding(*found) for name, found in kept.items()} for one, kept in states.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def forget_findings() -> None:
+    """Read all sources and documents anew."""
+    _state.cache_clear()
