@@ -28,7 +28,7 @@ class KeptRecord:
     ``--out`` that is a table of the items alone.
 
     Raises:
-        TableError: The folder cannot be made or written.
+        TableError: The folder cannot be made or written, or holds records of entries that the ledger does not have.
     """
 
     def __init__(self, account: Ledger | None, out: str | None) -> None:
@@ -37,8 +37,9 @@ class KeptRecord:
         self._folder = None if account is None else folder_of(account)
         table = account is not None and self._folder is None and out not in (None, STDOUT)
         self._beside = Path(str(out)).with_suffix(".json") if table and str(out).lower().endswith(".csv") else None
-        if self._folder is not None:
+        if account is not None and self._folder is not None:
             _require_writable(self._folder)
+            _require_own(self._folder, account.count())
         if self._beside is not None and self._beside.exists():
             raise TableError(
                 f"the record beside --out, {quoted(str(self._beside))}, exists already: choose another name"
@@ -69,3 +70,12 @@ def _require_writable(folder: Path) -> None:
         reason = "this account may not write there"
     if reason:
         raise TableError(f"the record of the release would be kept in {quoted(str(folder))}, which failed: {reason}")
+
+
+def _require_own(folder: Path, entries: int) -> None:
+    later = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal() and int(path.stem) > entries]
+    if later:
+        raise TableError(
+            f"{quoted(str(folder))} holds the record of an entry {min(later)}, and the ledger has {entries} entries: it "
+            "belongs to another ledger, or this one was set back. Move the folder away, or bring its ledger back"
+        )

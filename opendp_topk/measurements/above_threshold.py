@@ -84,9 +84,12 @@ def make_above_threshold(
 
         - MaxDivergence: epsilon = D / threshold_scale + k r.
         - RangeDivergence: scale r / threshold_scale + 2 k r.
-        - ZeroConcentratedDivergence: rho = min(L(D / threshold_scale + k r), R(scale r / threshold_scale + 2 k r)), and
-          with Gumbel or logistic noise also at most L(D / threshold_scale) + k L(r), with Laplace noise at most
-          L(D / threshold_scale) + k L(1.443 r).
+        - Exponential or half-logistic noise: ZeroConcentratedDivergence min(L(D / threshold_scale + k r),
+          R(scale r / threshold_scale + 2 k r)).
+        - Gumbel or logistic noise: ZeroConcentratedDivergence min(L(D / threshold_scale + k r),
+          R(scale r / threshold_scale + 2 k r), L(D / threshold_scale) + k L(r)).
+        - Laplace noise: ZeroConcentratedDivergence min(L(D / threshold_scale + k r),
+          R(scale r / threshold_scale + 2 k r), L(D / threshold_scale) + k L(1.443 r)).
 
         Under PrivacyProfile it is the curve of all three, and that of Laplace noise at this epsilon. For exponential
         noise the first two are exact suprema. With exponential and half-logistic noise rho grows with the square of k:

@@ -67,7 +67,8 @@ def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     command(*arguments, "--pad", 2).complains(1, "deadline was missed", "what was paid for it stays paid")
     monkeypatch.setattr(clock, "sleep", pressed)
     command(*arguments, "--pad", 5).complains(130, "interrupted before the deadline", "what was drawn has its cost")
-    assert set(os.listdir(library.folder)) == before
+    assert set(os.listdir(library.folder)) == before | {"own.ledger.records"}
+    assert os.listdir(library.folder / "own.ledger.records") == []
     with tk.Ledger(ledger) as account:
         assert account.spent() == 2
 

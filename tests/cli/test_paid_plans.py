@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -77,6 +78,7 @@ def pay(command: Command, place: Path, asked: tuple[object, ...], before: Iterab
     def prepare() -> None:
         for made in (book, "plan.json", "top.json"):
             (place / made).unlink(missing_ok=True)
+        shutil.rmtree(place / f"{book}.records", ignore_errors=True)
         for words in before:
             assert command(*words).code == 0, words
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = ["schema"]
 EXACT = "--epsilon", 10**9
 FORMATS = Path(__file__).parents[1] / "formats"
 AGE = "--quantile", "9/10", "--column", "age", "--bounds", "0,120"
+TYPES = "--types", "age=decimal_or_null,reader=integer"
 SENTINEL = 77.125  # an age of one reader alone
 
 
@@ -39,8 +41,7 @@ def readers(tmp_path: Path) -> Path:
 
 
 def release(file: Path, *more: object) -> tuple[object, ...]:
-    types = ("--types", "age=decimal_or_null,reader=integer") if file.suffix == ".csv" else ()
-    return "release", file, "--user", "reader", *types, *more
+    return "release", file, "--user", "reader", *(TYPES if file.suffix == ".csv" else ()), *more
 
 
 @pytest.mark.slow
@@ -191,8 +192,10 @@ def last_records(command: Command, *asked: Any) -> Iterator[dict[str, Any]]:
     book = Path("budget.ledger")
     for name, commands in found.items():
         book.unlink(missing_ok=True)
+        shutil.rmtree(f"{book}.records", ignore_errors=True)
         for words in commands:
             own = ["readers.csv" if one == "visits.parquet" else "reader" if one == "visitor" else one for one in words]
+            own += TYPES if own[0] == "release" else ()
             done = command(*own, *(["--out", "last.json", "--force"] if own[0] == "release" else []))
             assert done.code == 0, (name, own, done)
         record = json.loads(Path("last.json").read_text("utf-8"))

@@ -92,5 +92,6 @@ def test_a_name_hangs_at_the_last_point_before_a_place() -> None:
 @pytest.mark.further
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     found = at(1.0)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, name, None)
     raises_exactly(tk.MissingExtraError, found.plot_accuracy, 'pip install "opendp_topk[plot]"')

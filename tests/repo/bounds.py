@@ -123,6 +123,7 @@ def proved() -> dict[str, dict[Key, str]]:
 def value(formula: str, names: Mapping[str, Any]) -> Fraction:
     """A formula such as ``min(2 k, d) r^2 / 8`` at exact numbers; logarithms to 50 digits."""
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", formula.replace("^", "**"))
+    text = re.sub(r"\d+\.\d+", r"Fraction('\g<0>')", text)
     return Fraction(eval(text, {"__builtins__": {}}, _functions() | dict(names)))
 
 
@@ -130,7 +131,7 @@ def value(formula: str, names: Mapping[str, Any]) -> Fraction:
 def _functions() -> dict[str, Any]:
     """What formulas may use."""
     laplace = _through(lambda x: x + mpmath.expm1(-x))
-    known = {"min": min, "floor": math.floor, "R": _through(rho_of_range), "L": laplace}
+    known = {"Fraction": Fraction, "min": min, "floor": math.floor, "R": _through(rho_of_range), "L": laplace}
     return known | {"ln": _through(mpmath.log), "exp": _through(mpmath.exp)}
 
 

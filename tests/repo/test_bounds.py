@@ -25,6 +25,12 @@ CONVERSIONS = {
     "make_range_to_pureDP": tk.RangeDivergence(),
     "make_range_to_zCDP": tk.RangeDivergence(),
 }
+ASKING = {
+    "Exponential or half-logistic noise": [tk.Exponential(), tk.HalfLogistic()],
+    "Gumbel or logistic noise": [tk.Gumbel(), tk.Logistic()],
+    "Laplace noise": [tk.Laplace()],
+}
+ASKING[""] = [one for noises in ASKING.values() for one in noises]
 THEOREMS = proved()
 Lomax = tk.CustomNoise(
     "Lomax",
@@ -49,6 +55,8 @@ def options(constructor: str, case: str) -> Iterator[dict[str, Any]]:
             for release in releases if constructor == "make_lipschitz_top_k" else [None]:
                 if noise is not Lomax or release == "set":
                     yield {"noise": noise} | ({"release": release} if release else {})
+    elif constructor == "make_above_threshold":
+        yield from ({"noise": one} for one in ASKING[case])
     elif constructor in ("make_report_noisy_top_k", "make_joint_top_k", "make_select_then_count"):
         yield from ({"release": one} for one in ("ranking", "set"))
     else:
