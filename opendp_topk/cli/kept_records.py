@@ -76,6 +76,6 @@ def _require_own(folder: Path, entries: int) -> None:
     later = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal() and int(path.stem) > entries]
     if later:
         raise TableError(
-            f"{quoted(str(folder))} holds the record of an entry {min(later)}, and the ledger has {entries} entries: it "
-            "belongs to another ledger, or this one was set back. Move the folder away, or bring its ledger back"
+            f"{quoted(str(folder))} holds the record of an entry {min(later)}, and the ledger has {entries} entries: "
+            "it belongs to another ledger, or this one was set back. Move the folder away, or bring its ledger back"
         )
