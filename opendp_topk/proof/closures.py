@@ -212,6 +212,7 @@ def origins(one: Statement) -> list[str]:
     return found
 
 
+@functools.cache
 def _held(package: Path, name: str) -> tuple[list[Statement], list[Statement]]:
     """The statements at the top of a module that lie in a region, and those that hold it or are cut by it."""
     source, start, lines = marked(package, name)
@@ -347,5 +348,5 @@ def forget_pins() -> None:
     forget_modules()
     forget_regions()
     pinning = (_closure, _pinned, _all_pinned)
-    for remembered in (_below, _making, _known, _holders, _own, _answered, _covered, *pinning, hands):
+    for remembered in (_held, _below, _making, _known, _holders, _own, _answered, _covered, *pinning, hands):
         remembered.cache_clear()

@@ -52,7 +52,7 @@ class Statement:
         """The module and what is bound: ``errors.checks:count``."""
         return f"{self.module}:{'/'.join(sorted(self.names)) or '(statement)'}"
 
-    @property
+    @functools.cached_property
     def first_line(self) -> int:
         """The number of its first line, decorators included."""
         return first_line(self.node)
