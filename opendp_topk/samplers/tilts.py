@@ -9,7 +9,7 @@ about the heaviest one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import fsum
 
 import numpy as np
@@ -28,8 +28,6 @@ _SMALLEST = 16  # the narrowest table; wider ones have twice its width, four tim
 _SLACK = 1 + 2.0**-30  # above what a weight's products round: fewer than 2^22 operations of 2^-53 each
 _STIRLING = 16  # from here on three terms of Stirling's series are within 1e-9
 _HALF_LOG_TWO_PI = 0.9189385332046728  # rounded; the slack where it is used covers the error
-_FACTORIALS = np.cumprod(np.append(1.0, np.arange(1.0, _STIRLING + 1)))  # up to 16!, which float64 holds
-_SMALL_FACTORIALS = log_bounds(_FACTORIALS, _FACTORIALS)[0]  # the series is not close enough for so small ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +147,19 @@ def _rises(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
     return (c[1] - b[1]) * (b[0] - a[0]) >= (b[1] - a[1]) * (c[0] - b[0])
 
 
+@cache
+def _small_factorials(most: int) -> Floats:
+    """ln n! for n up to 16 at most, whose factorials float64 holds: the series is not close enough for them."""
+    factorials = np.cumprod(np.append(1.0, np.arange(1.0, most + 1)))
+    return log_bounds(factorials, factorials)[0]
+
+
 def _log_factorials(n: Integers) -> Floats:
     """ln n! within 2^-30 + 2^-44 ln n!."""
     large = np.maximum(n, _STIRLING).astype(np.float64)
     log = log_bounds(large, large)[0]
     series = (large + 0.5) * log - large + (1 / 12 - 1 / (360 * large * large)) / large + _HALF_LOG_TWO_PI
-    return np.where(n < _STIRLING, _SMALL_FACTORIALS[np.minimum(n, _STIRLING)], series)
+    return np.where(n < _STIRLING, _small_factorials(_STIRLING)[np.minimum(n, _STIRLING)], series)
 
 
 # end-proof-region: tilts
