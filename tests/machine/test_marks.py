@@ -15,7 +15,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.errors import ProofError
-from opendp_topk.proof import form, library, machine
+from opendp_topk.proof import library, machine
+from proofs.tools import form
 from tests.pages.page import ROOT
 
 DOCUMENT = "measurements/selection"

@@ -13,7 +13,7 @@ from opendp_topk import proof
 from opendp_topk.proof import closures, library
 from opendp_topk.proof.closures import closure
 from opendp_topk.proof.modules import module
-from opendp_topk.proof.renewal import repin
+from proofs.tools.renewal import repin
 
 from .conftest import write
 
@@ -122,7 +122,11 @@ def test_what_is_reached(sums: Path) -> None:
         ("    return rounding.up(x) + LIMIT", "    return (rounding.up(x)\n            + LIMIT)", set()),
         ("UNUSED = 8", "import os", set()),
         ("LIMIT = 7", "import typing\nLIMIT = 7\nif typing.TYPE_CHECKING:\n    LIMIT = 9", set()),
-        ("UNUSED = 8", "import typing\nif typing.TYPE_CHECKING:\n    import os\nelse:\n    print()", {"sums", "class"}),
+        (
+            "UNUSED = 8",
+            "import typing\nif typing.TYPE_CHECKING:\n    import os\nelse:\n    print()",
+            {"sums", "class", "up"},
+        ),
         ("    return up(sum", "    return  up(sum", set()),
         ("return up(sum(lone))", "return up(-sum(lone))", {"sums"}),
         ("lone = values\n    return up(sum(lone))", "other = values\n    return up(sum(other))", set()),

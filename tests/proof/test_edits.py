@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from opendp_topk import proof
-from opendp_topk.proof import form, library
+from opendp_topk.proof import library
 from opendp_topk.proof.normal import normal_form
-from opendp_topk.proof.renewal import repin
+from proofs.tools import form
+from proofs.tools.renewal import repin
 from tests.mutation.faults import FAULTS
 from tests.pages.page import ROOT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opendp_topk import proof
-from opendp_topk.proof import form
+from proofs.tools import form
 
 from .conftest import CODE, write
 

@@ -12,7 +12,7 @@ import pytest
 from opendp_topk import proof
 from opendp_topk.proof import library
 from opendp_topk.proof.hands import hands, is_quiet
-from opendp_topk.proof.renewal import repin
+from proofs.tools.renewal import repin
 from tests.pages.page import ROOT
 
 from .conftest import write

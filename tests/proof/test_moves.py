@@ -11,7 +11,7 @@ import pytest
 
 from opendp_topk import proof
 from opendp_topk.proof import library
-from opendp_topk.proof.renewal import repin
+from proofs.tools.renewal import repin
 from tests.pages.page import ROOT
 
 from .conftest import write

@@ -9,8 +9,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.proof import form, readings
-from opendp_topk.proof.renewal import difference, is_quoted, renew, repin, reword
+from opendp_topk.proof import readings
+from proofs.tools import form
+from proofs.tools.renewal import difference, is_quoted, renew, repin, reword
 
 from .conftest import write
 

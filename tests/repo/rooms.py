@@ -46,12 +46,12 @@ ROOMS = rooms()
 
 
 def room_of(module: str) -> str:
-    """The innermost room that holds a module, given by its dotted name below the package.
+    """The innermost room that holds a module, given by its dotted name below the package; ``__main__`` is the command.
 
     Raises:
         ValueError: The table names no such room.
     """
-    parts = module.split(".")
+    parts = ["cli"] if module == "__main__" else module.split(".")
     for length in range(len(parts), 0, -1):
         if ".".join(parts[:length]) in ROOMS:
             return ".".join(parts[:length])

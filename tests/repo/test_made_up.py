@@ -110,7 +110,7 @@ def test_a_constructor_costs_four_files_and_one_line_and_changes_no_loss(copy: P
     assert changed() == {*FILES, SHOWN, "opendp_topk/core/public_names.py"}
 
     quotes = ["[twice]", "scale=2 * scale", "--because", "the scale is what the theorem says", "--by", "Ada"]
-    run(copy, "opendp_topk.proof.form", "--repin", f"measurements/{STEM}", *quotes)
+    run(copy, "proofs.tools.form", "--repin", f"measurements/{STEM}", *quotes)
     written = run(copy, "tests.pages")
     unchanged = [line for line in written.splitlines() if line.endswith(": as it was")]
     assert unchanged == ["docs/machine_checked.md: as it was"]  # no machine has checked it

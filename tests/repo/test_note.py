@@ -19,8 +19,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.proof import form, latex, library
+from opendp_topk.proof import latex, library
 from opendp_topk.proof.note_rows import rows
+from proofs.tools import form
 
 from .test_proofs import require_tex
 

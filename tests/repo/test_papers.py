@@ -41,14 +41,14 @@ def test_the_build_makes_the_same_checks() -> None:
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     for command in COMMANDS["checks"]:
         module = module_of(command)
-        checked = {"opendp_topk.proof.form": "test_proofs.py", "tests.pages": "test_pages.py"}.get(module or "")
+        checked = {"proofs.tools.form": "test_proofs.py", "tests.pages": "test_pages.py"}.get(module or "")
         assert command in run or (ROOT / "tests" / "repo" / (checked or "nothing")).is_file(), command
 
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_modules_that_are_run_exist(name: str) -> None:
     named = {module for line in PAPERS[name].splitlines() if (module := module_of(line)) is not None}
-    assert name != "CONTRIBUTING.md" or {"pytest", "opendp_topk.proof.form", "tests.pages"} <= named
+    assert name != "CONTRIBUTING.md" or {"pytest", "proofs.tools.form", "tests.pages"} <= named
     assert [module for module in named - {"venv"} if importlib.util.find_spec(module) is None] == []
 
 

@@ -17,8 +17,9 @@ import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.audit import proofs as registry
 from opendp_topk.audit.registry import Claim
-from opendp_topk.proof import form, library, readings
-from opendp_topk.proof.renewal import MIGRATED
+from opendp_topk.proof import library, readings
+from proofs.tools import form
+from proofs.tools.renewal import MIGRATED
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"

@@ -2,7 +2,7 @@
 
 A document is sound in form when every region that it pins is the code that runs, every tag that it cites
 stands in that code, every tag of that code is cited, every statement on which it relies is what it was, and the log of
-readings has a line for its pins. Whether the argument is right is for a reader. ``python -m opendp_topk.proof.form``
+readings has a line for its pins. Whether the argument is right is for a reader. ``python -m proofs.tools.form``
 lists what is wrong, and ``--pdf FOLDER`` builds documents.
 
 - ``--difference NAME`` shows what changed since the pins of a document were made. ``--repin NAME CHECKED AGAINST``
@@ -23,15 +23,15 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from .. import proof
-from ..errors import ProofError
-from .latex import build, tex_is_missing
-from .machine import checks
-from .note_rows import note_problems
-from .readings import is_read, last, strayed
-from .regions import tags
-from .renewal import difference, is_quoted, rename, renew, repin, reword
-from .statements import relations
+from opendp_topk import proof
+from opendp_topk.errors import ProofError
+from opendp_topk.proof.latex import build, tex_is_missing
+from opendp_topk.proof.machine import checks
+from opendp_topk.proof.note_rows import note_problems
+from opendp_topk.proof.readings import is_read, last, strayed
+from opendp_topk.proof.regions import tags
+from opendp_topk.proof.statements import relations
+from proofs.tools.renewal import difference, is_quoted, rename, renew, repin, reword
 
 __all__ = ["build", "difference", "problems", "repin", "tex_is_missing"]
 
@@ -135,7 +135,7 @@ def _check_problems(name: str) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """List what is wrong in the form of the documents; the exit code is 1 where something is."""
-    parser = argparse.ArgumentParser(prog="python -m opendp_topk.proof.form", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m proofs.tools.form", description=main.__doc__)
     parser.add_argument("names", nargs="*", help="documents below proofs/ without their ending; all, if none is named")
     parser.add_argument(
         "--repin",

@@ -21,17 +21,17 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from ..errors import ProofError
-from . import library
-from .closures import closure, digest_of, origins, pinned, pins
-from .machine import checks
-from .machine import stated as stated_by
-from .modules import Statement
-from .normal import undocumented
-from .readings import Migration, Reading, Rewording, append, begun, file, recorded, written
-from .regions import region
-from .statements import relations, statement, statement_digest, uncommented
-from .status import forget
+from opendp_topk.errors import ProofError
+from opendp_topk.proof import library
+from opendp_topk.proof.closures import closure, digest_of, origins, pinned, pins
+from opendp_topk.proof.machine import checks
+from opendp_topk.proof.machine import stated as stated_by
+from opendp_topk.proof.modules import Statement
+from opendp_topk.proof.normal import undocumented
+from opendp_topk.proof.readings import Migration, Reading, Rewording, append, begun, file, recorded, written
+from opendp_topk.proof.regions import region
+from opendp_topk.proof.statements import relations, statement, statement_digest, uncommented
+from opendp_topk.proof.status import forget
 
 _NOTHING = "nothing that it pins or on which it relies has changed since its pins were committed"
 
