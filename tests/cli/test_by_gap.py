@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,7 @@ def test_several_are_planned_paid_and_drawn(command: Command, visits: Path) -> N
     book = Path("budget.ledger")
     for commands in found.values():
         book.unlink(missing_ok=True)
+        shutil.rmtree(f"{book}.records", ignore_errors=True)
         for words in commands:
             assert command(*words).code == 0, words
         with tk.Ledger(book) as ledger:

@@ -162,5 +162,5 @@ def test_an_entry_that_was_not_settled_answers_nothing(
 
     monkeypatch.setattr(Journal, "settle_if_possible", lambda *_: None)
     answered.unlink()
-    assert command(*library.release(*ASKED, "--ledger", ledger, "--out", answered)).code == 0
+    assert command(*library.release(*ASKED, "--again", "--ledger", ledger, "--out", answered)).code == 0
     command(*again(library, ledger)).complains(1, "cannot be relied on")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ def test_planned_releases_are_paid_and_drawn(command: Command, views: Path) -> N
     assert list(found) == ["pure", "zCDP"]
     for name, commands in found.items():
         Path("budget.ledger").unlink(missing_ok=True)
+        shutil.rmtree("budget.ledger.records", ignore_errors=True)
         for words in commands:
             own = ["views.parquet" if one == "visits.parquet" else one for one in words]
             assert command(*own).code == 0, (name, own)
