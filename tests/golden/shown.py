@@ -7,6 +7,7 @@ differ between machines, is wrapped in :class:`Rough` and has ten digits.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import json
@@ -101,9 +102,29 @@ def text(words: str) -> str:
 
 
 def refusal(error: BaseException) -> Any:
-    """What an error of the library says. Of another, whose words are those of Python, its class alone."""
-    words = text(str(error)) if isinstance(error, tk.TopKError) else ""
-    return {"refused": f"{type(error).__name__}: {words}" if words else type(error).__name__}
+    """The class of an error, and of the library's own the parameter with which its words begin; never the words."""
+    first = re.match(r"\w+", str(error)) if isinstance(error, tk.TopKError) else None
+    about = f": {first[0]}" if first and first[0] in parameters() else ""
+    return {"refused": f"{type(error).__name__}{about}"}
+
+
+@functools.cache
+def parameters() -> frozenset[str]:
+    """The names of all parameters of public functions, classes and methods."""
+    found: set[str] = set()
+    for public in tk.all().values():
+        own = vars(public).values() if inspect.isclass(public) else ()
+        for one in (public, *own):
+            if callable(one):
+                found |= _parameters(one)
+    return frozenset(found)
+
+
+def _parameters(function: Any) -> set[str]:
+    try:
+        return set(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return set()
 
 
 def signature(found: Any) -> str:

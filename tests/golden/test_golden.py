@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from . import __main__ as command
-from . import store
+from . import case, store
 from .case import Case, valued
 from .digits import scripted
 from .names import source, tk
 from .rooms import ROOMS, cases_of
-from .shown import Rough, curve, hexadecimal, law, shown, text
+from .shown import Rough, curve, hexadecimal, law, parameters, refusal, shown, text
 
 EACH = 40
 """Of so many cases one is computed in a quick test."""
@@ -57,6 +57,31 @@ def test_no_case_depends_on_another() -> None:
     recorded = store.read("releases")
     chosen = [case for case in reversed(list(cases_of("releases"))) if "long" not in case[0]][::7]
     assert valued(chosen) == {name: recorded[name] for name, _ in chosen}
+
+
+REQUIRED = re.compile(r"\b(must|needs?|cannot|can|may|is|are|does|do|has|have|declares|gives?|takes|was|were)\b")
+ABOUT_ONE = tk.ParameterError, tk.DistanceError
+
+
+@pytest.mark.further
+def test_the_words_of_every_kind_of_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter is named and a requirement stated, shortly; the cases themselves hold no words of errors."""
+    said: dict[str, set[str]] = {}
+
+    def heard(error: BaseException) -> Any:
+        found = refusal(error)
+        if isinstance(error, tk.TopKError):
+            said.setdefault(found["refused"], set()).add(str(error))
+            assert not isinstance(error, ABOUT_ONE) or not parameters().isdisjoint(re.findall(r"\w+", str(error))), (
+                error
+            )
+        return found
+
+    monkeypatch.setattr(case, "refusal", heard)
+    valued(cases_of("refusals"))
+    assert len(said) > 50
+    for kind, texts in said.items():
+        assert all(REQUIRED.search(one) and one.isprintable() and len(one) < 420 for one in texts), (kind, texts)
 
 
 def test_the_files_are_sorted_compact_and_of_rooms_that_are_there() -> None:
