@@ -279,7 +279,8 @@ class Ledger:
                 and it was paid before.
             LedgerError: The debit could not be written. Nothing was released; the debit may still count.
             DataTypeError: ``data`` are no table, or no vector, where the measurement takes one. Nothing was debited, as
-                for ColumnError (a column is missing, or its type does not fit) and MissingExtraError.
+                for ColumnError (a column is missing, or its type does not fit the domain or a list of candidates) and
+                MissingExtraError.
             DataError: ``data`` are not a member of the input domain. The debit stays, as for every error from here on;
                 a note on the error says so.
         """

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from ..core.home import process
 from ..core.measurement import Measurement
+from ..core.public_lists import public_lists
 from ..errors import ParameterError, PickleError, QueryError
 from ..spaces.readable import require_readable
 from .entries import FAILED, RELEASED
@@ -26,7 +27,7 @@ KEPT = "the budget was spent: the ledger keeps the debit of entry "
 def require_presented(measurement: Any, data: Any) -> None:
     """Refuse, before anything is paid, what :func:`require_readable` refuses; no row is read."""
     if isinstance(measurement, Measurement):
-        require_readable(measurement.input_domain, data)
+        require_readable(measurement.input_domain, data, public_lists(measurement))
 
 
 class Reservation:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError, checks
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import as_written
 from ..spaces.domains import VectorDomain
 
 Array = NDArray[Any]
@@ -80,7 +80,7 @@ def grid_of(input_domain: VectorDomain, granularity: Any, *, sized: bool) -> Gri
         return Grid(Fraction(1), rounds=False)
     if granularity is None:
         raise ParameterError("granularity must be given for float scores: the step of the grid they are rounded to")
-    step = exact(checks.scale(granularity, "granularity"))
+    step = as_written(checks.scale(granularity, "granularity"))  # [step-as-written]
     if step == 0:
         raise ParameterError("granularity must be > 0")  # [positive]
     if sized and input_domain.size is None:

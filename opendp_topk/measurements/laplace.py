@@ -43,8 +43,9 @@ def make_laplace(
             ``PrivacyProfile()``.
         scale: The scale of the noise in units of the scores, finite, >= 0. At 0 the scores (on the grid) are
             released as they are, with an infinite privacy loss.
-        granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. Not for
-            integers.
+        granularity: For floats, the step of the grid, finite, > 0; a power of two is exact in float64. A float is read
+            as the decimal that it prints as, one tenth for 0.1, of which a ``d_in`` of 0.1, a little more, is two
+            steps: give ``Fraction(1, 10)`` there. Not for integers.
 
     Returns:
         A :class:`Measurement` whose releases are arrays of d numbers in the order of the scores: int64 (Python

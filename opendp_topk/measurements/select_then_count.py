@@ -63,7 +63,8 @@ def make_select_then_count(
         optimize: ``"max"`` for the largest scores, ``"min"`` for the smallest.
         release: ``"ranking"`` for winners best first, ``"set"`` for winners in ascending order of their indices.
         granularity: For floats, the step of the grid to which the winners' scores are rounded, finite, > 0; a
-            power of two is exact in float64. Not for integers.
+            power of two is exact in float64. A float is read as the decimal that it prints as, as in ``make_laplace``.
+            Not for integers.
 
     Returns:
         A :class:`Measurement` whose releases are named tuples ``(indices, counts)``: an int64 array of shape (k,)

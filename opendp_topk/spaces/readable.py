@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,15 @@ from .domains import Domain, FrameDomain, GroupedFrameDomain, VectorDomain
 from .valued_frames import NumberFrameDomain, ValuedFrameDomain
 
 
-def require_readable(domain: Domain, value: Any) -> None:
+def require_readable(domain: Domain, value: Any, listed: Mapping[tuple[str, str], Any]) -> None:
     """Raise if the type of ``value``, or a column's name or type, shows that it is not a member of ``domain``.
 
-    Libraries that reading it needs are imported.
+    ``listed`` has an entry of each public list with which a column is compared, by the column and by what the list is
+    of. Libraries that reading it needs are imported.
 
     Raises:
         DataTypeError: It is no table, or no vector.
-        ColumnError: A column is missing, or its type does not fit.
+        ColumnError: A column is missing, or its type does not fit the domain or a list.
         MissingExtraError: A library is missing.
         TableError: The back end failed to tell the columns, or this process cannot use it.
     """
@@ -32,4 +34,5 @@ def require_readable(domain: Domain, value: Any) -> None:
         with LOADING:
             from ..tables import frames
         roles = {role: getattr(domain, role) for role in ("user", "item", "group") if hasattr(domain, role)}
-        frames.require_columns(value, roles, getattr(domain, "value", None))
+        chosen = frames.require_columns(value, roles, getattr(domain, "value", None))
+        frames.require_kinds(chosen, listed)

@@ -306,6 +306,25 @@ def _require_numbers(name: str, kind: str) -> None:
         )
 
 
+def require_kinds(chosen: Any, listed: Mapping[tuple[str, str], Any]) -> None:
+    """Raise if a column of what :func:`require_columns` returned cannot hold the entries of a public list.
+
+    ``listed`` has one of them, by the column and by what they are called.
+
+    Raises:
+        ColumnError: The column holds integers and the list strings, or the other way round.
+    """
+    schema = guarded(chosen.collect_schema)
+    for (name, what), entry in listed.items():
+        strings = type(schema[name]).__name__ in (*STRINGS, "Object")  # objects of pandas are read as strings
+        if isinstance(entry, str) != strings:
+            held, given = ("strings", "integers") if strings else ("integers", "strings")
+            raise ColumnError(
+                f"column {name!r} holds {held} but the {what} are {given}: give the {what} as {held}, or cast the "
+                "column (a .csv file is read as strings)"
+            )
+
+
 def mismatch(item: str, candidate: object) -> str:
     if isinstance(candidate, str):
         return (

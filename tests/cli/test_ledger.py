@@ -107,6 +107,11 @@ def test_a_mistake_in_the_command_costs_nothing(command: Command, library: Libra
     wrong = command("release", library.table, "--user", "nobody", "--item", "book", "--k", 3, "--epsilon", 1,
                     "--candidates", library.candidates, "--ledger", file)  # fmt: skip
     wrong.complains(1, "nobody")
+    numbers = library.folder / "numbers.json"
+    numbers.write_text("[1, 2, 3, 4]", encoding="utf-8")
+    command(*library.release("--epsilon", 1, "--ledger", file, candidates=numbers)).complains(
+        1, "column 'book' holds strings but the candidates are integers"
+    )
     command(*library.release("--rho", 1, "--ledger", file)).complains(2, "counts epsilon")
     command(*library.release("--epsilon", 1, "--neighbors", "replace", "--ledger", file)).complains(2, "--neighbors")
     command(*library.release("--epsilon", 1, "--ledger", library.folder / "none")).complains(

@@ -49,6 +49,34 @@ VECTORS: dict[str, Any] = {
 }
 
 
+FRAMED, GROUPED = (tk.FrameDomain("u", "i"), USERS), (tk.GroupedFrameDomain("u", "i", "g"), USERS)
+PURE = tk.MaxDivergence()
+KEPT = FRAMED >> tk.then_keep_items(most=1, by="order", candidates=pl.Series(["a", "b"])) >> TOP
+OTHERS = FRAMED >> tk.then_count_outside(items=["a"]) >> tk.then_laplace(PURE, scale=100.0)
+GROUPS = GROUPED >> tk.then_keep_groups(most=1, by="order", groups=["x", "y"]) >> tk.then_forget_groups() >> TOP
+LISTED: dict[str, tuple[tk.Measurement, str, str]] = {
+    "candidates": (TOP, "i", "candidates"),
+    "of sums": (SUMS, "i", "candidates"),
+    "that are kept": (KEPT, "i", "candidates"),
+    "that are left out": (OTHERS, "i", "items"),
+    "of a composition": (tk.make_composition([TOP, TOP]), "i", "candidates"),
+    "of repetitions": (tk.make_repeat(TOP, times=2), "i", "candidates"),
+    "of each group": (GROUPED >> tk.then_partition_by(PURE, measurements={"x": TOP, "y": TOP}), "i", "candidates"),
+    "groups": (GROUPED >> tk.then_partition_by(PURE, measurements={"x": TOP, "y": TOP}), "g", "groups"),
+    "groups that are kept": (GROUPS, "g", "groups"),
+}
+TEXTS = FRAME.with_columns(g=pl.lit("x"))
+ENGINES: dict[str, Callable[[Any], Any]] = {
+    "polars": lambda table: table,
+    "lazy": lambda table: table.lazy(),
+    "pandas": lambda table: table.to_pandas(),
+    "objects": lambda table: table.to_pandas().astype({"i": object}),
+    "categories": lambda table: table.with_columns(pl.col("i").cast(pl.String).cast(pl.Categorical)),
+    "pyarrow": lambda table: table.to_arrow(),
+    "DuckDB": lambda table: pytest.importorskip("duckdb").from_arrow(table.to_arrow()),
+}
+
+
 def ways(measurement: tk.Measurement, ledger: tk.Ledger, data: Any) -> dict[str, Callable[[], Any]]:
     """Everything that pays and releases, begun with what it needs."""
     talk = ledger.conversation(data)
@@ -79,6 +107,39 @@ def test_what_is_no_table_is_not_paid(kind: str, path: Path) -> None:
     with new(path, 100, metric=USERS) as ledger:
         require_unpaid(ledger, measurement, data, error)
         assert ledger.release(measurement, FRAME).size == 1
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_list_of_another_kind_than_its_column_is_not_paid(name: str, path: Path) -> None:
+    measurement, column, what = LISTED[name]
+    numbered = TEXTS.with_columns(pl.lit(7).alias(column))
+    with new(path, 100, metric=USERS) as ledger:
+        require_unpaid(ledger, measurement, numbered, tk.ColumnError)
+        with pytest.raises(tk.ColumnError, match=f"column '{column}' holds integers but the {what} are strings"):
+            ledger.release(measurement, numbered)
+        ledger.release(measurement, TEXTS)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_integers_for_a_column_of_strings_are_not_paid(engine: str, path: Path) -> None:
+    table = ENGINES[engine](FRAME.select("u", "i"))
+    counted = FRAMED >> tk.then_count_by_item(candidates=np.array([7, 8]))
+    with new(path, 100, metric=USERS) as ledger:
+        with pytest.raises(tk.ColumnError, match="column 'i' holds strings but the candidates are integers"):
+            ledger.release(counted >> tk.then_report_noisy_top_k(PURE, k=1, scale=100.0), table)
+        assert ledger.count() == 0
+        assert ledger.release(TOP, table).size == 1
+
+
+def test_nothing_is_known_of_columns_that_a_function_of_the_caller_makes(path: Path) -> None:
+    named = tk.make_user_transformation(
+        *FRAMED,
+        *FRAMED,
+        function=lambda rows: pl.DataFrame({"u": rows.collect()["u"].to_native(), "i": "a"}),
+        stability_map=lambda d_in: d_in,
+    )
+    with new(path, 100, metric=USERS) as ledger:
+        assert ledger.release(named >> TOP, TEXTS.with_columns(i=pl.lit(7))).size == 1
 
 
 @pytest.mark.parametrize("kind", VECTORS)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from ..concepts.sentinels import raises_exactly
 
 STEPS = [Fraction(1), Fraction(1, 4), Fraction(3, 7), Fraction(0.1), Fraction(2**20)]
 INTEGERS = Grid(Fraction(1), rounds=False)
+SIZED = tk.VectorDomain(tk.AtomDomain(float), size=100)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)
@@ -124,6 +127,21 @@ def test_floats_become_the_numbers_nearest_to_multiples() -> None:
     assert found.tolist() == [0.7, -1.0, 1e300]
     huge = Grid(Fraction(2**1023), rounds=True)
     assert huge.noisy(np.array([0.0, 0.0]), np.array([2, -2])).tolist() == [math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("build", [
+    partial(tk.make_laplace, SIZED, tk.L1Distance(), tk.MaxDivergence()),
+    partial(tk.make_gaussian, SIZED, tk.L2Distance(), tk.ZeroConcentratedDivergence()),
+    partial(tk.make_select_then_count, SIZED, tk.LInfDistance(), tk.MaxDivergence(), k=100, count_scale=0),
+])  # fmt: skip
+def test_a_step_that_is_a_float_is_the_decimal_that_it_prints_as(build: Callable[..., tk.Measurement]) -> None:
+    """Some multiples of the float64 0.01 are nearest to other numbers, and a distance of 0.1 is more than one tenth."""
+    scores = [n / 100 for n in range(100, 0, -1)]
+    noisy = build(scale=0, granularity=0.01)(scores)
+    assert getattr(noisy, "counts", noisy).tolist() == scores
+    tenth, written = (build(scale=2, granularity=step) for step in (Fraction(1, 10), 0.1))
+    for d_in in (0.1, Fraction(1, 10), 0.25, 1):
+        assert written.map(d_in) == tenth.map(d_in)
 
 
 INT, FLOAT = tk.VectorDomain(tk.AtomDomain(int)), tk.VectorDomain(tk.AtomDomain(float))

@@ -543,6 +543,18 @@ def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
         exec(compile(step, "cluster.md", "exec"), names)
 
 
+def test_candidates_of_another_kind_than_their_column_are_not_paid(table: Any, tmp_path: Path) -> None:
+    unit = {"dataset": "loans", "metric": tk.UserDistance(), "measure": tk.MaxDivergence()}
+    texts = table.selectExpr("member", "CAST(work AS string) AS work")
+    with tk.Ledger.create(tmp_path / "budget", budget=10.0, **unit) as ledger:
+        for frame, candidates in ((texts, [1, 2]), (table, ["1", "2"])):
+            release = SPACE >> tk.then_count_by_item(candidates=candidates)
+            release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
+            with pytest.raises(tk.ColumnError, match="but the candidates are"):
+                ledger.release(release, frame, d_in=1)
+        assert ledger.count() == 0
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_path: Path) -> None:
     table = made(spark, [(SENTINEL_TEXT, "a")], False)

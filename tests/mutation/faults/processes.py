@@ -20,6 +20,13 @@ FAULTS = (
         "",
     ),
     Fault(
+        "lists-after-the-debit",
+        "a release pays before it asks whether the candidates are of the kind of their column",
+        "ledger/reservation.py",
+        "require_readable(measurement.input_domain, data, public_lists(measurement))",
+        "require_readable(measurement.input_domain, data, {})",
+    ),
+    Fault(
         "threads-after-a-fork",
         "a process that was forked after polars had started its threads counts tables",
         "errors/extras.py",

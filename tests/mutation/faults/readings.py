@@ -83,6 +83,13 @@ FAULTS = (
         "Fraction(math.floor(distance) ** 2)",
     ),
     Fault(
+        "granularity-in-binary",
+        "the granularity of noise is the number that a float is, and not the decimal that it prints as",
+        "measurements/_grid.py",
+        'as_written(checks.scale(granularity, "granularity"))',
+        'Fraction(checks.scale(granularity, "granularity"))',
+    ),
+    Fault(
         "replaced-for-nothing",
         "counts under replacements cost nothing",
         "transformations/count_by_item.py",
