@@ -91,9 +91,10 @@ def make_above_threshold(
         - Laplace noise: ZeroConcentratedDivergence min(L(D / threshold_scale + k r),
           R(scale r / threshold_scale + 2 k r), L(D / threshold_scale) + k L(1.443 r)).
 
-        Under PrivacyProfile it is the curve of all three, and that of Laplace noise at this epsilon. For exponential
-        noise the first two are exact suprema. With exponential and half-logistic noise rho grows with the square of k:
-        for many answers under zCDP take Gumbel noise, with which it grows with k.
+        Under PrivacyProfile it is the curve of all three, and that of Laplace noise at this epsilon. The first is an
+        exact supremum with every noise, and so is the second under ``monotonic=True`` or with exponential noise. With
+        exponential and half-logistic noise rho grows with the square of k: for many answers under zCDP take Gumbel
+        noise, with which it grows with k.
 
         All of it is paid when the measurement is made, whether or not an answer is True. A release of the noisy score
         itself would not be covered: what is shown beside the answers must be paid and drawn anew, as in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -15,10 +16,13 @@ from ..core.releases import FoundItemsWithCounts
 from ..errors import checks
 from ..errors.checks import Number
 from ..noises.noise import Noise
-from ..numerics.arithmetic import exact
+from ..numerics.arithmetic import exact, shortened_up
 from ..samplers import unlisted
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
+from ..spaces.curves.closed_forms import Concentrated
+from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.normal import NormalPair
 from ..spaces.curves.totals import compose
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
@@ -75,8 +79,11 @@ def make_unknown_domain_counts(
         * epsilon = k r + n d_in u / count_scale under Approximate(MaxDivergence());
         * rho = k R(r) + n (d_in u)^2 / (2 count_scale^2) under Approximate(ZeroConcentratedDivergence()), where
           R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x)));
-        * the curve is that of the selection and of min(k, c d_in max_items) integers, one after the other, that move by
-          d_in u each, as long as they are at most 1024.
+        * the curve is that of the selection and then of the counts: of min(k, c d_in max_items) integers that move by
+          d_in u each, if they are at most 1024; and, unless n is as many, of all of them together, the squares of whose
+          moves add up to n (d_in u)^2: of the second summand of rho and, if count_scale^2 >= 32, of two normal laws of
+          variance count_scale^2 - 16 whose means are the root of that sum apart. As count_scale grows, users who have
+          the same keys attain that of the counts.
 
         A user who touches few keys moves few of the counts, whatever k is.
 
@@ -141,14 +148,16 @@ def make_unknown_domain_counts(
         if tau == 0 or b == 0:
             return output_measure.infinite  # [no-noise]
         lost, winners = asked.lost(d_in), asked.cost(d_in)  # [winners]
-        far = input_metric.rise(d_in)
-        counted = _counts_cost(input_metric.moved_one_way(each, k), far, b)  # [touched]
+        far, touched = input_metric.rise(d_in), input_metric.moved_one_way(each, k)  # [touched]
         if output_measure != PrivacyProfile():
-            return with_delta(output_measure, _sum(winners, counted), lost, strict=asked.strict)  # [map]
+            both = _sum(winners, _counts_cost(touched, far, b))
+            return with_delta(output_measure, both, lost, strict=asked.strict)  # [map]
         moved = input_metric.moved_one_way(each * d_in, k)  # [moved]
-        curves = [count_curve(far, b)] * moved if moved <= _MOST else [counted.under(output_measure)]  # [counts]
-        curve = compose([winners.under(output_measure), *curves], adaptive=True)  # [curves]
-        return curve_with_delta(curve, lost, strict=asked.strict)
+        ways = [[count_curve(far, b)] * moved] if moved <= _MOST else []  # [counts]
+        if moved > touched or not ways:
+            ways.append([_together(touched * far * far, b)])  # [counts-together]
+        bounds = [compose([winners.under(output_measure), *way], adaptive=True).bounds for way in ways]  # [curves]
+        return curve_with_delta(PrivacyCurve(*itertools.chain(*bounds)), lost, strict=asked.strict)
 
     named = {"mechanism": "unknown_domain_counts", "k": k, "scale": scale}
     return Measurement(
@@ -163,11 +172,19 @@ def make_unknown_domain_counts(
 
 
 _MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
+_SMOOTH, _ROUNDED = 32, 16  # what normal laws ask of discrete noise, and what they lose
 
 
 def _counts_cost(touched: int, far: int, scale: Fraction) -> Cost:
     """The epsilon of Laplace noise, and the rho of Gaussian noise, on counts of which so many move by ``far``."""
     return Cost(pure=touched * far / scale, rho=touched * far * far / (2 * scale * scale))  # [counts-cost]
+
+
+def _together(squares: int, scale: Fraction) -> PrivacyCurve:
+    """The curve of all counts together, whose moves have this sum of squares, with discrete Gaussian noise."""
+    variance = scale * scale
+    normal = (NormalPair(squares / (variance - _ROUNDED)),) if variance >= _SMOOTH else ()  # [normal]
+    return PrivacyCurve(Concentrated(shortened_up(squares / (2 * variance))), *normal)  # [counts-rho]
 
 
 def _sum(*costs: Cost) -> Cost:

@@ -104,6 +104,52 @@ def test_as_many_counts_are_charged_as_users_move(kind: str) -> None:
     assert wrong == []
 
 
+def moved_together(name: str, b: int, moves: Any, epsilon: float) -> float:
+    """The delta of independent counts with noise that move so: their losses add up to one integer."""
+    noise = discrete.masses(name, Fraction(b))
+    most = 20 * b
+    sums = np.array([1.0])
+    for move in moves:
+        spread = np.zeros(2 * most * move + 1)
+        spread[::move] = [float(noise.get(z, 0)) for z in range(-most, most + 1)]
+        sums = np.convolve(sums, spread)
+    products = np.arange(len(sums)) - len(sums) // 2
+    losses = (sum(move * move for move in moves) + 2 * products) / (2 * b * b)
+    return float(sums @ np.maximum(0, -np.expm1(epsilon - losses)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("monotonic", [True, False])
+def test_witness_users_who_have_the_same_keys_nearly_attain_the_curve(monotonic: bool) -> None:
+    """n counts move by d each, and not n d of them; users whose keys are others, by chance, lose no more."""
+    draw = np.random.default_rng(5)
+    for k, most, d, b, near in ((9, 2, 3, 24, 1.15), (40, 1, 10, 40, 1.06), (5, 1, 2, 3, 9)):
+        n = min(k, most * (1 if monotonic else 2))
+        options = {"k": k, "limit": k, "scale": 1e12, "delta": 1e-15, "count_scale": b}
+        curve = build(PROFILE, most, monotonic, **options).map(d)
+        for epsilon in (0.0, 1.5 * d / b):
+            claimed = curve.delta(epsilon)
+            met = moved_together("gaussian", b, [d] * n, epsilon)
+            assert met <= claimed <= near * met, (k, most, d, b, epsilon)
+        for _ in range(3):
+            users = [draw.choice(k, most, replace=False) for _ in range(d if monotonic else 2 * d)]
+            moves = np.bincount(np.concatenate(users[:d]), minlength=k)
+            moves -= np.bincount(np.concatenate([[], *users[d:]]).astype(int), minlength=k)
+            sizes = [abs(int(move)) for move in moves if move]
+            assert moved_together("gaussian", b, sizes, d / b) <= curve.delta(d / b), (k, most, d, b, sizes)
+
+
+@pytest.mark.further
+def test_more_counts_than_are_composed_have_no_epsilon() -> None:
+    """Gaussian noise has none; 1100 users who have one key move one count by 1100, at a scale of as much."""
+    options = {"k": 1100, "limit": 1100, "scale": 1e12, "delta": 1e-15, "count_scale": 1100}
+    curve = build(PROFILE, 1, **options).map(1100)
+    normal = lambda x: math.erfc(-x / math.sqrt(2)) / 2  # noqa: E731
+    for epsilon in (1.01, 0.5, 3.0):
+        true = normal(0.5 - epsilon) - math.exp(epsilon) * normal(-0.5 - epsilon)
+        assert true <= curve.delta(epsilon) <= 1.01 * true
+
+
 @functools.cache
 def law_of(setting: Setting, h: Counts, name: str, scale: Fraction) -> Mapping[Any, float]:
     """The law of the whole release; a table is a neighbour of many."""

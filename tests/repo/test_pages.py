@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -11,8 +12,9 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.core import public_names
+from tests.oracles import above as oracle
 from tests.pages import __main__ as command
-from tests.pages import copies, few, page, proof_map, reference
+from tests.pages import above, copies, few, page, proof_map, reference
 from tests.pages.page import PAGES, ROOT
 
 HOWTO = "".join(
@@ -75,6 +77,42 @@ def test_few_scores_that_move_exceed_no_claim() -> None:
         both, one, none = few.two_places(few.continuous(noise), 12, 5, 0.0)
         found = (*both[[0, 1, 5]], one[4], both.sum(), one.sum(), none)
         assert found == pytest.approx([n / 91 for n in (1, 1, 1, 9, 10, 45, 36)], rel=0.05)
+
+
+def test_no_conversation_exceeds_a_claim() -> None:
+    """The section's numbers; epsilon and the range are met by the library's claims, and by none that are smaller."""
+    rows = PAGES["docs/tightness.md"].read().partition(above.HEADER)[2].partition("\n\n")[0].splitlines()
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert len(cells) == len(list(above.cases()))
+    assert [one[5] for one in cells] == sorted(one[5] for one in cells)
+    for _, _, measure, claimed, met, ratio in cells:
+        assert float(met) <= float(claimed) * (1 + 1e-5)
+        assert float(ratio) == pytest.approx(float(met) / float(claimed), abs=1e-4)
+        assert (float(ratio) > 0.998) == (measure in ("MaxDivergence", "RangeDivergence"))
+    for case in list(above.cases())[:2]:
+        assert 0.998 * case.claimed <= case.largest() <= case.claimed * (1 + 1e-9)
+
+
+def test_the_best_conversation_is_the_best_of_all() -> None:
+    """Dynamic programming against every way of asking twice, whose probabilities another function has."""
+    talk = above.Talk("Exponential", 1, ((0, 1), (0, 0)), 2)
+    found = []
+    for first, second in itertools.product(talk.questions, (*talk.questions, None)):
+        ways = [(True,), (False,)] if second is None else [(True,), (False, True), (False, False)]
+        asked = [first] if second is None else [first, second]
+        one, other = (oracle.probabilities("Exponential", leads, 1.0, 1.0, ways) for leads in zip(*asked, strict=True))
+        logs = np.log(other / one)
+        found.append((np.abs(logs).max(), logs.max() - logs.min(), max(other @ logs, -(one @ logs))))
+    epsilon, width, mean = np.array(found).max(axis=0)
+    assert talk.loss(tk.MaxDivergence()) == pytest.approx(epsilon, abs=1e-9)
+    assert talk.loss(tk.RangeDivergence()) == pytest.approx(width, abs=1e-9)
+    assert max(talk._moment(1.0, way) for way in (1, -1)) == pytest.approx(mean, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_no_longer_conversation_exceeds_a_claim() -> None:
+    for case in above.cases():
+        assert case.largest() <= case.claimed * (1 + 1e-9), case.start
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ FAULTS = (
         "sums-counted-as-near",
         "the noisy sums of winners are charged as if one user moved each by one",
         "measurements/unknown_domain_counts.py",
-        "far = input_metric.rise(d_in)",
-        "far = d_in",
+        "far, touched = input_metric.rise(d_in),",
+        "far, touched = d_in,",
     ),
 )
