@@ -7,7 +7,9 @@ transformations, measurements, combinators, ledger, audit, audit.html and planni
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
+import os
 import sys
 
 from ..errors import MissingExtraError
@@ -32,9 +34,15 @@ def main() -> None:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
+        line = str(need(missing))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    print(f"opendp-topk: {need(missing)}", file=sys.stderr)
+    except OSError as error:  # of what the command prints of itself, such as its help
+        line = f"standard output could not be written: {error.strerror or type(error).__name__}"
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or what is left fails again at the end
+    with contextlib.suppress(OSError):
+        print(f"opendp-topk: {line}", file=sys.stderr)
     raise SystemExit(1)
 
 

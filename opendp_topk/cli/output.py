@@ -114,7 +114,7 @@ def _a_name(out: str) -> str:
     """``out``, if the system can look for a file of that name."""
     reason = ""
     try:
-        out.encode()
+        os.fsencode(out)
         os.lstat(out)
     except ValueError:
         reason = "has a character that no name of a file can have"

@@ -98,7 +98,7 @@ def read_ordinary(path: Any, name: str, error: type[TopKError], *, at_most: int)
 def _opened(path: str) -> tuple[int | None, str]:
     """A descriptor of the ordinary file, or why there is none."""
     try:
-        path.encode()
+        os.fsencode(path)
         strange = strangeness(os.stat(path).st_mode)  # before it is opened: that alone can move a tape
         if strange:
             return None, strange

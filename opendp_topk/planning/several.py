@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -257,7 +258,9 @@ class Scheduled:
 def signed(text: str, name: str) -> Fraction:
     """What a person wrote, exactly, as ``stated`` reads it, with a sign or without."""
     text = text.strip()
-    return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
+    with contextlib.suppress(ParameterError):
+        return -stated(text[1:], name) if text.startswith("-") else stated(text, name)
+    raise ParameterError(f"{name} must be a finite number, such as -2, 0.1 or 1/3, of at most 300 digits")
 
 
 def _grid(columns: Columns) -> dict[str, Any]:

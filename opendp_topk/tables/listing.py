@@ -134,6 +134,11 @@ def left_out(name: str, *, folder: bool) -> bool:
 
 def _found(place: str, name: str) -> File:
     seen = ordinary_file(place, "path", TableError)
+    if not place.isascii() and any("\ud800" <= letter <= "\udfff" for letter in place):
+        raise TableError(
+            f"path must name files by names that are UTF-8, since engines open no others, and {quoted(place)} is none: "
+            "rename it, or give a link to it"
+        )
     return File(place, name.replace(os.sep, "/"), seen.st_size, (seen.st_mtime_ns, seen.st_dev, seen.st_ino))
 
 

@@ -132,8 +132,13 @@ class _Parser:
         at = 0
         while at < len(text):
             found = _TOKEN.match(text, at)
-            if found is None or len(self.pieces) == _LONGEST:
-                raise self.wrong("a column, a constant or a comparison" if found is None else "no more", at)
+            if found is None:
+                raise self.wrong("a column, a constant or a comparison", at)
+            if len(self.pieces) == _LONGEST:
+                raise ParameterError(
+                    f"where must have {_LONGEST} names, constants, signs, commas and brackets at most, as of a list of "
+                    f"{_LONGEST // 2 - 2} constants: to keep more, write a table of those rows"
+                )
             self.pieces.append((str(found.lastgroup), found[str(found.lastgroup)], at))
             at = found.end()
         self.pieces.append(("end", "", len(text)))

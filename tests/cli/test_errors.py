@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .command import spawn
+from .command import COMMAND, spawn
 from .conftest import Command, Library
 
 SECRET = "zyxwvut-sentinel"
@@ -94,6 +95,16 @@ def test_a_reader_that_stops_reading_is_no_traceback(library: Library) -> None:
     )
     assert "Traceback" not in done.stderr
     assert SECRET not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no disk that is always full")
+@pytest.mark.quick(arguments=("release", "--help"))
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("release", "--help"), ("ledger", "-h")])
+def test_help_that_cannot_be_written_is_one_line(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "opendp-topk: standard output could not be written: No space left on device\n"
 
 
 @pytest.mark.quick(hidden="typer")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,28 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("the table was read")
 
     monkeypatch.setattr("opendp_topk.tables.files.read_table", never)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+@pytest.mark.further
+def test_names_that_are_not_utf8(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists, records and ledgers are read and written under them; of tables it is said that engines open none."""
+    monkeypatch.chdir(library.folder)
+    odd = os.fsdecode(b"caf\xe9")
+    shutil.copy(library.candidates, f"{odd}.txt")
+    made = command("ledger", "create", odd, "--dataset", "loans", "--epsilon", 10**7, "--user", "reader")
+    assert made.code == 0, made
+    released = library.release(*EXACT, "--ledger", odd, "--out", f"{odd}.json", "--files", f"{odd}.files",
+                               candidates=f"{odd}.txt")  # fmt: skip
+    assert command(*released).code == 0
+    assert command("show", f"{odd}.json").code == 0
+    assert command("ledger", "report", odd, "--to", f"{odd}.html").code == 0
+    assert len([name for name in os.listdir(b".") if name.startswith(b"caf\xe9")]) == 6
+    for kind in ("parquet", "csv"):
+        shutil.copy(library.table, f"{odd}.{kind}")
+        command(*library.release(*EXACT, table=f"{odd}.{kind}")).complains(1, "path must name files by names that are")
+    os.symlink(f"{odd}.parquet", "plain.parquet")
+    assert command(*library.release(*EXACT, table="plain.parquet")).code == 0
 
 
 @pytest.mark.further

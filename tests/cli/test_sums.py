@@ -132,7 +132,7 @@ def test_a_plan_of_sums_is_that_of_the_library(command: Command) -> None:
         (("--sum", "v", "--bounds", "5"), "two numbers"),
         (("--sum", "v", "--bounds", "0,1,2"), "two numbers"),
         (("--sum", "v", "--bounds", "0,nan"), "--bounds must be"),
-        (("--sum", "v", "--bounds", "0,inf"), "--bounds must be"),
+        (("--sum", "v", "--bounds", "0,inf"), "--bounds must be a finite number, such as -2, 0.1"),
         (("--sum", "v", "--bounds", "5,1"), "lower <= upper"),
         (("--sum", "v", "--bounds", "0,0"), "other than 0"),
         (("--sum", "v", "--bounds", "0,5", "--step", "0"), "--step"),
