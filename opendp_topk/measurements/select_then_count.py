@@ -14,13 +14,14 @@ from ..core.repeatable import Batched
 from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import exact, round_up, shortened_up
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost, require_measure
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.curves.discrete import DiscreteGaussian
+from ..spaces.curves.normal import NormalPair
 from ..spaces.curves.totals import compose
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, has_delta, is_pure
@@ -82,7 +83,8 @@ def make_select_then_count(
           curves of k integers that move by D with discrete Gaussian noise, as in ``make_composition``.
 
         Under ``L01InfDistance(changes=m)`` no more than min(k, m) D counts move, and all together by min(k, m) D:
-        min(k, m) stands for the k before D and D^2, and min(k, m D) for the k integers of the curve.
+        min(k, m) stands for the k before D and D^2, and min(k, m D) for the k integers of the curve. Where these are
+        more than min(k, m), the curve is also that of all counts together, as in ``make_unknown_domain_counts``.
 
         Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))). Where d is unknown the bound in d is dropped. The
         selection of a set with k = d costs 0. The first sum is exact, the second evaluated from above; each is rounded
@@ -155,9 +157,11 @@ def make_select_then_count(
             return output_measure.infinite  # [no-noise]
         if has_delta(output_measure):
             moved = int(grid.largest(exact(d_in)) / grid.step)  # [moved]
-            return compose(
-                [select.map(d_in), *[count_curve(moved, b / grid.step)] * min(k, few * moved)], adaptive=True
-            )  # [curves]
+            counts, apart = min(k, few * moved), b / grid.step
+            ways = [[count_curve(moved, apart)] * counts]  # [one-by-one]
+            if few < counts <= _COUNTS:
+                ways.append([counts_together(few * moved * moved, apart)])  # [together]
+            return followed_by(select.map(d_in), ways)  # [curves]
         r = exact(range_distance) / (tau or 1)
         each = grid.largest(exact(d_in)) / b  # [each]
         both = Cost(pure=steps * r + few * each, rho=steps * rho_of_range(r) + few * each * each / 2)  # [both]
@@ -181,6 +185,20 @@ def count_curve(moved: int, scale: Fraction) -> PrivacyCurve:
     return PrivacyCurve(DiscreteGaussian(moved, scale), rho)  # [count-curve]
 
 
+def counts_together(squares: int, scale: Fraction) -> PrivacyCurve:
+    """What counts say, with discrete Gaussian noise, the squares of whose moves add up to ``squares`` > 0 at most."""
+    variance = scale * scale
+    normal = (NormalPair(squares / (variance - _ROUNDED)),) if variance >= _SMOOTH else ()  # [normal]
+    return PrivacyCurve(Concentrated(shortened_up(squares / (2 * variance))), *normal)  # [counts-rho]
+
+
+def followed_by(first: PrivacyCurve, ways: list[list[PrivacyCurve]]) -> PrivacyCurve:
+    """The curve of one step and then of others, which obey each of the lists ``ways`` of curves."""
+    return PrivacyCurve(*(bound for way in ways for bound in compose([first, *way], adaptive=True).bounds))  # [ways]
+
+
+# What normal laws ask of discrete noise, what they lose, and of how many counts they speak.
+_SMOOTH, _ROUNDED, _COUNTS = 32, 16, 2**41
 # end-proof-region: select_then_count
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -16,20 +15,16 @@ from ..core.releases import FoundItemsWithCounts
 from ..errors import checks
 from ..errors.checks import Number
 from ..noises.noise import Noise
-from ..numerics.arithmetic import exact, shortened_up
+from ..numerics.arithmetic import exact
 from ..samplers import unlisted
 from ..samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
-from ..spaces.curves.closed_forms import Concentrated
-from ..spaces.curves.curve import PrivacyCurve
-from ..spaces.curves.normal import NormalPair
-from ..spaces.curves.totals import compose
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta
 from ..spaces.with_delta import curve_with_delta, with_delta
 from ._grid import Grid
 from ._key_selection import KeySelection
-from .select_then_count import count_curve
+from .select_then_count import count_curve, counts_together, followed_by
 
 
 @proven("measurements/unknown_domain_counts")
@@ -155,9 +150,9 @@ def make_unknown_domain_counts(
         moved = input_metric.moved_one_way(each * d_in, k)  # [moved]
         ways = [[count_curve(far, b)] * moved] if moved <= _MOST else []  # [counts]
         if moved > touched or not ways:
-            ways.append([_together(touched * far * far, b)])  # [counts-together]
-        bounds = [compose([winners.under(output_measure), *way], adaptive=True).bounds for way in ways]  # [curves]
-        return curve_with_delta(PrivacyCurve(*itertools.chain(*bounds)), lost, strict=asked.strict)
+            ways.append([counts_together(touched * far * far, b)])  # [counts-together]
+        curve = followed_by(winners.under(output_measure), ways)  # [curves]
+        return curve_with_delta(curve, lost, strict=asked.strict)
 
     named = {"mechanism": "unknown_domain_counts", "k": k, "scale": scale}
     return Measurement(
@@ -172,19 +167,11 @@ def make_unknown_domain_counts(
 
 
 _MOST = 1024  # curves: together more of them say little beyond their rhos, and take minutes
-_SMOOTH, _ROUNDED = 32, 16  # what normal laws ask of discrete noise, and what they lose
 
 
 def _counts_cost(touched: int, far: int, scale: Fraction) -> Cost:
     """The epsilon of Laplace noise, and the rho of Gaussian noise, on counts of which so many move by ``far``."""
     return Cost(pure=touched * far / scale, rho=touched * far * far / (2 * scale * scale))  # [counts-cost]
-
-
-def _together(squares: int, scale: Fraction) -> PrivacyCurve:
-    """The curve of all counts together, whose moves have this sum of squares, with discrete Gaussian noise."""
-    variance = scale * scale
-    normal = (NormalPair(squares / (variance - _ROUNDED)),) if variance >= _SMOOTH else ()  # [normal]
-    return PrivacyCurve(Concentrated(shortened_up(squares / (2 * variance))), *normal)  # [counts-rho]
 
 
 def _sum(*costs: Cost) -> Cost:

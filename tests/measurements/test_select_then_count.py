@@ -401,6 +401,22 @@ def test_under_a_profile_the_curves_of_selection_and_counts_compose() -> None:
 
 
 @pytest.mark.slow
+def test_witness_people_who_change_the_same_scores_nearly_attain_the_curve() -> None:
+    """Of 30 winners two counts move by d each where d people change two; all 30 take part, so that none are chosen."""
+    b, d = 24, 4
+    metric, options = tk.L01InfDistance(changes=2, monotonic=True), {"k": 30, "scale": 0, "release": "set"}
+    space = tk.VectorDomain(tk.AtomDomain(int), size=30), metric, tk.PrivacyProfile()
+    curve = tk.make_select_then_count(*space, count_scale=b, **options).map(d)
+    noise = {z: float(p) for z, p in discrete.masses("gaussian", Fraction(b)).items()}
+    least = min(noise)
+    both = np.convolve(*[[noise[z] for z in sorted(noise)]] * 2)
+    losses = (2 * d * d + 2 * d * (2 * least + np.arange(len(both)))) / (2 * b * b)
+    for epsilon in (0.0, 0.1, 0.3):
+        met = float(both @ np.maximum(0, -np.expm1(epsilon - losses)))
+        assert met <= curve.delta(epsilon) <= 1.1 * met
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", [None, 0.5])
 def test_no_joint_law_exceeds_the_curve(granularity: float | None) -> None:
     """One winner of two and its count, enumerated: every neighbour against the curve at several epsilons."""

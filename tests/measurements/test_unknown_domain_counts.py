@@ -106,14 +106,15 @@ def test_as_many_counts_are_charged_as_users_move(kind: str) -> None:
 
 def moved_together(name: str, b: int, moves: Any, epsilon: float) -> float:
     """The delta of independent counts with noise that move so: their losses add up to one integer."""
-    noise = discrete.masses(name, Fraction(b))
-    most = 20 * b
-    sums = np.array([1.0])
+    noise, most = discrete.masses(name, Fraction(b)), 20 * b
+    masses = [float(noise.get(z, 0)) for z in range(-most, most + 1)]
+    length = 2 * most * sum(moves) + 1
+    whole = np.ones(length // 2 + 1, dtype=complex)
     for move in moves:
-        spread = np.zeros(2 * most * move + 1)
-        spread[::move] = [float(noise.get(z, 0)) for z in range(-most, most + 1)]
-        sums = np.convolve(sums, spread)
-    products = np.arange(len(sums)) - len(sums) // 2
+        spread = np.zeros(length)
+        spread[: 2 * most * move + 1 : move] = masses
+        whole *= np.fft.rfft(spread)
+    sums, products = np.fft.irfft(whole, length), np.arange(length) - length // 2
     losses = (sum(move * move for move in moves) + 2 * products) / (2 * b * b)
     return float(sums @ np.maximum(0, -np.expm1(epsilon - losses)))
 

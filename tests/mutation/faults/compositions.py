@@ -110,8 +110,15 @@ FAULTS = (
         "one-count-charged",
         "of k noisy counts one is charged",
         "measurements/select_then_count.py",
-        "*[count_curve(moved, b / grid.step)] * min(k, few * moved)]",
-        "count_curve(moved, b / grid.step)]",
+        "[[count_curve(moved, apart)] * counts]",
+        "[[count_curve(moved, apart)]]",
+    ),
+    Fault(
+        "counts-together-of-one",
+        "of all noisy counts together one is charged",
+        "measurements/select_then_count.py",
+        "counts_together(few * moved * moved, apart)",
+        "counts_together(moved * moved, apart)",
     ),
     Fault(
         "mildest-point",

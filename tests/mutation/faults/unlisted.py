@@ -229,14 +229,14 @@ FAULTS = (
         "counts-for-nothing",
         "the curve of winners with counts is that of the winners",
         _COUNTED,
-        "compose([winners.under(output_measure), *way], adaptive=True)",
-        "compose([winners.under(output_measure)], adaptive=True)",
+        "curve = followed_by(winners.under(output_measure), ways)",
+        "curve = followed_by(winners.under(output_measure), [[]])",
     ),
     Fault(
         "epsilon-of-other-noise",
         "counts with Gaussian noise that are too many to compose get the epsilon of Laplace noise as well",
         _COUNTED,
-        "ways.append([_together(touched * far * far, b)])",
+        "ways.append([counts_together(touched * far * far, b)])",
         "ways.append([_counts_cost(touched, far, b).under(output_measure)])",
     ),
     Fault(
