@@ -9,6 +9,7 @@ from .errors.extras import LOADING as _LOADING
 __all__ = sorted(_HOMES)
 
 
+# proof-region: public_names
 def __getattr__(name: str) -> _typing.Any:
     """A public name is loaded when it is first asked for, and the audit with it: a release does not need all."""
     with _LOADING:
@@ -18,9 +19,12 @@ def __getattr__(name: str) -> _typing.Any:
             return _importlib.import_module(".core.version", __name__).version()
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(_importlib.import_module(_HOMES[name], __name__), name)
+        value = getattr(_importlib.import_module(_HOMES[name], __name__), name)  # [from-its-home]
         globals()[name] = value
         return value
+
+
+# end-proof-region: public_names
 
 
 def __dir__() -> list[str]:

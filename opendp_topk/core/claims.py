@@ -1,16 +1,20 @@
-"""What is claimed of a measurement or transformation: where it is proved, and how it is built again.
+"""The claim of a measurement or transformation: where it is proved, and how it is built again.
 
-A claim is no field. Whoever builds a measurement, or changes one with ``dataclasses.replace``, gets one that claims
+A claim is not a field. A measurement that is built by its class, or changed with ``dataclasses.replace``, claims
 nothing; only the constructors of the library, and its rules for chains and conversions, add a claim, to the function
-and the map that they made themselves.
+and the map that they made themselves. The claim keeps these very objects. If one of them is replaced afterwards, past
+the frozen class, nothing is claimed any more.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from ..errors import PickleError
 from ..proof import UNPROVEN, Proof
@@ -18,6 +22,7 @@ from .recipes import Recipe
 
 P = ParamSpec("P")
 Built = TypeVar("Built", bound="Claimed")
+_OWN = __name__.partition(".")[0]
 
 
 # proof-region: claims
@@ -27,9 +32,46 @@ class _Claim:
 
     proof: Proof
     recipe: Recipe | None
+    contents: tuple[Any, ...] = ()
 
 
 _NOTHING = _Claim(UNPROVEN, None)
+
+
+def contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
+    """All attributes of ``owner``, the arguments of its recipe, and so on of the library's frozen records among these.
+
+    Of a thing that may have a claim of its own, that claim is listed, and its attributes are not.
+    """
+    found = _attributes(owner)
+    if recipe is not None:
+        found += [*recipe.arguments, *recipe.options.values()]
+    opened: set[int] = set()
+    for one in found:
+        if id(one) not in opened:
+            opened.add(id(one))
+            found += _within(one)
+    return tuple(found)
+
+
+def _attributes(record: Any) -> list[Any]:
+    """The class of a record, and all that it has: its fields, and what else was stored in it or hides its methods."""
+    named = [(name, value) for name, value in vars(record).items() if name != "_claim"]
+    return [type(record), *(part for pair in named for part in pair)]
+
+
+def _within(value: Any) -> Iterable[Any]:
+    """The claim or the attributes of a frozen record, or the members of a collection of such."""
+    if _is_record(value):
+        return [value._claim] if isinstance(value, Claimed) else _attributes(value)
+    is_list = isinstance(value, Iterable) and not isinstance(value, np.ndarray)
+    return value if is_list and _is_record(next(iter(value), None)) else ()
+
+
+def _is_record(value: Any) -> bool:
+    """Whether this is a frozen record of the library; those of others may change as they like."""
+    kind = type(value)
+    return kind.__module__.partition(".")[0] == _OWN and is_dataclass(kind) and not isinstance(value, _Claim)
 
 
 class Claimed:
@@ -44,14 +86,26 @@ class Claimed:
     @property
     def proof(self) -> Proof:
         """Where it is proved; ``dataclasses.replace`` makes a copy that is unproven, whatever is replaced."""
-        return self._claim.proof
+        return self._own_claim().proof
+
+    def _own_claim(self) -> _Claim:
+        """The claim, if this, and all with claims that it was made of, has the contents with which it was claimed."""
+        known = {id(self)}
+        for one in (waiting := [self]):
+            kept, found = one._claim.contents, contents(one, one._claim.recipe)
+            if len(kept) != len(found) or not all(map(operator.is_, kept, found)):  # [same-objects]
+                return _NOTHING
+            parts = [part for part in found if isinstance(part, Claimed) and part._claim is not _NOTHING]  # [parts]
+            waiting += [part for part in parts if id(part) not in known]
+            known |= {id(part) for part in parts}
+        return self._claim
 
     def __eq__(self, other: Any) -> bool:
-        mine, its = self._claim.recipe, getattr(other, "_claim", _NOTHING).recipe
+        mine, its = (one._own_claim().recipe if isinstance(one, Claimed) else None for one in (self, other))
         return self is other or (mine is not None and its is not None and mine.value == its.value)  # [equal]
 
     def __hash__(self) -> int:
-        recipe = self._claim.recipe
+        recipe = self._own_claim().recipe
         return object.__hash__(self) if recipe is None else hash(recipe.value)
 
     def __copy__(self: Built) -> Built:
@@ -61,7 +115,7 @@ class Claimed:
         return self
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        recipe = self._claim.recipe
+        recipe = self._own_claim().recipe
         if recipe is None:
             raise PickleError(
                 f"this {type(self).__name__.lower()} cannot be pickled, because no constructor of the library made it "
@@ -73,7 +127,7 @@ class Claimed:
 def claimed(built: Built, proof: Proof, recipe: Recipe | None = None) -> Built:
     """A copy of ``built`` with a claim. Only for what was made on the spot, by the code that ``proof`` is about."""
     made: Built = replace(built)  # type: ignore[type-var]
-    object.__setattr__(made, "_claim", _Claim(proof, recipe))  # [claim]
+    object.__setattr__(made, "_claim", _Claim(proof, recipe, contents(made, recipe)))  # [claim]
     return made
 
 

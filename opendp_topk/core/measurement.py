@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ..distributions.events import EVENTS, Enclosure
 from ..errors import NotDeclaredError, SpaceError, checks
@@ -83,6 +83,7 @@ class Measurement(Claimed):
     parameters: Mapping[str, Any] = field(default_factory=dict)
     declared: Declared = NOTHING_DECLARED
     interactive: bool = False
+    _maps: ClassVar[tuple[Callable[[Any], Any], Callable[[Any], Any]]]
 
     def __post_init__(self) -> None:
         require_fitting(self.input_domain, self.input_metric)
@@ -91,8 +92,9 @@ class Measurement(Claimed):
         checks.function("privacy_map", self.privacy_map)
         checks.instance("declared", self.declared, Declared, "a Declared, which says what is known of the releases")
         object.__setattr__(self, "parameters", read_only(self.parameters))
+        # proof-region: measurement
+        object.__setattr__(self, "_maps", kept_maps(self.privacy_map, self.output_measure))  # [own-maps]
 
-    # proof-region: measurement
     def map(self, d_in: Any) -> Any:
         """The privacy loss for inputs at distance ``d_in``, in the measure's own distance, rounded up."""
         return self._maps[1](self.input_metric.distance(d_in, "d_in"))  # [map]
@@ -103,10 +105,6 @@ class Measurement(Claimed):
         Sums of these are exact, which is why compositions and ledgers add them: ten losses of 1/10 are 1.
         """
         return self._maps[0](self.input_metric.distance(d_in, "d_in"))  # [exact-map]
-
-    @functools.cached_property
-    def _maps(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        return kept_maps(self.privacy_map, self.output_measure)  # [own-maps]
 
     def check(self, d_in: Any, d_out: Any) -> bool:
         """Whether the privacy loss for inputs at distance ``d_in`` is at most ``d_out``."""

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from ..errors import checks
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Parameters(Mapping[str, Any]):
     """Names and public values, in the order in which they are shown; read-only."""
 
-    __slots__ = ("_values",)
     _values: Mapping[str, Any]
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        object.__setattr__(self, "_values", MappingProxyType(dict(values)))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("parameters are read-only")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_values", MappingProxyType(dict(self._values)))
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]

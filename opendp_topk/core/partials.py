@@ -21,6 +21,7 @@ Domains = TypeVar("Domains", bound=Domain, contravariant=True)
 Metrics = TypeVar("Metrics", bound=Metric, contravariant=True)
 
 
+# proof-region: partials
 @dataclass(frozen=True, repr=False)
 class Partial(Generic[Domains, Metrics, Built]):
     """A constructor that still lacks its input space; ``(domain, metric) >> partial`` completes it.
@@ -39,7 +40,7 @@ class Partial(Generic[Domains, Metrics, Built]):
 
     def build(self, input_domain: Domains, input_metric: Metrics) -> Built:
         """The transformation or measurement on this input space."""
-        return self.constructor(input_domain, input_metric, *self.arguments, **self.options)
+        return self.constructor(input_domain, input_metric, *self.arguments, **self.options)  # [complete]
 
     def __hash__(self) -> int:
         return hash((self.constructor, self.arguments, frozenset(self.options.items())))
@@ -79,7 +80,7 @@ def partial(
         except TypeError as error:
             mistake = mistake or str(error)
         else:
-            return Partial(constructor, args, kwargs)
+            return Partial(constructor, args, kwargs)  # [as-given]
         raise ParameterTypeError(f"{then.__name__}: {mistake}; its signature is {then.__name__}{shorter}")
 
     then.__name__ = then.__qualname__ = constructor.__name__.replace("make_", "then_", 1)
@@ -90,6 +91,9 @@ def partial(
     )
     then.__signature__ = shorter  # type: ignore[attr-defined]
     return then
+
+
+# end-proof-region: partials
 
 
 def _unknown(given: Iterable[str], accepted: Iterable[str]) -> str:

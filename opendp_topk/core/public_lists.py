@@ -32,7 +32,7 @@ def public_lists(built: Any) -> dict[tuple[str, str], Any]:
 
 
 def _collect(built: Any, found: dict[tuple[str, str], Any], seen: set[int]) -> None:
-    recipe = built._claim.recipe if isinstance(built, Claimed) and id(built) not in seen else None
+    recipe = built._own_claim().recipe if isinstance(built, Claimed) and id(built) not in seen else None
     seen.add(id(built))
     if recipe is None:
         return

@@ -9,7 +9,7 @@ from .measurement import Measurement
 
 def rescaled(measurement: Measurement, scale: float) -> Measurement | None:
     """The same measurement with another ``scale``, also within a chain; None where no constructor took one scale."""
-    recipe = measurement._claim.recipe
+    recipe = measurement._own_claim().recipe
     if recipe is None:
         return None
     if "scale" in recipe.options:

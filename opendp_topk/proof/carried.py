@@ -18,6 +18,8 @@ from .statements import Relation, relations
 
 PRIVACY = "privacy"
 """The label of the statement by which a document of a measurement says what it costs."""
+_COMBINING = ("combinators", "bridge")
+"""Folders of documents about measurements only: where no statement has this label, all of them carry it."""
 _STATED = "theorem|lemma|corollary|proposition|remark|example"
 _BLOCK = re.compile(rf"\\begin\{{({_STATED}|proof)\}}(?:\[((?:[^\[\]]|\[[^\[\]]*\])*)\])?(.*?)\\end\{{\1\}}", re.DOTALL)
 _CITED = re.compile(r"\\(?:[cC]ref|eqref|ref)\{([^{}]*)\}")
@@ -27,9 +29,9 @@ _LABEL = re.compile(r"\\label\{([^{}]*)\}")
 def carriers(name: str) -> list[str]:
     """The documents that carry the privacy of what ``name`` proves, itself among them, sorted.
 
-    None where it has no statement of that label, as where it is about no measurement.
+    None where it has no statement of that label, as where it is about no measurement, unless its folder has no others.
     """
-    if PRIVACY not in _blocks(library.folder(), name)[0]:
+    if PRIVACY not in _blocks(library.folder(), name)[0] and name.partition("/")[0] not in _COMBINING:
         return []
     return sorted({document for document, _ in carried(name, PRIVACY)})
 

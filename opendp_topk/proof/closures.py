@@ -8,7 +8,9 @@ A pin names a region. What belongs to it is decided by reading the source, never
 - all that is so reached in the package, down to what a document on which this one relies pins or reaches itself: that
   one answers for it;
 - a statement of a module that binds nothing: with every name of that module;
-- a statement of any module that may change what belongs to the pin when it is loaded (``hands.py``).
+- a statement of any module that may change what belongs to the pin when it is loaded (``hands.py``);
+- a statement of any module that makes a claim with the document's name, or with any, and lies in no region of the
+  document, or in no region at all.
 
 Every statement is written in its normal form (``normal.py``), so that comments, docstrings, layout, idle annotations,
 the words of errors and names of functions, classes and variables do not belong to a pin. The digest does not depend on
@@ -29,6 +31,7 @@ for what says whether pins are current cannot pin itself.
 
 from __future__ import annotations
 
+import ast
 import functools
 import gc
 import hashlib
@@ -40,11 +43,17 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .hands import hands
-from .modules import Origin, Statement, forget_modules, module, module_of, reached, spelled
+from .hands import PUBLIC, hands
+from .modules import Origin, Statement, all_modules, forget_modules, module, module_of, reached, spelled
 from .regions import forget_regions, listed_tags, marked, source_of
 
 _TOOL = "proof"
+_CLAIMING = {
+    Origin("core.claims", "claimed"),
+    Origin("core.claims", "proven"),
+    Origin("core.claims", "_Claim"),
+    Origin("combinators._convert", "converts"),
+}
 _PIN = re.compile(r"^\\pin\{([^{}]+)\}\{([0-9a-f]*)\}", re.MULTILINE)
 
 
@@ -178,7 +187,7 @@ def _closure(package: Path, document: str, name: str) -> tuple[list[Statement], 
     inside, cut = _held(package, name)
     known = _known(package, document).keys()
     beyond = cut + expanded([*inside, *cut], known)
-    while added := _changing(package, [*inside, *beyond], known):
+    while added := _changing(package, document, [*inside, *beyond], known):
         beyond += added + expanded([*inside, *beyond, *added], known)
     return inside, beyond
 
@@ -188,8 +197,8 @@ def reaches(pin: Pin) -> list[str]:
     return sorted({one.title for one in closure(pin.document, pin.region)[1]})
 
 
-def _changing(package: Path, proved: list[Statement], known: Set[Statement]) -> list[Statement]:
-    """The statements that may change those ``proved`` or ``known`` when they are loaded."""
+def _changing(package: Path, document: str, proved: list[Statement], known: Set[Statement]) -> list[Statement]:
+    """The statements that may change those ``proved`` or ``known`` when loaded, or that make claims of their own."""
     made = {(one.module, name) for one in [*proved, *known] for name in one.names}
     made |= {(module, "") for module, _ in made}
     found = [
@@ -197,7 +206,35 @@ def _changing(package: Path, proved: list[Statement], known: Set[Statement]) -> 
         for hand in hands(package)
         if hand.statement not in proved and (hand.changed is None or not hand.changed.isdisjoint(made))
     ]
+    found += [one for one in _stray_claims(package, document) if one not in proved and one not in found]
     return sorted(found, key=lambda one: spelled(package, one)[0])
+
+
+@functools.cache
+def _stray_claims(package: Path, document: str) -> tuple[Statement, ...]:
+    """The statements that claim by ``document`` and lie in no region of it, or by no document and in no region."""
+    held = _holders(package)
+    found = []
+    for one, named in _claiming(package).items():
+        holding = {name for name, _ in held.get(one, ())}
+        if (document in named and document not in holding) or not (named or holding):
+            found.append(one)
+    return tuple(found)
+
+
+@functools.cache
+def _claiming(package: Path) -> dict[Statement, frozenset[str]]:
+    """The statements that read what claims are made with, each with the documents that it names."""
+    documents, found = frozenset(library.documents()), {}
+    for home in all_modules(package):
+        for one in home.statements:
+            constants = [part for part in ast.walk(one.node) if isinstance(part, ast.Constant)]
+            named = documents.intersection(part.value for part in constants if isinstance(part.value, str))
+            if not _CLAIMING.isdisjoint(origin for _, origin in reached(package, one)) and not any(
+                Origin(home.name, name) in _CLAIMING for name in one.names
+            ):
+                found[one] = named
+    return found
 
 
 def origins(one: Statement) -> list[str]:
@@ -256,7 +293,7 @@ def _loose(package: Path, one: Statement) -> tuple[Statement, ...]:
 def _making(package: Path, origin: Origin) -> list[Statement]:
     """The statements that make a name; a module that is used as a value stands for all of them."""
     there = None if origin.module is None else module(package, origin.module)
-    if there is None or there.name.partition(".")[0] == _TOOL:
+    if there is None or there.name.partition(".")[0] == _TOOL or origin == PUBLIC:
         return []
     return there.bound.get(origin.name, there.bound.get("__getattr__", [])) if origin.name else list(there.statements)
 
@@ -347,6 +384,6 @@ def forget_pins() -> None:
     library.forget_documents()
     forget_modules()
     forget_regions()
-    pinning = (_closure, _pinned, _all_pinned)
+    pinning = (_closure, _pinned, _all_pinned, _stray_claims, _claiming)
     for remembered in (_held, _below, _making, _known, _holders, _own, _answered, _covered, *pinning, hands):
         remembered.cache_clear()

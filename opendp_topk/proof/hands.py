@@ -7,6 +7,10 @@ since it reads none of the package or looks for names by ``sys`` and the like, i
 statement that is not known to be inert. A quiet statement may change the names into which it stores, and, when it is
 loaded, classes and modules that it hands to the package's own functions.
 
+Nor does a proof speak of what has the name of a constructor and is another one. ``then_x`` must be ``partial(make_x)``,
+and a public constructor must be made in the one module that ``core/public_names.py`` names; otherwise the statement
+that says something else changes the constructor.
+
 This is a watch against accidents and for review: code that runs in the same process can change anything unseen.
 """
 
@@ -19,13 +23,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .loading import is_inert
-from .modules import Origin, Statement, module, module_of, reached
+from .modules import Module, Origin, Statement, all_modules, module, reached, resolve
 
 _MODULES = ("sys", "importlib", "builtins", "gc", "ctypes", "inspect", "types", "unittest")
 _REFLECTION = {*_MODULES, "exec", "eval", "compile", "globals", "locals", "vars", "__import__", "__builtins__"}
 _QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.Pass)
 _TARGETS = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
-
+_CONSTRUCTORS = "make_", "then_"
+PUBLIC = Origin("core.public_names", "PUBLIC")
+"""The public names of each module: each is judged by itself, so that a new one belongs to no pin."""
 
 Name = tuple[str, str]
 """A module, and a name in it; the empty name stands for any."""
@@ -40,11 +46,36 @@ class Hand(NamedTuple):
 
 @functools.cache
 def hands(package: Path) -> tuple[Hand, ...]:
-    """Those in all modules, whether a process loads them or not: what is found is the same in every process."""
-    names = sorted(module_of(path.relative_to(package).as_posix()) for path in package.rglob("*.py"))
-    homes = (module(package, name) for name in names)
-    found = (Hand(one, _changed(package, one)) for home in homes if home for one in home.statements)
-    return tuple(hand for hand in found if hand.changed is None or hand.changed)
+    """Those in all modules, whether a process loads them or not."""
+    homes = all_modules(package)
+    found = [Hand(one, _changed(package, one)) for home in homes for one in home.statements]
+    found += [Hand(one, _not_partial(package, home, one)) for home in homes for one in home.statements]
+    return tuple(hand for hand in [*found, *_misleading(package, homes)] if hand.changed is None or hand.changed)
+
+
+def _not_partial(package: Path, home: Module, one: Statement) -> frozenset[Name]:
+    """The constructors of which a statement makes the ``then_`` form by anything but ``partial``."""
+    makes = {then: then.replace("then_", "make_", 1) for then in one.names if then.startswith("then_")}
+    if not makes or ("partial", Origin("core.partials", "partial")) in reached(package, one):
+        makes = {then: make for then, make in makes.items() if ast.unparse(one.node) != f"{then} = partial({make})"}
+    return frozenset((home.name, make) for make in makes.values() if make in home.bound)
+
+
+def _misleading(package: Path, homes: Iterable[Module]) -> Iterator[Hand]:
+    """The list of public names, if it does not lead to each constructor, or another module makes one of its name."""
+    listing = module(package, PUBLIC.module or "")
+    for one in listing.bound.get(PUBLIC.name, []) if listing else ():
+        try:
+            public = ast.literal_eval(getattr(one.node, "value", None) or one.node)
+            leads = {name: resolve(package, Origin(at, name)) for at, names in public.items() for name in names.split()}
+        except (ValueError, TypeError, AttributeError):
+            yield Hand(one, None)
+            continue
+        made = [(home.name, name) for home in homes for name in home.bound if name.startswith(_CONSTRUCTORS)]
+        astray = {name for home, name in made if leads.get(name) != Origin(home, name)}
+        made += [(home, name.replace("then_", "make_", 1)) for home, name in made if name in astray]
+        astray |= {name.replace("then_", "make_", 1) for name in astray}
+        yield Hand(one, frozenset((home, name) for home, name in made if name in astray))
 
 
 def _changed(package: Path, one: Statement) -> frozenset[Name] | None:

@@ -139,6 +139,12 @@ def _module(package: Path, name: str) -> Module | None:
     return _parsed(path.read_text(encoding="utf-8"), name, above)
 
 
+def all_modules(package: Path) -> list[Module]:
+    """The modules of the package, whether a process loads them or not, so that all processes find the same."""
+    names = sorted(module_of(path.relative_to(package).as_posix()) for path in package.rglob("*.py"))
+    return [home for name in names if (home := module(package, name))]
+
+
 def module_of(source: str) -> str:
     """The dotted name of the module in a file: ``errors`` for ``errors/__init__.py``."""
     return source.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")

@@ -3,7 +3,8 @@
 A document under ``proofs/`` pins the code that it proves by a hash, and ``proofs/relied.json`` pins each statement of
 another document on which it relies; ``proofs/readings.jsonl`` says which of these have only other words. Both are
 compared with what is installed, so a document that lags behind the code, or behind a lemma, is reported as stale
-wherever it is read, and with it all that rest on it. What was found is kept (``findings.py``).
+wherever it is read, and with it all that rest on it; all rest on the document on public names. What was found is kept
+(``findings.py``).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from .library import document, documents, foundations, text
 from .machine import forget_sources
 from .readings import forget_readings, strayed
 
+_THROUGH = "core/public_names"
+"""What every claim passes through: that names lead to the constructors of which the other documents speak."""
 _SEVERITY = ("current", "stale", "missing", "unproven")
 
 
@@ -84,7 +87,7 @@ def _found_status(name: str) -> str:
         return "missing"
     if not findings.state():
         return "stale"
-    needed = [name, *foundations(name)]
+    needed = list(dict.fromkeys([name, *foundations(name), *([_THROUGH] if document(_THROUGH) else [])]))
     found = findings.found(needed, _derived)
     return "current" if all(found[one].current is True for one in needed) else "stale"
 

@@ -89,10 +89,19 @@ def test_one_proof_carries_the_privacy_of_all_that_are_one_selection() -> None:
     assert {name for name, found in rests.items() if found != common} == set()
 
 
+def test_each_document_of_a_combinator_carries_privacy() -> None:
+    """Whatever its statements are called, and with it what it relies on."""
+    names = [name for name in proof.documents() if name.startswith(("combinators/", "bridge/"))]
+    assert len(names) >= 20
+    assert [name for name in names if name not in carriers(name)] == []
+    assert {"combinators/convert", "core/chaining"} <= set(carriers("combinators/from_zCDP"))
+    assert {"combinators/rules", "core/chaining"} <= set(carriers("combinators/composition"))
+
+
 @pytest.mark.further
 def test_what_carries_privacy_is_among_what_is_rested_on() -> None:
     stated = [name for name in proof.documents() if carriers(name)]
-    assert len(stated) >= 15
+    assert len(stated) >= 40
     for name in stated:
         assert name in carriers(name)
         assert set(carriers(name)) <= {name, *proof.foundations(name)}

@@ -133,6 +133,70 @@ def test_what_a_package_runs(inner: Path, place: str, text: str, expected: set[s
     assert stale() == expected
 
 
+@pytest.fixture
+def public(inner: Path) -> Path:
+    """A constructor with its partial and its public name, and a document that pins it."""
+    made = marked("made", "def make_one(a, b):\n    return a, b\n")
+    write(inner.parent / "core/partials.py", "def partial(make):\n    return make\n")
+    write(inner.parent / "core/public_names.py", 'PUBLIC = {"inner.one": "make_one then_one"}\n')
+    write(inner / "one.py", f"from ..core.partials import partial\n\n{made}\nthen_one = partial(make_one)\n")
+    write(inner.parents[1] / "proofs/inner/one.tex", "\\pin{made}{}\n")
+    repin("inner/one")
+    return inner.parent
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("inner/one.py", "partial(make_one)", "partial(lambda a, b, k=1: make_one(a, k))"),
+        ("inner/one.py", "then_one = partial(make_one)", "def then_one(a):\n    return a"),
+        ("inner/one.py", "then_one = partial(make_one)", "then_one: object = partial(make_one)"),
+        ("inner/one.py", "from ..core.partials import partial", "from .sizes import Sizes as partial"),
+        ("inner/one.py", "partial(make_one)", "partial(max)"),
+        ("core/public_names.py", "inner.one", "inner.other"),
+        ("core/public_names.py", "make_one", "make_two"),
+        ("core/public_names.py", " then_one", ""),
+        ("core/public_names.py", '{"inner.one": "make_one then_one"}', "dict([])"),
+        ("inner/other.py", "x = 1", "from .one import make_one as made\nmake_one = made"),
+        ("inner/other.py", "x = 1", "def make_one(a, b):\n    return b, a"),
+    ],
+)
+def test_a_name_that_leads_elsewhere(public: Path, file: str, old: str, new: str) -> None:
+    """By another partial form, another home, or a second module that makes a constructor of this name."""
+    assert stale() == set()
+    text = (public / file).read_text("utf-8")
+    assert old in text
+    write(public / file, text.replace(old, new))
+    assert "one" in stale()
+
+
+def test_a_new_public_name_changes_nothing(public: Path) -> None:
+    write(public / "core/public_names.py", 'PUBLIC = {"inner.other": "Other", "inner.one": "make_one then_one"}\n')
+    assert stale() == set()
+
+
+CLAIMING = "from ..core.claims import claimed\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def make(x):\n    return claimed(x, 'inner/sizes')\n", {"sizes"}),
+        ("@claimed('inner/sums')\ndef make(x):\n    return x\n", {"sums"}),
+        ("def make(x):\n    return claimed(x)\n", ALL),
+        ("again = claimed\n", ALL),
+        ("x = 1\n", set()),
+        (marked("claiming", "def make(x):\n    return claimed(x, 'inner/sizes')\n"), {"sizes"}),
+    ],
+)
+def test_a_claim_that_no_document_pins(inner: Path, text: str, expected: set[str]) -> None:
+    """Of the document that it names, or of all where it names none."""
+    write(inner.parent / "core/claims.py", "def claimed(*given):\n    return given\n")
+    assert stale() == set()
+    write(inner / "other.py", CLAIMING + text)
+    assert stale() == expected
+
+
 def test_a_module_counts_whether_another_loads_it_or_not(inner: Path) -> None:
     write(inner / "other.py", "from .sizes import Sizes\nSizes.steps = len\n")
     assert stale() == {"sizes"}

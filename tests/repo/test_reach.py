@@ -166,6 +166,38 @@ def test_words_and_layout_outside_of_regions_change_nothing(copy: Path, file: st
     assert stale() == set()
 
 
+LAPLACE = "measurements/laplace.py"
+PARTIAL = "then_laplace = partial(make_laplace)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "old", "new", "reached"),
+    [
+        (LAPLACE, PARTIAL, "then_laplace = partial(lambda *a, **o: make_laplace(*a, **o | {'scale': 1}))", "laplace"),
+        (LAPLACE, PARTIAL, f"{PARTIAL}\nthen_laplace = min", "laplace"),
+        (
+            "measurements/above_threshold.py",
+            "then_above_threshold = partial(make_above_threshold)",
+            "then_above_threshold = partial(lambda *a, k=1, **o: make_above_threshold(*a, k=1, **o))",
+            "above_threshold",
+        ),
+        ("core/public_names.py", '"measurements.laplace"', '"measurements.gaussian"', "laplace"),
+        ("core/public_names.py", "for name in names.split()}", "for name in names.split()[:1]}", ""),
+        ("core/partials.py", "Partial(constructor, args, kwargs)", "Partial(constructor, args, {})", ""),
+        ("core/partials.py", "input_metric, *self.arguments, **", "input_metric, *self.arguments[:1], **", ""),
+        ("__init__.py", "getattr(_importlib.import_module(_HOMES[name]", "getattr(_importlib.import_module('x'", ""),
+        ("__init__.py", "__all__ = ", "__path__ = ['elsewhere']\n__all__ = ", ""),
+    ],
+)
+def test_a_name_that_leads_elsewhere(copy: Path, file: str, old: str, new: str, reached: str) -> None:
+    """``reached`` is a document that no longer speaks of what is called, empty for all."""
+    spoil(copy / "opendp_topk" / file, old, new)
+    found = stale()
+    assert found == set(proof.documents()) if not reached else f"measurements/{reached}" in found
+    assert not reached or "numerics/rounding" not in found
+
+
 # What no pin reaches carries no claim, and is listed with the reason.
 
 
