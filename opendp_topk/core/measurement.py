@@ -24,7 +24,7 @@ from .partials import Partial
 from .recipes import Recipe
 from .rendering import as_outcome, describe, describe_html
 from .repeatable import Composed, surveyed_sign
-from .spaces import Space, enter, mapped, require_fitting
+from .spaces import Space, enter, mapped, on_distances, require_fitting
 from .steps import Steps
 
 CHAINING = "core/chaining"
@@ -89,8 +89,8 @@ class Measurement(Claimed):
         require_fitting(self.input_domain, self.input_metric)
         checks.instance("output_measure", self.output_measure, Measure, "a measure such as MaxDivergence()")
         checks.function("function", self.function)
-        checks.function("privacy_map", self.privacy_map)
         checks.instance("declared", self.declared, Declared, "a Declared, which says what is known of the releases")
+        object.__setattr__(self, "privacy_map", on_distances(self.privacy_map, self.input_metric, "privacy_map"))
         object.__setattr__(self, "parameters", read_only(self.parameters))
         # proof-region: measurement
         object.__setattr__(self, "_maps", kept_maps(self.privacy_map, self.output_measure))  # [own-maps]

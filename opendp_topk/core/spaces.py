@@ -86,4 +86,15 @@ def mapped(function: Callable[[Any], Any], d_in: Any, distance: Callable[[Any, s
     raise MapError(f"{reason}: correct the map that was supplied")
 
 
+def on_distances(asked: Any, metric: Metric, name: str) -> Callable[[Any], Any]:
+    """The map ``asked`` as callers reach it: at distances of ``metric`` alone, and of no metric that it had before."""
+    inner = checks.function(name, getattr(asked, "at_any_number", asked))
+
+    def at_distances(d_in: Any) -> Any:
+        return inner(metric.distance(d_in, "d_in"))  # [on-distances]
+
+    at_distances.at_any_number = inner  # type: ignore[attr-defined]
+    return at_distances
+
+
 # end-proof-region: mapped

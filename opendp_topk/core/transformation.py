@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from ..errors import SpaceError
+from ..errors import SpaceError, checks
 from ..spaces.domains import Domain
 from ..spaces.metrics import Metric
 from .claims import Claimed, claimed
@@ -16,7 +16,7 @@ from .partials import Partial
 from .recipes import Recipe
 from .rendering import describe, describe_html
 from .repeatable import Composed, surveyed_sign
-from .spaces import Space, enter, mapped, met, require_fitting
+from .spaces import Space, enter, mapped, met, on_distances, require_fitting
 
 Next = TypeVar("Next", bound="Transformation | Measurement")
 
@@ -43,6 +43,9 @@ class Transformation(Claimed):
     def __post_init__(self) -> None:
         require_fitting(self.input_domain, self.input_metric)
         require_fitting(self.output_domain, self.output_metric, "output")
+        checks.function("function", self.function)
+        stability_map = on_distances(self.stability_map, self.input_metric, "stability_map")
+        object.__setattr__(self, "stability_map", stability_map)
         object.__setattr__(self, "parameters", read_only(self.parameters))
 
     # proof-region: transformation

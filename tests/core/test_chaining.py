@@ -379,3 +379,20 @@ def test_a_chain_states_no_unit_that_its_queries_do_not_keep() -> None:
     raises_exactly(SpaceError, lambda: tk.make_composition([space >> weekly]), "more data")
     watch = table >> tk.then_above_threshold(tk.MaxDivergence(), threshold=10, scale=1.0)
     assert watch.map(1) == 2.0, "its queries are indices of the first counts"
+
+
+@pytest.mark.parametrize("asked", ["a", None, [1], True, -1, float("nan")], ids=str)
+def test_the_given_map_is_asked_at_distances_alone(asked: Any) -> None:
+    """Also the field that holds it, and in a copy with another metric at those of that one."""
+    counted = (tk.FrameDomain("u", "i"), tk.UserDistance()) >> tk.then_count_by_item(candidates=["a", "b"])
+    top = counted >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
+    for ask in (counted.stability_map, top.privacy_map, replace(top, interactive=True).privacy_map):
+        assert ask(1) > 0
+        with pytest.raises(tk.DistanceError, match="d_in"):
+            ask(asked)
+    scores = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
+    moved = tk.make_report_noisy_top_k(*scores, tk.MaxDivergence(), k=1, scale=2.0)
+    again = replace(moved, input_domain=top.input_domain, input_metric=top.input_metric)
+    assert moved.privacy_map(1.5) == again.privacy_map(1)
+    with pytest.raises(tk.DistanceError, match="counts users"):
+        again.privacy_map(1.5)
