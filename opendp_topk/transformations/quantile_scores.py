@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..core.claims import proven
@@ -142,16 +142,19 @@ class Multiples(Sequence[Any]):
     bounds: tuple[Number, Number]
     granularity: Number
 
-    @functools.cached_property
-    def _listed(self) -> Sequence[Any]:
-        return multiples(self.bounds, self.granularity)  # [listed]
-
     def __len__(self) -> int:
         lower, upper = ends(self.bounds, self.granularity)
         return upper - lower + 1
 
     def __getitem__(self, place: Any) -> Any:
-        return self._listed[place]
+        lower, upper = ends(self.bounds, self.granularity)
+        chosen = range(lower, upper + 1)[place]
+        places = chosen if isinstance(chosen, range) else range(chosen, chosen + 1)
+        found = _numbers(places, grid_step(self.granularity))  # [listed]
+        return found if isinstance(chosen, range) else found[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(multiples(self.bounds, self.granularity))
 
 
 def scored_multiples(bounds: tuple[Number, Number], granularity: Number) -> VectorDomain:
@@ -186,11 +189,17 @@ def multiples(bounds: tuple[Number, Number], granularity: Number = 1) -> list[in
         >>> tk.multiples((0, 0.5), 0.1)
         [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
     """
-    (lower, upper), step = ends(bounds, granularity), grid_step(granularity)
+    lower, upper = ends(bounds, granularity)
+    return _numbers(range(lower, upper + 1), grid_step(granularity))
+
+
+def _numbers(places: range, step: Fraction) -> list[int] | list[float]:
     if step.denominator == 1:
-        return [steps * int(step) for steps in range(lower, upper + 1)]  # [integers]
-    return [float(steps * step) for steps in range(lower, upper + 1)]  # [floats]
-    # end-proof-region: quantile_scores
+        return [steps * int(step) for steps in places]  # [integers]
+    return [float(steps * step) for steps in places]  # [floats]
+
+
+# end-proof-region: quantile_scores
 
 
 then_quantile_scores = partial(make_quantile_scores)
