@@ -48,30 +48,40 @@ def contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
         found += [*recipe.arguments, *recipe.options.values()]
     opened: set[int] = set()
     for one in found:
-        if id(one) not in opened:
+        within = _opener(type(one))  # type: ignore[arg-type]
+        if within is not None and id(one) not in opened:
             opened.add(id(one))
-            found += _within(one)
+            found += within(one)
     return tuple(found)
 
 
 def _attributes(record: Any) -> list[Any]:
     """The class of a record, and all that it has: its fields, and what else was stored in it or hides its methods."""
-    named = [(name, value) for name, value in vars(record).items() if name != "_claim"]
-    return [type(record), *(part for pair in named for part in pair)]
+    stored = {**vars(record)}
+    stored.pop("_claim", None)
+    return [type(record), *stored, *stored.values()]
 
 
-def _within(value: Any) -> Iterable[Any]:
-    """The claim or the attributes of a frozen record, or the members of a collection of such."""
-    if _is_record(value):
-        return [value._claim] if isinstance(value, Claimed) else _attributes(value)
-    is_list = isinstance(value, Iterable) and not isinstance(value, np.ndarray)
-    return value if is_list and _is_record(next(iter(value), None)) else ()
+@functools.cache
+def _opener(member: type) -> Callable[[Any], Iterable[Any]] | None:
+    """What lists the contents of a value of this type; None where it has none of its own that count."""
+    if _is_record(member):
+        return _claim_of if issubclass(member, Claimed) else _attributes
+    return _records_of if issubclass(member, Iterable) and not issubclass(member, str | bytes | np.ndarray) else None
 
 
-def _is_record(value: Any) -> bool:
-    """Whether this is a frozen record of the library; those of others may change as they like."""
-    kind = type(value)
-    return kind.__module__.partition(".")[0] == _OWN and is_dataclass(kind) and not isinstance(value, _Claim)
+def _claim_of(value: Claimed) -> list[_Claim]:
+    return [value._claim]
+
+
+def _records_of(value: Iterable[Any]) -> Iterable[Any]:
+    """The members of a collection of the library's records."""
+    return value if _is_record(type(next(iter(value), None))) else ()
+
+
+def _is_record(member: type) -> bool:
+    """Whether this is a class of frozen records of the library; those of others may change as they like."""
+    return member.__module__.partition(".")[0] == _OWN and is_dataclass(member) and member is not _Claim
 
 
 class Claimed:
@@ -91,7 +101,7 @@ class Claimed:
     def _own_claim(self) -> _Claim:
         """The claim, if this, and all with claims that it was made of, has the contents with which it was claimed."""
         known = {id(self)}
-        for one in (waiting := [self]):
+        for one in (waiting := [self] if self._claim is not _NOTHING else []):
             kept, found = one._claim.contents, contents(one, one._claim.recipe)
             if len(kept) != len(found) or not all(map(operator.is_, kept, found)):  # [same-objects]
                 return _NOTHING
