@@ -17,6 +17,8 @@ from opendp_topk.audit.signoffs import Signoff, accept, read_signoffs
 from opendp_topk.proof import claim_digest, library
 from tests.concepts.sentinels import raises_exactly
 
+pytestmark = pytest.mark.untraced  # it derives all pins of copies of the package: tests of small ones are traced
+
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "measurements/report_noisy_top_k"
 

@@ -59,6 +59,8 @@ CODE = '''\
 """A mechanism."""
 from __future__ import annotations
 
+pytestmark = pytest.mark.untraced  # it derives all pins of copies of the package: tests of small ones are traced
+
 import functools
 import math
 from dataclasses import dataclass, field

@@ -254,6 +254,7 @@ def copy(tmp_path: Path) -> Iterator[Path]:
     proof.forget()
 
 
+@pytest.mark.untraced
 @pytest.mark.further
 @pytest.mark.quick(room="measurements")
 @pytest.mark.parametrize("room", ROOMS)
@@ -265,6 +266,7 @@ def test_a_patch_in_a_room(copy: Path, room: str) -> None:
     assert proof.Proof("numerics/rounding").status == "current"
 
 
+@pytest.mark.untraced
 def test_what_runs_besides_making_names() -> None:
     """Commands are registered, and forks are watched; no more than that."""
     assert {hand.statement.module for hand in hands(PACKAGE)} == {

@@ -52,6 +52,8 @@ SUMS = """\
 from typing import TYPE_CHECKING
 from . import others, rounding
 from .others import step as less
+
+pytestmark = pytest.mark.untraced  # it derives all pins of copies of the package: tests of small ones are traced
 if TYPE_CHECKING:
     from . import helpers
 
