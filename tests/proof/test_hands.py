@@ -240,6 +240,7 @@ def test_quiet_statements(source: str, quiet: bool) -> None:
 PACKAGE = ROOT / "opendp_topk"
 ROOMS = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py"))
 CHOICES = "measurements/selection"
+OF_ALL = ".", "errors"  # by names of these all proofs rest on what public names lead to
 PATCH = "\nfrom opendp_topk.measurements._selection import Choice\nChoice.steps = property(lambda self: 1)\n"
 
 
@@ -263,7 +264,7 @@ def test_a_patch_in_a_room(copy: Path, room: str) -> None:
     path.write_text(path.read_text("utf-8") + PATCH, "utf-8")
     proof.forget()
     assert proof.Proof(CHOICES).status == "stale"
-    assert proof.Proof("numerics/rounding").status == "current"
+    assert proof.Proof("numerics/rounding").status == ("stale" if room in OF_ALL else "current")
 
 
 @pytest.mark.untraced
