@@ -64,8 +64,11 @@ STEP = re.compile(r"```python\n(?P<code>.*?)```(?:\n+```text(?P<once> one run)?\
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_shows_what_its_python_blocks_print(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_shows_what_its_python_blocks_print(
+    page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A block ``text`` is the output of the code above it; where it is marked ``one run``, only its length is sure."""
+    monkeypatch.chdir(tmp_path)
     pytest.importorskip("polars", reason="tables need polars")
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     if "opendp.prelude" in text:
