@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import cache_from_source
 from pathlib import Path
+
+from opendp_topk.proof import findings
 
 from .fault import Fault
 
@@ -32,9 +35,20 @@ class Checkout:
         sound = path.read_text(encoding="utf-8")
         try:
             write(path, fault.planted(sound))
+            if not fault.pins:
+                self._call_all_stale()
             yield
         finally:
             write(path, sound)
+
+    def _call_all_stale(self) -> None:
+        """Keep it as what was found of the proofs: to derive it takes seconds, and no killer may depend on it."""
+        package, proofs = self.root / "opendp_topk", self.root / "proofs"
+        kept = Path(cache_from_source(str(package / "proof" / "findings.py"))).with_suffix(".json")
+        kept.parent.mkdir(exist_ok=True)
+        names = [path.relative_to(proofs).with_suffix("").as_posix() for path in proofs.glob("*/**/*.tex")]
+        stale = findings.Finding(False, "0" * 64)
+        findings.write(kept, {findings._state.__wrapped__(package, proofs): dict.fromkeys(names, stale)})
 
 
 def write(path: Path, text: str) -> None:
