@@ -39,7 +39,7 @@ class KeptRecord:
         self._beside = Path(str(out)).with_suffix(".json") if table and str(out).lower().endswith(".csv") else None
         if account is not None and self._folder is not None:
             _require_writable(self._folder)
-            _require_own(self._folder, account.count())
+            _require_own(self._folder, account)
         if self._beside is not None and self._beside.exists():
             raise TableError(
                 f"the record beside --out, {quoted(str(self._beside))}, exists already: choose another name"
@@ -72,8 +72,10 @@ def _require_writable(folder: Path) -> None:
         raise TableError(f"the record of the release would be kept in {quoted(str(folder))}, which failed: {reason}")
 
 
-def _require_own(folder: Path, entries: int) -> None:
-    later = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal() and int(path.stem) > entries]
+def _require_own(folder: Path, account: Ledger) -> None:
+    numbers = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()]
+    entries = account.count()  # after the folder was listed: others draw meanwhile
+    later = [number for number in numbers if number > entries]
     if later:
         raise TableError(
             f"{quoted(str(folder))} holds the record of an entry {min(later)}, and the ledger has {entries} entries: "

@@ -16,7 +16,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -74,11 +73,17 @@ def _is_unchecked(source: Path) -> bool:
 
 def found(names: Iterable[str], derive: Callable[[str], Finding]) -> Found:
     """What was found of documents before, or is found now, from these very sources and documents."""
-    known = _kept(library.folder() / BUILT).get(state(), {}) | _kept(_file()).get(state(), {})
+    known = _known(library.folder() / BUILT, _file(), state())
     new = {one: derive(one) for one in names if one not in known}
     if new:
+        known.update(new)
         _keep(new)
-    return known | new
+    return known
+
+
+@functools.cache
+def _known(built: Path, beside: Path, state: str) -> Found:
+    return _kept(built).get(state, {}) | _kept(beside).get(state, {})
 
 
 def _keep(new: Found) -> None:
@@ -95,9 +100,9 @@ def _keep(new: Found) -> None:
 
 def write(path: Path, states: dict[str, Found]) -> None:
     """Put a file in its place at once, so that another process reads the old one or the new one."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as stream:
-        json.dump(states, stream)
-    os.replace(stream.name, path)
+    from ..errors.writing import write_whole  # most processes find all that they ask for
+
+    write_whole(path, json.dumps(states).encode(), replace=True)
 
 
 def _file() -> Path:
@@ -117,3 +122,4 @@ def _kept(path: Path) -> dict[str, Found]:
 def forget_findings() -> None:
     """Read all sources and documents anew."""
     _state.cache_clear()
+    _known.cache_clear()

@@ -87,12 +87,16 @@ def _found_status(name: str) -> str:
         return "missing"
     if not findings.state():
         return "stale"
-    needed = list(dict.fromkeys([name, *foundations(name), *([_THROUGH] if document(_THROUGH) else [])]))
+    needed = _needed(name)
     found = findings.found(needed, _derived)
     return "current" if all(found[one].current is True for one in needed) else "stale"
 
 
-@functools.cache
+def _needed(name: str) -> list[str]:
+    """A document and all on which it rests."""
+    return list(dict.fromkeys([name, *foundations(name), *([_THROUGH] if document(_THROUGH) else [])]))
+
+
 def _derived(name: str) -> findings.Finding:
     """Whether the code that the document pins is what it was, and the statements on which it relies mean the same."""
     try:
@@ -114,11 +118,11 @@ def claim_digest(name: str) -> str:
     Raises:
         ProofError: There is no such document, or a region that one of them pins is not there.
     """
-    whole, documents = hashlib.sha256(), [name, *foundations(name)]
-    texts = {one: text(one) for one in documents}
+    whole, needed = hashlib.sha256(), _needed(name)
+    texts = {one: text(one) for one in needed}
     with LOADING:
-        found = findings.found(documents, _derived)
-    for one in documents:
+        found = findings.found(needed, _derived)
+    for one in needed:
         if not found[one].code:
             all_pinned([one])  # says why there is none
         whole.update(f"{one}\n{' '.join(texts[one].split())}\n{found[one].code}\n".encode())
@@ -133,4 +137,3 @@ def forget() -> None:
     forget_sources()
     forget_readings()
     _found_status.cache_clear()
-    _derived.cache_clear()

@@ -154,6 +154,26 @@ def test_a_record_that_cannot_be_kept_is_told_before_or_after(
     assert (done.code, "could not be kept" in done.err, tk.Ledger(ledger).entry(1).state) == (1, True, "released")
 
 
+def test_records_of_another_ledger_are_told_before_anything_is_paid(
+    command: Command, library: Library, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(f"{ledger}.records")
+    folder.mkdir()
+    (folder / "1.json").write_text("{}")
+    command(*library.release("--epsilon", 1, "--ledger", ledger)).complains(1, "the record of an entry 1", "0 entries")
+    assert tk.Ledger(ledger).count() == 0
+    listed = Path.glob
+
+    def drawn_meanwhile(path: Path, pattern: str) -> list[Path]:
+        found = [*listed(path, pattern)]
+        with tk.Ledger(ledger) as other:
+            other.reserve(cost=1).settle("failed")
+        return found
+
+    monkeypatch.setattr(kept_records.Path, "glob", drawn_meanwhile)
+    assert command(*library.release("--epsilon", 1, "--ledger", ledger)).code == 0
+
+
 def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None:
     account = tk.Ledger(ledger)
     measurement = _costing(account)

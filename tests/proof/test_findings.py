@@ -85,7 +85,7 @@ def test_nothing_is_written_where_nothing_is_compiled(house: Path, monkeypatch: 
 
 def test_a_folder_that_cannot_be_written(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (house / "opendp_topk/proof").mkdir()
-    monkeypatch.setattr(os, "replace", lambda *given: (_ for _ in ()).throw(PermissionError))
+    monkeypatch.setattr(os, "replace", lambda *given, **options: (_ for _ in ()).throw(PermissionError))
     assert proof.Proof(NAME).status == "current"
 
 
