@@ -20,6 +20,8 @@ from .regions import TAG, TAGS
 PACKAGES = "texlive-latex-extra lmodern"
 _HEAD = "\\documentclass[11pt]{article}\n\\usepackage{preamble}\n"
 _MOST = 6  # runs of LaTeX: labels settle after three, and six say that they will not
+_CITED = re.compile(r"\\cite(?:\[[^]]*\])?\{([^}]*)\}")
+_BIBLIOGRAPHY = re.compile(r"\\bibliographystyle(\{\w+\})\\bibliography(\{\w+\})")
 _BROKEN = re.compile(
     r"^(?:LaTeX Warning: .*(?:undefined|multiply.defined).*"
     r"|Package (?:natbib|hyperref|cleveref) Warning: .*(?:undefined|referenced but does not exist).*"
@@ -78,14 +80,15 @@ def build(name: str, folder: str | os.PathLike[str] = ".") -> Path:
 
 
 def _run_latex(name: str, room: Path) -> None:
-    """Run pdfTeX in ``room``, and BibTeX where something is cited, until labels and citations stay what they are.
+    """Run pdfTeX in ``room``, after BibTeX where something is cited, until labels and citations stay what they are.
 
     The first run only finds them, and writes no PDF.
     """
-    command = [f"-fmt={_preloaded((proof.folder() / 'preamble.sty').read_text(encoding='utf-8'))}", "-halt-on-error"]
-    done = _pdftex(room, "-draftmode", *command)
-    if done.returncode == 0 and r"\citation" in _found(room):
-        done = _in(room, "bibtex", "document")
+    style = (proof.folder() / "preamble.sty").read_text(encoding="utf-8")
+    command = [f"-fmt={_preloaded(style)}", "-halt-on-error"]
+    done = _bibtex(room, style)
+    if done is None or done.returncode == 0:
+        done = _pdftex(room, "-draftmode", *command)
     for _ in range(_MOST):
         before = _found(room)
         if done.returncode == 0:
@@ -99,6 +102,17 @@ def _run_latex(name: str, room: Path) -> None:
     found = _BROKEN.findall(report)
     if found or done.returncode != 0:
         raise ProofError(f"proofs/{name}.tex does not build: " + ("; ".join(found) or done.stdout[-800:]))
+
+
+def _bibtex(room: Path, style: str) -> subprocess.CompletedProcess[str] | None:
+    """Run BibTeX for what the text cites, as ``style`` has it; None where it cites nothing."""
+    cited = _CITED.findall((room / "document.tex").read_text(encoding="utf-8"))
+    if not cited:
+        return None
+    ((named, file),) = _BIBLIOGRAPHY.findall(style)
+    lines = [*(rf"\citation{{{keys}}}" for keys in cited), rf"\bibstyle{named}", rf"\bibdata{file}", ""]
+    (room / "document.aux").write_text("\n".join(lines), encoding="utf-8")
+    return _in(room, "bibtex", "document")
 
 
 @functools.cache

@@ -45,6 +45,28 @@ def test_a_claim_that_changed_is_noticed(old: str, new: str) -> None:
     assert not page.has_the_rows(text.replace(old, new, 1))
 
 
+@pytest.mark.slow
+def test_the_losses_of_copies_of_few_and_of_questions_are_what_is_found() -> None:
+    """What the page has above them tests/audit/test_shipped.py finds again, a constructor at a time."""
+    text = PAGES[page.LOSSES].read()
+    assert text.endswith(copies.section() + few.section() + above.section() + page.OPEN)
+
+
+def test_the_losses_of_one_constructor_leave_all_others_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text, name = PAGES[page.LOSSES].read(), "make_permute_and_flip"
+    gone = "".join(line for line in text.splitlines(keepends=True) if f"`{name}`" not in line)
+    assert gone != text
+    assert page.with_losses_of(name, gone) == text
+    assert (
+        page.with_losses_of(
+            name, text.replace("| `make_permute_and_flip` |  | Max", "| `make_permute_and_flip` | 9 | Max")
+        )
+        == text
+    )
+
+
 def test_many_copies_exceed_no_claim() -> None:
     """The section's numbers, and its laws by blocks against weights in closed form."""
     rows = PAGES["docs/tightness.md"].read().partition(copies.HEADER)[2].partition("\n\n")[0].splitlines()
