@@ -31,8 +31,8 @@ def recorded(values: np.ndarray, noise: object, k: int, streams: Streams, ordere
 
 @pytest.mark.slow
 def test_each_release_is_the_only_one_possible(built: Path) -> None:
-    """60 made up as the command does, two of them on blocks of scores, and 15 with adverse digits and scores."""
-    releases = certified.made_up(60)
+    """26 made up as the command does, two of them on blocks of scores, and 15 with adverse digits and scores."""
+    releases = certified.made_up(51)[::2]
     rng = random.Random()
     for place, adverse in enumerate(CASES):
         case, noise = adverse(rng), STANDARD[place % 5]
