@@ -73,7 +73,7 @@ def test_no_neighbour_exceeds_the_map(d: int, k: int, gamma: Fraction, noise: st
         claims = {
             m: claim(m, metric, d, 1, k=k, scale=scale, gamma=gamma, noise=getattr(tk, noise)()) for m in MEASURES
         }
-        chosen = moves(metric, d)[:: 1 if d < 5 else 2]
+        chosen = moves(metric, d)[:: max(1, d - 2)]
         for x, utility in zip(shapes, ("margin", "distance", "margin", "distance"), strict=True):
             for move in chosen:
                 y = tuple(a + b for a, b in zip(x, move, strict=True))

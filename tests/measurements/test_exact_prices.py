@@ -187,7 +187,7 @@ NEARLY = {"exponential mechanism": 0.9999, "permute-and-flip": 0.97, "Gumbel 1 r
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("r", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("r", [0.5, 4.0])
 def test_no_loss_found_by_climbing_exceeds_a_map(name: str, r: float) -> None:
     _, _, law, d = CASES[name]
     steps = 60 if "peeled" in name or name.split()[0] in NOISES else 150
