@@ -30,7 +30,7 @@ def shares(loss: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]
     Of several such pairs that with which the fewest users make a key as likely as not to come out.
     """
     even = loss / m, share_of(delta, m)  # [even]
-    if m == 1 or m > _MOST or loss == 0 or loss > _GREAT or even[1] < Fraction(1, 2**120):
+    if m == 1 or m > _MOST or loss > _GREAT or min(loss, even[1]) < Fraction(1, 2**120):
         return even
     found = [even]
     for part in _PARTS:

@@ -229,13 +229,17 @@ class _Noise:
         return curve_with_delta(self.curve(b, d_in), lost, strict=True).delta(epsilon)  # [whole]
 
     def level(self, b: Fraction, delta: Fraction) -> int:
-        """The least threshold at which a key of one user comes out with a chance of at most ``delta``."""
+        """The least threshold at which a key of one user comes out with a chance of at most ``delta``.
+
+        Where the scale is beyond 2^53, one that is above it by at most a part of 2^-52 of the scale.
+        """
         low, high = self.metric.rise(1), self.metric.rise(1) + 1
         while b and exact(round_up(self.lost(b, 1, high))) > delta:  # [kept]
             low, high = high, 2 * high
             if high > _FARTHEST * b + _FARTHEST * self.metric.rise(1):
                 raise ParameterError("delta is too small: no threshold keeps it")
-        while high - low > 1:
+        near = max(1, int(b) >> 52)
+        while high - low > near:
             middle = (low + high) // 2
             passes = not b or exact(round_up(self.lost(b, 1, middle))) <= delta
             low, high = (low, middle) if passes else (middle, high)  # [passes]

@@ -92,7 +92,8 @@ def make_weighted_partition_selection(
         ParameterTypeError: The measure is another.
         SpaceError: The metric is not a ``UserDistance`` or the domain not a ``FrameDomain``.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``.
+        On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``, and OutOfBoundsError where an
+        item has 2^30 users or more.
 
     Runtime:
         Each round reads the pairs of users and items once more, and sorts them: a second for 10^6 of them. Spark adds
@@ -193,7 +194,7 @@ def make_weighted_partition_selection(
             **({} if epsilon is None else {"epsilon": epsilon}),
             "delta": delta,
             "scale": float(sigma) if scale is None else scale,
-            "threshold": float(level),
+            "threshold": float(level) if level < 2**1000 else level,
             "rounds": rounds,
         }
         | ({"minimum_users": least} if least > 1 else {}),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .firsts import keep_first
 from .frames import _collect
-from .guard import guarded
+from .guard import guarded, require_below
 from .held import ColumnCounts
 from .keyed import by_item
 from .parts import in_parts
@@ -41,9 +41,11 @@ class Baskets:
 
         Raises:
             TableError: The back end failed.
+            OutOfBoundsError: An item has 2^30 users or more.
         """
         counted = guarded(self._summed)
         self.users = counted["users"].to_numpy().astype(np.int64)  # [users]
+        require_below(self.users.max(initial=0), 30, "users of one item")  # [check-users]
         self._items = counted.select("item")  # [items]
         return by_item(counted)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .frames import _collect
-from .guard import guarded
+from .guard import guarded, require_below
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -25,6 +25,7 @@ def items_of_users(rows: Rows) -> NDArray[np.int64]:
 
     Raises:
         TableError: The back end failed.
+        OutOfBoundsError: There are 2^32 users or more.
     """
     held = rows.held()  # [held]
     return guarded(lambda: _items_of_users(held))
@@ -36,6 +37,7 @@ def _items_of_users(rows: nw.LazyFrame[Any]) -> NDArray[np.int64]:
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
     counted = _collect(pairs.unique().group_by("user").agg(nw.len().alias("items")))  # [by-user]
+    require_below(len(counted), 32, "users")  # [check-users]
     return counted["items"].to_numpy().astype(np.int64)
 
 

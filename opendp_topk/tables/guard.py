@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..errors import MissingExtraError, TableError, TopKError
+from ..errors import MissingExtraError, OutOfBoundsError, TableError, TopKError
 
 T = TypeVar("T")
 
@@ -38,3 +38,18 @@ def guarded(step: Callable[[], T]) -> T:
         f"the table could not be read: its back end failed with {failure}. Check that the file is complete and "
         "well formed, and that every step of a lazy frame succeeds on all rows"
     )
+
+
+def require_below(found: float, exponent: int, what: str) -> None:
+    """Refuse a table on which sums might leave 64 bits.
+
+    Args:
+        found: How many there are.
+        exponent: There must be fewer than two to this power.
+        what: Of what, in words.
+
+    Raises:
+        OutOfBoundsError: There are as many, or more.
+    """
+    if not found < 2.0**exponent:
+        raise OutOfBoundsError(f"the table has 2^{exponent} {what} or more, and sums of them might overflow: split it")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .capping import first_places
 from .frames import _collect, kinds
-from .guard import guarded
+from .guard import guarded, require_below
 from .spark import exact
 from .totals import in_steps
 
@@ -37,6 +37,7 @@ def rows_by_number(rows: Rows, step: float, farthest: int, bounds: tuple[int, in
 
     Raises:
         TableError: The back end failed.
+        OutOfBoundsError: There are 2^32 rows or more.
     """
     types, held = kinds(rows), rows.held()  # [held]
     return guarded(lambda: _rows_by_number(held, types, step, farthest, bounds, most))
@@ -53,6 +54,7 @@ def _rows_by_number(
     within = placed.with_columns(nw.col("value").clip(*bounds))  # [clamp]
     found = _collect(within.group_by("user", "value").agg(nw.len().alias("rows"))).sort("user", "value")  # [in-order]
     sizes, numbers = (found[name].to_numpy().astype(np.int64) for name in ("rows", "value"))
+    require_below(float(sizes.sum(dtype=np.float64)), 32, "rows")  # [check-size]
     counts = np.zeros(bounds[1] - bounds[0] + 1, dtype=np.int64)
     np.add.at(counts, numbers - bounds[0], _spaced(sizes, first_places(found["user"]), most))  # [count]
     return counts

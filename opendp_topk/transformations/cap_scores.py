@@ -49,7 +49,7 @@ def make_cap_scores(
         ParameterTypeError: An argument has another type.
         SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
 
-        On a call: as ``make_count_by_item``.
+        On a call: as ``make_count_by_item``, and OutOfBoundsError for 2^32 users or more.
 
     Runtime: One pass of the table's back end.
 

@@ -74,7 +74,8 @@ def make_quantile_scores(
         ParameterTypeError: An argument has another type.
         SpaceError: The metric is not a ``UserDistance`` or does not fit the domain.
 
-        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``. No number raises an error.
+        On a call: DataTypeError, ColumnError and TableError as in ``make_sum_by_item``, and OutOfBoundsError for 2^32
+        rows or more. No number raises an error.
 
     Runtime: One pass of the table's back end, and a sort of the pairs of user and number.
 
