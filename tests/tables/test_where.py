@@ -129,7 +129,7 @@ def test_files_of_other_libraries_are_read_row_by_row(kind: str, tmp_path: Path)
 @pytest.mark.slow
 def test_spark_reads_files_row_by_row(spark: Any, tmp_path: Path) -> None:
     with filtering.one_session():
-        found = filtering.differences(0, ["double", "zeros"], ["pyarrow", "spark"], ["spark"], tmp_path, spark)
+        found = filtering.differences(0, ["double", "zeros"], ["pyarrow"], ["spark"], tmp_path, spark)
         assert [one for one in found if one] == []
 
 
