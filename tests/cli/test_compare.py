@@ -20,9 +20,11 @@ from .conftest import Command
 
 COUNTS = [41, 31, 23, 13, 7]
 REQUESTS = [
-    (target, value, release, k) for target, value in (("epsilon", 0.3), ("rho", 0.01)) for release in ("ranking", "set")
-    for k in (1, 2)
-]  # fmt: skip
+    ("epsilon", 0.3, "ranking", 2),
+    ("epsilon", 0.3, "set", 1),
+    ("rho", 0.01, "ranking", 1),
+    ("rho", 0.01, "set", 2),
+]
 
 
 def _rows(result: Result) -> dict[str, list[str]]:
@@ -96,13 +98,12 @@ def test_a_pair_is_a_budget_of_a_comparison_alone(command: Command) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["png", "svg"])
-def test_the_plots_are_written(command: Command, tmp_path: Path, kind: str) -> None:
+def test_the_plots_are_written(command: Command, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra plot)")
-    file = tmp_path / f"both.{kind}"
+    file = tmp_path / "both.png"
     asked = "plan", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--compare"
     assert command(*asked, "--plot", file).code == 0
-    assert file.read_bytes().startswith(b"\x89PNG" if kind == "png" else b"<?xml")
+    assert file.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_plot_that_cannot_be_drawn_is_one_line(command: Command, tmp_path: Path) -> None:
