@@ -44,6 +44,8 @@ def integral(
     left, right = ends[:-1], ends[1:]
     lower = upper = wrong = 0.0
     for turn in range(_ROUNDS):
+        if len(left) > MOST_PANELS:  # [panels]
+            raise CapacityError("the probability needs too many panels: use fewer winners, or a larger scale")
         error, mass = _errors(left, right, greatest)
         small, heavy = mass <= _NEGLIGIBLE, (mass > _HEAVY) & (turn < _ROUNDS - 1)
         kept = ~small & ~heavy
@@ -55,8 +57,6 @@ def integral(
             break
         middle = (left + right) / 2  # [halve]
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-        if len(left) > MOST_PANELS:
-            raise CapacityError("the probability needs too many panels: use fewer winners, or a larger scale")
     return lower * (1 - _SUMS) - wrong * (1 + _SUMS), (upper + wrong) * (1 + _SUMS)  # [sum]
 
 

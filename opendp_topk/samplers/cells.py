@@ -164,7 +164,8 @@ def _bits(log_weights: Floats) -> Integers:
     """Integers of which 2 ** bits is at least e ** log_weights; none lies more than 40 below 0 or the largest."""
     powers = log_weights * _BITS_PER_NAT
     powers += np.abs(powers) * 2.0**-48 + 2.0**-10  # [to-base-two]
-    bits: Integers = np.ceil(np.maximum(powers, max(0.0, np.max(powers)) - DEPTH)).astype(np.int64)  # [never-below]
+    top = max(0.0, float(np.ceil(np.max(powers))))  # [top]
+    bits: Integers = np.ceil(np.maximum(powers, top - DEPTH)).astype(np.int64)  # [never-below]
     return bits
 
 

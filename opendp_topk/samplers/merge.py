@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..noises.noise import Noise
+from ..numerics.subnormals import require_subnormals
 from . import noiseless
 from .advantages import Scores, noisy_bounds
 from .entropy import SYSTEM, Entropy, Indices
@@ -108,6 +109,7 @@ def finish(part: Part, race: Race, entropy: Entropy = SYSTEM) -> list[Any]:
 
 def _winners(part: Part, race: Race, ordered: bool, tape: Tape) -> Indices:
     """The places of the k best finalists."""
+    require_subnormals()  # [no-flushing]
     scores, entries = Scores(part.values, race.scale, race.sign), table(race.noise)
     reference = part.values[part.values.argmax() if race.sign > 0 else part.values.argmin()]  # [reference]
     with np.errstate(all="ignore"):  # [floating-point-state]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opendp_topk.distributions.quadrature import integral, rule
+from opendp_topk.distributions.quadrature import MOST_PANELS, integral, rule
 from opendp_topk.errors import CapacityError
 
 ENDS = 2.0 ** np.linspace(-30, 2, 4 * 32 + 1)
@@ -38,6 +38,17 @@ def test_what_cannot_be_resolved_is_said_to_be_wide_or_refused() -> None:
     """A bound that never shrinks: either an error, or an enclosure that still holds."""
     with pytest.raises(CapacityError, match="too many panels"):
         integral(ENDS, lambda x, left, right: (x, x), lambda low, high, left, right: np.full_like(low, np.inf))
+
+
+def test_no_round_has_more_panels_than_the_error_allows() -> None:
+    def constant(n: int) -> tuple[float, float]:
+        ends = np.linspace(1, 2, n + 1)
+        return integral(ends, lambda x, left, right: (x / x, x / x), lambda low, high, left, right: np.ones_like(low))
+
+    low, high = constant(MOST_PANELS)
+    assert low <= 1 <= high <= 1 + 1e-10
+    with pytest.raises(CapacityError, match="too many panels"):
+        constant(MOST_PANELS + 1)
 
 
 def test_the_rule_is_checked() -> None:

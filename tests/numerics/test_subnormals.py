@@ -119,6 +119,27 @@ assert not any(refused(lambda: one(value)) for one, value in cases)
     )
 
 
+@pytest.mark.parametrize("bits", MODES.values(), ids=MODES)
+def test_finalists_whose_digits_were_drawn_elsewhere_are_not_compared(library: Path, bits: int) -> None:
+    run(
+        library,
+        bits,
+        """
+import numpy as np
+from fractions import Fraction
+from opendp_topk.samplers import merge
+race = merge.Race(Fraction(normal), tk.Gumbel(), 1, 1, True)
+parts = [merge.partial([place], np.array([score]), race) for place, score in enumerate(near)]
+joined = merge.merge(parts, merge.Race(Fraction(normal), tk.Gumbel(), 2, 1, True))
+calls = lambda: merge.merge(parts, race), lambda: merge.finish(joined, race)
+library.set_mode(bits)
+assert [refused(call) for call in calls] == [True, True]
+library.set_mode(0)
+assert [refused(call) for call in calls] == [False, False]
+""",
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "scores"), [("results", "near"), ("arguments", "apart"), ("both", "apart")])
 def test_the_law_of_subnormal_scores_holds_or_nothing_is_released(library: Path, mode: str, scores: str) -> None:

@@ -329,3 +329,13 @@ def test_classes_of_many_candidates_follow_their_law(
         single = {label: p / sizes[label] for label, p in law.items()}
         law = oracle.flip_class_law({label: p / single[k, k] for label, p in single.items()}, sizes)
     assert_follows(found, law, detects=1.2)
+
+
+@pytest.mark.parametrize("scale", [604.7908957682604, 604.7908957677765])
+def test_every_set_has_a_proposal(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the first scale the bound on the best cell is just above 1, and the worst set had no proposal."""
+    found: list[Any] = []
+    listed = canonical.partition
+    monkeypatch.setattr(canonical, "partition", lambda *arguments: found.append(listed(*arguments)) or found[-1])
+    draws(1, [20_000, 19_999, 1000], 1, Fraction(scale), Fraction(1))
+    assert found[0].bits.min() == max(0, found[0].bits.max()) - canonical.DEPTH

@@ -109,3 +109,15 @@ def test_logarithms_of_binomials_are_bounded_closely() -> None:
             true = mpmath.log(mpmath.mpf(int(gmpy2.bincoef(a, min(b, a - b)))))
             slack: Any = mpmath.mpf(bound) - true
             assert 0 <= slack < 0.2 + 1e-11 * a, (a, b)
+
+
+def test_no_cell_lies_too_deep_where_the_largest_is_just_above_a_power_of_two() -> None:
+    """Less 40, the largest exponent is rounded: to an integer, from just above it. Then a cell was never proposed."""
+    for power in range(30):
+        for towards in (-np.inf, np.inf):
+            weight = (power - 2.0**-10) * math.log(2)
+            for _ in range(300):
+                weight = np.nextafter(weight, towards)
+                bits = cells._bits(np.array([weight, -500.0]))
+                assert bits[1] == max(0, bits[0]) - cells.DEPTH, (power, weight)
+                assert bits[0] in (power, power + 1)
