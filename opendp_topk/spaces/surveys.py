@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..numerics.subnormals import require_subnormals
 from ..numerics.surveyed import Surveyed, extremes, finite_best
-from .domains import Domain, VectorDomain
+from .domains import AtomDomain, Domain, VectorDomain
 
 _LEAST = 2**12  # scores; in fewer there is no whole block, so that the best of groups would not be asked for
 
@@ -23,7 +23,7 @@ def surveyed(domain: Domain, value: Any, sign: int) -> Surveyed | None:
 
     Nothing is copied: numbers of fewer than 64 bits stay as they are.
     """
-    if type(value) is not np.ndarray or not isinstance(domain, VectorDomain) or not _is_plain(domain, value):
+    if type(value) is not np.ndarray or type(domain) is not VectorDomain or not _is_plain(domain, value):
         return None
     floats, bounds = value.dtype.kind == "f", domain.element_domain.bounds
     if floats:
@@ -41,10 +41,11 @@ def surveyed(domain: Domain, value: Any, sign: int) -> Surveyed | None:
 
 
 def _is_plain(domain: VectorDomain, value: NDArray[Any]) -> bool:
+    own = type(domain.element_domain) is AtomDomain  # [own-elements]
     kinds = "iu" if domain.element_domain.T is int else "f"
     fits = domain.size is None or domain.size == value.size
     plain = value.dtype.kind in kinds and value.dtype.itemsize <= 8 and value.dtype.isnative  # [kind]
-    return fits and plain and value.ndim == 1 and value.size >= _LEAST and value.flags.c_contiguous  # [plain]
+    return own and fits and plain and value.ndim == 1 and value.size >= _LEAST and value.flags.c_contiguous  # [plain]
 
 
 # end-proof-region: surveys

@@ -116,6 +116,27 @@ def test_whatever_is_not_plain_is_left_to_the_domain(value: Any) -> None:
     assert surveyed(FLOATS, value, 1) is None
 
 
+def test_a_domain_of_a_derived_class_is_asked_itself() -> None:
+    """It may refuse more than its parent does."""
+
+    class Small(tk.VectorDomain):
+        def validate(self, value: Any) -> Any:
+            if np.max(value) > 10:
+                raise tk.DataError("too large")
+            return super().validate(value)
+
+    class Elements(tk.AtomDomain):
+        pass
+
+    scores = np.full(D, 100.0)
+    assert surveyed(FLOATS, scores, 1) is not None
+    assert surveyed(Small(tk.AtomDomain(float)), scores, 1) is None
+    assert surveyed(tk.VectorDomain(Elements(float)), scores, 1) is None
+    best = (Small(tk.AtomDomain(float)), tk.RangeDistance()) >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)
+    with pytest.raises(tk.DataError, match="too large"):
+        best(scores)
+
+
 @pytest.mark.slow
 def test_narrow_scores_are_not_widened() -> None:
     """Beyond the scores themselves a release needs little, whatever their type."""
