@@ -36,7 +36,7 @@ def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Inte
     """n independent integers with P(z) proportional to exp(-|z| / scale); zeros where ``scale`` is 0.
 
     Returns:
-        An int64 array with entries below 2^62 in size, or an array of Python integers.
+        An int64 array with entries of at most 2^62 in size, or an array of Python integers.
     """
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
@@ -49,7 +49,7 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Int
     """n independent integers with P(z) proportional to exp(-z^2 / (2 scale^2)); zeros where ``scale`` is 0.
 
     Returns:
-        An int64 array with entries below 2^62 in size, or an array of Python integers.
+        An int64 array with entries of at most 2^62 in size, or an array of Python integers.
     """
     if scale == 0:
         return np.zeros(n, dtype=np.int64)  # [zero-scale]
