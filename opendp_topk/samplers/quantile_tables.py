@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..noises.noise import Noise
 from ..numerics.floatlog import Floats
+from ..numerics.subnormals import require_subnormals
 
 DIGITS = 16  # two tables of half a MiB, which decide all but a few candidates
 _PREFIXES = 2**DIGITS  # how many there are
@@ -33,6 +34,7 @@ class Table:
 @functools.lru_cache(maxsize=16)
 def table(noise: Noise) -> Table:
     """The table of ``noise``, built on the first call (a few milliseconds, or 4,096 quantiles by MPFR) and kept."""
+    require_subnormals()  # [no-flushing]
     nodes = np.arange(_PREFIXES + 1)
     if not noise.is_proven:
         nodes = nodes[_is_round(np.minimum(nodes, _PREFIXES - nodes))]

@@ -120,7 +120,7 @@ assert not any(refused(lambda: one(value)) for one, value in cases)
 
 
 @pytest.mark.parametrize("bits", MODES.values(), ids=MODES)
-def test_finalists_whose_digits_were_drawn_elsewhere_are_not_compared(library: Path, bits: int) -> None:
+def test_finalists_of_others_are_not_compared_and_no_table_is_kept_for_others(library: Path, bits: int) -> None:
     run(
         library,
         bits,
@@ -128,14 +128,15 @@ def test_finalists_whose_digits_were_drawn_elsewhere_are_not_compared(library: P
 import numpy as np
 from fractions import Fraction
 from opendp_topk.samplers import merge
+from opendp_topk.samplers.quantile_tables import table
 race = merge.Race(Fraction(normal), tk.Gumbel(), 1, 1, True)
 parts = [merge.partial([place], np.array([score]), race) for place, score in enumerate(near)]
 joined = merge.merge(parts, merge.Race(Fraction(normal), tk.Gumbel(), 2, 1, True))
-calls = lambda: merge.merge(parts, race), lambda: merge.finish(joined, race)
+calls = lambda: merge.merge(parts, race), lambda: merge.finish(joined, race), lambda: table(tk.Laplace())
 library.set_mode(bits)
-assert [refused(call) for call in calls] == [True, True]
+assert [refused(call) for call in calls] == [True, True, True]
 library.set_mode(0)
-assert [refused(call) for call in calls] == [False, False]
+assert [refused(call) for call in calls] == [False, False, False]
 """,
     )
 
