@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors.checks import Number
 from ...numerics.arithmetic import exact, round_up
+from .closed_forms import ApproximateDP, Concentrated
 
 
 # proof-region: added
@@ -26,7 +27,10 @@ class Added:
 
     def implies(self, other: Any) -> bool:
         """Whether a curve below this one is below ``other``, too."""
-        return isinstance(other, Added) and self.delta <= other.delta and bool(self.bound.implies(other.bound))
+        if not isinstance(other, Added) or self.delta > other.delta:
+            return False
+        own, its = self.bound, other.bound
+        return bool(own == its or (type(own) in (ApproximateDP, Concentrated) and own.implies(its)))  # [growing]
 
 
 # end-proof-region: added
