@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import sys
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from ..core.measurement import Measurement
 from ..core.version import version
 from ..errors import ProofError
 from ..ledger.journal import now
-from ..numerics.arithmetic import exact, round_up
+from ..numerics.arithmetic import exact
 from ..proof import Proof, claim_digest
 from ..spaces.measures import Measure, PrivacyProfile, without_delta
 from .plan import Plan
@@ -278,7 +279,9 @@ _SAME = ("format", "time", "k", "release", "mechanism", "scale", "ledger", "proo
 def _written(number: Any) -> float:
     """A float64 whose shortest decimal, as which a record is read, is at least what was stated."""
     near = float(number)
-    return near if Fraction(repr(near)) >= exact(number) else round_up(exact(number))
+    while Fraction(repr(near)) < exact(number):
+        near = math.nextafter(near, math.inf)
+    return near
 
 
 def _read(d_out: Any) -> Any:

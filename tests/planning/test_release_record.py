@@ -46,13 +46,14 @@ def test_its_claim_is_that_of_the_plan(name: str) -> None:
 
 
 @pytest.mark.further
-def test_an_epsilon_that_was_asked_for_is_never_written_too_small() -> None:
+@pytest.mark.parametrize("loss", [Fraction(1, 3), Fraction(1, 10) + Fraction(1, 10**18), 0.1, Fraction(3, 10)], ids=str)
+def test_an_epsilon_that_was_asked_for_is_never_written_too_small(loss: Any) -> None:
+    """The decimal 0.1 is less than the float64, and than what lies between the two."""
     asked = query("top k")
-    third = Fraction(1, 3)
-    plan = planned(type(asked)(asked.task, asked.unit, Budget(tk.PrivacyProfile(), (third, Fraction(1, 10**6)))))
+    plan = planned(type(asked)(asked.task, asked.unit, Budget(tk.PrivacyProfile(), (loss, Fraction(1, 10**6)))))
     record = ReleaseRecord.of(COUNTED, plan, {}, None, READ)
     epsilon, delta = json.loads(json.dumps(record.as_dict()))["d_out"]
-    assert Fraction(repr(epsilon)) >= third
+    assert 0 <= Fraction(repr(epsilon)) - Fraction(loss) < Fraction(1, 10**15)
     assert 0 < delta <= 1e-6
     assert (record.claim.measure, record.claim.symbol) == ("PrivacyProfile", "(epsilon, delta)")
 
