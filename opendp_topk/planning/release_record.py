@@ -118,14 +118,17 @@ class Claim:
     d_in: int
     d_out: Any
 
+    # proof-region: record_claim
     @classmethod
     def of(cls, plan: Plan[Any, Users]) -> Claim:
         """The claim of one release; an epsilon that was asked for is never written too small."""
         measure, unit, loss = plan.measurement.output_measure, plan.query.unit, plan.loss
         profile = measure == PrivacyProfile()
         symbol = "(epsilon, delta)" if profile else measure.symbol
-        d_out = (_written(loss[0]), loss[1]) if profile else loss
-        return cls(named(measure), symbol, unit.neighbors, unit.d_in, d_out)
+        d_out = (_written(loss[0]), loss[1]) if profile else loss  # [d-out]
+        return cls(named(measure), symbol, unit.neighbors, unit.d_in, d_out)  # [for-whom]
+
+    # end-proof-region: record_claim
 
     @property
     def main(self) -> str:
@@ -276,12 +279,16 @@ class ReleaseRecord:
 _SAME = ("format", "time", "k", "release", "mechanism", "scale", "ledger", "proof", "library")
 
 
+# proof-region: written_epsilon
 def _written(number: Any) -> float:
     """A float64 whose shortest decimal, as which a record is read, is at least what was stated."""
     near = float(number)
-    while Fraction(repr(near)) < exact(number):
+    while Fraction(repr(near)) < exact(number):  # [no-less]
         near = math.nextafter(near, math.inf)
     return near
+
+
+# end-proof-region: written_epsilon
 
 
 def _read(d_out: Any) -> Any:

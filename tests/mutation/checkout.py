@@ -45,7 +45,7 @@ class Checkout:
         """Keep it as what was found of the proofs: to derive it takes seconds, and no killer may depend on it."""
         package, proofs = self.root / "opendp_topk", self.root / "proofs"
         kept = Path(cache_from_source(str(package / "proof" / "findings.py"))).with_suffix(".json")
-        kept.parent.mkdir(exist_ok=True)
+        kept.parent.mkdir(parents=True, exist_ok=True)
         names = [path.relative_to(proofs).with_suffix("").as_posix() for path in proofs.glob("*/**/*.tex")]
         stale = findings.Finding(False, "0" * 64)
         findings.write(kept, {findings._state.__wrapped__(package, proofs): dict.fromkeys(names, stale)})

@@ -1,4 +1,4 @@
-"""A record holds all that is shown of a release, and JSON loses nothing of it."""
+"""A record holds all that is shown of a release, and JSON loses nothing of it. Tries proofs/planning/record.tex."""
 
 from __future__ import annotations
 

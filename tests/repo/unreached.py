@@ -56,7 +56,6 @@ UNREACHED = {
     "planning.plan:Query": "what is asked, as it was given: the document of a plan speaks of its fields",
     "planning.units:Scores": "a space and a distance in it, which the constructor of a measurement checks",
     "planning.units:Users": "it names columns to transformations, each of which makes its own claim",
-    "planning.units:whom": "it words a number of users",
     "planning.numbered_rows:in_rows": "it words a number of rows",
     "planning.plan:promises_of": "what a task promises, worded for rows where these are users",
     "planning.units:few_change": "it reads the metric of a space, which the constructor of a measurement checks",
