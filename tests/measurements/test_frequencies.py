@@ -14,6 +14,7 @@ from opendp_topk.audit import shipped
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.specimens import Specimen
 from tests.concepts.tried import specimens_of
+from tests.concepts.turns import in_turn
 from tests.oracles.chi_square import LARGEST_ERROR, ODDS, assert_follows, enough, p_value, smallest_error, tilted
 
 SPECIMENS = [
@@ -21,9 +22,10 @@ SPECIMENS = [
     for name in sorted(shipped.constructors())
     for n, specimen in enumerate(specimens_of(name))
 ]
+SLOW = [one for one in SPECIMENS if one.marks]
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS)
+@pytest.mark.parametrize("specimen", [one for one in SPECIMENS if not one.marks] + in_turn(SLOW, 2))
 def test_an_error_of_five_percent_would_be_noticed(specimen: Specimen) -> None:
     law = specimen.law(specimen.pair[0])
     counts = Counter(specimen.samples(enough(max(law.values()))))

@@ -20,6 +20,7 @@ from opendp_topk.audit.registry import Claim
 from opendp_topk.proof import library, readings
 from proofs.tools import form
 from proofs.tools.renewal import MIGRATED
+from tests.concepts.turns import in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "opendp_topk"
@@ -343,7 +344,7 @@ def require_tex() -> None:
 
 
 @pytest.mark.tex
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", in_turn(DOCUMENTS, 3))
 def test_document_builds(name: str, tmp_path: Path) -> None:
     require_tex()
     pdf = form.build(name, tmp_path / "new")

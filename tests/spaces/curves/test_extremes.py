@@ -9,12 +9,13 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.grids import grid
+from tests.concepts.turns import in_turn
 
 from .extremes import BUDGET, HUGE, MAKERS, PROFILE, TINY, Case, faults
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", in_turn(list(MAKERS), 2))
 def test_a_curve_takes_little_time_and_memory_at_every_scale(name: str) -> None:
     few = [Case(name, scale, 2, 1) for scale in (TINY, 0.05, 50.0, HUGE)]
     assert faults(name, [*few, Case(name, 1e-3, 10**4, 1), Case(name, 1.0, 2, 10**18)], limits=3.0)[0] == []
