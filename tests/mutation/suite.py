@@ -111,6 +111,7 @@ def _pytest(root: str, arguments: list[str], record: str) -> None:
     for stream in range(3):
         os.dup2(null, stream)
     os.chdir(root)
+    os.environ.pop("OPENDP_TOPK_DAY", None)  # a killer is asked whichever instances have their turn
     sys.dont_write_bytecode = False  # or each process would compile the whole copy again
     os.environ |= {VARIABLE: record, "PYTHONPATH": root, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
