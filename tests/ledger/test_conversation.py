@@ -158,6 +158,23 @@ def test_a_conversation_survives_its_process_and_is_one_in_all(connect: str, led
     assert ledger.verify() == []
 
 
+def test_a_step_elsewhere_just_before_a_debit_counts(
+    connect: str, ledger: tk.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the first look at the ledger and the lock."""
+    talk = ledger.conversation([1, 2], budget="0.5")
+    with tk.Ledger(connect) as other:
+        again, debit = other.resume(talk.number, [1, 2]), talk._journal.debit
+
+        def late(*arguments: Any) -> Any:
+            again(costing(0.375))
+            return debit(*arguments)
+
+        monkeypatch.setattr(talk._journal, "debit", late)
+        raises_exactly(tk.BudgetError, lambda: talk(costing(0.25)), "0.125 is left")
+    assert ledger.verify() == []
+
+
 def die_in(function: Callable[[Any], Any]) -> int:
     return ended(child(lambda: function(None)))
 
