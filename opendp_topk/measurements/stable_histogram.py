@@ -63,7 +63,8 @@ def make_stable_histogram(
         scale: The scale of the noise in units of the counts, finite, >= 0: for Gaussian noise its standard deviation,
             nearly. At 0 the exact counts that reach the threshold are released, with an infinite privacy loss.
         delta: With ``scale``, the delta at d_in = 1 that the threshold alone may cost, in (0, 1): the threshold is the
-            least that keeps it. With ``epsilon``, the delta of the whole release.
+            least that keeps it, or at a scale beyond 2^53 at most 2^-52 scales above that. With ``epsilon``,
+            the delta of the whole release.
         threshold: The least noisy count that is released, an integer >= 2. Give this or ``delta`` with ``scale``.
         epsilon: What the release may cost at d_in = 1, up to ``delta``, finite, > 0, in the place of ``scale``. Scale
             and threshold are chosen together: a part of ``delta`` is the threshold's, the rest that of the curve of
