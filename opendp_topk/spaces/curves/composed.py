@@ -19,11 +19,11 @@ from ...numerics.arithmetic import exact, one_minus_exp_up, round_up
 from .covers import DIGITS, ONE, Cover
 from .curve import PrivacyCurve
 from .dots import dots
-from .grids import grid
+from .grids import grid, surely_beyond
 
 _NEARLY_ONE = 1 - 2.0**-53  # the greatest float below 1
 _MOST_STEPS = 2**20  # of more a grid is too coarse to say more than their rho does
-_FARTHEST = 64  # epsilons up to here are in use: where a step says nothing at any of them, adding up says as much
+_FARTHEST = 64  # epsilons up to here are in use: where steps say nothing at any of them, adding up is not worth it
 
 Parts = tuple[tuple[PrivacyCurve, int], ...]
 
@@ -50,12 +50,12 @@ class Composed:
     def __call__(self, epsilon: Number) -> float:
         if epsilon < _begins(self.parts):
             return 1.0  # [one-step-says-nothing]
-        h, infinite, beyond = _beyond(self.parts)
+        h, infinite, first, beyond = _beyond(self.parts)
         e = exact(epsilon)
-        place = e // h + 1  # [cell]
-        if place >= len(beyond):
+        place = max(e // h + 1, first)  # [cell]
+        if place - first >= len(beyond):
             return _delta(Fraction(infinite, ONE))  # [above-all]
-        weight, damped = beyond[place]
+        weight, damped = beyond[place - first]
         decay = 1 - one_minus_exp_up(place * h - e)  # [decay]
         return _delta((int(weight) - decay * int(damped)) / ONE)  # [hockey-stick]
 
@@ -88,14 +88,15 @@ def _begins(parts: Parts) -> float:
     if sum(count for _, count in parts) > _MOST_STEPS:
         return math.inf  # [many]
     first = max(curve.epsilon(_NEARLY_ONE) if curve.delta(0) == 1 else 0.0 for curve, _ in parts)
-    return first if first <= _FARTHEST else math.inf  # [far]
+    return math.inf if first > _FARTHEST or surely_beyond(parts, _FARTHEST) else first  # [far]
 
 
 @functools.lru_cache(maxsize=16)
-def _beyond(parts: Parts) -> tuple[Fraction, int, list[tuple[mpz, mpz]]]:
+def _beyond(parts: Parts) -> tuple[Fraction, int, int, list[tuple[mpz, mpz]]]:
     """The grid's step h, the mass at infinity, and sums over the other masses in a cover of all steps.
 
-    For i = 0, 1, ...: all of the mass at losses >= i h, and a number not above the sum of mass e^(i h - loss) there.
+    For i = ``first``, ``first`` + 1, ...: all of the mass at losses >= i h, and a number not above the sum of mass
+    e^(i h - loss) there. Between 0 and ``first`` h, the third number, is no mass.
     """
     h, reads = grid(parts)  # [grid]
     covers = [dots(curve, every * h, n).spread(every) for (curve, _), (every, n) in zip(parts, reads, strict=True)]
@@ -103,11 +104,11 @@ def _beyond(parts: Parts) -> tuple[Fraction, int, list[tuple[mpz, mpz]]]:
     cover = functools.reduce(Cover.__mul__, powers)  # [product]
     decay = math.floor((1 - one_minus_exp_up(h)) * ONE)  # [decay-down]
     weight, damped, beyond = cover.infinite, mpz(0), []
-    for place in range(cover.lowest + len(cover.masses) - 1, -1, -1):
-        mass = cover.masses[place - cover.lowest] if place >= cover.lowest else mpz(0)
+    first = max(cover.lowest, 0)  # [first]
+    for mass in reversed(cover.masses[first - cover.lowest :]):
         weight, damped = weight + mass, mass + (decay * damped >> DIGITS)  # [sums]
         beyond.append((weight, damped))
-    return h, int(cover.infinite), beyond[::-1]
+    return h, int(cover.infinite), first, beyond[::-1]
 
 
 # end-proof-region: composed

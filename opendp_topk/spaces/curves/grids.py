@@ -40,7 +40,7 @@ def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tu
     """
     reaches = [_reach(curve) for curve, _ in parts]
     counts = [count for _, count in parts]
-    spreads = [_deviation(curve, reach) for (curve, _), reach in zip(parts, reaches, strict=True)]
+    spreads = [_moments(curve, reach)[1] for (curve, _), reach in zip(parts, reaches, strict=True)]
     deviation = math.sqrt(sum(count * spread * spread for count, spread in zip(counts, spreads, strict=True)))
     shares = [deviation / math.sqrt(len(parts) * count) for count in counts]
     values = sum(reach / share for reach, share in zip(reaches, shares, strict=True)) if deviation > 0 else 0.0
@@ -61,6 +61,13 @@ def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tu
     ]
 
 
+def surely_beyond(parts: tuple[tuple[PrivacyCurve, int], ...], farthest: float) -> bool:
+    """Whether next to all of what the steps lose together is about more than ``farthest``."""
+    moments = [(count, *_moments(curve, _reach(curve))) for curve, count in parts]
+    deviation = math.sqrt(sum(count * spread * spread for count, _, spread in moments))
+    return sum(count * mean for count, mean, _ in moments) - _TAILS / 2 * deviation > farthest
+
+
 def _allowed(wanted: float, usual: float, least: float) -> float:
     """As fine as ``wanted``, but coarser where that is more work than is usual, or most of all where it has to be."""
     return max(wanted, min(usual, max(_MOST_COARSE, least)))
@@ -71,10 +78,10 @@ def _reach(curve: PrivacyCurve) -> float:
     return min(curve.epsilon(min(1.0, max(_TAIL, curve.delta(_FARTHEST)))), _FARTHEST)
 
 
-def _deviation(curve: PrivacyCurve, reach: float) -> float:
-    """About the standard deviation of the finite losses, but at least a small part of the reach."""
+def _moments(curve: PrivacyCurve, reach: float) -> tuple[float, float]:
+    """About the mean and the deviation of the finite losses; the latter is at least a small part of the reach."""
     if reach <= _NEAREST:
-        return 0.0
+        return 0.0, 0.0
     h = Fraction(reach) / _COARSE
     cover: Cover = dots(curve, h, _COARSE)
     whole = float(sum(cover.masses))
@@ -82,4 +89,4 @@ def _deviation(curve: PrivacyCurve, reach: float) -> float:
     shares = [float(mass) / whole for mass in cover.masses] if whole else [0.0 for _ in losses]
     mean = sum(share * loss for share, loss in zip(shares, losses, strict=True))
     variance = sum(share * (loss - mean) ** 2 for share, loss in zip(shares, losses, strict=True))
-    return max(math.sqrt(variance), _NARROWEST * reach)
+    return mean, max(math.sqrt(variance), _NARROWEST * reach)

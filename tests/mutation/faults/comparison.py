@@ -23,8 +23,8 @@ FAULTS = (
         "bounds-that-pass",
         "a search begins between scales that both pass",
         "planning/least_scale.py",
-        "low, high = scale / (1 + 2 * _AGREES), scale * (1 + 2 * _AGREES)\n        if not make(low).check(d_in, d_out) and",
-        "low, high = scale * (1 + _AGREES), scale * (1 + 2 * _AGREES)\n        if",
+        "low, high = scale / (1 + 2 * _AGREES), scale * (1 + 2 * _AGREES)\n        if not make(low).check(d_in, d_out)",
+        "low, high = scale * (1 + _AGREES), scale * (1 + 2 * _AGREES)\n        if True",
     ),
     Fault(
         "worst-bound-decides",

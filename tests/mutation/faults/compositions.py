@@ -68,8 +68,15 @@ FAULTS = (
         "next-node",
         "a composed curve is read from the node beyond the next one",
         COMPOSED,
-        "place = e // h + 1  # [cell]",
-        "place = e // h + 2  # [cell]",
+        "place = max(e // h + 1, first)  # [cell]",
+        "place = max(e // h + 2, first)  # [cell]",
+    ),
+    Fault(
+        "below-the-least-loss",
+        "below the least loss a composed curve is read as far above the least",
+        COMPOSED,
+        "weight, damped = beyond[place - first]",
+        "weight, damped = beyond[min(place, len(beyond) - 1)]",
     ),
     Fault(
         "more-steps-imply",

@@ -15,7 +15,7 @@ import mpmath
 import pytest
 
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated
-from opendp_topk.spaces.curves.composed import Composed
+from opendp_topk.spaces.curves.composed import Composed, _beyond
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from tests.oracles.pairs import (
     Pair,
@@ -97,6 +97,34 @@ def test_gaussian_mechanisms_cost_at_most_a_thousandth_more(shift: float, k: int
     together = Fraction(shift) * Fraction(math.sqrt(k))
     assert gaussian(together, Fraction(epsilon)) <= delta * ROOM
     assert gaussian(together, Fraction(epsilon) * 999 / 1000) > delta
+
+
+@pytest.mark.further
+def test_below_all_losses_the_curve_is_that_of_the_least() -> None:
+    """Of a normal law of shift 26 what is not above 0 weighs less than 2^-100, and is moved up."""
+    shift, k = Fraction(13, 2), 16
+    curve = PrivacyCurve(lambda epsilon: up(gaussian(shift, Fraction(epsilon))))
+    bound = composed((curve, k))
+    _, _, first, sums = _beyond(bound.parts)
+    assert first > 0
+    assert len(sums) < 2**18
+    for epsilon in (0, 1, 26, 180, 338, 500, 700):
+        exactly = gaussian(4 * shift, epsilon)
+        assert exactly <= bound(epsilon) * ROOM
+        assert bound(epsilon) <= exactly * mpmath.mpf("1.02") + mpmath.mpf(2) ** -90
+
+
+@pytest.mark.parametrize(("steps", "said"), [(2, False), (24, True)])
+def test_steps_that_surely_lose_more_than_is_in_use_take_no_grid(
+    steps: int, said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Losses are 20 next to always: of two there may be a use, and of 24 there is none."""
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        "opendp_topk.spaces.curves.composed._beyond", lambda parts: asked.append(parts) or (1, 0, 0, [])
+    )
+    composed((PrivacyCurve(ApproximateDP(20, 0)), steps))(21)
+    assert (asked == []) is said
 
 
 def halves(*values: str) -> tuple[Fraction, ...]:
