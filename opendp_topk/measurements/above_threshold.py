@@ -145,6 +145,7 @@ def make_above_threshold(
         raise ParameterError("noise must be one of the five of the library: thresholds with others are not proved")
     asked = None if ask is None else _indices(ask, "ask", input_domain.size)  # [check-ask]
     s, t = exact(scale), exact(other_scale)
+    own_scale, bar_scale, public_level = as_mpq(s), as_mpq(t), as_mpq(exact(level))  # [rational]
 
     def function(value: Any) -> Any:
         scores = held(value)  # [held]
@@ -157,8 +158,8 @@ def make_above_threshold(
     def answers(scores: Any, indices: Sequence[int], bar: LazyNoise, most: int) -> Answers:
         found: list[bool] = []
         for index in indices:
-            lead = as_mpq(exact(scores[index : index + 1].tolist()[0]) - exact(level))  # [lead]
-            found.append(reaches(lead, LazyNoise(noise), as_mpq(s), bar, as_mpq(t)))  # [fresh]
+            lead = as_mpq(exact(scores[index : index + 1].tolist()[0])) - public_level  # [lead]
+            found.append(reaches(lead, LazyNoise(noise), own_scale, bar, bar_scale))  # [fresh]
             most -= found[-1]
             if most == 0:
                 break  # [stop]
