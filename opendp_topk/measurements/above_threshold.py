@@ -96,6 +96,10 @@ def make_above_threshold(
         exponential and half-logistic noise rho grows with the square of k: for many answers under zCDP take Gumbel
         noise, with which it grows with k.
 
+        Under zCDP the best analysts that a search found meet 0.13 to 0.53 of rho (``docs/tightness.md``, at d_in = 1
+        and scales of 1): the map charges the noise of the threshold and every true answer with its worst case, and no
+        analyst found meets all of them at once. Whether rho can be smaller is not known.
+
         All of it is paid when the measurement is made, whether or not an answer is True. A release of the noisy score
         itself would not be covered: what is shown beside the answers must be paid and drawn anew, as in
         ``make_laplace``.
