@@ -96,6 +96,10 @@ def make_above_threshold(
         exponential and half-logistic noise rho grows with the square of k: for many answers under zCDP take Gumbel
         noise, with which it grows with k.
 
+        Under zCDP the best analysts that a search found meet 0.13 to 0.53 of rho (``docs/tightness.md``, at d_in = 1
+        and scales of 1): the map charges the noise of the threshold and every true answer with its worst case, and no
+        analyst found meets all of them at once. Whether rho can be smaller is not known.
+
         All of it is paid when the measurement is made, whether or not an answer is True. A release of the noisy score
         itself would not be covered: what is shown beside the answers must be paid and drawn anew, as in
         ``make_laplace``.
@@ -145,6 +149,7 @@ def make_above_threshold(
         raise ParameterError("noise must be one of the five of the library: thresholds with others are not proved")
     asked = None if ask is None else _indices(ask, "ask", input_domain.size)  # [check-ask]
     s, t = exact(scale), exact(other_scale)
+    own_scale, bar_scale, public_level = as_mpq(s), as_mpq(t), as_mpq(exact(level))  # [rational]
 
     def function(value: Any) -> Any:
         scores = held(value)  # [held]
@@ -157,8 +162,8 @@ def make_above_threshold(
     def answers(scores: Any, indices: Sequence[int], bar: LazyNoise, most: int) -> Answers:
         found: list[bool] = []
         for index in indices:
-            lead = as_mpq(exact(scores[index : index + 1].tolist()[0]) - exact(level))  # [lead]
-            found.append(reaches(lead, LazyNoise(noise), as_mpq(s), bar, as_mpq(t)))  # [fresh]
+            lead = as_mpq(exact(scores[index : index + 1].tolist()[0])) - public_level  # [lead]
+            found.append(reaches(lead, LazyNoise(noise), own_scale, bar, bar_scale))  # [fresh]
             most -= found[-1]
             if most == 0:
                 break  # [stop]

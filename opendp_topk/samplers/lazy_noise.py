@@ -2,6 +2,9 @@
 
 Each variable is F^{-1}(U) for a uniform U whose digits are drawn when a comparison asks for them, and kept: one
 variable may be compared with many others, one after the other. Nothing here knows of privacy.
+
+The first comparison uses 64 digits of both, and nearly always decides. If fewer digits were tried first, the time of an
+answer would show whether a noisy score is near a noisy threshold.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from tests.oracles import above as oracle
 NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())
 MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
 _FAR, _FARTHER = 9, 25  # scales: beyond them noise is all but exponential, and an answer hardly depends on nearer ones
-_ORDERS = (1.0, 2.0, 4.0, 12.0)
-Question = tuple[int, int]
+_ORDERS = (1.0, 1.5, 2.0, 4.0, 12.0)
+Question = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,13 @@ def cases() -> Iterator[Case]:
 
 
 def _case(noise: Any, k: int, measure: tk.Measure, *, monotonic: bool) -> Case:
-    space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=monotonic), measure
+    space = tk.VectorDomain(tk.AtomDomain(float)), tk.LInfDistance(monotonic=monotonic), measure
     made = tk.make_above_threshold(*space, threshold=0, scale=1, noise=noise, k=k)
     up, down = 1, 0 if monotonic else -1
-    if measure == tk.ZeroConcentratedDivergence():
+    questions: tuple[Question, ...]
+    if measure == tk.ZeroConcentratedDivergence() and noise == tk.Exponential():
+        questions, most = ((0.5, 0.5 + up), (0.5, 0.5 + down), (-0.25, up - 0.25)), 9 - k  # the best of a random search
+    elif measure == tk.ZeroConcentratedDivergence():
         questions, most = ((0, up), (0, down)), 8 if k == 1 else 6
     elif monotonic:
         questions, most = ((0, 0), (-_FAR, 1 - _FAR), (_FAR, _FAR + 1), (-_FAR, -_FAR)), 2 * k + 5
