@@ -104,6 +104,20 @@ FAULTS = (
         "for at in range(max(1, passes - 1)):",
     ),
     Fault(
+        "texts-of-all-parts",
+        "what is left of each part of a table keeps the texts of all of it in memory",
+        "tables/parts.py",
+        'held.with_columns(pl.col(pl.String) + "")',
+        "held",
+    ),
+    Fault(
+        "texts-of-another",
+        "texts of parts get a blank",
+        "tables/parts.py",
+        'pl.col(pl.String) + "")',
+        'pl.col(pl.String) + " ")',
+    ),
+    Fault(
         "hidden-files",
         "files of a folder that are set aside by their names are read",
         "tables/listing.py",
