@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ..combinators._rules import times_over
 from ..core.binary_search import binary_search_chain
 from ..core.measurement import Measurement
-from ..errors import SearchError
+from ..errors import SearchError, TopKError, checks
 from ..spaces.curves.closed_forms import Concentrated
 from ..spaces.curves.composed import Composed
 from ..spaces.curves.curve import PrivacyCurve
@@ -29,6 +30,9 @@ _FARTHEST = 2.0**40  # times the scale of one release, where more noise has no u
 _LARGEST = 700.0  # epsilon or shift of normal laws that floats can tell of
 _LEAST = 2.0**-960  # a product above it has all its digits
 _GRIDDED = (RangeSteps, Composed, Largest)  # bounds that may take a grid, and are slow if they do
+_AGREES = 2.0**-46  # where two looks at a loss say the same scale
+_STEEP = 1e-6  # in a logarithm; the slope of a lesser step is noise
+_LOOKS = 8  # at a loss, before all scales are searched
 _TURNS = 12  # that a search may take by normal laws before it takes middles
 
 
@@ -60,7 +64,12 @@ def least_scale(
         SearchError: No scale passes, or every one does.
     """
     if make(1.0).output_measure != PrivacyProfile():
-        scale = binary_search_chain(lambda tau: together(make(tau), releases), d_in, d_out).parameters["scale"]
+
+        def all_of(scale: float) -> Measurement:
+            return together(make(scale), releases)
+
+        near = _bracket(all_of, d_in, d_out)
+        scale = binary_search_chain(all_of, d_in, d_out, bounds=near).parameters["scale"]
         return make(scale)  # [scalar]
 
     def passes(scale: float) -> bool:
@@ -74,6 +83,29 @@ def least_scale(
     if not passes(known[alike]):  # [passes]
         raise SearchError("no scale meets d_out: raise it")
     return make(known[alike])
+
+
+def _bracket(make: Make, d_in: Any, d_out: Any) -> tuple[float, float] | None:
+    """Two scales close to each other, of which the first does not pass and the second does; None where none are found.
+
+    Losses fall about as a power of the scale, which says where to look.
+    """
+    scale, power, before = 1.0, 1.0, 0.0
+    with suppress(TopKError, ArithmeticError, ValueError):
+        for _ in range(_LOOKS):
+            loss = make(scale).map(d_in)
+            if not (checks.is_real(loss) and checks.is_real(d_out)):
+                return None
+            here = math.log(float(loss) / float(d_out))
+            if abs(before) > _STEEP:  # how fast losses fell on the way here
+                power *= (before - here) / before
+            scale, before = scale * math.exp(here / power), here
+            if abs(here) < _AGREES:
+                break
+        low, high = scale / (1 + 2 * _AGREES), scale * (1 + 2 * _AGREES)
+        if not make(low).check(d_in, d_out) and make(high).check(d_in, d_out):  # [bracket]
+            return low, high
+    return None
 
 
 # end-proof-region: least_scale

@@ -16,8 +16,15 @@ FAULTS = (
         "a-little-too-much",
         "two percent less noise than the budget asks for",
         "planning/least_scale.py",
-        'd_out).parameters["scale"]\n        return make(scale)',
-        'd_out).parameters["scale"]\n        return make(0.98 * scale)',
+        'bounds=near).parameters["scale"]\n        return make(scale)',
+        'bounds=near).parameters["scale"]\n        return make(0.98 * scale)',
+    ),
+    Fault(
+        "bounds-that-pass",
+        "a search begins between scales that both pass",
+        "planning/least_scale.py",
+        "low, high = scale / (1 + 2 * _AGREES), scale * (1 + 2 * _AGREES)\n        if not make(low).check(d_in, d_out) and",
+        "low, high = scale * (1 + _AGREES), scale * (1 + 2 * _AGREES)\n        if",
     ),
     Fault(
         "worst-bound-decides",
