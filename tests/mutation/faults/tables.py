@@ -20,13 +20,6 @@ FAULTS = (
         'placed["label"].fill_null("null").alias(column.name)',
     ),
     Fault(
-        "codes-believed",
-        "categories of polars that say they are sorted are believed, so that labels are lost",
-        "tables/rows.py",
-        "codes = unmarked(frame.select(pl.col(labels).to_physical()))",
-        "codes = frame.select(pl.col(labels).to_physical().set_sorted())",
-    ),
-    Fault(
         "labels-in-each-row",
         "a long label is held once for each row that has it",
         "tables/rows.py",
