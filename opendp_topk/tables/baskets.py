@@ -13,7 +13,7 @@ from .frames import _collect
 from .guard import guarded, require_below
 from .held import ColumnCounts
 from .keyed import by_item
-from .parts import in_parts
+from .parts import in_parts, own_texts
 from .spark import sum_weights
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Baskets:
             return nw.from_native(pl.DataFrame(pl.from_arrow(found)))
         user, item = map(nw.col, rows.collect_schema().names())
         pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-        return functools.reduce(_together, map(self._weighed, in_parts(pairs, rows)))  # [parts]
+        each = (own_texts(self._weighed(part)) for part in in_parts(pairs, rows))
+        return functools.reduce(_together, each)  # [parts]
 
     def _weighed(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
         """The sums of one part, which has all rows of its users."""

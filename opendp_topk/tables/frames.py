@@ -29,6 +29,7 @@ INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UIn
 NUMBERS = (*(kind for kind in INTEGERS if kind != "UInt64"), "Float32", "Float64", "Decimal")
 _ARROW_STRINGS = ("string", "large_string", "string_view")
 _ENGINES = ("POLARS", "PANDAS", "PYARROW", "DUCKDB", "PYSPARK", "PYSPARK_CONNECT")
+_AHEAD = {"batch_size": AT_ONCE, "batch_readahead": 2, "fragment_readahead": 1}  # else 16, which are GiBs of texts
 _LONG = 2**14  # Rows of a block on the average from which on a copy of all takes longer than the calls for each.
 RANGES = {"Int64": range(-(2**63), 2**63), "UInt64": range(2**64)}
 
@@ -105,7 +106,7 @@ def _once(frame: Any, chosen: Any, columns: list[str], value: str | None) -> Row
     if kind.is_pyspark():
         return Rows.of(chosen)  # [spark-rows]
     if _is_dataset(frame):
-        return Rows(plain_schema(schema), lambda: batches_of(frame.scanner(columns=columns, batch_size=AT_ONCE)))
+        return Rows(plain_schema(schema), lambda: batches_of(frame.scanner(columns=columns, **_AHEAD)))
     if kind.is_pandas():
         read = {name: numbers if name == value else identifiers for name in columns}
         native = pl.DataFrame([read[name](native[name], name) for name in columns])  # [pandas-rows]

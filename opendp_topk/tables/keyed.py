@@ -12,7 +12,7 @@ from .firsts import count_first
 from .frames import _collect
 from .guard import guarded
 from .held import ColumnCounts
-from .parts import in_parts
+from .parts import in_parts, own_texts
 from .spark import count_keys
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _by_key(rows: nw.LazyFrame[Any], most: int | None) -> ColumnCounts:
 
     user, item = map(nw.col, rows.collect_schema().names())
     pairs = rows.select(user.alias("user"), item.alias("item")).drop_nulls()  # [known-rows]
-    counted = functools.reduce(_added, (_counted(part, most) for part in in_parts(pairs, rows)))  # [parts]
+    counted = functools.reduce(_added, (own_texts(_counted(part, most)) for part in in_parts(pairs, rows)))  # [parts]
     return by_item(counted)
 
 

@@ -155,7 +155,20 @@ def plain(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     labels = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
-    return unmarked(frame.with_columns(pl.col(labels).cast(pl.String)) if labels else frame)  # [labels]
+    if labels:
+        codes = unmarked(frame.select(pl.col(labels).to_physical()))
+        frame = frame.with_columns(_labelled(frame[name], codes[name]) for name in labels)  # [labels]
+    return unmarked(frame)
+
+
+def _labelled(column: pl.Series, codes: pl.Series) -> pl.Series:
+    """The labels of categories, of which each is held once: a cast of all would repeat them in each row."""
+    import polars as pl
+
+    first = codes.arg_unique()  # [each-code]
+    labels = pl.DataFrame({"code": codes.gather(first), "label": column.gather(first).cast(pl.String)})
+    placed = codes.to_frame("code").join(labels, on="code", how="left", nulls_equal=True, maintain_order="left")
+    return placed["label"].alias(column.name)  # [label-of-code]
 
 
 def unmarked(frame: pl.DataFrame) -> pl.DataFrame:

@@ -162,3 +162,24 @@ def test_elements_are_looked_at_after_the_debit(path: Path) -> None:
         ledger.release(costing(0.25), ["not a number"])
     with tk.Ledger(path) as ledger:
         assert [one.state for one in ledger.history()] == ["failed"]
+
+
+@pytest.mark.parametrize("text", [b"\xff" * 4, b"b\xff" * 2], ids=["not UTF-8", "in part"])
+def test_a_file_that_is_read_first_costs_nothing_where_it_is_damaged(text: bytes, path: Path) -> None:
+    file = path.with_suffix(".parquet")
+    pl.DataFrame({"u": range(8), "i": ["aaaa", "bbbb"] * 4}).write_parquet(file, compression="uncompressed")
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"aaaa", text))
+    with new(path, 100, metric=USERS) as ledger:
+        rows = TOP.input_domain.validate(tk.read_table(file))
+        with pytest.raises(tk.TableError):
+            rows.held()
+        assert ledger.count() == 0
+        with pytest.raises(tk.TableError):
+            ledger.release(TOP, tk.read_table(file))
+        assert ledger.count() == 1
+        file.write_bytes(content)
+        rows = TOP.input_domain.validate(tk.read_table(file))
+        rows.held()
+        file.unlink()  # it is not read again
+        assert ledger.release(TOP, rows).size == 1

@@ -198,6 +198,30 @@ def test_a_null_inside_an_arrow_dictionary_is_a_null() -> None:
     assert count(pa.table({"member": labels, "work": ["a", "a", "c", "a"]}), ["c", "a"]).tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["b" * 2_000, "a" * 2_000, ""])], ids=["categories", "enum"])
+@pytest.mark.parametrize("form", ["loaded", "lazy", "pyarrow"])
+def test_a_label_is_held_once_and_stays_its_rows(kind: Any, form: str) -> None:
+    pa = needs("pyarrow")
+    texts = ["b" * 2_000, "a" * 2_000, None, "", "b" * 2_000] * 200
+    column = pl.Series("work", texts, dtype=kind)
+    made = pl.DataFrame([pl.Series("member", range(1_000)), column.set_sorted()])
+    table = made.to_arrow() if form == "pyarrow" else made.lazy() if form == "lazy" else made
+    held = two_columns(table, "member", "work").collect().to_native()
+    assert held.rows() == list(enumerate(texts))
+    assert not any(held["work"].flags.values())
+    views: Any = pa.chunked_array(held["work"])
+    assert views.type == pa.string_view()
+    assert views.get_total_buffer_size() < 2_000 * 20  # and not 2_000 * 600
+
+
+@pytest.mark.parametrize("texts", [[], [None], [None, None], ["a"]], ids=str)
+def test_columns_of_few_categories_are_texts(texts: list[str | None]) -> None:
+    made = pl.DataFrame({"member": [1] * len(texts), "work": texts}, {"member": pl.Int64, "work": pl.Categorical})
+    held = two_columns(made, "member", "work").collect().to_native()
+    assert held.schema["work"] == pl.String
+    assert held["work"].to_list() == texts
+
+
 def test_columns_may_have_any_plain_name_and_any_order() -> None:
     frame = pl.DataFrame({"item": ["u", "v"], "count": [1, 2], "user": ["b", "b"], "place": ["b", "c"]})
     assert count_distinct_users(two_columns(frame, "item", "user"), ["b"]).tolist() == [2]

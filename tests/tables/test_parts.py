@@ -132,3 +132,21 @@ def test_groups_of_a_dataset_are_split(tmp_path: Path) -> None:
     pl.DataFrame({"u": [1, 1, 2], "i": [7, 8, 7], "g": [3, 4, 4]}).write_parquet(tmp_path / "x.parquet")
     tables = split_by_group(GroupedFrameDomain("u", "i", "g").validate(ds.dataset(tmp_path)), [3, 4])
     assert [table.collect()["i"].to_list() for table in tables] == [[7], [7]]
+
+
+def test_what_is_left_of_a_part_keeps_no_other_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars keeps all texts of a frame for as long as one of its rows: so each part kept all of the table."""
+    pa = needs("pyarrow")
+    texts = ["x" * 200 + f"{at % 1_000:03}" for at in range(8_000)]
+    rows = two_columns(pl.DataFrame({"member": range(8_000), "work": texts}), "member", "work")
+    pairs = rows.held().select(nw.col("member").alias("user"), nw.col("work").alias("item"))
+    size = sum(map(len, texts))
+    monkeypatch.setattr(parts, "_BYTES", size // 8)
+    kept = [one.collect().to_native() for one in parts.in_parts(pairs, rows.held())]
+    assert len(kept) >= 8
+    assert sorted(text for one in kept for text in one["item"]) == sorted(texts)
+    assert sum(pa.chunked_array(one["item"]).get_total_buffer_size() for one in kept) < 2 * size
+    for most in (None, 1):
+        counted = count_users_by_key(rows, most)
+        assert dict(counted) == dict.fromkeys(texts[:1_000], 8)
+        assert pa.chunked_array(counted._keys.to_native()).get_total_buffer_size() < size // 2  # type: ignore[attr-defined]

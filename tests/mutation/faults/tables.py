@@ -16,8 +16,15 @@ FAULTS = (
         "null-categories",
         "categories that are null count as a user",
         "tables/rows.py",
-        "pl.col(labels).cast(pl.String))",
-        'pl.col(labels).cast(pl.String).fill_null("null"))',
+        'placed["label"].alias(column.name)',
+        'placed["label"].fill_null("null").alias(column.name)',
+    ),
+    Fault(
+        "labels-in-each-row",
+        "a long label is held once for each row that has it",
+        "tables/rows.py",
+        'placed["label"].alias(column.name)',
+        "column.cast(pl.String)",
     ),
     Fault(
         "marks-believed",
@@ -88,6 +95,20 @@ FAULTS = (
         "tables/parts.py",
         "for at in range(passes):",
         "for at in range(max(1, passes - 1)):",
+    ),
+    Fault(
+        "texts-of-all-parts",
+        "what is left of each part of a table keeps the texts of all of it in memory",
+        "tables/parts.py",
+        'held.with_columns(pl.col(pl.String) + "")',
+        "held",
+    ),
+    Fault(
+        "texts-of-another",
+        "texts of parts get a blank",
+        "tables/parts.py",
+        'pl.col(pl.String) + "")',
+        'pl.col(pl.String) + " ")',
     ),
     Fault(
         "hidden-files",
