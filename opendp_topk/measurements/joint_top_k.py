@@ -13,6 +13,7 @@ from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..distributions import joint as laws
+from ..errors import checks
 from ..errors.checks import Number
 from ..noises.gumbel import Gumbel
 from ..samplers import joint, listed
@@ -21,6 +22,8 @@ from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric
 from ._selection import Choice, SelectionMechanism, selection
+
+MOST_WINNERS = 2**22  # sums over ranks of at most so many floats are within the slack that the samplers leave
 
 
 @proven("measurements/joint_top_k")
@@ -72,7 +75,8 @@ def make_joint_top_k(
         the t-th best score by no more than that.
 
     Raises:
-        ParameterError: ``k``, ``scale``, ``release`` or ``optimize`` is out of range or of the wrong type.
+        ParameterError: ``k``, ``scale``, ``release`` or ``optimize`` is out of range or of the wrong type; k is at most
+            2^22.
         SpaceError: The metric does not fit the domain.
         DataError: On a call, the scores are not a member of the domain, or are fewer than k.
 
@@ -105,6 +109,7 @@ def make_joint_top_k(
         10
     """
     # proof-region: joint_top_k
+    checks.count("k", k, at_most=MOST_WINNERS, limit="2^22")  # [check-k]
     names, space = {"mechanism": "joint_top_k"}, (input_domain, input_metric, output_measure)
     return selection(_joint, names, *space, k=k, scale=scale, optimize=optimize, release=release)  # [selection]
 

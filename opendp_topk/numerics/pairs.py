@@ -86,10 +86,10 @@ def _parted(value: mpfr) -> tuple[float, float]:
 def _logs_of_inverses() -> tuple[Floats, Floats, Floats]:
     """For each cell a short number near the inverse of its centre, and minus its logarithm in two parts."""
     inverses = [round(Fraction(2**15 * _CELLS, cell)) / 2**15 for cell in range(_FIRST, _LAST + 1)]  # [inverse]
-    parts = [_parted(_AT.minus(_AT.log(mpfr(inverse)))) for inverse in inverses]
+    parts = [_parted(_AT.minus(_AT.log(inverse))) for inverse in inverses]
     return np.array(inverses), np.array([part[0] for part in parts]), np.array([part[1] for part in parts])  # [table]
 
 
 _AT = gmpy2.context(precision=160, round=gmpy2.RoundToNearest)
-_LOG_2 = _parted(_AT.log(mpfr(2)))  # [log-2]
+_LOG_2 = _parted(_AT.log(2))  # [log-2]
 # end-proof-region: pairs

@@ -20,14 +20,12 @@ from pathlib import Path
 
 from ..errors import ProofError
 from . import library
-from .statements import CHECKED, statement, theorem
+from .statements import CHECKED, statement
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)
 _REQUIRE = re.compile(r"From Machine Require Import ([^.]*)\.")
 _SENTENCE = re.compile(r"\.(?=\s|\Z)")
 _STATED = re.compile(r"(?:Theorem|Lemma) (\w+)\b")
-_QUOTED = re.compile(r"``(.*?)''")
-KINDS = ("same", "part", "weaker")
 
 
 @dataclass(frozen=True)
@@ -75,26 +73,6 @@ class Check:
         """
         then = compiled()["sources"]
         return [name for name in required(self.theorem.partition(".")[0]) if then.get(name) != source_digest(name)]
-
-    @property
-    def kind(self) -> str:
-        """What the two statements are to each other: the word with which the remark begins, one of ``KINDS``."""
-        return self.remark.partition(":")[0]
-
-    @property
-    def misjudged(self) -> list[str]:
-        """What is wrong with the remark, one sentence each, from its first word to its quotes of the theorem."""
-        said, quotes = theorem(library.text(self.document), self.label), _QUOTED.findall(self.remark)
-        found = [f"calls {self.label} checked, which is no theorem, lemma or the like"] if not said else []
-        if self.kind not in KINDS:
-            found.append(f"must say of {self.label} and {self.theorem} whether it is same:, part: or weaker:")
-        if self.kind != KINDS[0] and not quotes:
-            found.append(f"must quote the words of {self.label} that {self.theorem} is about, as ``...''")
-        return found + [
-            f"says that {self.theorem} checks `{one}', which {self.label} does not say"
-            for one in quotes
-            if said and one not in said
-        ]
 
     @property
     def status(self) -> str:

@@ -60,24 +60,3 @@ def rows(name: str) -> list[Row]:
         Row(key, claim, document, label, held, tuple(tags.split()))
         for key, claim, document, label, held, tags in ROW.findall(library.text(name))
     ]
-
-
-def note_problems(name: str) -> list[str]:
-    """What is wrong in the table of a note, one sentence each; an empty list where nothing is."""
-    listed = rows(name)
-    keys, seen = [row.key for row in listed], set(SEE.findall(library.text(name)))
-    found = [f"{name}.tex has two rows {key}" for key in sorted(set(keys)) if keys.count(key) > 1]
-    found += [f"{name}.tex leads to a row {key}, which its table does not have" for key in sorted(seen - set(keys))]
-    found += [f"{name}.tex never leads to the row {key} of its table" for key in sorted(set(keys) - seen)]
-    return found + [f"{name}.tex, row {row.key}: {fault}" for row in listed for fault in _faults(row)]
-
-
-def _faults(row: Row) -> list[str]:
-    try:
-        held = tags(region(row.pin.region))
-    except ProofError as error:
-        return [str(error)]
-    missing = [f"the region {row.region} has no tag [{tag}]" for tag in row.tags if tag not in held]
-    if rf"\label{{{row.label}}}" not in library.text(row.document):
-        missing.append(f"{row.document}.tex states nothing with the label '{row.label}'")
-    return missing

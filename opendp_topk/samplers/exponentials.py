@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import gmpy2
 import numpy as np
-from gmpy2 import mpfr, mpq
+from gmpy2 import mpq
 from numpy.typing import NDArray
 
 from ..noises.exponential import Exponential
@@ -79,8 +79,8 @@ def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
         left = (1 << digits) - word
         if left > 1:  # [bounded]
             down, up = _contexts(digits + _WORD)
-            lower, upper = (mpfr(one, digits + _WORD) for one in (left, left - 1))  # [exact]
-            yield -mpq(up.log(up.div_2exp(lower, digits))), -mpq(down.log(down.div_2exp(upper, digits)))  # [interval]
+            lower, upper = (up.div(one, 1 << digits) for one in (left, left - 1))  # [exact]
+            yield -mpq(up.log(lower)), -mpq(down.log(upper))  # [interval]
         for fresh in entropy.auxiliary(digits // _WORD).tolist():
             word = word << _WORD | fresh  # [more-digits]
         digits *= 2

@@ -34,6 +34,17 @@ _CSV = (".csv", ".csv.gz", ".csv.zst")
 _SHOWN = 20  # columns that an error names
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A table that polars can read: its frame, its columns, its files (None for standard input), its dialect if CSV."""
+
+    frame: pl.LazyFrame
+    columns: tuple[str, ...]
+    files: FileList | None
+    dialect: Dialect | None
+
+
+# proof-region: read_table
 def read_table(
     path: str | os.PathLike[str],
     *,
@@ -91,17 +102,7 @@ def read_table(
         array([2, 0, 1])
     """
     declared = ColumnTypes({} if types is None else types, decimal, date_format)
-    return opened(path, Dialect(separator, encoding, declared)).frame
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A table that polars can read: its frame, its columns, its files (None for standard input), its dialect if CSV."""
-
-    frame: pl.LazyFrame
-    columns: tuple[str, ...]
-    files: FileList | None
-    dialect: Dialect | None
+    return opened(path, Dialect(separator, encoding, declared)).frame  # [as-opened]
 
 
 def opened(path: Any, dialect: Dialect) -> Opened:
@@ -111,16 +112,17 @@ def opened(path: Any, dialect: Dialect) -> Opened:
 
     if isinstance(path, str) and path == STDIN:
         content = _stdin()
-        names, text = csvs.header(content, dialect)
+        names, text = csvs.header(content, dialect)  # [whole-input]
         return Opened(_scanned(content if text is None else text, dialect), tuple(names), None, dialect)
     parquet = parquet_files(path)
     if parquet is not None:
         columns = same_columns(parquet)
-        scan = guarded(lambda: pl.scan_parquet(parquet.places, glob=False, hive_partitioning=False))
+        places = parquet.places
+        scan = guarded(lambda: pl.scan_parquet(places, glob=False, hive_partitioning=False))  # [parquet-rows]
         return Opened(guarded(lambda: unmarked_scan(scan)), columns, parquet, None)
     files = listed(path)
     place = files.places[0]
-    names, text = csvs.header(place, dialect)
+    names, text = csvs.header(place, dialect)  # [whole-text]
     files.require_unchanged()
     return Opened(_scanned(place if text is None else text, dialect), tuple(names), files, dialect)
 
@@ -129,7 +131,19 @@ def unmarked_scan(scan: pl.LazyFrame) -> pl.LazyFrame:
     """The same table, of which conditions look at each row: no statistics and no mark of a file decide about others."""
     return scan.map_batches(
         unmarked, predicate_pushdown=False, projection_pushdown=True, slice_pushdown=True, streamable=True
-    )
+    )  # [rows-looked-at]
+
+
+def _scanned(source: str | bytes, dialect: Dialect) -> LazyFrame:
+    import polars as pl
+
+    options: Any = {"glob": False, "infer_schema": False, "null_values": [""]}  # an empty field is null, also in quotes
+    scan = guarded(lambda: pl.scan_csv(source, separator=dialect.separator, **options))  # [csv-rows]
+    require_columns(guarded(scan.collect_schema).names(), list(dialect.columns.types), dialect)
+    return dialect.columns.read(scan)  # [declared-entries]
+
+
+# end-proof-region: read_table
 
 
 def parquet_files(path: Any) -> FileList | None:
@@ -233,15 +247,6 @@ def _named(columns: Sequence[str] | dict[str, Any]) -> str:
     names = list(columns)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(quoted, names[:_SHOWN]))}{more}"
-
-
-def _scanned(source: str | bytes, dialect: Dialect) -> LazyFrame:
-    import polars as pl
-
-    options: Any = {"glob": False, "infer_schema": False, "null_values": [""]}  # an empty field is null, also in quotes
-    scan = guarded(lambda: pl.scan_csv(source, separator=dialect.separator, **options))
-    require_columns(guarded(scan.collect_schema).names(), list(dialect.columns.types), dialect)
-    return dialect.columns.read(scan)
 
 
 def _require_polars() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .frames import RANGES, _collect, exact_kind, kinds
-from .guard import guarded
+from .guard import guarded, require_below
 from .spark import count_outside
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def rows_outside(rows: Rows, items: Sequence[int] | Sequence[str], most: int) ->
 
     Raises:
         TableError: The back end failed.
+        OutOfBoundsError: There are 2^32 rows or more of other items.
     """
     kind, held = exact_kind(kinds(rows)[1]), rows.held()  # [held]
     return guarded(lambda: _outside(held, kind, items, most))
@@ -50,6 +51,7 @@ def _outside(rows: nw.LazyFrame[Any], kind: str, items: Sequence[Any], most: int
         backend=counted.implementation,
     )
     others = counted.with_columns(nw.col("item").cast(dtype)).join(listed, on="item", how="anti")  # [others]
+    require_below(float(others["rows"].to_numpy().astype(np.float64).sum()), 32, "rows")  # [check-size]
     by_user = others.group_by("user").agg(nw.col("rows").sum())  # [by-user]
     return int(np.minimum(by_user["rows"].to_numpy().astype(np.int64), most).sum())  # [most]
 

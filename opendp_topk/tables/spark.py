@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataLengthError
-from .guard import guarded
+from .guard import guarded, require_below
 from .held import HeldCounts
 
 if TYPE_CHECKING:
@@ -210,8 +210,10 @@ def count_outside(frame: DataFrame, kind: str, items: Sequence[Any], most: int) 
 
     known = _pairs(frame)
     others = known.join(_places(known, "item", kind, items), on="item", how="left_anti")  # [spark-others]
-    rows = others.groupBy("user").agg(F.least(F.count("*"), F.lit(most).cast(_NUMBERS)).alias("rows"))  # [spark-most]
-    ((total,),) = rows.agg(F.sum("rows")).collect()
+    rows = others.groupBy("user").agg(F.count("*").alias("rows"))
+    capped = F.least(F.col("rows"), F.lit(most).cast(_NUMBERS))  # [spark-most]
+    ((total, size),) = rows.agg(F.sum(capped), F.sum("rows")).collect()
+    require_below(int(size or 0), 32, "rows")  # [spark-size]
     return int(total or 0)  # [spark-total]
 
 

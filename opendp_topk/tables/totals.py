@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .firsts import keep_first
 from .frames import _collect, kinds
-from .guard import guarded
+from .guard import guarded, require_below
 from .keyed import by_item
 from .spark import exact, sum_keys
 
@@ -38,8 +38,10 @@ def totals_by_item(
 
     Raises:
         TableError: The back end failed.
+        OutOfBoundsError: There are 2^32 rows or more.
     """
     types, held = kinds(rows), rows.held()  # [held]
+    require_below(guarded(lambda: _length(held)), 32, "rows")  # [check-size]
     return guarded(lambda: _totals(held, types, step, farthest, bounds, most))
 
 
@@ -58,6 +60,12 @@ def _totals(
         found = keep_first(_collect(found), most).lazy()  # [first-items]
     sums = _collect(found.group_by("item").agg(nw.col("value").sum().alias("count")))  # [sum]
     return by_item(sums.filter(nw.col("count") != 0))  # [by-item]
+
+
+def _length(rows: nw.LazyFrame[Any]) -> int:
+    import narwhals as nw
+
+    return int(_collect(rows.select(nw.len().alias("rows")))["rows"][0])
 
 
 def totals_by_pair(rows: nw.LazyFrame[Any], types: list[str], step: float, farthest: int) -> nw.LazyFrame[Any]:

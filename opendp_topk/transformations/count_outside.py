@@ -52,7 +52,7 @@ def make_count_outside(
         ParameterError: ``max_rows`` is out of range, or the output metric is another.
         ParameterTypeError: An argument has another type.
 
-        On a call: as ``make_count_by_item``.
+        On a call: as ``make_count_by_item``, and OutOfBoundsError for 2^32 rows of other items or more.
 
     Runtime: One pass of the table's back end; memory grows with the number of distinct (user, item) pairs.
 

@@ -82,7 +82,8 @@ def make_sum_by_item(
             0, or lie below 0 without candidates; the granularity is not > 0; ``max_items`` is below 1.
 
         On a call: DataTypeError, ColumnError and TableError as in ``make_count_by_item``, and ColumnError for a value
-        column that holds no numbers. No number in the table raises an error, whatever its size.
+        column that holds no numbers; OutOfBoundsError for 2^32 rows or more. No number raises an error, whatever its
+        size.
 
     Runtime: One pass of the table's back end, about that of ``make_count_by_item``.
 

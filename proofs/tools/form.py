@@ -27,10 +27,11 @@ from opendp_topk import proof
 from opendp_topk.errors import ProofError
 from opendp_topk.proof.latex import build, tex_is_missing
 from opendp_topk.proof.machine import checks
-from opendp_topk.proof.note_rows import note_problems
-from opendp_topk.proof.readings import is_read, last, strayed
+from opendp_topk.proof.readings import last, strayed
 from opendp_topk.proof.regions import tags
 from opendp_topk.proof.statements import relations
+from proofs.tools.log import is_read
+from proofs.tools.marks import misjudged, note_problems
 from proofs.tools.renewal import difference, is_quoted, rename, renew, repin, reword
 
 __all__ = ["build", "difference", "problems", "repin", "tex_is_missing"]
@@ -129,7 +130,7 @@ def _check_problems(name: str) -> list[str]:
                 f"{name}.tex calls {check.label} checked by {check.theorem}, but {', '.join(uncompiled)} is not what "
                 "was compiled: python -m tests.machine --record"
             )
-        found += [f"{name}.tex {said}" for said in check.misjudged]
+        found += [f"{name}.tex {said}" for said in misjudged(check)]
     return found
 
 

@@ -28,10 +28,11 @@ from opendp_topk.proof.machine import checks
 from opendp_topk.proof.machine import stated as stated_by
 from opendp_topk.proof.modules import Statement
 from opendp_topk.proof.normal import undocumented
-from opendp_topk.proof.readings import Migration, Reading, Rewording, append, begun, file, recorded, written
+from opendp_topk.proof.readings import Migration, Reading, Rewording, file
 from opendp_topk.proof.regions import region
 from opendp_topk.proof.statements import relations, statement, statement_digest, uncommented
 from opendp_topk.proof.status import forget
+from proofs.tools.log import append, begun, recorded, written
 
 _NOTHING = "nothing that it pins or on which it relies has changed since its pins were committed"
 

@@ -17,6 +17,7 @@ from opendp_topk import proof
 from opendp_topk.errors import ProofError
 from opendp_topk.proof import library, machine
 from proofs.tools import form
+from proofs.tools.marks import misjudged
 from tests.pages.page import ROOT
 
 DOCUMENT = "measurements/selection"
@@ -144,14 +145,14 @@ def test_a_mark_that_stands_elsewhere(copy: Path, after: str) -> None:
 )
 def test_words_that_a_mark_may_not_say(copy: Path, remark: str, said: str) -> None:
     """The first is what all marks once were; the last two quote a theorem that the document does not have."""
-    assert mark().misjudged == []
+    assert misjudged(mark()) == []
     spoil(copy / TEX, mark().remark, remark)
     assert any(said in problem for problem in form.problems(DOCUMENT))
 
 
 def test_a_mark_on_what_is_no_theorem(copy: Path) -> None:
     spoil(copy / TEX, r"\checked{flips}", r"\checked{loss}")
-    assert any("is no theorem" in problem for problem in mark().misjudged)
+    assert any("is no theorem" in problem for problem in misjudged(mark()))
 
 
 @pytest.mark.slow

@@ -155,6 +155,16 @@ def test_the_map_is_the_formula(measure: tk.Measure, release: str) -> None:
         assert Fraction(math.nextafter(found, 0)) < exact
 
 
+@pytest.mark.parametrize("release", RELEASES)
+def test_more_winners_than_sums_allow_are_refused(release: str) -> None:
+    """Without data: the samplers' float sums are proved for 2^22 ranks."""
+    options: dict[str, Any] = {"scale": 1, "release": release}
+    for size in (None, 2**23):
+        build(size, tk.LInfDistance(), MEASURES[0], k=2**22, **options)
+        with pytest.raises(tk.ParameterError, match=r"^k must be at most 2\^22"):
+            build(size, tk.LInfDistance(), MEASURES[0], k=2**22 + 1, **options)
+
+
 def test_make_and_then_build_the_same() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     built = check_constructor(make_joint_top_k, then_joint_top_k, space, tk.RangeDivergence(), k=2, scale=3)

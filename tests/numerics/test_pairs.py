@@ -6,6 +6,7 @@ import math
 import random
 from fractions import Fraction
 
+import gmpy2
 import mpmath
 import numpy as np
 import pytest
@@ -29,6 +30,13 @@ def test_sums_and_products_leave_exactly_what_they_say() -> None:
             exact = operate(Fraction(x), Fraction(y))
             assert first == float(exact)
             assert Fraction(first) + Fraction(second) == exact
+
+
+def test_logarithms_do_not_depend_on_the_context_in_force() -> None:
+    expected = pairs._logs_of_inverses()
+    with gmpy2.context(gmpy2.ieee(16)):
+        made = pairs._logs_of_inverses.__wrapped__()
+    assert all((one == other).all() for one, other in zip(made, expected, strict=True))
 
 
 def test_a_sum_that_overflows_leaves_no_number() -> None:

@@ -19,6 +19,7 @@ from opendp_topk.audit import proofs as registry
 from opendp_topk.audit.registry import Claim
 from opendp_topk.proof import library, readings
 from proofs.tools import form
+from proofs.tools.log import is_read
 from proofs.tools.renewal import MIGRATED
 from tests.concepts.turns import in_turn
 
@@ -241,7 +242,7 @@ def test_the_log_of_readings() -> None:
     assert migrated == sorted(migrated, reverse=True)
     assert sum(migrated) == len({line.document for line in lines if line.checked == MIGRATED})
     assert {line.by for line in lines if line.checked == MIGRATED} == {"migration"}
-    unread = [name for name in DOCUMENTS if not readings.is_read(name)]
+    unread = [name for name in DOCUMENTS if not is_read(name)]
     assert unread == []
 
 

@@ -113,6 +113,14 @@ def resting_on(names: set[str]) -> set[str]:
             "spaces/domains",
             "errors/checks",
         ),
+        (
+            "tables/files.py",
+            "return dialect.columns.read(scan)",
+            "return dialect.columns.read(scan).with_row_index('user')",
+            "spaces/frame_domains",
+            "spaces/domains",
+        ),
+        ("tables/column_types.py", "str.strip_chars()", "str.head(1)", "spaces/frame_domains", "spaces/domains"),
         ("tables/frames.py", '"Int8", ', '"Float64", ', "spaces/frame_domains", "spaces/domains"),
         (
             "spaces/metrics.py",

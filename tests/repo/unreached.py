@@ -8,10 +8,7 @@ ELSEWHERE = {
     "core/json_values.py": "it writes what was released for other programs, and adds nothing to it",
     "core/candidate_remarks.py": "it words what looks odd in a public list, and changes nothing",
     "errors/ordinary.py": "it says which files are opened, and what is in them is checked by who reads them",
-    **dict.fromkeys(
-        ("tables/files.py", "tables/listing.py", "tables/csvs.py", "tables/hadoop.py", "tables/column_types.py"),
-        "it says which files are read, and as what: a table is checked when it is used",
-    ),
+    "tables/hadoop.py": "it lists files for the command, whose tables are checked when they are used",
     "tables/where.py": "it keeps rows by themselves alone, and so is no part of a claim on the table that is left",
     "ledger/chart.py": "it draws what the records say",
     "ledger/export.py": "it hands on what the records say",
@@ -42,6 +39,10 @@ ELSEWHERE = {
     "proof": "what says whether pins are current cannot pin itself: tests/proof holds it",
 }
 UNREACHED = {
+    "tables.column_types:declared": "it reads what the command is told, and a type is checked where it is used",
+    "tables.files:LazyFrame": "a type, with which nothing is computed",
+    "tables.files:pl": "a name of a library for those who check types",
+    "tables.files:require_readable": "it looks for the damaged file of a table that could not be read, for its error",
     "__main__:(statement)": "it starts the command, which calls the public names",
     "core.releases:DataFrame": "another name for a type, with which nothing is computed",
     ":__all__": "the list of public names, which a test of the API holds",

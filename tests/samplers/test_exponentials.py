@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import gmpy2
 import mpmath
 import numpy as np
 import pytest
@@ -164,3 +165,15 @@ def test_what_64_digits_leave_open_is_not_taken_for_reached() -> None:
         source = Words(script=[later, later, later])
         first = np.array([word], dtype=np.uint64)
         assert reach(first, bounds, bounds, lambda i: mpq(level), source).tolist() == [expected]
+
+
+@pytest.mark.parametrize("bits", [16, 32])
+def test_answers_do_not_depend_on_the_context_in_force(bits: int) -> None:
+    """Whose numbers may end at 2^16: digits are those of questions that need more than 64."""
+
+    def answers() -> list[int]:
+        return [geometric(mpq(2) ** 70, Words(script=[word])) for word in (7, 2**64 - 5, 2**63)]
+
+    expected = answers()
+    with gmpy2.context(gmpy2.ieee(bits)):
+        assert answers() == expected

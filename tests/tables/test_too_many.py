@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.tables import totals
 from tests.concepts.sentinels import raises_exactly
 
 pl = pytest.importorskip("polars")
@@ -62,3 +63,30 @@ def test_users_of_an_item_whose_weights_are_added(users: int, monkeypatch: pytes
         assert keys(TABLE) == (3,)
     else:
         raises_exactly(tk.OutOfBoundsError, lambda: keys(TABLE), "2^30 users of one item or more", "split it")
+
+
+@pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
+def test_rows_whose_numbers_are_added(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opendp_topk.tables.totals._length", lambda held: rows)
+    space = tk.ValuedFrameDomain("user", "item", "value"), tk.UserDistance()
+    sums = space >> tk.then_sum_by_item(candidates=[3], bounds=(0, 5))
+    table = TABLE.with_columns(value=pl.Series([2, 9]))
+    if rows < 2**32:
+        assert sums(table).tolist() == [7]
+    else:
+        raises_exactly(tk.OutOfBoundsError, lambda: sums(table), "2^32 rows or more", "split it")
+
+
+@pytest.mark.parametrize("rows", [2**32 - 1, 2**32])
+def test_rows_of_other_items(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted(monkeypatch, "outside", user=[1, 2], item=[3, 3], rows=[rows - 1, 1])
+    others = SPACE >> tk.then_count_outside(items=[4], max_rows=2**31)
+    if rows < 2**32:
+        assert others(TABLE).tolist() == [2**31 + 1]
+    else:
+        raises_exactly(tk.OutOfBoundsError, lambda: others(TABLE), "2^32 rows or more", "split it")
+
+
+def test_rows_are_counted_as_they_stand() -> None:
+    """Those of nobody too, whatever frame holds them."""
+    assert totals._length(nw.from_native(pl.DataFrame({"user": [1, None, 1]}).lazy())) == 3

@@ -237,6 +237,27 @@ FAULTS = (
         "(error + 2.0**-78 / nearer) / 2**20",
     ),
     Fault(
+        "pair-logs-in-force",
+        "the table of logarithms is of numbers that are rounded in whatever context is in force",
+        "numerics/pairs.py",
+        "_AT.log(inverse)",
+        "_AT.log(mpfr(inverse))",
+    ),
+    Fault(
+        "exponentials-in-force",
+        "digits of exponentials become numbers in whatever context is in force",
+        "samplers/exponentials.py",
+        "(up.div(one, 1 << digits) for one in (left, left - 1))",
+        "(gmpy2.mpfr(one, digits + _WORD) / 2**digits for one in (left, left - 1))",
+    ),
+    Fault(
+        "joint-of-too-many",
+        "more winners are drawn jointly than sums of floats allow",
+        "measurements/joint_top_k.py",
+        "MOST_WINNERS = 2**22",
+        "MOST_WINNERS = 2**23",
+    ),
+    Fault(
         "pair-logs-short",
         "the first part of a logarithm is taken for all of it",
         "numerics/pairs.py",

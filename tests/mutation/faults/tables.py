@@ -6,6 +6,35 @@ from tests.mutation.fault import Fault
 
 FAULTS = (
     Fault(
+        "lines-are-users",
+        "each line of a .csv file is a user of its own, by its first column",
+        "tables/files.py",
+        "return dialect.columns.read(scan)  #",
+        "return dialect.columns.read(scan).with_columns(\n"
+        "        pl.int_range(pl.len()).cast(pl.String).alias(scan.collect_schema().names()[0])\n    )  #",
+    ),
+    Fault(
+        "files-read-twice",
+        "the rows of .parquet files are there twice",
+        "tables/files.py",
+        "        places = parquet.places\n",
+        "        places = parquet.places * 2\n",
+    ),
+    Fault(
+        "sums-of-too-many",
+        "sums of more rows than fit into 64 bits are added",
+        "tables/totals.py",
+        '32, "rows")  # [check-size]',
+        '64, "rows")  # [check-size]',
+    ),
+    Fault(
+        "too-many-outside",
+        "more rows of other items are added than fit into 64 bits",
+        "tables/outside.py",
+        '32, "rows")  # [check-size]',
+        '64, "rows")  # [check-size]',
+    ),
+    Fault(
         "absent-one",
         "a candidate without rows has one user",
         "tables/frames.py",
