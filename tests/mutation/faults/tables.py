@@ -360,8 +360,8 @@ FAULTS = (
         "patterns-of-files",
         "the name of a file is a pattern",
         "tables/files.py",
-        "pl.scan_parquet(parquet.places, glob=False,",
-        "pl.scan_parquet(parquet.places, glob=True,",
+        "pl.scan_parquet(places, glob=False,",
+        "pl.scan_parquet(places, glob=True,",
     ),
     Fault(
         "duplicate-candidates",

@@ -216,9 +216,9 @@ def tried(case: Case) -> Outcome:
     return Outcome(found, (used.ru_utime + used.ru_stime) / pace, max(used.ru_maxrss - before // 1024, 0) / 1024)
 
 
-def _more(before: list[float], after: list[float]) -> bool:
-    """Whether a curve is anywhere above that at the scale before, but where it is a matter of the threshold's delta."""
-    sure = SURE if after[len(EPSILONS) - 1] > 0 else 0
+def _more(before: list[float], after: list[float], times: int) -> bool:
+    """Whether a curve is anywhere above that at the scale before, but for ``times`` the threshold's delta."""
+    sure = min(1.0, SURE * times) if after[len(EPSILONS) - 1] > 0 else 0
     kept = [True] * len(EPSILONS) + [delta >= sure for delta in DELTAS]
     return any(b > max(a, sure) for a, b, one in zip(before, after, kept, strict=True) if one)
 
@@ -240,7 +240,7 @@ def faults(name: str, among: Iterable[Case] = (), *, limits: float = 1) -> tuple
         if any(b > a for values in (deltas, epsilons) for a, b in itertools.pairwise(values)):
             wrong.append(f"{case}: not monotone, {outcome.found}")
         here = case.name, case.count, case.d_in
-        if last and last[0] == here and _more(last[1], outcome.found):
+        if last and last[0] == here and _more(last[1], outcome.found, case.d_in * case.count):
             wrong.append(f"{case}: more than at the scale before, {last[1]} {outcome.found}")
         last = here, outcome.found
     return wrong, seconds, megabytes
