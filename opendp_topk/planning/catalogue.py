@@ -16,7 +16,7 @@ from ..errors.checks import Number
 from ..measurements._listed import constructors
 from ..measurements.canonical_top_k import then_canonical_top_k
 from ..measurements.exponential_mechanism import then_exponential_mechanism
-from ..measurements.joint_top_k import then_joint_top_k
+from ..measurements.joint_top_k import MOST_WINNERS, then_joint_top_k
 from ..measurements.lipschitz_top_k import then_lipschitz_top_k
 from ..measurements.noisy_histogram import then_noisy_histogram
 from ..measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
@@ -154,7 +154,7 @@ DESCRIBED = (
     Mechanism(
         "canonical_exponential", _SET, _SETS, then_canonical_top_k, _with(Exponential()), ranked=False, numbered=True
     ),
-    Mechanism("joint", RELEASES, _JOINT, then_joint_top_k, numbered=True),
+    Mechanism("joint", RELEASES, _JOINT, then_joint_top_k, most=MOST_WINNERS, numbered=True),
     Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
     Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
     Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
