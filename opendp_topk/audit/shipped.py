@@ -219,7 +219,7 @@ with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histogram
 `PerCandidateDistance` with bounds of 99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and
 the delta at the claimed epsilon). The loosest come first. A ratio of 1 says that the map is attained. A
 smaller one says that no pair that was tried does, not that none does; the proofs say which maps are exact suprema.
-Written by
+Quantiles of many numbers lose more (docs/tightness.md). Written by
 `python -m tests.pages`.
 """
 
