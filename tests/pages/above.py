@@ -149,21 +149,4 @@ The largest loss met by analysts who choose each question by the answers before 
 scale = threshold_scale = 1: of all that ask up to nine times for two to four scores the best one, by dynamic
 programming. That epsilon is the supremum with every noise, and the range where scores go one way, is a theorem
 (proofs/measurements/above_threshold.tex). The loosest come first.
-
-| constructor | arguments | measure | claimed | largest loss | ratio |
-|---|---|---|---|---|---|
 """
-
-
-def section() -> str:
-    """The section of docs/tightness.md, the loosest first."""
-    rows = []
-    for case in cases():
-        met = case.largest()
-        rows.append((f"{met / case.claimed:.4f}", f"{case.start} {met:.6g} |"))
-    return HEADER + "".join(f"{row} {ratio} |\n" for ratio, row in sorted(rows))
-
-
-def has_the_rows(text: str) -> bool:
-    """Whether the section lists today's claims, whatever was met."""
-    return HEADER in text and all(case.start in text for case in cases())

@@ -199,6 +199,10 @@ class Case:
         named = f"delta at {EPSILON}" if self.measure == tk.PrivacyProfile() else type(self.measure).__name__
         return f"| {self.constructor} | {self.arguments} | {named} | {self.claimed:.6g} |"
 
+    def largest(self) -> float:
+        """The largest loss of all pairs."""
+        return max(loss(self.measure, pair) for pair in self.pairs())
+
 
 def cases() -> Iterator[Case]:
     """What selects, under every measure for which it has a map."""
@@ -237,26 +241,4 @@ The largest loss met where a person raises one score or two of many (`L01InfDist
 d_in = 1, scale 1): those that move are alike, and so are up to 400 others. Laws are sums over cells of noise that share
 no code with the library. Of gaps what the ranking alone tells is compared. The loosest come first; other selections
 cost here what they cost above.
-
-| constructor | arguments | measure | claimed | largest loss | ratio |
-|---|---|---|---|---|---|
 """
-
-
-def section() -> str:
-    """The section of docs/tightness.md, the loosest first."""
-    rows = []
-    for case in cases():
-        met = largest(case)
-        rows.append((f"{met / case.claimed:.4f}", f"{case.start} {met:.6g} |"))
-    return HEADER + "".join(f"{row} {ratio} |\n" for ratio, row in sorted(rows))
-
-
-def largest(case: Case) -> float:
-    """The largest loss of all pairs of a case."""
-    return max(loss(case.measure, pair) for pair in case.pairs())
-
-
-def has_the_rows(text: str) -> bool:
-    """Whether the section lists today's claims, whatever was met."""
-    return HEADER in text and all(case.start in text for case in cases())

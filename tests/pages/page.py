@@ -13,7 +13,7 @@ from pathlib import Path
 from opendp_topk.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
-from . import above, copies, few, machine_marks, proof_map, quantiles, reference
+from . import above, copies, few, losses_met, machine_marks, proof_map, quantiles, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
@@ -80,6 +80,9 @@ def _exported(home: str, name: str) -> str:
     return line if len(line) <= _WIDEST else f"from {home} import (\n    {name} as {name},\n)"
 
 
+SEARCHES: tuple[losses_met.Search, ...] = (few, quantiles, above)
+
+
 def tightness(_: str) -> str:
     """docs/tightness.md: searches for the largest losses, of pairs, of many copies, few that move, and by questions."""
     return shipped.table(verify_all(among=listed())) + sections()
@@ -87,7 +90,7 @@ def tightness(_: str) -> str:
 
 def sections() -> str:
     """What docs/tightness.md has after the table of all constructors."""
-    return copies.section() + few.section() + quantiles.section() + above.section() + OPEN
+    return copies.section() + "".join(map(losses_met.section, SEARCHES)) + OPEN
 
 
 def with_losses_of(name: str, text: str) -> str:
@@ -115,9 +118,7 @@ def has_the_rows(text: str) -> bool:
         text.startswith(shipped.HEADER)
         and same
         and copies.has_the_rows(text)
-        and few.has_the_rows(text)
-        and quantiles.has_the_rows(text)
-        and above.has_the_rows(text)
+        and all(losses_met.has_the_rows(search, text) for search in SEARCHES)
         and OPEN in text
     )
 

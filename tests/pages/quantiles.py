@@ -127,21 +127,4 @@ HEADER = """
 The largest loss met where a row more comes to tables of up to 1,800 numbers, most of which have no rows, at scale 1 and
 with places=1, by sums over all choices that share no code with the library. The loosest come first. For one quantile
 and for quartiles all three claims are met to 1 part in 100; why those for thirds are not is said below.
-
-| constructor | arguments | measure | claimed | largest loss | ratio |
-|---|---|---|---|---|---|
 """
-
-
-def section() -> str:
-    """The section of docs/tightness.md, the loosest first."""
-    rows = []
-    for case in cases():
-        met = case.largest()
-        rows.append((f"{met / case.claimed:.4f}", f"{case.start} {met:.6g} |"))
-    return HEADER + "".join(f"{row} {ratio} |\n" for ratio, row in sorted(rows))
-
-
-def has_the_rows(text: str) -> bool:
-    """Whether the section lists today's claims, whatever was met."""
-    return HEADER in text and all(case.start in text for case in cases())

@@ -8,6 +8,7 @@ finer.
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -38,9 +39,8 @@ def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tu
 
     Each part may add as much as any other to the variance of all losses.
     """
-    reaches = [_reach(curve) for curve, _ in parts]
+    reaches, _, spreads = zip(*(_moments(curve) for curve, _ in parts), strict=True)
     counts = [count for _, count in parts]
-    spreads = [_moments(curve, reach)[1] for (curve, _), reach in zip(parts, reaches, strict=True)]
     deviation = math.sqrt(sum(count * spread * spread for count, spread in zip(counts, spreads, strict=True)))
     shares = [deviation / math.sqrt(len(parts) * count) for count in counts]
     values = sum(reach / share for reach, share in zip(reaches, shares, strict=True)) if deviation > 0 else 0.0
@@ -63,9 +63,9 @@ def grid(parts: tuple[tuple[PrivacyCurve, int], ...]) -> tuple[Fraction, list[tu
 
 def surely_beyond(parts: tuple[tuple[PrivacyCurve, int], ...], farthest: float) -> bool:
     """Whether next to all of what the steps lose together is about more than ``farthest``."""
-    moments = [(count, *_moments(curve, _reach(curve))) for curve, count in parts]
-    deviation = math.sqrt(sum(count * spread * spread for count, _, spread in moments))
-    return sum(count * mean for count, mean, _ in moments) - _TAILS / 2 * deviation > farthest
+    moments = [(count, *_moments(curve)) for curve, count in parts]
+    deviation = math.sqrt(sum(count * spread * spread for count, *_, spread in moments))
+    return sum(count * mean for count, _, mean, _ in moments) - _TAILS / 2 * deviation > farthest
 
 
 def _allowed(wanted: float, usual: float, least: float) -> float:
@@ -78,10 +78,12 @@ def _reach(curve: PrivacyCurve) -> float:
     return min(curve.epsilon(min(1.0, max(_TAIL, curve.delta(_FARTHEST)))), _FARTHEST)
 
 
-def _moments(curve: PrivacyCurve, reach: float) -> tuple[float, float]:
-    """About the mean and the deviation of the finite losses; the latter is at least a small part of the reach."""
+@functools.lru_cache(maxsize=64)
+def _moments(curve: PrivacyCurve) -> tuple[float, float, float]:
+    """The reach, and about the mean and the deviation of the finite losses, at least a small part of the reach."""
+    reach = _reach(curve)
     if reach <= _NEAREST:
-        return 0.0, 0.0
+        return reach, 0.0, 0.0
     h = Fraction(reach) / _COARSE
     cover: Cover = dots(curve, h, _COARSE)
     whole = float(sum(cover.masses))
@@ -89,4 +91,4 @@ def _moments(curve: PrivacyCurve, reach: float) -> tuple[float, float]:
     shares = [float(mass) / whole for mass in cover.masses] if whole else [0.0 for _ in losses]
     mean = sum(share * loss for share, loss in zip(shares, losses, strict=True))
     variance = sum(share * (loss - mean) ** 2 for share, loss in zip(shares, losses, strict=True))
-    return mean, max(math.sqrt(variance), _NARROWEST * reach)
+    return reach, mean, max(math.sqrt(variance), _NARROWEST * reach)
