@@ -14,7 +14,7 @@ def __getattr__(name: str) -> _typing.Any:
     """A public name is loaded when it is first asked for, and the audit with it: a release does not need all."""
     with _LOADING:
         if name == "audit":
-            return _importlib.import_module(".audit", __name__)
+            return _importlib.import_module(".apps.audit", __name__)
         if name == "__version__":
             return _importlib.import_module(".core.version", __name__).version()
         if name not in _HOMES:

@@ -1,6 +1,12 @@
-from . import audit as audit
-from .bridge.incoming import from_opendp as from_opendp
-from .bridge.outgoing import to_opendp as to_opendp
+from .apps import audit as audit
+from .apps.bridge.incoming import from_opendp as from_opendp
+from .apps.bridge.outgoing import to_opendp as to_opendp
+from .apps.ledger import Ledger as Ledger
+from .apps.planning.comparison import Comparison as Comparison
+from .apps.planning.comparison import compare as compare
+from .apps.planning.recommendation import Recommendation as Recommendation
+from .apps.planning.recommendation import recommend as recommend
+from .apps.planning.recorded_release import release_with_record as release_with_record
 from .combinators.adaptive_composition import make_adaptive_composition as make_adaptive_composition
 from .combinators.adaptive_composition import then_adaptive_composition as then_adaptive_composition
 from .combinators.approximate import make_approximate as make_approximate
@@ -46,7 +52,6 @@ from .core.releases import ItemsWithGaps as ItemsWithGaps
 from .core.releases import RankingWithGaps as RankingWithGaps
 from .core.releases import SelectedCounts as SelectedCounts
 from .core.transformation import Transformation as Transformation
-from .distributions.events import Enclosure as Enclosure
 from .errors import BudgetError as BudgetError
 from .errors import CandidatesError as CandidatesError
 from .errors import CapacityError as CapacityError
@@ -77,7 +82,6 @@ from .errors import SubnormalError as SubnormalError
 from .errors import TableError as TableError
 from .errors import TopKError as TopKError
 from .errors.experimental import ExperimentalWarning as ExperimentalWarning
-from .ledger import Ledger as Ledger
 from .measurements._in_parts import release_in_parts as release_in_parts
 from .measurements._spark_scores import release_spark as release_spark
 from .measurements.above_threshold import make_above_threshold as make_above_threshold
@@ -130,19 +134,15 @@ from .measurements.weighted_partition_selection import (
 from .measurements.weighted_partition_selection import (
     then_weighted_partition_selection as then_weighted_partition_selection,
 )
-from .noises.custom import CustomNoise as CustomNoise
-from .noises.exponential import Exponential as Exponential
-from .noises.gumbel import Gumbel as Gumbel
-from .noises.half_logistic import HalfLogistic as HalfLogistic
-from .noises.laplace import Laplace as Laplace
-from .noises.logistic import Logistic as Logistic
 from .numerics.arithmetic import Intervals as Intervals
-from .planning.comparison import Comparison as Comparison
-from .planning.comparison import compare as compare
-from .planning.recommendation import Recommendation as Recommendation
-from .planning.recommendation import recommend as recommend
-from .planning.recorded_release import release_with_record as release_with_record
 from .proof import Proof as Proof
+from .sampling.distributions.events import Enclosure as Enclosure
+from .sampling.noises.custom import CustomNoise as CustomNoise
+from .sampling.noises.exponential import Exponential as Exponential
+from .sampling.noises.gumbel import Gumbel as Gumbel
+from .sampling.noises.half_logistic import HalfLogistic as HalfLogistic
+from .sampling.noises.laplace import Laplace as Laplace
+from .sampling.noises.logistic import Logistic as Logistic
 from .spaces.curves.curve import PrivacyCurve as PrivacyCurve
 from .spaces.domains import AtomDomain as AtomDomain
 from .spaces.domains import Domain as Domain

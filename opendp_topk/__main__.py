@@ -1,6 +1,6 @@
 """``python -m opendp_topk`` is the command ``opendp-topk``."""
 
-from .cli import main
+from .apps.cli import main
 
 if __name__ == "__main__":
     main()

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _audit(folder: Path, pdf: bool) -> None:
     """The report with two pairs of neighbours for each map: the verifier's own table has more."""
-    from opendp_topk.audit.html import write_report
+    from opendp_topk.apps.audit.html import write_report
 
     write_report(folder, budget=2, on=date.today(), pdf=pdf)
 

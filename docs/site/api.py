@@ -9,7 +9,7 @@ from pathlib import Path
 
 import opendp_topk as tk
 from opendp_topk import audit, proof
-from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.apps.audit.registry import proofs as claims
 from opendp_topk.core import public_names
 
 _GROUPS = {
@@ -42,7 +42,7 @@ def pages() -> dict[str, list[str]]:
             found[f"make_{stem}"].append(f"opendp_topk.{name}")
         else:
             found[_room(name)].append(f"opendp_topk.{name}")
-    found["audit"] += [f"opendp_topk.audit.{name}" for name in audit.__all__]
+    found["audit"] += [f"opendp_topk.apps.audit.{name}" for name in audit.__all__]
     return dict(found)
 
 

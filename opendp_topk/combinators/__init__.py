@@ -1,4 +1,4 @@
 """Measurements made of measurements, which read no data themselves, and draw how often they run one at most.
 
-It may import errors, numerics, tables, proof, spaces, spaces.curves, samplers, core and transformations.
+It may import errors, numerics, tables, proof, spaces, spaces.curves, sampling.samplers, core and transformations.
 """

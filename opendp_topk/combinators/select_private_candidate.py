@@ -12,7 +12,7 @@ from ..core.queryable import sealed
 from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
-from ..samplers.run_counts import run_count
+from ..sampling.samplers.run_counts import run_count
 from ._private_runs import Law, require_runs, score_of, selection
 from .private_selection import make_private_selection
 from .repetitions import TruncatedNegativeBinomial

@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from ..distributions.events import EVENTS, Enclosure
 from ..errors import NotDeclaredError, SpaceError, checks
 from ..proof import Proof
+from ..sampling.distributions.events import EVENTS, Enclosure
 from ..spaces.domains import Domain, VectorDomain, same_items
 from ..spaces.measures import Measure, bounds_range
 from ..spaces.metrics import Metric

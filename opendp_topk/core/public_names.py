@@ -4,8 +4,8 @@
 """
 
 PUBLIC = {
-    "bridge.incoming": "from_opendp",
-    "bridge.outgoing": "to_opendp",
+    "apps.bridge.incoming": "from_opendp",
+    "apps.bridge.outgoing": "to_opendp",
     "combinators.adaptive_composition": "make_adaptive_composition then_adaptive_composition",
     "combinators.approximate": "make_approximate make_fix_delta",
     "combinators.composition": "make_composition",
@@ -36,7 +36,7 @@ PUBLIC = {
         "CountedItems FoundCounts FoundItems FoundItemsWithCounts Items ItemsWithGaps RankingWithGaps SelectedCounts"
     ),
     "core.transformation": "Transformation",
-    "distributions.events": "Enclosure",
+    "sampling.distributions.events": "Enclosure",
     "errors": (
         "BudgetError CandidatesError CapacityError ColumnError DataError DataLengthError DataTypeError DeadlineError "
         "DistanceError DistributionError EntropyError ForeignError LedgerError MapError MissingExtraError "
@@ -44,11 +44,11 @@ PUBLIC = {
         "PrivacyViolationError ProofError QueryError SearchError SpaceError SubnormalError TableError TopKError"
     ),
     "errors.experimental": "ExperimentalWarning",
-    "ledger": "Ledger",
-    "planning.comparison": "Comparison compare",
+    "apps.ledger": "Ledger",
+    "apps.planning.comparison": "Comparison compare",
     "measurements._in_parts": "release_in_parts",
-    "planning.recorded_release": "release_with_record",
-    "planning.recommendation": "Recommendation recommend",
+    "apps.planning.recorded_release": "release_with_record",
+    "apps.planning.recommendation": "Recommendation recommend",
     "measurements._spark_scores": "release_spark",
     "measurements.above_threshold": "make_above_threshold then_above_threshold",
     "measurements.canonical_top_k": "make_canonical_top_k then_canonical_top_k",
@@ -73,12 +73,12 @@ PUBLIC = {
     "measurements.unknown_domain_top_k": "make_unknown_domain_top_k then_unknown_domain_top_k",
     "measurements.user": "make_user_measurement then_user_measurement",
     "measurements.weighted_partition_selection": "make_weighted_partition_selection then_weighted_partition_selection",
-    "noises.custom": "CustomNoise",
-    "noises.exponential": "Exponential",
-    "noises.gumbel": "Gumbel",
-    "noises.half_logistic": "HalfLogistic",
-    "noises.laplace": "Laplace",
-    "noises.logistic": "Logistic",
+    "sampling.noises.custom": "CustomNoise",
+    "sampling.noises.exponential": "Exponential",
+    "sampling.noises.gumbel": "Gumbel",
+    "sampling.noises.half_logistic": "HalfLogistic",
+    "sampling.noises.laplace": "Laplace",
+    "sampling.noises.logistic": "Logistic",
     "numerics.arithmetic": "Intervals",
     "proof": "Proof",
     "spaces.curves.curve": "PrivacyCurve",

@@ -20,7 +20,7 @@ from ..errors.by_name import require_names
 _PACKAGE = Path(__file__).resolve().parents[1]
 _DEEPEST = 64  # each takes up to ten calls of Python, which allows a thousand
 _MOST = 2**24  # values of an iterator, which does not tell whether it ends
-_WITHOUT_CLAIMS = ("audit", "cli")
+_WITHOUT_CLAIMS = ("apps/audit", "apps/cli")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def rebuilt(digest: str, constructor: Callable[..., Any], arguments: tuple[Any, 
 def claims_digest() -> str:
     """The SHA-256 of all proof documents and of the sources of the package, without the audit and the command."""
     total = hashlib.sha256()
-    sources = [path for path in _PACKAGE.rglob("*.py") if path.relative_to(_PACKAGE).parts[0] not in _WITHOUT_CLAIMS]
+    without = [_PACKAGE / room for room in _WITHOUT_CLAIMS]
+    sources = [path for path in _PACKAGE.rglob("*.py") if not any(map(path.is_relative_to, without))]
     for root, paths in ((_PACKAGE, sources), (proof.folder(), proof.folder().rglob("*.tex"))):
         for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
             content = path.read_bytes()

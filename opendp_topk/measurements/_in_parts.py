@@ -13,7 +13,7 @@ from typing import Any
 from ..core.measurement import Measurement
 from ..core.repeatable import Repeatable
 from ..errors import DataLengthError, ForeignError, ParameterError, ParameterTypeError, checks
-from ..samplers.merge import Part, Race, finish, merge, partial
+from ..sampling.samplers.merge import Part, Race, finish, merge, partial
 from ..spaces.domains import VectorDomain
 
 _TOGETHER = 64  # parts are merged as they come, so many at a time, so that few are held

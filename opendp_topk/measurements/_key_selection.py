@@ -13,12 +13,12 @@ from typing import Any
 
 from ..core.releases import FoundItems
 from ..core.spaces import require_space
-from ..distributions import one_shot as laws
-from ..distributions import unlisted as exact_law
 from ..errors import DataLengthError, checks
-from ..noises.gumbel import Gumbel
 from ..numerics.arithmetic import exact
-from ..samplers import unlisted
+from ..sampling.distributions import one_shot as laws
+from ..sampling.distributions import unlisted as exact_law
+from ..sampling.noises.gumbel import Gumbel
+from ..sampling.samplers import unlisted
 from ..spaces.costs import Cost
 from ..spaces.keyed_counts import KeyedCountDistance, largest
 from ..spaces.with_delta import NOT_STRICT, STRICT, require_with_delta

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from ..core.measurement import Declared, Measurement
 from ..core.repeatable import Repeatable
 from ..core.spaces import require_space
-from ..distributions.events import ranks
 from ..errors import DataLengthError, checks
 from ..errors.checks import Number
-from ..noises.noise import Noise
 from ..numerics.arithmetic import exact
-from ..samplers import noiseless, race, rows
-from ..samplers.merge import Race
+from ..sampling.distributions.events import ranks
+from ..sampling.noises.noise import Noise
+from ..sampling.samplers import noiseless, race, rows
+from ..sampling.samplers.merge import Race
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import FREE, SCALAR, Cost, require_measure
 from ..spaces.curves.curve import PrivacyCurve
@@ -277,19 +277,19 @@ def one_shot(noise: Noise) -> SelectionMechanism:
         return race.top_k(scores, choice.tau, noise, choice.k, sign=choice.sign, ordered=choice.ordered)  # [draw]
 
     def accuracy(n: int, choice: Choice, alpha: Any) -> float:
-        from ..distributions import one_shot as laws
-        from ..distributions import union_bound
+        from ..sampling.distributions import one_shot as laws
+        from ..sampling.distributions import union_bound
 
         bound = laws.accuracy if noise.is_proven else union_bound.accuracy
         return bound(noise, n, choice.k, choice.tau, alpha)  # [one-shot-accuracy]
 
     def law(units: list[Fraction], choice: Choice) -> dict[Hashable, Any]:
-        from ..distributions import one_shot as laws
+        from ..sampling.distributions import one_shot as laws
 
         return laws.law(noise, units, choice.tau == 0, choice.k, choice.ordered)  # [one-shot-law]
 
     def success(scores: ScoreArray, choice: Choice, sure: int, reach: int) -> tuple[float, float]:
-        from ..distributions import one_shot_success as laws
+        from ..sampling.distributions import one_shot_success as laws
 
         return laws.probability(noise, scores, choice.tau, choice.k, choice.sign, sure, reach)  # [one-shot-success]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.candidates import IndexCandidates
 from ..core.measurement import Measurement
 from ..errors import ColumnError, DataTypeError, checks
-from ..samplers.merge import Part
+from ..sampling.samplers.merge import Part
 from ..spaces.domains import VectorDomain
 from ..tables.spark_plans import require_determinate
 from ..tables.spark_tasks import answers, run

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..noises.noise import Noise
-from ..noises.standard import is_standard
 from ..numerics.arithmetic import Intervals, as_mpq, exact, exp_up, one_minus_exp_up, round_up
+from ..sampling.noises.noise import Noise
+from ..sampling.noises.standard import is_standard
 
 _FARTHEST = Fraction(800)  # in scales: beyond it the probability is no float64 any more
 _PRECISION = 128  # binary digits beyond those that cancel

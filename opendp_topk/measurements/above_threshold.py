@@ -17,11 +17,11 @@ from ..core.queryable import Queryable, held
 from ..core.spaces import require_space
 from ..errors import BudgetError, DataLengthError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..noises.exponential import Exponential
-from ..noises.noise import Noise
-from ..noises.standard import is_standard, kinds
 from ..numerics.arithmetic import as_mpq, exact
-from ..samplers.lazy_noise import LazyNoise, reaches
+from ..sampling.noises.exponential import Exponential
+from ..sampling.noises.noise import Noise
+from ..sampling.noises.standard import is_standard, kinds
+from ..sampling.samplers.lazy_noise import LazyNoise, reaches
 from ..spaces.concentrated import rho_of_laplace
 from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..distributions import canonical as laws
-from ..distributions import canonical_success
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..noises.gumbel import Gumbel
-from ..noises.noise import Noise
-from ..noises.standard import is_standard
 from ..numerics.arithmetic import exact
-from ..samplers import canonical, listed
+from ..sampling.distributions import canonical as laws
+from ..sampling.distributions import canonical_success
+from ..sampling.noises.gumbel import Gumbel
+from ..sampling.noises.noise import Noise
+from ..sampling.noises.standard import is_standard
+from ..sampling.samplers import canonical, listed
 from ..spaces.costs import Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure

@@ -19,7 +19,7 @@ from ..core.spaces import require_space
 from ..errors import BudgetError, CandidatesError, DataLengthError, ParameterError, SpaceError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up, scaled_log_up
-from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain, same_items
 from ..spaces.measures import (

@@ -6,7 +6,7 @@ from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors.checks import Number
-from ..noises.gumbel import Gumbel
+from ..sampling.noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric

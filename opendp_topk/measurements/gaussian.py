@@ -11,7 +11,7 @@ from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
-from ..samplers.integers import discrete_gaussian
+from ..sampling.samplers.integers import discrete_gaussian
 from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile, ZeroConcentratedDivergence

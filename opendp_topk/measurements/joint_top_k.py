@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..distributions import joint as laws
 from ..errors import checks
 from ..errors.checks import Number
-from ..noises.gumbel import Gumbel
-from ..samplers import joint, listed
+from ..sampling.distributions import joint as laws
+from ..sampling.noises.gumbel import Gumbel
+from ..sampling.samplers import joint, listed
 from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure

@@ -11,7 +11,7 @@ from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact
-from ..samplers.integers import discrete_laplace
+from ..sampling.samplers.integers import discrete_laplace
 from ..spaces.costs import SCALAR, require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, PrivacyProfile

@@ -7,9 +7,9 @@ from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..noises.noise import Noise
-from ..noises.standard import is_standard, kinds
 from ..proof import Proof
+from ..sampling.noises.noise import Noise
+from ..sampling.noises.standard import is_standard, kinds
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure
 from ..spaces.metrics import ScoreMetric

@@ -15,11 +15,11 @@ from ..core.releases import RankingWithGaps
 from ..core.repeatable import Batched
 from ..errors import DataLengthError, ParameterError
 from ..errors.checks import Number
-from ..noises.exponential import Exponential
-from ..noises.noise import Noise
 from ..numerics.arithmetic import exact
-from ..samplers import gap_rows
-from ..samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
+from ..sampling.noises.exponential import Exponential
+from ..sampling.noises.noise import Noise
+from ..sampling.samplers import gap_rows
+from ..sampling.samplers.gaps import noiseless_top_k_with_gaps, top_k_with_gaps
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost, require_measure
 from ..spaces.domains import VectorDomain

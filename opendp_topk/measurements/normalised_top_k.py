@@ -14,11 +14,11 @@ from ..core.partials import partial
 from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..noises.exponential import Exponential
-from ..noises.gumbel import Gumbel
-from ..noises.noise import Noise
-from ..noises.standard import is_standard
 from ..numerics.arithmetic import exact
+from ..sampling.noises.exponential import Exponential
+from ..sampling.noises.gumbel import Gumbel
+from ..sampling.noises.noise import Noise
+from ..sampling.noises.standard import is_standard
 from ..spaces.costs import require_measure
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure

@@ -15,7 +15,7 @@ from ..core.spaces import require_space
 from ..errors import CapacityError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, one_minus_exp_up, round_up
-from ..samplers.bernoulli import DIGITS, events
+from ..sampling.samplers.bernoulli import DIGITS, events
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.closed_forms import ApproximateDP
 from ..spaces.curves.composed import Composed

@@ -8,12 +8,12 @@ from fractions import Fraction
 from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
-from ..distributions import peeled as laws
 from ..errors import checks
 from ..errors.checks import Number
-from ..noises.exponential import Exponential
-from ..noises.gumbel import Gumbel
-from ..samplers import peeled
+from ..sampling.distributions import peeled as laws
+from ..sampling.noises.exponential import Exponential
+from ..sampling.noises.gumbel import Gumbel
+from ..sampling.samplers import peeled
 from ..spaces.concentrated import rho_of_laplace, rho_of_range
 from ..spaces.costs import FREE, Cost
 from ..spaces.domains import VectorDomain

@@ -16,10 +16,10 @@ from ..core.partials import partial
 from ..core.spaces import require_space
 from ..errors import ParameterError, ParameterTypeError, checks
 from ..errors.checks import Number
-from ..noises.gumbel import Gumbel
 from ..numerics.arithmetic import exact, round_up
 from ..numerics.rank_scores import rank_scores
-from ..samplers import noiseless
+from ..sampling.noises.gumbel import Gumbel
+from ..sampling.samplers import noiseless
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import SCALAR, Cost, require_measure
 from ..spaces.domains import VectorDomain

@@ -6,8 +6,8 @@ from ..core.claims import proven
 from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..errors.checks import Number
-from ..noises.exponential import Exponential
-from ..noises.gumbel import Gumbel
+from ..sampling.noises.exponential import Exponential
+from ..sampling.noises.gumbel import Gumbel
 from ..spaces.domains import VectorDomain
 from ..spaces.measures import Measure, is_pure
 from ..spaces.metrics import ScoreMetric

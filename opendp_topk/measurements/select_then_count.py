@@ -15,7 +15,7 @@ from ..core.spaces import require_space
 from ..errors import checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up, shortened_up
-from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.concentrated import rho_of_range
 from ..spaces.costs import Cost, require_measure
 from ..spaces.curves.closed_forms import Concentrated

@@ -15,11 +15,11 @@ from ..core.measurement import Measurement
 from ..core.partials import partial
 from ..core.releases import FoundCounts
 from ..core.spaces import require_space
-from ..distributions.gaussian_tail import gaussian_beyond
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
-from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..sampling.distributions.gaussian_tail import gaussian_beyond
+from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.concentrated import rho_of_discrete_laplace, rho_of_pure
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.closed_forms import ApproximateDP, Concentrated

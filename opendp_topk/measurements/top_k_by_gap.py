@@ -14,10 +14,10 @@ from ..core.partials import partial
 from ..core.spaces import require_space
 from ..errors import DataLengthError, ParameterError, checks
 from ..errors.checks import Number
-from ..noises.exponential import Exponential
-from ..noises.noise import Noise
 from ..numerics.arithmetic import exact
-from ..samplers import noiseless
+from ..sampling.noises.exponential import Exponential
+from ..sampling.noises.noise import Noise
+from ..sampling.samplers import noiseless
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.totals import compose
 from ..spaces.domains import VectorDomain

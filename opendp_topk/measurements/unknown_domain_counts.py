@@ -14,10 +14,10 @@ from ..core.partials import partial
 from ..core.releases import FoundItemsWithCounts
 from ..errors import checks
 from ..errors.checks import Number
-from ..noises.noise import Noise
 from ..numerics.arithmetic import exact
-from ..samplers import unlisted
-from ..samplers.integers import discrete_gaussian, discrete_laplace
+from ..sampling.noises.noise import Noise
+from ..sampling.samplers import unlisted
+from ..sampling.samplers.integers import discrete_gaussian, discrete_laplace
 from ..spaces.costs import FREE, Cost
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure, PrivacyProfile, is_pure, without_delta

@@ -12,10 +12,10 @@ from ..core.partials import partial
 from ..core.releases import FoundItems
 from ..core.repeatable import Repeatable
 from ..core.steps import Steps
-from ..distributions import unlisted as exact_law
 from ..errors.checks import Number
-from ..noises.noise import Noise
-from ..samplers import unlisted
+from ..sampling.distributions import unlisted as exact_law
+from ..sampling.noises.noise import Noise
+from ..sampling.samplers import unlisted
 from ..spaces.costs import FREE
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
 from ..spaces.measures import Measure

@@ -15,7 +15,7 @@ from ..core.spaces import require_space
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
 from ..numerics.arithmetic import exact, round_up
-from ..samplers.integers import discrete_gaussian
+from ..sampling.samplers.integers import discrete_gaussian
 from ..spaces.costs import FREE, Cost
 from ..spaces.curves.closed_forms import Concentrated, Mixture
 from ..spaces.curves.curve import PrivacyCurve

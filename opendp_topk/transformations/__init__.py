@@ -1,4 +1,4 @@
 """Functions with a stability map: one ``make_*`` constructor a file.
 
-It may import errors, numerics, tables, proof, spaces, samplers and core.
+It may import errors, numerics, tables, proof, spaces, sampling.samplers and core.
 """

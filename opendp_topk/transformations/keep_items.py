@@ -15,7 +15,7 @@ from ..core.spaces import require_space
 from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..errors.checks import Number
-from ..samplers.entropy import SYSTEM, Entropy
+from ..sampling.samplers.entropy import SYSTEM, Entropy
 from ..spaces.domains import FrameDomain, GroupedFrameDomain
 from ..spaces.metrics import UserDistance
 from ..spaces.valued_frames import ValuedFrameDomain

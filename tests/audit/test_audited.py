@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import verdicts
-from opendp_topk.audit.audited import audit_pair
-from opendp_topk.audit.html import audited
-from opendp_topk.audit.html.audited import audited_page
-from opendp_topk.cli import show
-from opendp_topk.testing import plugin
+from opendp_topk.apps.audit import verdicts
+from opendp_topk.apps.audit.audited import audit_pair
+from opendp_topk.apps.audit.html import audited
+from opendp_topk.apps.audit.html.audited import audited_page
+from opendp_topk.apps.cli import show
+from opendp_topk.apps.testing import plugin
 from tests.concepts.sentinels import raises_exactly
 
 PAIR = [(0, 1)]
@@ -156,7 +156,7 @@ def test_no_counts_show_more_than_the_reach(n: int) -> None:
             low, high = (middle, high) if upper_tail(hits, middle) <= Fraction(alpha / 2) else (low, middle)
         return float(low)
 
-    from opendp_topk.audit import blackbox
+    from opendp_topk.apps.audit import blackbox
 
     bounds = [lower(hits) for hits in range(n + 1)]
     for spare in (0, 1):

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import estimate
-from opendp_topk.audit.bounds import concentrated, log_ratio
-from opendp_topk.audit.events import choose
+from opendp_topk.apps.audit import estimate
+from opendp_topk.apps.audit.bounds import concentrated, log_ratio
+from opendp_topk.apps.audit.events import choose
 from tests.concepts.sentinels import raises_exactly
 
 PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import search
-from opendp_topk.audit.neighbours import within
+from opendp_topk.apps.audit import search
+from opendp_topk.apps.audit.neighbours import within
 from tests.concepts.sentinels import raises_exactly
 
 PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()

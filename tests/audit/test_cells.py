@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import estimate
-from opendp_topk.audit.cells import (
+from opendp_topk.apps.audit import estimate
+from opendp_topk.apps.audit.cells import (
     Bits,
     Cells,
     Place,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit.replay import _law
+from opendp_topk.apps.audit.replay import _law
 from tests.audit.test_replay import LAW, flipped, flips
 
 

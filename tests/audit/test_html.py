@@ -16,11 +16,11 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.audit import shipped
-from opendp_topk.audit.html import findings, refuted, report, state, untested, write_report
-from opendp_topk.audit.html.layout import columns
-from opendp_topk.audit.html.plots import ticks
-from opendp_topk.audit.signoffs import accept
+from opendp_topk.apps.audit import shipped
+from opendp_topk.apps.audit.html import findings, refuted, report, state, untested, write_report
+from opendp_topk.apps.audit.html.layout import columns
+from opendp_topk.apps.audit.html.plots import ticks
+from opendp_topk.apps.audit.signoffs import accept
 from opendp_topk.core.measurement import Declared
 from opendp_topk.markup.elements import Markup, el
 from opendp_topk.proof import claim_digest, latex, library

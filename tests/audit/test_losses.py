@@ -12,7 +12,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import losses
+from opendp_topk.apps.audit import losses
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import raises_exactly
 

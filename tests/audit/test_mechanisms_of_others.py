@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import search
+from opendp_topk.apps.audit import search
 from tests.audit import mechanisms
 from tests.audit.mechanisms import BROKEN, ON_COUNTS, RIGHT, Mechanism
 

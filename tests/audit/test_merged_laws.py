@@ -10,7 +10,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import merged_laws
+from opendp_topk.apps.audit import merged_laws
 from tests.oracles import discrete
 
 INTEGERS = tk.AtomDomain(int)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit.neighbours import neighbours, variations, within
+from opendp_topk.apps.audit.neighbours import neighbours, variations, within
 from tests.concepts.sentinels import raises_exactly
 
 METRICS = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_topk.audit.recorded import Known, Recorder
-from opendp_topk.samplers.entropy import Entropy, Indices
+from opendp_topk.apps.audit.recorded import Known, Recorder
+from opendp_topk.sampling.samplers.entropy import Entropy, Indices
 
 
 class Scripted(Entropy):

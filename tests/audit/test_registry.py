@@ -11,9 +11,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.audit import proofs
-from opendp_topk.audit.registry import graph
-from opendp_topk.audit.signoffs import Signoff, accept, read_signoffs
+from opendp_topk.apps.audit import proofs
+from opendp_topk.apps.audit.registry import graph
+from opendp_topk.apps.audit.signoffs import Signoff, accept, read_signoffs
 from opendp_topk.proof import claim_digest, library
 from tests.concepts.sentinels import raises_exactly
 
@@ -90,12 +90,12 @@ def spoil(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.further
-@pytest.mark.quick(file="samplers/race.py")
+@pytest.mark.quick(file="sampling/samplers/race.py")
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("samplers/race.py", "_DEEP = ", "_DEEP = 1 + "),
-        ("samplers/entropy.py", "os.urandom(n + _SPARE)", "os.urandom(n + _SPARE)[::-1]"),
+        ("sampling/samplers/race.py", "_DEEP = ", "_DEEP = 1 + "),
+        ("sampling/samplers/entropy.py", "os.urandom(n + _SPARE)", "os.urandom(n + _SPARE)[::-1]"),
         ("spaces/measures.py", "else round_up(number)", "else float(number)"),
     ],
 )

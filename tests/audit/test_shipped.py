@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import __main__ as command
-from opendp_topk.audit import shipped
+from opendp_topk.apps.audit import __main__ as command
+from opendp_topk.apps.audit import shipped
 
 ROOT = Path(tk.__file__).parent
 EXAMPLES = list(shipped.examples())
@@ -27,7 +27,7 @@ def test_no_shipped_map_is_refuted_and_the_page_has_what_is_found(name: str) -> 
     assert found
     others = shipped.verify_all(budget=6, among=[e for e in own if shipped.row(e) is None])
     for example, report in found + others:
-        assert report is not None, f"{name} declares no law: say in audit/shipped.py how to merge its outcomes"
+        assert report is not None, f"{name} declares no law: say in apps/audit/shipped.py how to merge its outcomes"
         assert report.holds, (example, report)
         assert report.loss > 0
     page = (ROOT.parent / "docs" / "tightness.md").read_text(encoding="utf-8").partition("\n## ")[0]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import merged_laws
-from opendp_topk.samplers import entropy
+from opendp_topk.apps.audit import merged_laws
+from opendp_topk.sampling.samplers import entropy
 
 PURE, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 GENERAL, ONE_WAY = tk.LInfDistance(), tk.LInfDistance(monotonic=True)

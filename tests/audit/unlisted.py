@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.samplers import unlisted as own
+from opendp_topk.sampling.samplers import unlisted as own
 from tests.oracles import unlisted
 from tests.oracles.unlisted import Counts, Setting
 

@@ -45,7 +45,7 @@ def starts() -> Iterator[Bench]:
     numpy = {"import numpy": wall(partial(_child, "-c", "import numpy"))}
     for name, arguments, most in (
         ("import opendp_topk", ("-c", "import opendp_topk"), 1.5),
-        ("opendp-topk --help", ("-m", "opendp_topk.cli", "--help"), 3.0),
+        ("opendp-topk --help", ("-m", "opendp_topk.apps.cli", "--help"), 3.0),
     ):
         yield Bench(name, wall(partial(_child, *arguments)), numpy, 9, Goal(most, "import numpy"))
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import opendp_topk as tk
-from opendp_topk.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers.quantile_tables import table
 
 from ..concepts.own_noises import NOISES
 from .timing import best_of_batches, row, seconds

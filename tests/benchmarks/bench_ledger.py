@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.ledger.files import FileLog
-from opendp_topk.ledger.records import follow, unseal
+from opendp_topk.apps.ledger.files import FileLog
+from opendp_topk.apps.ledger.records import follow, unseal
 from tests.ledger.server import Server
 
 from .timing import readable, row

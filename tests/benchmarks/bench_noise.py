@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import opendp_topk as tk
-from opendp_topk.samplers.integers import discrete_gaussian, discrete_laplace
+from opendp_topk.sampling.samplers.integers import discrete_gaussian, discrete_laplace
 
 from .bench import Bench, Goal, measured, printed
 from .timing import Timed, thread

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.bridge.descriptors import distance_in
-from opendp_topk.bridge.incoming import _root_up
+from opendp_topk.apps.bridge.descriptors import distance_in
+from opendp_topk.apps.bridge.incoming import _root_up
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
 

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-COMMAND = [sys.executable, "-m", "opendp_topk.cli"]
+COMMAND = [sys.executable, "-m", "opendp_topk.apps.cli"]
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 

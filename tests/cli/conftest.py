@@ -29,7 +29,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     """Run ``opendp-topk`` with these arguments."""
 
     def run(*arguments: object) -> Result:
-        from opendp_topk.cli import main
+        from opendp_topk.apps.cli import main
 
         monkeypatch.setattr(sys, "argv", ["opendp-topk", *map(str, arguments)])
         capsys.readouterr()

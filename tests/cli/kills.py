@@ -29,7 +29,7 @@ def run(folder: Path, name: str, *arguments: object) -> int:
     process = os.fork()
     if process:
         return process
-    from opendp_topk.cli import main
+    from opendp_topk.apps.cli import main
 
     with open(folder / f"{name}.out", "ab", 0) as out:
         os.dup2(out.fileno(), 1)
@@ -108,8 +108,8 @@ if __name__ == "__main__":
     import narwhals  # noqa: F401
     import polars  # noqa: F401
 
-    from opendp_topk.cli import app  # noqa: F401
-    from opendp_topk.cli.asking import Options, met
+    from opendp_topk.apps.cli import app  # noqa: F401
+    from opendp_topk.apps.cli.asking import Options, met
 
     places.settle()
     plan = met(Options(user="reader", item="book", k=1, epsilon=1.0).of_list(3, None))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opendp_topk.cli import stdlib
+from opendp_topk.apps.cli import stdlib
 from opendp_topk.errors import TableError
 
 from .command import numbers
@@ -138,7 +138,7 @@ def test_the_demo_takes_other_targets(command: Command, monkeypatch: pytest.Monk
     import polars as pl
 
     small = pl.DataFrame({"module": ["a", "b", "b", "c"], "imports": ["os", "os", "re", "os"]})
-    monkeypatch.setattr("opendp_topk.cli.demo.import_table", lambda: small)
+    monkeypatch.setattr("opendp_topk.apps.cli.demo.import_table", lambda: small)
     result = command("demo", "--k", 2, "--epsilon", 1000)
     assert result.code == 0
     listed, unlisted = ([line.split() for line in part.splitlines()] for part in result.out.split("4. The same as"))

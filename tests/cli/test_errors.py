@@ -82,14 +82,14 @@ def test_an_unexpected_failure_shows_its_type_alone(
     def broken(*_: Any) -> Any:
         raise ValueError(f"{SECRET}: 918273645")
 
-    monkeypatch.setattr("opendp_topk.cli.release.kept", broken)
+    monkeypatch.setattr("opendp_topk.apps.cli.release.kept", broken)
     command(*library.release(*EXACT)).complains(1, "internal error (ValueError)", "withheld")
     assert SECRET not in command(*library.release(*EXACT)).err
 
 
 @pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_traceback(library: Library) -> None:
-    script = '"$0" -m opendp_topk.cli "$@" | true'
+    script = '"$0" -m opendp_topk.apps.cli "$@" | true'
     done = subprocess.run(
         ["sh", "-c", script, sys.executable, *map(str, library.release(*EXACT))], capture_output=True, text=True
     )
@@ -117,7 +117,7 @@ def test_help_that_cannot_be_written_is_one_line(arguments: tuple[str, ...]) -> 
     ],
 )
 def test_a_missing_package_is_named_with_the_extra(hidden: str, arguments: tuple[str, ...], extra: str) -> None:
-    hide = f"import sys; sys.modules[{hidden!r}] = None; from opendp_topk.cli import main; main()"
+    hide = f"import sys; sys.modules[{hidden!r}] = None; from opendp_topk.apps.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", hide, *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("opendp-topk: ")
@@ -126,7 +126,7 @@ def test_a_missing_package_is_named_with_the_extra(hidden: str, arguments: tuple
 
 
 def test_a_missing_package_within_this_process(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "opendp_topk.cli.app", raising=False)
+    monkeypatch.delitem(sys.modules, "opendp_topk.apps.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "typer", None)
     command("--version").complains(1, 'the command needs typer: pip install "opendp_topk[cli]"')
 
@@ -134,8 +134,8 @@ def test_a_missing_package_within_this_process(command: Command, monkeypatch: py
 def test_a_broken_installation_is_not_taken_for_a_missing_extra(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "opendp_topk.cli.app", raising=False)
-    monkeypatch.setitem(sys.modules, "opendp_topk.cli.demo", None)
+    monkeypatch.delitem(sys.modules, "opendp_topk.apps.cli.app", raising=False)
+    monkeypatch.setitem(sys.modules, "opendp_topk.apps.cli.demo", None)
     with pytest.raises(ImportError, match="demo"):
         command("demo")
 

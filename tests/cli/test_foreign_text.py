@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.cli.record_file import read_record
+from opendp_topk.apps.cli.record_file import read_record
+from opendp_topk.apps.ledger.files import SEPARATOR
+from opendp_topk.apps.ledger.records import seal, unseal
 from opendp_topk.errors import TableError
-from opendp_topk.ledger.files import SEPARATOR
-from opendp_topk.ledger.records import seal, unseal
 from tests.markup.test_foreign import HOSTILE, acting
 
 from .command import Result

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.cli.output import Destination
+from opendp_topk.apps.cli.output import Destination
 
 from .command import COMMAND, record_of
 from .conftest import Command, Library
@@ -55,7 +55,7 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.cli.release.kept", interrupted)
+    monkeypatch.setattr("opendp_topk.apps.cli.release.kept", interrupted)
     before = set(os.listdir(library.folder))
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
@@ -90,7 +90,7 @@ def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
     def pressed(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.cli.release.show_release", pressed)
+    monkeypatch.setattr("opendp_topk.apps.cli.release.show_release", pressed)
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     result.complains(130, "interrupted while the release was printed: it was drawn and has its cost")
     assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
@@ -100,6 +100,6 @@ def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pyt
     def pressed(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("opendp_topk.cli.compare.compared", pressed)
+    monkeypatch.setattr("opendp_topk.apps.cli.compare.compared", pressed)
     result = command("plan", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)

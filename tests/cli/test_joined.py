@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from opendp_topk.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
 
 from .command import record_of
 from .conftest import Command

@@ -13,14 +13,14 @@ from typing import Any, NoReturn
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli import engines
-from opendp_topk.cli.asking import target
-from opendp_topk.cli.exit_codes import Interrupted
-from opendp_topk.cli.payment import drawn
-from opendp_topk.planning.catalogue import default
-from opendp_topk.planning.plan import Plan, Query
-from opendp_topk.planning.top_k import TopK
-from opendp_topk.planning.units import Users
+from opendp_topk.apps.cli import engines
+from opendp_topk.apps.cli.asking import target
+from opendp_topk.apps.cli.exit_codes import Interrupted
+from opendp_topk.apps.cli.payment import drawn
+from opendp_topk.apps.planning.catalogue import default
+from opendp_topk.apps.planning.plan import Plan, Query
+from opendp_topk.apps.planning.top_k import TopK
+from opendp_topk.apps.planning.units import Users
 
 from .command import COMMAND, spawn
 from .conftest import Command, Library

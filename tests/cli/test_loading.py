@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from opendp_topk.cli import app
+from opendp_topk.apps.cli import app
 
 _SCRIPT = """
 import sys
 sys.argv = ["opendp-topk", *{arguments!r}]
-from opendp_topk.cli import main
+from opendp_topk.apps.cli import main
 try:
     main()
 except SystemExit as ended:
@@ -50,7 +50,7 @@ def test_what_was_read_is_not_looked_through() -> None:
     """Neither while the command reads, nor when it ends: what is registered first is called last."""
     script = """
 import atexit, gc
-from opendp_topk.cli import main
+from opendp_topk.apps.cli import main
 before = gc.get_stats()[0]["collections"]
 atexit.register(lambda: print("found:", gc.get_stats()[0]["collections"] - before, gc.get_freeze_count()))
 """
@@ -67,7 +67,7 @@ def test_importing_the_package_loads_what_is_asked_for() -> None:
     script = "import sys, opendp_topk as tk; before = set(sys.modules); tk.Gumbel; print(*before); print(*sys.modules)"
     before, after = map(str.split, subprocess.check_output([sys.executable, "-c", script], text=True).splitlines())
     assert "numpy" not in before
-    assert rooms(set(after), "noises.") == ["opendp_topk.noises.gumbel", "opendp_topk.noises.noise"]
+    assert rooms(set(after), "noises.") == ["opendp_topk.sampling.noises.gumbel", "opendp_topk.sampling.noises.noise"]
     assert not rooms(set(after), "audit", "tables", "measurements", "core.measurement")
 
 

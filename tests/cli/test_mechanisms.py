@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.cli.asking import NAMES
-from opendp_topk.planning.catalogue import TABLE, Mechanism
-from opendp_topk.planning.release_record import plain
+from opendp_topk.apps.cli.asking import NAMES
+from opendp_topk.apps.planning.catalogue import TABLE, Mechanism
+from opendp_topk.apps.planning.release_record import plain
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library

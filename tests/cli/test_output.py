@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.cli.output import Destination
+from opendp_topk.apps.cli.output import Destination
 
 from .command import record_of
 from .conftest import Command, Library

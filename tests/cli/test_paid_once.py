@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli import kept_records
-from opendp_topk.ledger import files, journal
+from opendp_topk.apps.cli import kept_records
+from opendp_topk.apps.ledger import files, journal
 
 from .command import COMMAND
 from .conftest import Command, Library

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.planning.verification import AGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, verified
 
 from .command import Result
 from .conftest import Command

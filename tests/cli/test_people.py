@@ -158,7 +158,7 @@ def test_an_entry_that_was_not_settled_answers_nothing(
     command: Command, library: Library, ledger: Path, answered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that died between its debit and its settlement leaves a record, perhaps, and no digest."""
-    from opendp_topk.ledger.journal import Journal
+    from opendp_topk.apps.ledger.journal import Journal
 
     monkeypatch.setattr(Journal, "settle_if_possible", lambda *_: None)
     answered.unlink()

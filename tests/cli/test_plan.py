@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from opendp_topk.cli import show
+from opendp_topk.apps.cli import show
 
 from ..oracles import rhos
 from ..oracles.discrete import masses

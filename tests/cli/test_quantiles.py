@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
 
 from .command import edited, record_of
 from .conftest import Command

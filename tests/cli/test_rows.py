@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
 
 from .command import record_of
 from .conftest import Command

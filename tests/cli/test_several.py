@@ -9,8 +9,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger.filters import most_rho
-from opendp_topk.planning.several import down, text
+from opendp_topk.apps.ledger.filters import most_rho
+from opendp_topk.apps.planning.several import down, text
 
 from ..oracles import rhos
 from .command import Result

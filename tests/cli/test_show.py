@@ -11,10 +11,10 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.cli.record_words import right_guesses
-from opendp_topk.ledger.officer import plural
-from opendp_topk.ledger.stated import LINES
-from opendp_topk.planning.release_record import ReleaseRecord
+from opendp_topk.apps.cli.record_words import right_guesses
+from opendp_topk.apps.ledger.officer import plural
+from opendp_topk.apps.ledger.stated import LINES
+from opendp_topk.apps.planning.release_record import ReleaseRecord
 
 from ..audit.browser import run, sheets
 from ..audit.pages import Element, read

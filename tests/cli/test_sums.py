@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.cli.asking import scoring
-from opendp_topk.planning.columns import Columns, written
+from opendp_topk.apps.cli.asking import scoring
+from opendp_topk.apps.planning.columns import Columns, written
 
 from ..concepts.sentinels import raises_exactly
 from .command import record_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from opendp_topk.cli import release as releasing
+from opendp_topk.apps.cli import release as releasing
 
 from .command import record_of
 from .conftest import CANDIDATES, LOANS, Command, Library

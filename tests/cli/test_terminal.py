@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from opendp_topk.cli import show
+from opendp_topk.apps.cli import show
 
 from .command import COMMAND
 from .conftest import Library

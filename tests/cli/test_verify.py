@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning import release_record, verification
+from opendp_topk.apps.planning.release_record import digest_of
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, UNKNOWN, verified
 from opendp_topk.markup.foreign import json_text
-from opendp_topk.planning import release_record, verification
-from opendp_topk.planning.release_record import digest_of
-from opendp_topk.planning.verification import AGREES, DISAGREES, UNKNOWN, verified
 from tests.markup.test_foreign import HOSTILE, acting
 
 from .command import record_of
@@ -200,7 +200,7 @@ def paid_once(tmp_path_factory: pytest.TempPathFactory) -> Paid:
     """A release of counts that several tests look at, and none changes."""
     import polars as pl
 
-    from opendp_topk.cli import main
+    from opendp_topk.apps.cli import main
 
     folder = tmp_path_factory.mktemp("paid")
     rows = [(reader, book) for reader in range(60) for book in range(reader % 5)]

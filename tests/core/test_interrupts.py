@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.samplers import integers
+from opendp_topk.sampling.samplers import integers
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.tried import specimens_of
 

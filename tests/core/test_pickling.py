@@ -273,8 +273,8 @@ def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytes
     files = [
         package / "core/a.py",
         package / "b.py",
-        package / "audit/c.py",
-        package / "cli/d.py",
+        package / "apps/audit/c.py",
+        package / "apps/cli/d.py",
         proofs / "core/e.tex",
     ]
     for file in files:

@@ -12,7 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
-from opendp_topk.distributions import canonical
+from opendp_topk.sampling.distributions import canonical
 from tests.oracles import canonical as oracle
 from tests.samplers.test_subsets import SHAPES
 

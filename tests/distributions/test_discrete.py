@@ -10,8 +10,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.distributions.discrete import largest_fall, largest_noise, largest_range
 from opendp_topk.errors import ParameterError
+from opendp_topk.sampling.distributions.discrete import largest_fall, largest_noise, largest_range
 
 from ..oracles.discrete import masses
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.distributions import joint
+from opendp_topk.sampling.distributions import joint
 from tests.oracles import joint as oracle
 from tests.samplers.adversaries import canonical
 

@@ -12,8 +12,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
-from opendp_topk.distributions import one_shot
 from opendp_topk.errors import CapacityError, ParameterError
+from opendp_topk.sampling.distributions import one_shot
 
 from ..oracles import one_shot as oracle
 from ..oracles.noise import number

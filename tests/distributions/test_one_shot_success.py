@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.distributions import departures, one_shot_success
-from opendp_topk.distributions.events import EVENTS, ranks
 from opendp_topk.errors import CapacityError
+from opendp_topk.sampling.distributions import departures, one_shot_success
+from opendp_topk.sampling.distributions.events import EVENTS, ranks
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import success as oracle
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opendp_topk.distributions.quadrature import MOST_PANELS, integral, rule
 from opendp_topk.errors import CapacityError
+from opendp_topk.sampling.distributions.quadrature import MOST_PANELS, integral, rule
 
 ENDS = 2.0 ** np.linspace(-30, 2, 4 * 32 + 1)
 

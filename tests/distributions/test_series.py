@@ -12,8 +12,8 @@ import mpmath
 import pytest
 
 from opendp_topk import CapacityError, Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from opendp_topk.distributions import one_shot, series
-from opendp_topk.noises.noise import Noise
+from opendp_topk.sampling.distributions import one_shot, series
+from opendp_topk.sampling.noises.noise import Noise
 
 from ..oracles import quadrature
 from ..oracles.noise import number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.distributions.joint import ranked
+from opendp_topk.sampling.distributions.joint import ranked
 from tests.samplers.adversaries import canonical
 
 CASES: list[list[Any]] = [

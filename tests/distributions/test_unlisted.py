@@ -11,9 +11,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
-from opendp_topk.distributions.unlisted import law
 from opendp_topk.errors import CapacityError
-from opendp_topk.samplers.unlisted import Search
+from opendp_topk.sampling.distributions.unlisted import law
+from opendp_topk.sampling.samplers.unlisted import Search
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import success as events
 from tests.oracles import unlisted

@@ -25,7 +25,7 @@ def printed(page: str, folder: Path) -> str:
     pytest.importorskip("polars")
     shim = folder / "bin" / "opendp-topk"
     shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m opendp_topk.cli "$@"\n', encoding="utf-8")
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m opendp_topk.apps.cli "$@"\n', encoding="utf-8")
     shim.chmod(0o755)
     path = f"{shim.parent}{os.pathsep}{os.environ['PATH']}"
     room = folder / "room"

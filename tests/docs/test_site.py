@@ -26,7 +26,7 @@ import pytest
 import opendp_topk as tk
 from docs.site import finish, latex, markdown, sources
 from opendp_topk import proof
-from opendp_topk.audit.registry import proofs as claims
+from opendp_topk.apps.audit.registry import proofs as claims
 from opendp_topk.proof import claim_digest
 from opendp_topk.proof.note_rows import rows
 
@@ -179,7 +179,7 @@ def test_every_public_name_and_every_proof_has_its_place(site: Path) -> None:
     listed = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
     names = {line.split(" ", 1)[0] for line in listed.splitlines()}
     assert {f"opendp_topk.{name}" for name in tk.__all__ if name != "audit"} - names == set()
-    assert {f"opendp_topk.audit.{name}" for name in tk.audit.__all__} - names == set()
+    assert {f"opendp_topk.apps.audit.{name}" for name in tk.audit.__all__} - names == set()
     pages = pages_of(site)
     for name in proof.documents():
         page = pages[f"proofs/{name}.html"]

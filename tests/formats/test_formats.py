@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import copies, records, units
-from opendp_topk.planning import release_record
+from opendp_topk.apps.ledger import copies, records, units
+from opendp_topk.apps.planning import release_record
 
 HERE = Path(__file__).parent
 VERSIONS = (HERE.parents[1] / "docs" / "versions.md").read_text(encoding="utf-8")
@@ -60,14 +60,14 @@ def test_a_ledger_of_the_first_format_is_taken_over_with_all_that_was_spent(tmp_
 
 
 def test_the_first_record_of_this_format_is_read() -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
     found = record_file.read_record(str(HERE / "release.v2.json"))
     assert (found.released.items, found.claim.d_out) == (["Emma", "Ulysses"], 1.0)
     assert found.mechanism["loss"] == "margin"  # as make_canonical_top_k called its utility then
 
 
 def test_the_first_record_with_a_digest_is_read_and_is_the_one_of_its_ledger(tmp_path: Path) -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
     fields = record_file.read_fields(str(HERE / "release.v3.json"))
     with tk.Ledger(kept("sealed.ledger.v2", tmp_path)) as ledger:
         assert ledger.history()[0].record == release_record.digest_of(fields)
@@ -76,8 +76,8 @@ def test_the_first_record_with_a_digest_is_read_and_is_the_one_of_its_ledger(tmp
 
 @pytest.mark.further
 def test_the_first_record_and_ledger_that_say_who_a_person_is_agree(tmp_path: Path) -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    from opendp_topk.planning.verification import DISAGREES, verified
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
+    from opendp_topk.apps.planning.verification import DISAGREES, verified
 
     fields = record_file.read_fields(str(HERE / "release.v4.json"))
     with tk.Ledger(kept("ledger.v3", tmp_path)) as ledger:
@@ -94,8 +94,8 @@ def test_the_first_record_and_ledger_that_say_who_a_person_is_agree(tmp_path: Pa
 
 
 def test_the_first_record_of_a_quantile_holds_the_very_number() -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    from opendp_topk.planning.verification import DISAGREES, verified
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
+    from opendp_topk.apps.planning.verification import DISAGREES, verified
 
     fields = record_file.read_fields(str(HERE / "release.v5.json"))
     found = record_file.read_record(str(HERE / "release.v5.json"))
@@ -107,8 +107,8 @@ def test_the_first_record_of_a_quantile_holds_the_very_number() -> None:
 
 
 def test_the_first_record_of_several_quantiles_is_read() -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    from opendp_topk.planning.verification import DISAGREES, verified
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
+    from opendp_topk.apps.planning.verification import DISAGREES, verified
 
     fields = record_file.read_fields(str(HERE / "release.v6.json"))
     found = record_file.read_record(str(HERE / "release.v6.json"))
@@ -120,8 +120,8 @@ def test_the_first_record_of_several_quantiles_is_read() -> None:
 
 
 def test_the_first_record_of_groups_is_read() -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    from opendp_topk.planning.verification import DISAGREES, verified
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
+    from opendp_topk.apps.planning.verification import DISAGREES, verified
 
     fields = record_file.read_fields(str(HERE / "release.v7.json"))
     found = record_file.read_record(str(HERE / "release.v7.json"))
@@ -131,15 +131,15 @@ def test_the_first_record_of_groups_is_read() -> None:
 
 
 def test_a_record_from_before_is_told_in_one_line() -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
     with pytest.raises(tk.TableError, match=r"another format than opendp_topk\.release\.v7") as caught:
         record_file.read_record(str(HERE / "release.v1.json"))
     assert "\n" not in str(caught.value)
 
 
 def test_a_ledger_and_a_record_from_before_digests_are_held_against_each_other(tmp_path: Path) -> None:
-    record_file = pytest.importorskip("opendp_topk.cli.record_file")
-    from opendp_topk.planning.verification import AGREES, UNKNOWN, verified
+    record_file = pytest.importorskip("opendp_topk.apps.cli.record_file")
+    from opendp_topk.apps.planning.verification import AGREES, UNKNOWN, verified
 
     fields = record_file.read_fields(str(HERE / "paid.v2.json"))
     with tk.Ledger(kept("paid.ledger.v2", tmp_path)) as ledger:

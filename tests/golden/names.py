@@ -46,7 +46,7 @@ tk = Public()
 
 def command() -> Any:
     """The function behind the command ``opendp-topk``."""
-    from opendp_topk.cli import main
+    from opendp_topk.apps.cli import main
 
     return main
 
@@ -58,6 +58,6 @@ def new_ledger(address: Any, **given: Any) -> Any:
 
 def source() -> Any:
     """The class from which all digits come."""
-    from opendp_topk.samplers.entropy import Entropy
+    from opendp_topk.sampling.samplers.entropy import Entropy
 
     return Entropy

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import opendp_topk as tk
-from opendp_topk.ledger import locks
+from opendp_topk.apps.ledger import locks
 from tests import places
 
 from .workers import FOR_VOTES, costing

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import records
-from opendp_topk.ledger.files import SEPARATOR
+from opendp_topk.apps.ledger import records
+from opendp_topk.apps.ledger.files import SEPARATOR
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

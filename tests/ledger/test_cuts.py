@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files
+from opendp_topk.apps.ledger import files
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -114,6 +114,6 @@ def test_who_reads_late_does_not_forget_what_was_written_meanwhile(path: Path, m
 
 
 def files_text(last: Any, ledger: str) -> str:
-    from opendp_topk.ledger.records import follow
+    from opendp_topk.apps.ledger.records import follow
 
     return follow(last, ledger, kind="state", of=1, state="failed", time="", operator="")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files
+from opendp_topk.apps.ledger import files
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger.amounts import amount, distance_up, left
+from opendp_topk.apps.ledger.amounts import amount, distance_up, left
 
 from .conftest import new
 from .workers import PURE, SPACE, ZCDP, costing

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import copies, creation, files, journal, locks, mounts, records, units
+from opendp_topk.apps.ledger import copies, creation, files, journal, locks, mounts, records, units
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

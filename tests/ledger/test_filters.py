@@ -17,8 +17,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger.accounts import Account, opened
-from opendp_topk.ledger.amounts import total
+from opendp_topk.apps.ledger.accounts import Account, opened
+from opendp_topk.apps.ledger.amounts import total
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP, Concentrated, LaplacePair
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
@@ -241,7 +241,7 @@ def test_a_header_that_promises_more_is_noticed() -> None:
     account = opened(PROFILE, (1, "1e-6"), "1e-7", PrivacyCurve(ApproximateDP(Fraction(1, 10))))
     from dataclasses import replace
 
-    from opendp_topk.ledger.accounts import within
+    from opendp_topk.apps.ledger.accounts import within
 
     assert within(account)
     rho, own, pure, steps, divergence = account.limit

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files, locks, turns
+from opendp_topk.apps.ledger import files, locks, turns
 from tests.concepts.sentinels import raises_exactly
 
 from . import interrupts

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import mounts
+from opendp_topk.apps.ledger import mounts
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -262,7 +262,7 @@ def test_nothing_is_created_in_memory_unless_it_is_accepted(tmp_path: Path, kind
 
 def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typer = pytest.importorskip("typer.testing")
-    from opendp_topk.cli.app import app
+    from opendp_topk.apps.cli.app import app
 
     def told(*line: Any) -> str:
         done = typer.CliRunner().invoke(app, ["ledger", *map(str, line)])

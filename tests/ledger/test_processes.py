@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import locks, postgres
+from opendp_topk.apps.ledger import locks, postgres
 
 from . import kills
 from .conftest import new

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files, repair
-from opendp_topk.ledger.failures import explained
-from opendp_topk.ledger.files import SEPARATOR
+from opendp_topk.apps.ledger import files, repair
+from opendp_topk.apps.ledger.failures import explained
+from opendp_topk.apps.ledger.files import SEPARATOR
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -317,7 +317,7 @@ def test_only_a_file_is_repaired(path: Path) -> None:
 @pytest.mark.further
 def test_the_command_repairs_and_says_what_was_lost(path: Path) -> None:
     typer = pytest.importorskip("typer.testing")
-    from opendp_topk.cli.app import app
+    from opendp_topk.apps.cli.app import app
 
     def done(*line: object) -> tuple[int, str]:
         found = typer.CliRunner().invoke(app, ["ledger", "repair", *map(str, line)])

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import export, journal, report
-from opendp_topk.ledger.chart import chart
-from opendp_topk.ledger.stated import LINES
+from opendp_topk.apps.ledger import export, journal, report
+from opendp_topk.apps.ledger.chart import chart
+from opendp_topk.apps.ledger.stated import LINES
 from tests.audit.browser import run
 
 from .conftest import new

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import failures, postgres, server_address, turns
+from opendp_topk.apps.ledger import failures, postgres, server_address, turns
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

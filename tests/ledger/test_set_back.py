@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import postgres
-from opendp_topk.ledger.export import summary
-from opendp_topk.ledger.records import seal
+from opendp_topk.apps.ledger import postgres
+from opendp_topk.apps.ledger.export import summary
+from opendp_topk.apps.ledger.records import seal
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

@@ -66,7 +66,7 @@ def test_another_key_and_another_purpose_are_refused(signed: tuple[tk.Ledger, st
 def test_a_ledger_that_was_rewritten_does_not_fit_its_signed_head(
     path: Path, signed: tuple[tk.Ledger, str, Path]
 ) -> None:
-    from opendp_topk.ledger.records import unseal
+    from opendp_topk.apps.ledger.records import unseal
 
     ledger, line, key = signed
     ledger.close()

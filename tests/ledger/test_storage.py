@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import files
-from opendp_topk.ledger.records import Record, follow, unseal
+from opendp_topk.apps.ledger import files
+from opendp_topk.apps.ledger.records import Record, follow, unseal
 
 from .conftest import Make, new
 from .test_attacks import texts
@@ -154,7 +154,7 @@ def open_files(path: Path) -> set[int]:
 
 @pytest.mark.slow
 def test_a_release_on_a_server_is_four_messages(server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from opendp_topk.ledger import postgres
+    from opendp_topk.apps.ledger import postgres
 
     ledger, sent = new(server.address(tmp_path.name), 9), []
     real = postgres.said

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.ledger import locks, turns
+from opendp_topk.apps.ledger import locks, turns
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.ledger import files
+from opendp_topk.apps.ledger import files
 from tests import places
 
 CREATED = 7  # how a process ends that has created a ledger
@@ -278,7 +278,7 @@ def descriptors(folder: str) -> None:
     """Releases from a ledger in memory, that was made as if on a disk, with few free descriptors."""
     import resource
 
-    from opendp_topk.ledger import mounts
+    from opendp_topk.apps.ledger import mounts
 
     path, real, found = os.path.join(folder, f"{os.getpid()}.ledger"), mounts.kind_of, []
     try:

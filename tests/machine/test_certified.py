@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opendp_topk.audit import certified
-from opendp_topk.audit.recorded import Known
-from opendp_topk.noises.noise import Noise
-from opendp_topk.noises.standard import STANDARD
-from opendp_topk.samplers import quantile_tables, scan, settle, short
-from opendp_topk.samplers.upper_tail import BLOCK
+from opendp_topk.apps.audit import certified
+from opendp_topk.apps.audit.recorded import Known
+from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.noises.standard import STANDARD
+from opendp_topk.sampling.samplers import quantile_tables, scan, settle, short
+from opendp_topk.sampling.samplers.upper_tail import BLOCK
 
 from ..samplers.adversaries import CASES, canonical
 from ..samplers.streams import Streams

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers import upper_tail
+from opendp_topk.sampling.samplers import upper_tail
 from opendp_topk.spaces import concentrated
 from opendp_topk.spaces.curves import closed_forms
 

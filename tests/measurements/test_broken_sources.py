@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import EntropyError
-from opendp_topk.samplers import entropy
+from opendp_topk.sampling.samplers import entropy
 from tests.concepts.tried import specimens_of
 
 Source = Callable[[int], bytes]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit import merged_laws
+from opendp_topk.apps.audit import merged_laws
 
 from ..oracles.one_shot import rankings
 

@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from opendp_topk.audit import shipped
+from opendp_topk.apps.audit import shipped
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.specimens import Specimen
 from tests.concepts.tried import specimens_of

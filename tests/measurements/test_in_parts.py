@@ -17,7 +17,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements import _in_parts
-from opendp_topk.samplers import merge, race
+from opendp_topk.sampling.samplers import merge, race
 
 from ..concepts.examples import COUNTS
 from ..concepts.sentinels import SENTINEL_INT, raises_exactly

@@ -19,7 +19,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.lipschitz_top_k import make_lipschitz_top_k
-from opendp_topk.noises.noise import Noise
+from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.values import named

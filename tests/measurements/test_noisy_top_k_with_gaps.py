@@ -16,7 +16,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps
-from opendp_topk.noises.noise import Noise
+from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.losses import hockey_stick, realised
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
 from tests.concepts.values import named

@@ -15,9 +15,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import Exponential, Gumbel
-from opendp_topk.distributions import peeled as laws
 from opendp_topk.measurements.peeled_top_k import make_peeled_top_k
-from opendp_topk.samplers import peeled
+from opendp_topk.sampling.distributions import peeled as laws
+from opendp_topk.sampling.samplers import peeled
 from tests.concepts.losses import number, realised
 from tests.concepts.sentinels import raises_exactly
 from tests.oracles import one_shot, rhos

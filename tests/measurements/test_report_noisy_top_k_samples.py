@@ -13,7 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import DataLengthError
-from opendp_topk.samplers import entropy
+from opendp_topk.sampling.samplers import entropy
 
 from ..oracles import one_shot
 from ..oracles.chi_square import ODDS, assert_follows, p_value

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit.merged_laws import counted_items
+from opendp_topk.apps.audit.merged_laws import counted_items
 from opendp_topk.measurements import unknown_domain_counts
 from opendp_topk.measurements.unknown_domain_counts import make_unknown_domain_counts, then_unknown_domain_counts
 from opendp_topk.spaces.costs import Cost

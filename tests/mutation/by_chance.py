@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import killers, page
 from .checkout import ROOT
-from .fault import Fault
+from .fault import Fault, within_storey
 from .operators import Module, edits
 from .run import Outcome, run
 
@@ -33,12 +33,19 @@ def drawn(room: str, count: int, seed: int, root: Path = ROOT) -> list[Fault]:
     package = root / "opendp_topk"
     modules = [
         Module(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8"))
-        for path in sorted((package / room).rglob("*.py"))
+        for path in sorted(_folders(package)[room].rglob("*.py"))
     ]
     made = (module.fault(room, one) for module in modules for one in edits(module))
     once = {(one.file, one.old, one.new): one for one in made}  # what is in a function inside another one is met twice
     order = sorted(once.values(), key=lambda one: hashlib.sha256(f"{seed}/{key(one)}".encode()).digest())
     return [dataclasses.replace(one, name=f"{room}-{seed}-{n}") for n, one in enumerate(order[:count])]
+
+
+def _folders(package: Path) -> dict[str, Path]:
+    """The folder of each room, of both storeys."""
+    found = [one.parent for one in (*package.glob("*/__init__.py"), *package.glob("*/*/__init__.py"))]
+    depth = len(package.parts)
+    return {one.name: one for one in found if within_storey("/".join((*one.parts[depth:], ""))) == f"{one.name}/"}
 
 
 def argued() -> dict[str, str]:
@@ -83,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    rooms = sorted(one.name for one in (ROOT / "opendp_topk").iterdir() if (one / "__init__.py").is_file())
+    rooms = sorted(_folders(ROOT / "opendp_topk"))
     parser = argparse.ArgumentParser(prog="python -m tests.mutation random", description=main.__doc__)
     parser.add_argument("--room", action="append", required=True, choices=rooms, metavar="ROOM", help=", ".join(rooms))
     parser.add_argument("--count", type=int, default=20, help="how many a room")

@@ -37,7 +37,7 @@ class Fault:
     @property
     def room(self) -> str:
         """The folder of the package in which the fault is."""
-        return self.file.split("/")[0]
+        return within_storey(self.file).split("/")[0]
 
     @property
     def pins(self) -> bool:
@@ -54,6 +54,11 @@ class Fault:
         if found != 1:
             raise MovedError(f"{self.name}: the old text occurs {found} times in {self.path}, not once")
         return text.replace(self.old, self.new)
+
+
+def within_storey(module: str) -> str:
+    """The path of a module below the package without ``apps/`` or ``sampling/``, as the folders of tests are called."""
+    return module.removeprefix("apps/").removeprefix("sampling/")
 
 
 def misfits(faults: Iterable[Fault], root: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from .fault import within_storey
 from .reached import counts, files_of, tests_of
 
 
@@ -21,9 +22,9 @@ def files(module: str, root: Path) -> list[str]:
     other folders; then those known to reach the module, its own folder's before others, or where none is known the
     mirrors of modules that import from it; then the rest of its folder; then all others.
     """
-    path = Path(module)
+    path = Path(within_storey(module))
     own = Path("tests") / path.parent
-    known = sorted(files_of(module), key=lambda one: Path(one).parent != own) or _above(path, root)
+    known = sorted(files_of(module), key=lambda one: Path(one).parent != own) or _above(Path(module), root)
     found = [one.relative_to(root) for one in sorted((root / "tests").rglob("test_*.py"))]
     rest = sorted(found, key=lambda one: (one.parent != own, one))
     fit = {one.as_posix() for one in found if counts(one.as_posix(), module)}
@@ -39,7 +40,7 @@ def _there(test: str, root: Path) -> bool:
 
 
 def _mirror(module: Path) -> str:
-    return "tests/" + module.with_name(f"test_{module.stem.lstrip('_')}.py").as_posix()
+    return "tests/" + within_storey(module.with_name(f"test_{module.stem.lstrip('_')}.py").as_posix())
 
 
 def _above(module: Path, root: Path) -> list[str]:

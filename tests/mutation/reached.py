@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .checkout import ROOT
-from .fault import PINNING
+from .fault import PINNING, within_storey
 from .functions import at, functions
 
 FILE = Path(__file__).with_name("reached.json")
@@ -82,14 +82,14 @@ def counts(test: str, module: str) -> bool:
 
     The tests of the repository are those of the room that they speak of, too.
     """
-    folder, room = test.split("/")[1], module.split("/")[0]
+    folder, room = test.split("/")[1], within_storey(module).split("/")[0]
     return folder not in ELSEWHERE or folder == room or (folder, room) == ("repo", PINNING)
 
 
 def _near(tests: set[str], module: str, breadth: Mapping[str, int], seconds: Mapping[str, float]) -> list[str]:
     """Of its own folder and of others those that reach the least else, the shortest of all first."""
     order = sorted(tests, key=lambda one: (breadth[one], seconds[one], one))
-    own = [one for one in order if one.startswith(f"tests/{module.rpartition('/')[0]}/")]
+    own = [one for one in order if one.startswith(f"tests/{within_storey(module).rpartition('/')[0]}/")]
     others = [one for one in order if one not in own]
     return sorted([*own[:_MOST], *others[:_MOST]], key=lambda one: (seconds[one], one))
 

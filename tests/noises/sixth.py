@@ -11,13 +11,13 @@ from fractions import Fraction
 import numpy as np
 from gmpy2 import mpfr, mpq
 
-from opendp_topk.noises import standard
-from opendp_topk.noises.noise import Noise
-from opendp_topk.noises.outward import down, up
-from opendp_topk.noises.races.cells import Cell, Factor, exponential, middles
-from opendp_topk.noises.races.law import RaceLaw, Side, Triple
 from opendp_topk.numerics.arithmetic import Interval, Intervals
 from opendp_topk.numerics.floatlog import FloatBounds, Floats, log_bounds
+from opendp_topk.sampling.noises import standard
+from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.noises.outward import down, up
+from opendp_topk.sampling.noises.races.cells import Cell, Factor, exponential, middles
+from opendp_topk.sampling.noises.races.law import RaceLaw, Side, Triple
 
 
 def _quantile(u: mpq, precision: int) -> Interval:

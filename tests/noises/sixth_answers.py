@@ -14,8 +14,8 @@ from .sixth import SIXTH, enter
 enter()  # before the rooms above are loaded, as it is where a maintainer has added a line
 
 import opendp_topk as tk  # noqa: E402
-from opendp_topk.audit import shipped  # noqa: E402
-from opendp_topk.cli import main  # noqa: E402
+from opendp_topk.apps.audit import shipped  # noqa: E402
+from opendp_topk.apps.cli import main  # noqa: E402
 from opendp_topk.spaces.measures import PrivacyProfile  # noqa: E402
 
 SCORES, ROW = [2, 0, 3], "lipschitz_one_sixth"

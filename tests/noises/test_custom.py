@@ -24,10 +24,10 @@ import pytest
 from gmpy2 import mpfr, mpq
 
 import opendp_topk as tk
-from opendp_topk.distributions import union_bound
-from opendp_topk.noises.noise import Noise
-from opendp_topk.samplers import race
-from opendp_topk.samplers.quantile_tables import quantile_bounds, table
+from opendp_topk.sampling.distributions import union_bound
+from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.samplers import race
+from opendp_topk.sampling.samplers.quantile_tables import quantile_bounds, table
 
 from ..concepts.links import check_constructor, check_measurement
 from ..concepts.losses import realised
@@ -47,7 +47,7 @@ MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDiverge
 every_noise = pytest.mark.parametrize("name", NOISES)
 
 
-CLAIMS = {"tail": Fraction(1), "race": "opendp_topk.noises.races.laplace"} | dict.fromkeys(
+CLAIMS = {"tail": Fraction(1), "race": "opendp_topk.sampling.noises.races.laplace"} | dict.fromkeys(
     ("is_max_stable", "is_memoryless", "is_two_sided", "has_exponential_odds"), True
 )
 

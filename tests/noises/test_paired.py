@@ -9,9 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.noises.paired import QUANTILES
-from opendp_topk.noises.standard import STANDARD
 from opendp_topk.numerics.pairs import two_sum
+from opendp_topk.sampling.noises.paired import QUANTILES
+from opendp_topk.sampling.noises.standard import STANDARD
 
 from ..oracles import noise as oracle
 

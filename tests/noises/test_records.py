@@ -17,9 +17,9 @@ import pytest
 from gmpy2 import mpq
 
 import opendp_topk as tk
-from opendp_topk.noises.noise import Noise
-from opendp_topk.noises.standard import STANDARD, is_standard, kinds, named
 from opendp_topk.numerics.arithmetic import Interval, Intervals
+from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.noises.standard import STANDARD, is_standard, kinds, named
 
 from ..oracles import quadrature
 from ..oracles.noise import number

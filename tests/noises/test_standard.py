@@ -15,7 +15,7 @@ import pytest
 from gmpy2 import mpq
 
 import opendp_topk as tk
-from opendp_topk.noises.noise import Noise
+from opendp_topk.sampling.noises.noise import Noise
 
 from ..oracles import noise as oracle
 

@@ -6,9 +6,9 @@ import math
 
 import mpmath
 
-from opendp_topk.distributions import subset_classes
 from opendp_topk.numerics import floatexp, floatlog
-from opendp_topk.samplers import joint
+from opendp_topk.sampling.distributions import subset_classes
+from opendp_topk.sampling.samplers import joint
 
 
 def test_the_two_parts_of_ln_2() -> None:

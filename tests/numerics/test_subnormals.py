@@ -17,10 +17,10 @@ import pytest
 
 from opendp_topk import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
 from opendp_topk.errors import SubnormalError
-from opendp_topk.noises.noise import Noise
 from opendp_topk.numerics import subnormals
 from opendp_topk.numerics.subnormals import require_subnormals
-from opendp_topk.samplers.quantile_tables import table
+from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.samplers.quantile_tables import table
 
 RESULTS, ARGUMENTS = 0x8000, 0x0040
 MODES = {"results": RESULTS, "arguments": ARGUMENTS, "both": RESULTS | ARGUMENTS}
@@ -127,8 +127,8 @@ def test_finalists_of_others_are_not_compared_and_no_table_is_kept_for_others(li
         """
 import numpy as np
 from fractions import Fraction
-from opendp_topk.samplers import merge
-from opendp_topk.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers import merge
+from opendp_topk.sampling.samplers.quantile_tables import table
 race = merge.Race(Fraction(normal), tk.Gumbel(), 1, 1, True)
 parts = [merge.partial([place], np.array([score]), race) for place, score in enumerate(near)]
 joined = merge.merge(parts, merge.Race(Fraction(normal), tk.Gumbel(), 2, 1, True))
@@ -152,7 +152,7 @@ def test_the_law_of_subnormal_scores_holds_or_nothing_is_released(library: Path,
         library,
         MODES[mode],
         """
-import opendp_topk.samplers.entropy as entropy
+import opendp_topk.sampling.samplers.entropy as entropy
 import opendp_topk.spaces.domains as domains
 x, scale, won = (near, normal, 0.731) if sys.argv[3] == "near" else (apart, least, 0.982)
 best = (floats, tk.RangeDistance()) >> tk.then_report_noisy_top_k(tk.RangeDivergence(), k=1, scale=scale)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opendp_topk.audit import shipped, verify_all
+from opendp_topk.apps.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
 from . import above, copies, few, losses_met, machine_marks, proof_map, quantiles, reference
@@ -69,7 +69,7 @@ def with_table(text: str, table: str) -> str:
 def stub(_: str) -> str:
     """What the package looks like to those who check types: each public name, from the module that defines it."""
     homes = sorted((home, name) for name, home in public_names.HOMES.items())
-    lines = ["from . import audit as audit", *(_exported(home, name) for home, name in homes)]
+    lines = ["from .apps import audit as audit", *(_exported(home, name) for home, name in homes)]
     listed = [f'    "{name}",' for name in sorted(public_names.HOMES)]
     return "\n".join([*lines, "", "__version__: str", "", "__all__ = [", *listed, "]"]) + "\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import opendp_topk as tk
 from docs.site import api
-from opendp_topk.audit.registry import document_of
+from opendp_topk.apps.audit.registry import document_of
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 _ROLE = re.compile(r":\w+:(?=`)")
@@ -72,7 +72,7 @@ def commands() -> str:
     """docs/reference/command.md: the help of each command, with its arguments and options in a table."""
     from typer.main import get_command
 
-    from opendp_topk.cli.app import app
+    from opendp_topk.apps.cli.app import app
 
     return _COMMANDS + "".join(_sections("opendp-topk", get_command(app)))
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.planning.by_gap import SetByGap
-from opendp_topk.planning.plan import Query, planned
-from opendp_topk.planning.units import Budget, Users
+from opendp_topk.apps.planning.by_gap import SetByGap
+from opendp_topk.apps.planning.plan import Query, planned
+from opendp_topk.apps.planning.units import Budget, Users
 
 PURE, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
 WORDS = re.compile(r"is at least (\d+) users?, and the gap below it is (?:within (\d+) users? of )?the largest of")

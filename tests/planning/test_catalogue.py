@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.audit.shipped import constructors
-from opendp_topk.planning import catalogue
-from opendp_topk.planning.catalogue import DESCRIBED, TABLE, discovered
+from opendp_topk.apps.audit.shipped import constructors
+from opendp_topk.apps.planning import catalogue
+from opendp_topk.apps.planning.catalogue import DESCRIBED, TABLE, discovered
 
 ALONE = {row.then.__name__: row for row in DESCRIBED if not row.options}
 OFFERED = ["report_noisy_top_k", "canonical_top_k", "joint_top_k", "exponential_mechanism", "permute_and_flip"]

@@ -16,9 +16,9 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.planning.catalogue import TABLE, able
-from opendp_topk.planning.deciding import WORDS, least_at, word
-from opendp_topk.planning.least_scale import CLOSE, _Curves, least_scale
+from opendp_topk.apps.planning.catalogue import TABLE, able
+from opendp_topk.apps.planning.deciding import WORDS, least_at, word
+from opendp_topk.apps.planning.least_scale import CLOSE, _Curves, least_scale
 from opendp_topk.spaces.curves.closed_forms import Mixture
 
 from ..concepts.sentinels import raises_exactly

@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning import groups as planning_groups
+from opendp_topk.apps.planning.catalogue import HISTOGRAMS, TABLE, default
+from opendp_topk.apps.planning.columns import Columns
+from opendp_topk.apps.planning.groups import InGroups
+from opendp_topk.apps.planning.nearest import nearest
+from opendp_topk.apps.planning.plan import Plan, Query, planned, promises_of
+from opendp_topk.apps.planning.release_record import Read, Released, ReleaseRecord
+from opendp_topk.apps.planning.top_k import TopK
+from opendp_topk.apps.planning.units import Budget, Users
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
 from opendp_topk.combinators.partition_by import make_partition_by
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.releases import CountedItems
-from opendp_topk.planning import groups as planning_groups
-from opendp_topk.planning.catalogue import HISTOGRAMS, TABLE, default
-from opendp_topk.planning.columns import Columns
-from opendp_topk.planning.groups import InGroups
-from opendp_topk.planning.nearest import nearest
-from opendp_topk.planning.plan import Plan, Query, planned, promises_of
-from opendp_topk.planning.release_record import Read, Released, ReleaseRecord
-from opendp_topk.planning.top_k import TopK
-from opendp_topk.planning.units import Budget, Users
-from opendp_topk.planning.verification import AGREES, DISAGREES, verified
 
 K, CANDIDATES = 2, 4
 PURE, RHO = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()

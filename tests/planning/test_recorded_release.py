@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.planning.release_record import digest_of
-from opendp_topk.planning.verification import AGREES, DISAGREES, verified
+from opendp_topk.apps.planning.release_record import digest_of
+from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verified
 from tests.concepts.sentinels import raises_exactly
 
 PURE, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()

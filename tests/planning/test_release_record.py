@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.planning.plan import planned
-from opendp_topk.planning.release_record import Read, Released, ReleaseRecord
-from opendp_topk.planning.units import Budget
+from opendp_topk.apps.planning.plan import planned
+from opendp_topk.apps.planning.release_record import Read, Released, ReleaseRecord
+from opendp_topk.apps.planning.units import Budget
 
 from .test_plan import TASKS, query
 

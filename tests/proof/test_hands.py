@@ -271,7 +271,7 @@ def test_a_patch_in_a_room(copy: Path, room: str) -> None:
 def test_what_runs_besides_making_names() -> None:
     """Commands are registered, and forks are watched; no more than that."""
     assert {hand.statement.module for hand in hands(PACKAGE)} == {
-        "cli.__main__", "cli.audit", "cli.ledger", "core.home", "ledger.turns", "proof.library"
+        "apps.cli.__main__", "apps.cli.audit", "apps.cli.ledger", "core.home", "apps.ledger.turns", "proof.library"
     }  # fmt: skip
     for hand in hands(PACKAGE):
         assert hand.changed is not None

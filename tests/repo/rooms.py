@@ -51,7 +51,7 @@ def room_of(module: str) -> str:
     Raises:
         ValueError: The table names no such room.
     """
-    parts = ["cli"] if module == "__main__" else module.split(".")
+    parts = ["apps", "cli"] if module == "__main__" else module.split(".")
     for length in range(len(parts), 0, -1):
         if ".".join(parts[:length]) in ROOMS:
             return ".".join(parts[:length])

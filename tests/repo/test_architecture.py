@@ -15,6 +15,8 @@ import opendp_topk as tk
 from .rooms import PAGE, ROOMS, WHOLE, room_of, rooms
 
 PACKAGE = Path(tk.__file__).parent
+STOREYS = ("apps", "sampling")
+"""Folders that hold rooms alone."""
 FOLDERS = {
     ".".join(path.parent.relative_to(PACKAGE).parts) or WHOLE: path for path in sorted(PACKAGE.rglob("__init__.py"))
 }
@@ -28,7 +30,11 @@ MOST_ENTRIES = 21
 
 
 def test_every_folder_has_a_row() -> None:
-    assert set(ROOMS) == set(FOLDERS)
+    assert {*ROOMS, *STOREYS} == set(FOLDERS)
+    for storey in STOREYS:
+        beside = [path for path in FOLDERS[storey].parent.glob("*.py") if path.name != "__init__.py"]
+        assert not beside
+        assert len(ast.parse(FOLDERS[storey].read_text(encoding="utf-8")).body) == 1
 
 
 def test_the_picture_has_the_layers_of_the_table() -> None:

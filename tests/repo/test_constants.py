@@ -17,8 +17,8 @@ RECORDS = ("Noise", "type")
 """What is made by these is no number: a noise's tail is a theorem about it."""
 MARKER = re.compile(r"# (?:end-)?proof-region: ")
 ROOMS = (
-    *("audit", "bridge", "combinators", "core", "distributions", "ledger", "measurements", "noises", "numerics"),
-    *("proof", "samplers", "spaces", "tables", "transformations"),
+    *("apps/audit", "apps/bridge", "apps/ledger", "combinators", "core", "measurements", "numerics", "proof"),
+    *("sampling", "spaces", "tables", "transformations"),
 )
 
 

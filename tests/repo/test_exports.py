@@ -21,7 +21,7 @@ CONSTRUCTORS = sorted(name for name in PUBLIC if name.startswith("make_"))
 def modules() -> list[Any]:
     found = []
     for info in pkgutil.walk_packages(opendp_topk.__path__, "opendp_topk."):
-        if not info.name.startswith(("opendp_topk.cli", "opendp_topk.__main__", "opendp_topk.audit")):
+        if not info.name.startswith(("opendp_topk.apps.cli", "opendp_topk.__main__", "opendp_topk.apps.audit")):
             found.append(importlib.import_module(info.name))
     return found
 

@@ -14,15 +14,15 @@ import pytest
 
 import opendp_topk
 
-from .rooms import ROOMS, room_of
+from .rooms import ROOMS, WHOLE, room_of
 
 PACKAGE = Path(opendp_topk.__file__).parent
 PRIVACY = ("spaces.", "core.")
-SAMPLING = ("samplers.", "distributions.", "measurements.")
+SAMPLING = ("sampling.samplers.", "sampling.distributions.", "measurements.")
 RANDOM_WORDS = re.compile(r"np\.random|numpy\.random|default_rng|RandomState|\bimport random\b|\bfrom random\b")
 ENTROPY_WORDS = re.compile(r"urandom|getrandom|\bimport secrets\b|\bfrom secrets\b|SystemRandom")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-STAND_INS = ("audit.digits", "audit.replay")  # they replace the sources of code under audit, and draw nothing
+STAND_INS = ("apps.audit.digits", "apps.audit.replay")  # they replace the sources of code under audit, and draw nothing
 
 
 def module_of(path: Path) -> str:
@@ -30,7 +30,7 @@ def module_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
 
 
-MODULES = {module_of(path): path for path in SOURCES}
+MODULES = {module_of(path): path for path in SOURCES if module_of(path) not in ("apps", "sampling")}
 
 
 @functools.cache
@@ -79,7 +79,7 @@ def imports_of(module: str, types: bool = False) -> frozenset[str]:
 def reads_public_names(module: str) -> set[str]:
     """The audit lists all that the package exports, so its functions may import the package when they run."""
     on_top = any(isinstance(node, ast.Import) and "opendp_topk" in ast.unparse(node) for node in tree(module).body)
-    return {""} if module.startswith("audit") and not on_top else set()
+    return {""} if module.startswith("apps.audit") and not on_top else set()
 
 
 @pytest.mark.further
@@ -109,32 +109,38 @@ def test_imports_have_no_cycle() -> None:
     assert below == {}, "these modules import each other in a circle"
 
 
+def test_the_library_imports_no_application() -> None:
+    library = [room for room in ROOMS.values() if not room.name.startswith(("apps.", WHOLE))]
+    assert 12 < len(library) < len(ROOMS)
+    assert [room.name for room in library if any(below.startswith("apps.") for below in room.may_import)] == []
+
+
 def imported_from(rooms: tuple[str, ...], forbidden: str | tuple[str, ...]) -> list[tuple[str, str]]:
     """Which modules of ``rooms`` import a module whose name begins so."""
-    inside = [module for module in MODULES if module.split(".")[0] in rooms]
+    inside = [module for module in MODULES if room_of(module) in rooms]
     assert inside
     return [(module, name) for module in inside for name in imports_of(module) if name.startswith(forbidden)]
 
 
 def test_samplers_and_distributions_know_nothing_of_privacy() -> None:
-    assert imported_from(("samplers", "distributions"), PRIVACY) == []
+    assert imported_from(("sampling.samplers", "sampling.distributions"), PRIVACY) == []
 
 
 def test_combinators_know_no_mechanism_and_sample_how_often_one_runs_at_most() -> None:
-    assert {name for _, name in imported_from(("combinators",), SAMPLING)} == {"samplers.run_counts"}
+    assert {name for _, name in imported_from(("combinators",), SAMPLING)} == {"sampling.samplers.run_counts"}
 
 
 @pytest.mark.further
 def test_randomness_has_one_source() -> None:
     for path in (path for path in SOURCES if module_of(path) not in STAND_INS):
         text = path.read_text(encoding="utf-8")
-        assert not RANDOM_WORDS.search(text), f"{path.name}: all randomness comes from samplers/entropy.py"
-        if module_of(path) != "samplers.entropy":
-            assert not ENTROPY_WORDS.search(text), f"{path.name}: only samplers/entropy.py asks the operating system"
+        assert not RANDOM_WORDS.search(text), f"{path.name}: all randomness comes from sampling/samplers/entropy.py"
+        if module_of(path) != "sampling.samplers.entropy":
+            assert not ENTROPY_WORDS.search(text), f"{path.name}: only entropy.py asks the operating system"
 
 
 def test_the_one_source_of_randomness_is_the_operating_system() -> None:
-    assert ENTROPY_WORDS.search(MODULES["samplers.entropy"].read_text(encoding="utf-8"))
+    assert ENTROPY_WORDS.search(MODULES["sampling.samplers.entropy"].read_text(encoding="utf-8"))
 
 
 HIDE = """
@@ -166,8 +172,8 @@ def test_the_package_imports_where_all_but_its_three_dependencies_is_hidden() ->
 
 LAZY = """
 import sys, opendp_topk as tk
-print([name for name in sys.modules if name.startswith("opendp_topk.audit")])
-print(tk.audit.verify.__module__, tk.audit is sys.modules["opendp_topk.audit"], hasattr(tk, "no_such_name"))
+print([name for name in sys.modules if name.startswith("opendp_topk.apps.audit")])
+print(tk.audit.verify.__module__, tk.audit is sys.modules["opendp_topk.apps.audit"], hasattr(tk, "no_such_name"))
 """
 
 
@@ -175,14 +181,14 @@ print(tk.audit.verify.__module__, tk.audit is sys.modules["opendp_topk.audit"], 
 def test_the_audit_is_loaded_when_it_is_first_asked_for() -> None:
     done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[]", "opendp_topk.audit.verify True False"]
+    assert done.stdout.splitlines() == ["[]", "opendp_topk.apps.audit.verify True False"]
 
 
 FIRST = """
 import sys, numpy as np, opendp_topk as tk
 space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=2, scale=2.0)(np.arange(10))
-print("opendp_topk.samplers.race" in sys.modules, "numpy.ma" in sys.modules)
+print("opendp_topk.sampling.samplers.race" in sys.modules, "numpy.ma" in sys.modules)
 """
 
 

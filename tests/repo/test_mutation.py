@@ -196,8 +196,8 @@ def test_a_fault_whose_text_has_moved_is_an_error(toy: Mutation) -> None:
     moved = Fault("moved", "", "room/thing.py", "5 * x", "6 * x")
     with pytest.raises(MovedError, match="occurs 0 times"):
         toy.outcome(moved)
-    many = Fault("many", "", "samplers/race.py", "return", "yield")
-    broken = Fault("broken", "", "samplers/race.py", '"""The exact top-k', "The exact top-k")
+    many = Fault("many", "", "sampling/samplers/race.py", "return", "yield")
+    broken = Fault("broken", "", "sampling/samplers/race.py", '"""The exact top-k', "The exact top-k")
     lost = Fault("lost", "", "samplers/nowhere.py", "a", "b")
     assert [problem.split(":")[0] for problem in misfits([many, broken, lost], ROOT)] == ["many", "broken", "lost"]
 
@@ -210,7 +210,7 @@ def test_the_control_changes_every_region_and_nothing_else() -> None:
 
 
 def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert nearest.files("samplers/race.py", ROOT)[0] == "tests/samplers/test_race.py"
+    assert nearest.files("sampling/samplers/race.py", ROOT)[0] == "tests/samplers/test_race.py"
     text = (ROOT / "opendp_topk" / "markup" / "foreign.py").read_text(encoding="utf-8")
     spans = functions.functions(text)
     here, other = (str(spans[name][0]) for name in ("json_text", "cell"))
@@ -230,14 +230,14 @@ def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sum(map(bool, found)) >= 15
     assert all((ROOT / one.partition("::")[0]).is_file() for tests in found for one in tests)
     assert nearest.files("measurements/_grid.py", ROOT)[0] == "tests/measurements/test_grid.py"
-    assert nearest.files("audit/html/plots.py", ROOT)[0] == "tests/audit/test_html.py"
+    assert nearest.files("apps/audit/html/plots.py", ROOT)[0] == "tests/audit/test_html.py"
     assert nearest.files("core/queryable.py", ROOT)[0] == "tests/combinators/test_queryable.py"
     proving = nearest.files("proof/status.py", ROOT)
     assert proving[0] == "tests/proof/test_status.py"
     assert "tests/repo/test_proofs.py" in proving
     assert not any(file.startswith("tests/golden") for file in proving)
     assert not any(file.startswith(("tests/proof", "tests/repo")) for file in nearest.files("core/claims.py", ROOT))
-    reaching = nearest.tests("noises/races/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
+    reaching = nearest.tests("sampling/noises/races/gumbel.py", ROOT, "total = np.full_like(z, 1 / 13)")
     assert any(test.startswith("tests/distributions/") for test in reaching)
     assert len(set(reaching)) == len(reaching)
 
@@ -260,8 +260,10 @@ def test_a_line_belongs_to_the_innermost_function() -> None:
 
 
 def test_operators_make_up_the_same_faults_again_and_each_is_valid() -> None:
-    made = chosen("samplers/subsets.py", 12, seed=3)
-    assert made == chosen("samplers/subsets.py", 12, seed=3) != chosen("samplers/subsets.py", 12, seed=4)
+    made = chosen("sampling/samplers/subsets.py", 12, seed=3)
+    assert (
+        made == chosen("sampling/samplers/subsets.py", 12, seed=3) != chosen("sampling/samplers/subsets.py", 12, seed=4)
+    )
     assert len(made) == 12
     assert misfits(made, ROOT) == []
     assert all(fault.old != fault.new for fault in made)

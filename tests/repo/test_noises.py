@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import opendp_topk
-from opendp_topk.noises.standard import STANDARD
+from opendp_topk.sampling.noises.standard import STANDARD
 
 PACKAGE = Path(opendp_topk.__file__).parent
 ROOT = PACKAGE.parent
-ELSEWHERE = sorted(path for path in PACKAGE.rglob("*.py") if path.parts[len(PACKAGE.parts)] != "noises")
+ELSEWHERE = sorted(path for path in PACKAGE.rglob("*.py") if not path.is_relative_to(PACKAGE / "sampling" / "noises"))
 # The names by which the library loads what it offers.
 LISTS = {"core/public_names.py"}
 # Of these theorems speak, and constructors use them unless they are told otherwise.

@@ -82,7 +82,7 @@ with tk.Ledger.create(path, **unit) as ledger:
     assert ledger.spent() == 0.0
 """
 COMMAND = """
-from opendp_topk.cli.app import app
+from opendp_topk.apps.cli.app import app
 done = typer.testing.CliRunner().invoke(app, ["ledger", "create", path, "--dataset", "votes", "--epsilon", "1"])
 assert done.exit_code == 0, done.output
 done = typer.testing.CliRunner().invoke(app, ["plan", "--k", "3", "--candidates", "50", "--epsilon", "1"])

@@ -15,8 +15,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.audit import proofs as registry
-from opendp_topk.audit.registry import Claim
+from opendp_topk.apps.audit import proofs as registry
+from opendp_topk.apps.audit.registry import Claim
 from opendp_topk.proof import library, readings
 from proofs.tools import form
 from proofs.tools.log import is_read

@@ -49,7 +49,7 @@ def resting_on(names: set[str]) -> set[str]:
     return {name for name in proof.documents() if names & {name, *proof.foundations(name)}}
 
 
-@pytest.mark.quick(file="samplers/entropy.py", new="bytes(n)")
+@pytest.mark.quick(file="sampling/samplers/entropy.py", new="bytes(n)")
 @pytest.mark.parametrize(
     ("file", "old", "new", "speaks", "silent"),
     [
@@ -61,14 +61,14 @@ def resting_on(names: set[str]) -> set[str]:
             "errors/checks",
         ),
         (
-            "distributions/joint.py",
+            "sampling/distributions/joint.py",
             "exact, round_down",
             "exact, round_up as round_down",
             "distributions/joint",
             "samplers/joint",
         ),
-        ("samplers/settle.py", "MOST_LEVELS = ", "MOST_LEVELS = 1 + ", "samplers/settle", "samplers/entropy"),
-        ("samplers/noiseless.py", "_CHUNK = ", "_CHUNK = 1 + ", "samplers/noiseless", "samplers/settle"),
+        ("sampling/samplers/settle.py", "MOST_LEVELS = ", "MOST_LEVELS = 1 + ", "samplers/settle", "samplers/entropy"),
+        ("sampling/samplers/noiseless.py", "_CHUNK = ", "_CHUNK = 1 + ", "samplers/noiseless", "samplers/settle"),
         (
             "measurements/gaussian.py",
             "@proven(",
@@ -90,8 +90,8 @@ def resting_on(names: set[str]) -> set[str]:
             "measurements/laplace",
             "measurements/gaussian",
         ),
-        ("samplers/entropy.py", "urandom(n + _SPARE)", "urandom(n)", "samplers/entropy", "samplers/noiseless"),
-        ("samplers/entropy.py", "SYSTEM = Entropy()", "SYSTEM = None", "samplers/race", "samplers/entropy"),
+        ("sampling/samplers/entropy.py", "urandom(n + _SPARE)", "urandom(n)", "samplers/entropy", "samplers/noiseless"),
+        ("sampling/samplers/entropy.py", "SYSTEM = Entropy()", "SYSTEM = None", "samplers/race", "samplers/entropy"),
         (
             "errors/checks.py",
             "if number < 0:  # [not-negative]\n        raise DistanceError",
@@ -130,7 +130,7 @@ def resting_on(names: set[str]) -> set[str]:
             "spaces/range_distance",
         ),
         ("spaces/measures.py", "_PROBES = (0.0,", "_PROBES = (1.0,", "spaces/curves/curve", "errors/checks"),
-        ("noises/gumbel.py", "_SMALL = ", "_SMALL = 2 * ", "noises/standard", "numerics/rounding"),
+        ("sampling/noises/gumbel.py", "_SMALL = ", "_SMALL = 2 * ", "noises/standard", "numerics/rounding"),
         (
             "numerics/arithmetic.py",
             "_DOWN = gmpy2.RoundDown",
@@ -138,7 +138,7 @@ def resting_on(names: set[str]) -> set[str]:
             "noises/standard",
             "errors/checks",
         ),
-        ("ledger/locks.py", "PATIENCE = ", "PATIENCE = 1 + ", "ledger/storage", "core/chaining"),
+        ("apps/ledger/locks.py", "PATIENCE = ", "PATIENCE = 1 + ", "ledger/storage", "core/chaining"),
     ],
 )
 def test_an_edit_makes_stale_what_speaks_of_it(
@@ -165,9 +165,13 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
     [
         ("spaces/measures.py", 'class Measure(ABC):\n    """', 'class Measure(ABC):\n    """One. '),
         ("spaces/measures.py", "class Measure(ABC):", "class Measure(ABC):  # a comment"),
-        ("samplers/advantages.py", "def _nearest(ratio: Fraction)", "def _nearest(\n    ratio: 'Fraction',\n)"),
+        (
+            "sampling/samplers/advantages.py",
+            "def _nearest(ratio: Fraction)",
+            "def _nearest(\n    ratio: 'Fraction',\n)",
+        ),
         ("measurements/gaussian.py", "    Privacy:\n", "    Privacy, then:\n"),
-        ("noises/gumbel.py", "_SMALL = ", "_SMALL  =  "),
+        ("sampling/noises/gumbel.py", "_SMALL = ", "_SMALL  =  "),
         ("spaces/domains.py", "import numpy as np\n", "import math\n\nimport numpy as np\n"),
     ],
 )
@@ -247,7 +251,7 @@ def unreached() -> set[str]:
     """What no pin reaches, but for aliases that only annotations read, and for partial forms."""
     known, read, found = answered(), read_at_run_time(), set()
     for source, one in statements():
-        if {source, source.partition("/")[0]} & ELSEWHERE.keys() or one in known:
+        if any(f"{source}/".startswith(f"{listed}/") for listed in ELSEWHERE) or one in known:
             continue
         for name in one.names or {"(statement)"}:
             full = f"{one.module}:{name}"

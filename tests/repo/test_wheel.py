@@ -84,9 +84,9 @@ def test_what_the_build_found_of_every_document_is_read(installed: Path) -> None
 REPORT = """
 import sys
 from pathlib import Path
-from opendp_topk.audit import proofs, shipped
-from opendp_topk.audit.html import write_report
-from opendp_topk.audit.registry import tests_are_here
+from opendp_topk.apps.audit import proofs, shipped
+from opendp_topk.apps.audit.html import write_report
+from opendp_topk.apps.audit.registry import tests_are_here
 shipped.examples = lambda: iter([])
 write_report(sys.argv[1])
 print(tests_are_here(), {claim.tests for claim in proofs()})

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from opendp_topk.samplers import bins, head
+from opendp_topk.sampling.samplers import bins, head
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from opendp_topk.samplers.entropy import Entropy
+from opendp_topk.sampling.samplers.entropy import Entropy
 
 PREFIX = 16
 WORD = 64

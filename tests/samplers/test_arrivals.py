@@ -10,8 +10,8 @@ import pytest
 from gmpy2 import mpq
 
 from opendp_topk.numerics.arithmetic import Interval, Intervals
-from opendp_topk.samplers import arrivals
-from opendp_topk.samplers.arrivals import Clock, Uniform
+from opendp_topk.sampling.samplers import arrivals
+from opendp_topk.sampling.samplers.arrivals import Clock, Uniform
 
 from .streams import Streams
 

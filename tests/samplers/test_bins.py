@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import bins as room
-from opendp_topk.samplers import head as heads
-from opendp_topk.samplers.bins import Bins, bins
+from opendp_topk.sampling.samplers import bins as room
+from opendp_topk.sampling.samplers import head as heads
+from opendp_topk.sampling.samplers.bins import Bins, bins
 
 GENERATOR = np.random.default_rng(7)
 TIES = GENERATOR.integers(-9, 10, 40)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers import forecast, forecast_race, race, short, upper_tail
+from opendp_topk.sampling.samplers import forecast, forecast_race, race, short, upper_tail
 
 from ..oracles import one_shot
 from ..oracles.chi_square import assert_follows

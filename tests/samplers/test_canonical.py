@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.samplers import canonical, head, subsets
-from opendp_topk.samplers.advantages import Scores
-from opendp_topk.samplers.arrivals import Clock
-from opendp_topk.samplers.bins import Bins
+from opendp_topk.sampling.samplers import canonical, head, subsets
+from opendp_topk.sampling.samplers.advantages import Scores
+from opendp_topk.sampling.samplers.arrivals import Clock
+from opendp_topk.sampling.samplers.bins import Bins
 from tests.oracles import canonical as oracle
 from tests.oracles.chi_square import assert_follows, p_value
 

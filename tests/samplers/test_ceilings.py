@@ -12,8 +12,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import ceilings
-from opendp_topk.samplers.ceilings import Rankings
+from opendp_topk.sampling.samplers import ceilings
+from opendp_topk.sampling.samplers.ceilings import Rankings
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
 

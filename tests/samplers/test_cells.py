@@ -13,8 +13,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import cells, subsets
-from opendp_topk.samplers.cells import Cells, Fall
+from opendp_topk.sampling.samplers import cells, subsets
+from opendp_topk.sampling.samplers.cells import Cells, Fall
 
 
 def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> Cells:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from opendp_topk.errors import EntropyError
-from opendp_topk.samplers import entropy as module
-from opendp_topk.samplers.entropy import SYSTEM, Entropy
+from opendp_topk.sampling.samplers import entropy as module
+from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
 
 from ..oracles.chi_square import assert_follows
 

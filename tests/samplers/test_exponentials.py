@@ -11,8 +11,8 @@ import pytest
 from gmpy2 import mpq
 
 from opendp_topk.errors import EntropyError
-from opendp_topk.samplers.entropy import SYSTEM, Entropy
-from opendp_topk.samplers.exponentials import geometric, reach, reaches
+from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
+from opendp_topk.sampling.samplers.exponentials import geometric, reach, reaches
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import ABOVE, counted

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers import forecast_race, race
-from opendp_topk.samplers.advantages import Scores
-from opendp_topk.samplers.entropy import Entropy, Indices
-from opendp_topk.samplers.forecast import _ahead, forecast
+from opendp_topk.sampling.samplers import forecast_race, race
+from opendp_topk.sampling.samplers.advantages import Scores
+from opendp_topk.sampling.samplers.entropy import Entropy, Indices
+from opendp_topk.sampling.samplers.forecast import _ahead, forecast
 
 D = 20 * 4096 + 5
 GENERATOR = np.random.default_rng(8)

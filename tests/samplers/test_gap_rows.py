@@ -15,8 +15,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import EntropyError
-from opendp_topk.samplers import gap_rows, gaps
-from opendp_topk.samplers.advantages import Scores
+from opendp_topk.sampling.samplers import gap_rows, gaps
+from opendp_topk.sampling.samplers.advantages import Scores
 
 from ..oracles import noise as oracle
 from ..oracles.chi_square import assert_follows

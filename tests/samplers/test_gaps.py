@@ -19,7 +19,7 @@ from gmpy2 import mpq
 
 import opendp_topk as tk
 from opendp_topk.errors import EntropyError
-from opendp_topk.samplers import gaps, race
+from opendp_topk.sampling.samplers import gaps, race
 
 from ..oracles import noise as oracle
 from ..oracles.gaps import ranking_and_gaps

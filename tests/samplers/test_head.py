@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import head as heads
-from opendp_topk.samplers.head import head, reaching
-from opendp_topk.samplers.ladder import Ladder
+from opendp_topk.sampling.samplers import head as heads
+from opendp_topk.sampling.samplers.head import head, reaching
+from opendp_topk.sampling.samplers.ladder import Ladder
 
 GENERATOR = np.random.default_rng(5)
 TIES = GENERATOR.integers(-9, 10, 40)

@@ -11,8 +11,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import integers
-from opendp_topk.samplers.integers import discrete_gaussian, discrete_laplace
+from opendp_topk.sampling.samplers import integers
+from opendp_topk.sampling.samplers.integers import discrete_gaussian, discrete_laplace
 
 from ..oracles.chi_square import assert_follows, enough
 from ..oracles.discrete import counted, masses, pooled

@@ -14,8 +14,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import inversion
-from opendp_topk.samplers.inversion import Table, draw, table
+from opendp_topk.sampling.samplers import inversion
+from opendp_topk.sampling.samplers.inversion import Table, draw, table
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from gmpy2 import mpq
 
-from opendp_topk.samplers import head, joint
-from opendp_topk.samplers.bins import Bins
-from opendp_topk.samplers.ladder import ladder
+from opendp_topk.sampling.samplers import head, joint
+from opendp_topk.sampling.samplers.bins import Bins
+from opendp_topk.sampling.samplers.ladder import ladder
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import ladder as ladders
-from opendp_topk.samplers.ladder import ladder
+from opendp_topk.sampling.samplers import ladder as ladders
+from opendp_topk.sampling.samplers.ladder import ladder
 from tests.distributions.test_shortfalls import CASES
 from tests.oracles import joint as oracle
 

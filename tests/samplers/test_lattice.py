@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import lattice as module
-from opendp_topk.samplers.entropy import SYSTEM
-from opendp_topk.samplers.lattice import lattice, propose
+from opendp_topk.sampling.samplers import lattice as module
+from opendp_topk.sampling.samplers.entropy import SYSTEM
+from opendp_topk.sampling.samplers.lattice import lattice, propose
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled, weight

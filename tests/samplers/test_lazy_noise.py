@@ -12,8 +12,8 @@ import pytest
 from gmpy2 import mpq
 
 import opendp_topk as tk
-from opendp_topk.samplers.entropy import Entropy
-from opendp_topk.samplers.lazy_noise import LazyNoise, reaches
+from opendp_topk.sampling.samplers.entropy import Entropy
+from opendp_topk.sampling.samplers.lazy_noise import LazyNoise, reaches
 from tests.oracles.noise import QUANTILE
 
 NOISES = (tk.Gumbel(), tk.Exponential(), tk.HalfLogistic(), tk.Laplace(), tk.Logistic())

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.noises.exponential import Exponential
-from opendp_topk.noises.gumbel import Gumbel
-from opendp_topk.samplers import listed
+from opendp_topk.sampling.noises.exponential import Exponential
+from opendp_topk.sampling.noises.gumbel import Gumbel
+from opendp_topk.sampling.samplers import listed
 from tests.oracles import canonical as subsets
 from tests.oracles import joint as outputs
 from tests.oracles.chi_square import assert_follows, enough

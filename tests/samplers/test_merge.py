@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers import merge
-from opendp_topk.samplers import race as race_of_blocks
-from opendp_topk.samplers.entropy import SYSTEM, Entropy
+from opendp_topk.sampling.samplers import merge
+from opendp_topk.sampling.samplers import race as race_of_blocks
+from opendp_topk.sampling.samplers.entropy import SYSTEM, Entropy
 
 from ..oracles import noise as oracle
 from ..oracles import one_shot

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers import race
+from opendp_topk.sampling.samplers import race
 from opendp_topk.spaces.surveys import surveyed
 
 from .recorder import Recorder

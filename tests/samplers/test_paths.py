@@ -12,8 +12,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import paths
-from opendp_topk.samplers.paths import Paths
+from opendp_topk.sampling.samplers import paths
+from opendp_topk.sampling.samplers.paths import Paths
 from tests.oracles import joint as oracle
 
 from .streams import Streams, Untouched

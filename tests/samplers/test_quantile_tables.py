@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.noises.noise import Noise
-from opendp_topk.samplers.quantile_tables import _unit, quantile_bounds, table
+from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.samplers.quantile_tables import _unit, quantile_bounds, table
 
 from ..oracles import noise as oracle
 

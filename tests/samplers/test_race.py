@@ -17,8 +17,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import EntropyError
-from opendp_topk.samplers import race, settle
-from opendp_topk.samplers.entropy import Entropy, Indices
+from opendp_topk.sampling.samplers import race, settle
+from opendp_topk.sampling.samplers.entropy import Entropy, Indices
 
 from ..oracles import noise as oracle
 from ..oracles.race import best

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers import rows
+from opendp_topk.sampling.samplers import rows
 
 from ..oracles import noise as oracle
 from ..oracles import one_shot
@@ -53,8 +53,8 @@ def _check(name: str, case: Case, times: int, k: int, sign: int, ordered: bool, 
 
 def _served(case: Case) -> bool:
     """Whether float64 numbers serve; otherwise the races are called one by one, which other tests try."""
-    from opendp_topk.samplers import short
-    from opendp_topk.samplers.advantages import Scores
+    from opendp_topk.sampling.samplers import short
+    from opendp_topk.sampling.samplers.advantages import Scores
 
     with np.errstate(all="ignore"):
         return all(short.distances(Scores(canonical(case.scores), case.scale, sign)) is not None for sign in (1, -1))

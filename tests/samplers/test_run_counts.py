@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import opendp_topk as tk
 from opendp_topk.numerics.arithmetic import Interval, Intervals
-from opendp_topk.samplers.entropy import Entropy
-from opendp_topk.samplers.run_counts import run_count
+from opendp_topk.sampling.samplers.entropy import Entropy
+from opendp_topk.sampling.samplers.run_counts import run_count
 from tests.oracles import runs
 from tests.oracles.chi_square import assert_follows
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers.advantages import Scores, noisy_bounds
-from opendp_topk.samplers.entropy import SYSTEM
-from opendp_topk.samplers.quantile_tables import table
-from opendp_topk.samplers.scan import Scan, chosen, joined, leading
+from opendp_topk.sampling.samplers.advantages import Scores, noisy_bounds
+from opendp_topk.sampling.samplers.entropy import SYSTEM
+from opendp_topk.sampling.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers.scan import Scan, chosen, joined, leading
 
 from ..oracles.chi_square import assert_follows
 from . import adversaries

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.samplers import race, short
-from opendp_topk.samplers.advantages import Scores
-from opendp_topk.samplers.quantile_tables import table
+from opendp_topk.sampling.samplers import race, short
+from opendp_topk.sampling.samplers.advantages import Scores
+from opendp_topk.sampling.samplers.quantile_tables import table
 
 from . import adversaries
 from .adversaries import canonical

@@ -14,10 +14,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import sprinkled as module
-from opendp_topk.samplers.entropy import SYSTEM
-from opendp_topk.samplers.integers import discrete_gaussian, discrete_laplace
-from opendp_topk.samplers.sprinkled import Gaps, Sprinkled, draw_many, sprinkled
+from opendp_topk.sampling.samplers import sprinkled as module
+from opendp_topk.sampling.samplers.entropy import SYSTEM
+from opendp_topk.sampling.samplers.integers import discrete_gaussian, discrete_laplace
+from opendp_topk.sampling.samplers.sprinkled import Gaps, Sprinkled, draw_many, sprinkled
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled
@@ -207,10 +207,10 @@ def test_other_values_are_as_many_as_the_law_lacks(name: str, scale: Fraction, m
 @pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian])
 def test_long_vectors_take_this_way(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr("opendp_topk.samplers.integers._MANY", 100)
-    monkeypatch.setattr("opendp_topk.samplers.integers.sprinkled", lambda weights, mirrored: mirrored)
+    monkeypatch.setattr("opendp_topk.sampling.samplers.integers._MANY", 100)
+    monkeypatch.setattr("opendp_topk.sampling.samplers.integers.sprinkled", lambda weights, mirrored: mirrored)
     monkeypatch.setattr(
-        "opendp_topk.samplers.integers.draw_many", lambda law, out, entropy: asked.append((law, len(out)))
+        "opendp_topk.sampling.samplers.integers.draw_many", lambda law, out, entropy: asked.append((law, len(out)))
     )
     for scale in (Fraction(1, 3), Fraction(1023)):
         draw(scale, 100)

@@ -11,8 +11,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import subsets
-from opendp_topk.samplers.subsets import Cell
+from opendp_topk.sampling.samplers import subsets
+from opendp_topk.sampling.samplers.subsets import Cell
 from tests.oracles import canonical as oracle
 from tests.oracles.chi_square import assert_follows
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opendp_topk import Exponential, Gumbel
-from opendp_topk.samplers.unlisted import Search, repeated, slots_of, top_k
+from opendp_topk.sampling.samplers.unlisted import Search, repeated, slots_of, top_k
 from tests.oracles import unlisted
 from tests.oracles.chi_square import assert_follows
 

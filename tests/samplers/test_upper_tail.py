@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import upper_tail
-from opendp_topk.samplers.entropy import SYSTEM
-from opendp_topk.samplers.upper_tail import BLOCK, LEVELS, survivors
+from opendp_topk.sampling.samplers import upper_tail
+from opendp_topk.sampling.samplers.entropy import SYSTEM
+from opendp_topk.sampling.samplers.upper_tail import BLOCK, LEVELS, survivors
 
 from ..oracles.chi_square import assert_follows
 from .streams import Streams

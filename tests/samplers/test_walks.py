@@ -12,9 +12,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from opendp_topk.samplers import tilts, walks
-from opendp_topk.samplers.entropy import Entropy
-from opendp_topk.samplers.walks import Walk, walk
+from opendp_topk.sampling.samplers import tilts, walks
+from opendp_topk.sampling.samplers.entropy import Entropy
+from opendp_topk.sampling.samplers.walks import Walk, walk
 from tests.oracles import joint as oracle
 from tests.oracles.chi_square import assert_follows
 

@@ -25,7 +25,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from opendp_topk.cli import engines
+from opendp_topk.apps.cli import engines
 from opendp_topk.tables.frames import identifier_columns, two_columns, valued_columns
 from opendp_topk.tables.spread import rows_by_number
 from opendp_topk.tables.totals import totals_by_item

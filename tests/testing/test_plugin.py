@@ -52,7 +52,7 @@ import sys
 
 def test_other():
     loaded = [name for name in sys.modules if name.startswith(("numpy", "mpmath", "gmpy2", "opendp_topk."))]
-    light = ("opendp_topk.testing", "opendp_topk.core", "opendp_topk.errors")
+    light = ("opendp_topk.apps.testing", "opendp_topk.core", "opendp_topk.errors")
     assert [name for name in loaded if not name.startswith(light)] == []
 """
 
@@ -63,7 +63,7 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
     Marks that nobody has declared are errors.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
-    plugin = () if INSTALLED else ("-p", "opendp_topk.testing.plugin")
+    plugin = () if INSTALLED else ("-p", "opendp_topk.apps.testing.plugin")
     done = subprocess.run(
         [
             sys.executable,

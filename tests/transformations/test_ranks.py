@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from opendp_topk.samplers.entropy import Entropy
+from opendp_topk.sampling.samplers.entropy import Entropy
 from opendp_topk.transformations.keep_items import random_ranks
 from tests.oracles.chi_square import Law, assert_follows
 

@@ -130,7 +130,7 @@ FAULTS = (
     Fault(
         "mildest-point",
         "the verifier holds a curve against laws where it is met least",
-        "audit/losses.py",
+        "apps/audit/losses.py",
         "best = max(found, key=lambda loss: loss.lower)\n        return Loss(best.lower, max(",
         "best = min(found, key=lambda loss: loss.lower)\n        return Loss(best.lower, max(",
     ),
@@ -158,7 +158,7 @@ FAULTS = (
     Fault(
         "one-run-too-many",
         "the number of runs is one too large where the first digits do not tell",
-        "samplers/run_counts.py",
+        "sampling/samplers/run_counts.py",
         "        while reached[1] <= digits * unit:  # [above]\n",
         "        while reached[0] < (digits + 1) * unit:  # [above]\n",
     ),

@@ -31,14 +31,14 @@ FAULTS = (
     Fault(
         "float-scores",
         "integer scores are rounded to float64 before they are subtracted",
-        "samplers/advantages.py",
+        "sampling/samplers/advantages.py",
         "    if values.dtype == np.float64:\n        return np.asarray(values - reference)",
         "    if values.dtype != object:\n        return np.asarray(values.astype(np.float64) - np.float64(reference))",
     ),
     Fault(
         "ties-by-score",
         "candidates whose intervals overlap are put in the order of their true scores",
-        "samplers/settle.py",
+        "sampling/samplers/settle.py",
         "    _draw_words(racers, order[runs.places])\n",
         "    for start, end in zip(runs.starts.tolist(), runs.ends.tolist(), strict=True):\n"
         "        members = order[start:end].tolist()\n"
@@ -49,7 +49,7 @@ FAULTS = (
     Fault(
         "late-ties-by-score",
         "candidates whose first 64 digits leave them undecided are put in the order of their true scores",
-        "samplers/settle.py",
+        "sampling/samplers/settle.py",
         "    for level in range(MOST_LEVELS + 1):\n        at = Intervals(2 * _WORD << level)\n        noise",
         "    if lead:\n"
         "        return -1 if lead > 0 else 1\n"
@@ -58,56 +58,56 @@ FAULTS = (
     Fault(
         "prefix-is-all",
         "the 16 digits of a prefix are used as the whole uniform",
-        "samplers/settle.py",
+        "sampling/samplers/settle.py",
         "racers.words[members] = racers.entropy.words(racers.index[members])  # [more-digits]",
         "racers.words[members] = np.uint64(0)  # [more-digits]",
     ),
     Fault(
         "digits-repeat",
         "a candidate's first digits serve again as its later ones",
-        "samplers/settle.py",
+        "sampling/samplers/settle.py",
         "self.append(int(self._racers.entropy.words(_indices([self]))[0]))  # [extend]",
         "self.append(self.digits % 2**_WORD)  # [extend]",
     ),
     Fault(
         "shared-entropy",
         "all candidates share the digits of one uniform",
-        "samplers/entropy.py",
+        "sampling/samplers/entropy.py",
         "return np.frombuffer(_read(2 * len(index)), dtype=np.uint16)",
         "return np.frombuffer(bytes(_read(2)) * len(index), dtype=np.uint16)",
     ),
     Fault(
         "noisy-order",
         "a set is released in the order of the noisy scores",
-        "samplers/race.py",
+        "sampling/samplers/race.py",
         "return winners if ordered else np.sort(winners)",
         "return winners",
     ),
     Fault(
         "inward-bound",
         "lower bounds of noisy scores, and with them the threshold, are not rounded outward",
-        "samplers/advantages.py",
+        "sampling/samplers/advantages.py",
         "(below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE)",
         "below + lower",
     ),
     Fault(
         "inward-cut",
         "the score below which nobody can win is rounded up",
-        "samplers/advantages.py",
+        "sampling/samplers/advantages.py",
         "limit: Any = _rounded(cut, self.sign)",
         "limit: Any = _rounded(cut, -self.sign)",
     ),
     Fault(
         "truncated-table",
         "the last entry of the quantile table is cut off at the last node",
-        "samplers/quantile_tables.py",
+        "sampling/samplers/quantile_tables.py",
         "upper=upper[np.searchsorted(nodes, prefix + 1)],",
         "upper=upper[np.searchsorted(nodes, np.minimum(prefix + 1, _PREFIXES - 1))],",
     ),
     Fault(
         "gumbel-mirrored",
         "Gumbel noise has the wrong sign",
-        "noises/gumbel.py",
+        "sampling/noises/gumbel.py",
         "_GUMBEL = Noise(\n",
         "_right, _right_floats = _quantile, _quantile_floats\n\n\n"
         "def _quantile(u: mpq, precision: int) -> Interval:\n"
@@ -127,14 +127,14 @@ FAULTS = (
     Fault(
         "tail-weight",
         "the number of candidates in a tail is drawn for another probability",
-        "samplers/upper_tail.py",
+        "sampling/samplers/upper_tail.py",
         "odds = gmpy2.mpz(2) ** level - 1",
         "odds = gmpy2.mpz(2) ** level",
     ),
     Fault(
         "tail-level",
         "candidates below the threshold are skipped with one leading digit too many",
-        "samplers/scan.py",
+        "sampling/samplers/scan.py",
         'gap, side="right") - 1  # [level]',
         'gap, side="right")  # [level]',
     ),

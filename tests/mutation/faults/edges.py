@@ -64,21 +64,21 @@ FAULTS = (
     Fault(
         "accuracy-too-small",
         "the accuracy of one-shot Gumbel top-k forgets its k choices",
-        "distributions/one_shot.py",
+        "sampling/distributions/one_shot.py",
         "sides * noise.tail * (k if noise.is_max_stable else 1)",
         "sides * noise.tail",
     ),
     Fault(
         "accuracy-one-sided",
         "the accuracy of Laplace noise forgets that it pulls both ways",
-        "distributions/one_shot.py",
+        "sampling/distributions/one_shot.py",
         "scaled_log_up(sides * tau, odds",
         "scaled_log_up(tau, odds",
     ),
     Fault(
         "ledger-late",
         "a ledger releases before it debits",
-        "ledger/ledger.py",
+        "apps/ledger/ledger.py",
         "        reserved = self.reserve(\n"
         "            measurement, d_in=d_in, delta=delta, label=label, at_most=at_most, shared=shared, once=once, "
         "**words\n"
@@ -91,7 +91,7 @@ FAULTS = (
     Fault(
         "ledger-forgetful",
         "a ledger holds each release against its whole budget",
-        "ledger/journal.py",
+        "apps/ledger/journal.py",
         "not self.account.admits(after := total(before, extra)):",
         "not self.account.admits(extra) or not (after := total(before, extra)):",
     ),

@@ -8,7 +8,7 @@ FAULTS = (
     Fault(
         "names-as-patterns",
         "DuckDB is handed names that it takes for patterns",
-        "cli/engines.py",
+        "apps/cli/engines.py",
         "named = [glob.escape(place) for place in files.places]",
         "named = list(files.places)",
     ),
@@ -36,14 +36,14 @@ FAULTS = (
     Fault(
         "changed-and-released",
         "what was drawn from files that changed meanwhile is released",
-        "cli/release.py",
+        "apps/cli/release.py",
         "                            source.require_unchanged()\n",
         "",
     ),
     Fault(
         "sizes-to-be-tried",
         "the digest of a list of files has no key, so that sizes can be tried",
-        "cli/kept_files.py",
+        "apps/cli/kept_files.py",
         "files.written(uuid.uuid4().hex + uuid.uuid4().hex)",
         'files.written("0" * 64)',
     ),

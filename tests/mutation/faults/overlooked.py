@@ -8,7 +8,7 @@ FAULTS = (
     Fault(
         "digits-repeat-after-256k",
         "a request of more than 256 KiB gets the same bytes over and over",
-        "samplers/entropy.py",
+        "sampling/samplers/entropy.py",
         "        drawn = os.urandom(n + _SPARE)\n",
         "        drawn = (os.urandom(min(n, 2**18)) * (n // 2**18 + 1))[:n] + os.urandom(_SPARE)\n",
     ),
@@ -65,7 +65,7 @@ FAULTS = (
     Fault(
         "rounded-centre",
         "the level that decides on discrete Gaussian noise has a centre of 53 digits",
-        "samplers/integers.py",
+        "sampling/samplers/integers.py",
         "centre = scale * scale / t",
         "centre = mpq(float(scale * scale / t))",
     ),
@@ -122,7 +122,7 @@ FAULTS = (
     Fault(
         "ln-2-level-byte",
         "the levels of the joint mechanism are multiples of a little less than ln 2",
-        "samplers/joint.py",
+        "sampling/samplers/joint.py",
         "0.6931471805599454",
         "0.6931471805599452",
     ),

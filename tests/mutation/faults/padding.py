@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         "time-of-draw",
         "the record of a padded release tells when it was drawn",
-        "cli/release.py",
+        "apps/cli/release.py",
         "made if pad is None else replace(made, time=started)",
         "made",
     ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutation.fault import Fault
 
-_MERGE = "samplers/merge.py"
-_TAPE = "samplers/tape.py"
+_MERGE = "sampling/samplers/merge.py"
+_TAPE = "sampling/samplers/tape.py"
 _PARTS = "measurements/_in_parts.py"
 _GROUPS = "combinators/_spark_groups.py"
 _SPARK = "tables/spark_tasks.py"

@@ -8,21 +8,21 @@ FAULTS = (
     Fault(
         "depth-before-rounding",
         "the depth of cells is subtracted before the largest exponent is rounded, so that some cells are never drawn",
-        "samplers/cells.py",
+        "sampling/samplers/cells.py",
         "    top = max(0.0, float(np.ceil(np.max(powers))))  # [top]",
         "    top = max(0.0, float(np.max(powers)))  # [top]",
     ),
     Fault(
         "finalists-while-flushing",
         "a thread that flushes subnormal floats compares finalists whose digits others drew",
-        "samplers/merge.py",
+        "sampling/samplers/merge.py",
         "    require_subnormals()  # [no-flushing]\n",
         "",
     ),
     Fault(
         "table-while-flushing",
         "a thread that flushes subnormal floats leaves a table of quantiles to others",
-        "samplers/quantile_tables.py",
+        "sampling/samplers/quantile_tables.py",
         "    require_subnormals()  # [no-flushing]\n",
         "",
     ),
@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "panels-of-the-first-round",
         "the first round of an integral may have any number of panels",
-        "distributions/quadrature.py",
+        "sampling/distributions/quadrature.py",
         "        if len(left) > MOST_PANELS:  # [panels]",
         "        if turn and len(left) > MOST_PANELS:  # [panels]",
     ),

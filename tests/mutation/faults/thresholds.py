@@ -52,7 +52,7 @@ FAULTS = (
     Fault(
         "true-answers-of-laplace-noise-as-of-gumbel-noise",
         "under zero-concentrated privacy true answers with Laplace noise cost what they do with Gumbel noise",
-        "noises/laplace.py",
+        "sampling/noises/laplace.py",
         "steepness=Fraction(1443, 1000)",
         "steepness=Fraction(1)",
     ),
@@ -101,14 +101,14 @@ FAULTS = (
     Fault(
         "lazy-digits-anew",
         "further digits of a lazy noise take the place of the first ones",
-        "samplers/lazy_noise.py",
+        "sampling/samplers/lazy_noise.py",
         "self._digits = self._digits << _WORD | word",
         "self._digits = word",
     ),
     Fault(
         "lazy-upper-end-low",
         "the upper end of a lazy noise is that of the lower end of its digits",
-        "samplers/lazy_noise.py",
+        "sampling/samplers/lazy_noise.py",
         "(self._digits + 1) * unit, precision)[1]",
         "self._digits * unit, precision)[1]",
     ),

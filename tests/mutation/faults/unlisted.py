@@ -6,9 +6,9 @@ from tests.mutation.fault import Fault
 
 _MAP = "measurements/unknown_domain_top_k.py"
 _ASKED = "measurements/_key_selection.py"
-_SLOTS = "samplers/unlisted.py"
+_SLOTS = "sampling/samplers/unlisted.py"
 _COUNTED = "measurements/unknown_domain_counts.py"
-_SUCCESS = "distributions/one_shot_success.py"
+_SUCCESS = "sampling/distributions/one_shot_success.py"
 _PAID = "combinators/pay_what_you_get.py"
 
 FAULTS = (
@@ -256,21 +256,21 @@ FAULTS = (
     Fault(
         "tail-without-its-end",
         "the tail of Gaussian noise is summed without its first weight",
-        "distributions/gaussian_tail.py",
+        "sampling/distributions/gaussian_tail.py",
         "- Fraction(block - 1, 2)",
         "- Fraction(block + 1, 2)",
     ),
     Fault(
         "dummies-of-one",
         "of many dummies one uniform is drawn, as if there were one",
-        "samplers/dummies.py",
+        "sampling/samplers/dummies.py",
         "ones = _ones(n, entropy)",
         "ones = _ones(1, entropy)",
     ),
     Fault(
         "dummies-begin-anew",
         "the best of many dummies races with fresh digits",
-        "samplers/unlisted.py",
+        "sampling/samplers/unlisted.py",
         "entropy = dummies.Led(entropy, range(len(counts), len(counts) + most), prefix)",
         "entropy = dummies.Led(entropy, range(0), prefix)",
     ),
@@ -298,7 +298,7 @@ FAULTS = (
     Fault(
         "no-stops",
         "of unlisted candidates the probability of success takes a slot that is no key for a key",
-        "distributions/unlisted.py",
+        "sampling/distributions/unlisted.py",
         "barred = len(slots.values) - len(slots.keys)  # [no-keys]",
         "barred = 0",
     ),

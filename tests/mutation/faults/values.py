@@ -22,7 +22,7 @@ FAULTS = (
     Fault(
         "each-of-a-plan-rounded-up",
         "what each of several releases may cost is written rounded up",
-        "planning/several.py",
+        "apps/planning/several.py",
         "_SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)",
         '_SIX_DOWN = Context(prec=6, rounding="ROUND_CEILING")',
     ),

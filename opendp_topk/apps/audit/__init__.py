@@ -1,0 +1,41 @@
+"""Checks of claims, of this library's own and of foreign ones.
+
+It may import errors, numerics, proof, sampling.noises, sampling.samplers, spaces, spaces.curves, core and
+measurements.
+"""
+
+from .audited import Audited, audit_claim
+from .blackbox import Estimate, Seen, estimate
+from .blackbox_search import Found, search
+from .foreign import verify_probabilities
+from .lemmas import verify_lemmas
+from .made_pairs import record_pairs, table_pairs
+from .registry import Claim, proofs
+from .replay import Replayed, replay
+from .report import Report, Witness
+from .shipped import verify_all
+from .smt import Verdict
+from .verify import verify
+
+__all__ = [
+    "Audited",
+    "Claim",
+    "Estimate",
+    "Found",
+    "Replayed",
+    "Report",
+    "Seen",
+    "Verdict",
+    "Witness",
+    "audit_claim",
+    "estimate",
+    "proofs",
+    "record_pairs",
+    "replay",
+    "search",
+    "table_pairs",
+    "verify",
+    "verify_all",
+    "verify_lemmas",
+    "verify_probabilities",
+]

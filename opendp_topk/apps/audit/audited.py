@@ -1,0 +1,227 @@
+"""An audit by samples in one call: a claim, what became of it, and why.
+
+Proof: proofs/audit/blackbox.tex
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.measurement import Measurement
+from ...errors import ParameterError, checks
+from ...spaces.domains import AtomDomain, VectorDomain
+from ...spaces.measures import Approximate, MaxDivergence, Measure, ZeroConcentratedDivergence
+from ...spaces.metrics import LInfDistance, Metric
+from .blackbox_search import Found, search
+from .verdicts import EXIT_CODES, NOT_REFUTED, REFUTED
+
+_TIMED = (
+    "time: that of a call, in nanoseconds, is the last value of its release; the odds hold where no call changes the "
+    "state of the machine"
+)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What became of a claim: the verdict, and the pair of neighbours and the estimate on which it rests."""
+
+    claimed: Any
+    verdict: str
+    found: Found
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 where the claim is refuted, or 3 where it is not tested."""
+        return EXIT_CODES[self.verdict]
+
+    @property
+    def pair(self) -> Any:
+        """The pair for :func:`audit_pair`, in JSON values: the number of one that was given, or both inputs."""
+        found = self.found
+        return [list(found.x), list(found.x_neighbor)] if found.number is None else found.number
+
+    @property
+    def lines(self) -> list[str]:
+        """The verdict and why, a line each, for people."""
+        estimate = self.found.estimate
+        loss, claim = _loss(estimate.measure), _number(self.claimed)
+        shown, reach, risk = f"{estimate.lower:.4g}", f"{estimate.reach:.4g}", f"{1 - estimate.confidence:.2g}"
+        if self.verdict == REFUTED:
+            why = f"{loss} is at least {shown}, where {claim} is claimed; this is wrong with probability at most {risk}"
+        elif self.verdict == NOT_REFUTED:
+            why = f"{loss} was shown to be at least {shown}, and {claim} is claimed: this is no proof that it is kept"
+        else:
+            why = f"{claim} is claimed, and no {estimate.samples} samples can show that {loss} is {reach} or more"
+        return [
+            f"{self.verdict}: {why}",
+            f"tried: {self.found.pairs} pairs of neighbours, the last with {estimate.samples} samples on each side",
+            f"reach: so many samples can refute claims below {reach}",
+            *([_TIMED] if estimate.timed else []),
+            f"input: {_shown(self.found, self.found.x)}",
+            f"neighbour: {_shown(self.found, self.found.x_neighbor)}",
+            *(
+                f"event: {seen.event}: {seen.first} of {seen.of} times on the input, {seen.second} on the neighbour"
+                for seen in estimate.seen
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for programs: JSON values alone."""
+        estimate = self.found.estimate
+        return {
+            "verdict": self.verdict,
+            "loss": _loss(estimate.measure),
+            "claimed": _number(self.claimed),
+            "at_least": estimate.lower,
+            "delta": estimate.delta,
+            "error_probability": 1 - estimate.confidence,
+            "refutable_below": estimate.reach,
+            "samples": estimate.samples,
+            "timed": estimate.timed,
+            "pairs": self.found.pairs,
+            "pair": self.found.number,
+            "input": _shown(self.found, self.found.x),
+            "neighbour": _shown(self.found, self.found.x_neighbor),
+            "events": [
+                {"event": one.event, "input": one.first, "neighbour": one.second, "of": one.of} for one in estimate.seen
+            ],
+        }
+
+
+def audit_claim(
+    function: Callable[..., Any],
+    *,
+    epsilon: Any = None,
+    delta: Any = 0.0,
+    rho: Any = None,
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    size: int | None = None,
+    input_metric: Metric | None = None,
+    d_in: Any = 1,
+    scale: Any = None,
+    extremes: bool = True,
+    samples: int = 20_000,
+    confidence: float = 0.999,
+    batched: bool = False,
+    workers: int = 1,
+    timed: bool = False,
+) -> Audited:
+    """Try to refute a claim about ``function`` by its releases alone.
+
+    Args:
+        function: Called with a vector of scores, an array which it must not change, or with an input of ``pairs``; each
+            call must be independent of all others. It may be a measurement, whose map is the claim if none is given.
+        epsilon: What is claimed, under pure privacy or with ``delta``; > 0.
+        delta: The delta of the claim, in [0, 1).
+        rho: What is claimed under zero-concentrated privacy, in place of ``epsilon``.
+        pairs: Neighbouring inputs, as :func:`record_pairs` and :func:`table_pairs` give them. By default vectors of
+            scores are made up, as in :func:`search`.
+        size: The number of scores, where ``function`` takes no other; by default 2 to 6 are tried.
+        input_metric: The distance between neighbours; by default that of a measurement, or ``LInfDistance()``.
+        d_in: How far apart they are, at most.
+        scale, extremes, batched, workers, timed: As for :func:`search`.
+        samples: How many releases are drawn on each input of the pair that is tested in the end; about four times as
+            many serve the search.
+        confidence: A claim that is kept is refuted with probability at most 1 - ``confidence``.
+
+    Returns:
+        An :class:`Audited` with one of three verdicts: ``"refuted"``; ``"not refuted"``, which proves nothing; and
+        ``"not tested"``, where no samples of this number could have refuted a claim as large as this one.
+
+    Raises:
+        ParameterError: No claim is given or two are, or an argument is out of range.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance()
+        >>> winner = space >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=0.5)
+        >>> [tk.audit.audit_claim(winner, epsilon=claim, samples=4000).verdict for claim in (2, 4, 40)]
+        ['refuted', 'not refuted', 'not tested']
+
+    References:
+        Ding et al., "Detecting Violations of Differential Privacy" (2018), who search for neighbours and events.
+    """
+    measure, claimed = _claim(function, epsilon, delta, rho, d_in)
+    vectors = pairs is None and not isinstance(function, Measurement)
+    found = search(
+        function,
+        input_domain=VectorDomain(AtomDomain(float), size=size) if vectors else None,
+        input_metric=input_metric or (LInfDistance() if vectors else None),
+        measure=measure,
+        d_in=d_in,
+        scale=scale,
+        samples=samples,
+        confidence=confidence,
+        delta=claimed[1] if isinstance(claimed, tuple) else 0.0,
+        pairs=pairs,
+        extremes=extremes,
+        batched=batched,
+        workers=workers,
+        timed=timed,
+    )
+    return Audited(claimed, found.estimate.verdict(claimed), found)
+
+
+def audit_pair(function: Callable[..., Any], pair: Any, *, pairs: Any = None, **settings: Any) -> Audited:
+    """Audit one pair anew with fresh samples: that which ``Audited.pair`` tells, among ``pairs`` if it is a number.
+
+    Raises:
+        ParameterError: There is no such pair.
+    """
+    if isinstance(pair, int):
+        given = list(pairs or ())
+        if not 0 <= pair < len(given):
+            raise ParameterError("pair must be the number of a pair that is given: they are counted from 0")
+        chosen, number = given[pair], pair
+    else:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(side, list) and side for side in pair)):
+            raise ParameterError("pair must be two lists of scores, or the number of a pair that is given")
+        chosen, number = (np.array(pair[0]), np.array(pair[1])), None
+    again = audit_claim(function, pairs=[chosen], **settings)
+    x, x_neighbor = chosen if number is not None else map(tuple, pair)
+    return replace(again, found=replace(again.found, x=x, x_neighbor=x_neighbor, number=number))
+
+
+def _claim(function: Any, epsilon: Any, delta: Any, rho: Any, d_in: Any) -> tuple[Measure, Any]:
+    if epsilon is not None and rho is not None:
+        raise ParameterError("epsilon and rho cannot both be given: they are two claims")
+    if rho is not None:
+        if checks.share(delta, "delta"):
+            raise ParameterError("delta goes with epsilon, not with rho")
+        return ZeroConcentratedDivergence(), _positive("rho", rho)
+    if epsilon is not None:
+        pure, share = _positive("epsilon", epsilon), checks.share(delta, "delta")
+        return (Approximate(MaxDivergence()), (pure, float(share))) if share else (MaxDivergence(), pure)
+    if not isinstance(function, Measurement):
+        raise ParameterError("epsilon or rho must be given: function is no measurement, which would claim one itself")
+    return function.output_measure, function.map(d_in)
+
+
+def _positive(name: str, value: Any) -> Any:
+    number = checks.distance(value, name)
+    if not 0 < number < math.inf:
+        raise ParameterError(f"{name} must be > 0 and finite")
+    return number
+
+
+def _loss(measure: Measure) -> str:
+    return {"ZeroConcentratedDivergence": "rho", "RangeDivergence": "the bounded range"}.get(
+        type(measure).__name__, "epsilon"
+    )
+
+
+def _number(claimed: Any) -> float:
+    return float(claimed[0] if isinstance(claimed, tuple) else claimed)
+
+
+def _shown(found: Found, value: Any) -> str:
+    """A made-up input whole; of the caller's own, which may hold data, its number alone."""
+    return str(value) if found.number is None else f"that of pair {found.number} of those given"

@@ -1,0 +1,283 @@
+"""The black-box auditor where no pair of neighbours is known: it looks for the worst pair itself.
+
+Proof: proofs/audit/blackbox.tex
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence, Sized
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...core.measurement import Measurement
+from ...errors import ParameterError, ParameterTypeError, checks
+from ...numerics.arithmetic import exact
+from ...spaces.domains import VectorDomain
+from ...spaces.measures import Measure
+from ...spaces.metrics import Metric
+from .arrangements import extreme_pairs, first_pairs
+from .blackbox import Estimate, estimate, require_settings
+from .cells import readings
+from .draws import Draws, Raised
+from .edges import Edge, worst_edges
+from .events import choose
+from .made_pairs import given_pairs
+from .neighbours import within
+
+_SIZES = (2, 3, 4, 5)  # two suffice for most faults; sizes above five spread the samples over too many pairs
+_EDGE_SIZES = (*_SIZES, 6)  # an edge needs few draws a size, and top-5 shows none below six scores
+_LEAST_DRAWS = 20  # with fewer on a side chance alone decides which pair stays
+_EXTREME = 8  # one of so many pairs may be extreme: the others find most
+_STANDARD_ERRORS = 1.5  # half way from believing chance to missing small events; no bound depends on it
+
+
+@dataclass(frozen=True)
+class Found:
+    """The worst pair of neighbours that a search met, and what fresh samples prove about it.
+
+    ``number`` is the place of the pair among those that the caller gave, None where it was made up.
+    """
+
+    estimate: Estimate
+    x: Any
+    x_neighbor: Any
+    pairs: int
+    number: int | None = None
+
+    def contradicts(self, claimed: Any) -> bool:
+        """Whether ``claimed``, the loss that a map states for neighbours at ``d_in``, is refuted by this pair."""
+        return self.estimate.contradicts(claimed)
+
+
+def search(
+    function: Callable[..., Any],
+    *,
+    input_domain: VectorDomain | None = None,
+    input_metric: Metric | None = None,
+    measure: Measure | None = None,
+    d_in: Any = 1,
+    scale: Any = None,
+    candidates: int = 256,
+    samples: int = 100_000,
+    confidence: float = 0.99,
+    delta: float = 0.0,
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    extremes: bool = True,
+    batched: bool = False,
+    workers: int = 1,
+    progress: bool = False,
+    timed: bool = False,
+) -> Found:
+    """Look for the neighbours between which ``function`` loses most, then bound that loss from below.
+
+    Many pairs of score vectors are made up: those of :func:`verify` in every order, direction and level, for a function
+    may read its scores one by one, compare them with a threshold, or add the same noise every time. In rounds, some
+    releases are drawn on each pair that is left, and the half whose samples show the smaller loss is dropped. Beside
+    these stand a few pairs at which an outcome of the one side most often is absent from the other, which are looked
+    for at the gap between scores, and at the level of all, beyond which outcomes vanish. The best of these is handed to
+    :func:`estimate` with fresh samples, so its confidence needs no correction for the number of pairs.
+
+    Args:
+        function: Called with a vector of scores, an array which it must not change: a measurement, or code of another
+            library. Releases and independence of calls are as for :func:`estimate`.
+        input_domain: The score vectors that ``function`` accepts; where it has no size, vectors of 2 to 5 scores are
+            tried. Default: that of the measurement.
+        input_metric: The distance between neighbours. Default: that of the measurement.
+        measure: One of those of :func:`estimate`. Default: that of the measurement.
+        d_in: The distance of neighbours, > 0, in units of the scores.
+        scale: The unit of the gaps between scores that are tried, 0 to 40 of it, > 0. Default: that of the
+            measurement, or ``d_in`` and, for half of the pairs, what a far gap at which outcomes vanish shows of it.
+        candidates: The number of pairs to try, at most.
+        samples: How many releases are drawn on each of the two inputs of the final pair; about twice as many a
+            side serve the search.
+        confidence, delta, batched, workers, progress, timed: As for :func:`estimate`.
+        extremes: Whether an eighth of the pairs may have scores near 2^31, 2^53 and 2^63, or subnormal ones, where
+            arithmetic fails. Those at which ``function`` raises errors on both sides, or in batches, are left out.
+        pairs: Neighbours among which to look, in place of those made up: inputs of any kind, as :func:`record_pairs`
+            and :func:`table_pairs` give them. Only ``measure`` is then asked for, and ``d_in`` is what holds of them.
+
+    Returns:
+        The :class:`Estimate`, and the pair.
+
+    Raises:
+        ParameterError: An argument is out of range or of the wrong type, no pair of neighbours could be made up, or
+            ``function`` is no measurement and its domain, metric or measure is not given.
+
+    Runtime:
+        That of about 6 ``samples`` calls of the function.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int), size=2), tk.LInfDistance()
+        >>> best = lambda scores: int(scores.argmax())
+        >>> found = tk.audit.search(best, input_domain=space[0], input_metric=space[1], measure=tk.MaxDivergence(),
+        ...     samples=2000)
+        >>> found.contradicts(4.0)
+        True
+    """
+    checks.function("function", function)
+    options: dict[str, Any] = {"batched": batched, "workers": workers, "progress": progress, "timed": timed}
+    if isinstance(function, Measurement) and pairs is not None:
+        measure = measure or function.output_measure
+    elif isinstance(function, Measurement):
+        input_domain = input_domain or _vectors(function.input_domain)
+        input_metric, measure = input_metric or function.input_metric, measure or function.output_measure
+        scale = function.parameters.get("scale") if scale is None else scale
+    if pairs is not None:
+        return _among(function, pairs, measure, samples, confidence, delta, options)
+    if input_domain is None or input_metric is None or measure is None:
+        raise ParameterError("input_domain, input_metric and measure must be given: function is no measurement")
+    _, shift, half = require_settings(samples, measure, confidence, delta, timed)
+    distance = exact(checks.distance(d_in, "d_in"))
+    told = None if scale is None or scale == 0 else exact(checks.scale(scale))
+    if distance == 0:
+        raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
+    within(input_metric, (0,), (0,), distance)
+    size = _vectors(input_domain).size
+    sizes, edge_sizes = (_SIZES, _EDGE_SIZES) if size is None else ((size,), (size,))
+    most = checks.count("candidates", candidates)
+
+    def members(chosen: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        return [(input_domain.validate(first), input_domain.validate(second)) for first, second in chosen]
+
+    def bears(pair: tuple[Any, Any]) -> bool:
+        return _bears(function, members([pair])[0], options)
+
+    edges = _edges(function, input_domain, input_metric, distance, edge_sizes, 2 * half, bears, options)
+    units = [told] if told else sorted({distance, *(edge.unit for edge in edges if edge.unit)})
+    far = [
+        pair
+        for pair in itertools.islice(extreme_pairs(input_domain, input_metric, distance, sizes), most // _EXTREME)
+        if checks.flag("extremes", extremes) and bears(pair)
+    ]
+    share = -(-(most - len(far)) // len(units))
+    near = (first_pairs(input_domain, input_metric, distance, unit, sizes, share) for unit in units)
+    made = [*itertools.islice(itertools.chain.from_iterable(near), most - len(far)), *far]
+    if not made:
+        raise ParameterError("no neighbours could be made up in input_domain at d_in")
+
+    def best(chosen: Sequence[tuple[Any, Any]], draws: int, z: float) -> tuple[Any, Any]:
+        return chosen[_survivor(function, measure, shift, members(chosen), draws, z, options)]
+
+    x, x_neighbor = best(made, 2 * half, _STANDARD_ERRORS)
+    if edges:
+        vanishing = best([edge.pair for edge in edges], half // 2, 2 * _STANDARD_ERRORS)
+        x, x_neighbor = best([(x, x_neighbor), vanishing], half // 2, 2 * _STANDARD_ERRORS)
+    found = estimate(
+        function,
+        input_domain.validate(x),
+        input_domain.validate(x_neighbor),
+        samples=samples,
+        measure=measure,
+        confidence=confidence,
+        delta=delta,
+        **options,
+    )
+    return Found(found, x, x_neighbor, len(made))
+
+
+# proof-region: blackbox_search
+def _among(
+    function: Callable[..., Any],
+    pairs: Sequence[tuple[Any, Any]],
+    measure: Measure | None,
+    samples: int,
+    confidence: float,
+    delta: float,
+    options: dict[str, Any],
+) -> Found:
+    """The search among pairs that the caller gives."""
+    if measure is None:
+        raise ParameterError("measure must be given: function is no measurement")
+    _, shift, half = require_settings(samples, measure, confidence, delta, options["timed"])
+    if not isinstance(pairs, Sized):
+        raise ParameterTypeError("pairs must be a list of pairs of neighbours: an iterator may have no end")
+    given = list(given_pairs(pairs))
+    if not given:
+        raise ParameterError("pairs must hold at least one pair of neighbours")
+    number = 0
+    if len(given) > 1:
+        number = _survivor(function, measure, shift, given, 2 * half, _STANDARD_ERRORS, options)  # [given]
+    x, x_neighbor = given[number]
+    settings: dict[str, Any] = {"samples": samples, "measure": measure, "confidence": confidence, "delta": delta}
+    return Found(estimate(function, x, x_neighbor, **settings, **options), x, x_neighbor, len(given), number)
+
+
+def _edges(
+    function: Callable[..., Any],
+    domain: VectorDomain,
+    metric: Metric,
+    d_in: Fraction,
+    sizes: tuple[int, ...],
+    samples: int,
+    usable: Callable[[tuple[Any, Any]], bool],
+    options: dict[str, Any],
+) -> list[Edge]:
+    """Where outcomes vanish, by releases of its own."""
+    draws = Draws(function, samples, **{**options, "timed": False})
+
+    def draw(x: Any, n: int) -> list[Hashable]:
+        try:
+            return draws(domain.validate(x), n)
+        except Exception as error:  # of a batch: no bound rests on these draws, so they may all be the same
+            return [Raised(type(error).__name__)] * n
+
+    return worst_edges(draw, domain, metric, d_in, sizes, samples, usable)  # [edge]
+
+
+def _bears(function: Callable[..., Any], pair: tuple[Any, Any], options: dict[str, Any]) -> bool:
+    """Whether ``function`` can be audited on a pair, where it may raise errors; what it releases plays no part."""
+    draws = Draws(function, 2, **{**options, "progress": False, "timed": False})
+    try:
+        for value in pair:
+            draws(value, 1)
+        draws.close()
+    except Exception:
+        return False
+    return True  # [bears]
+
+
+def _survivor(
+    function: Callable[..., Any],
+    measure: Measure,
+    delta: float,
+    pairs: Sequence[tuple[Any, Any]],
+    samples: int,
+    z: float,
+    options: dict[str, Any],
+) -> int:
+    """The number of the pair that survives rounds of equal cost, in which the worse half is dropped."""
+    rounds = max(1, math.ceil(math.log2(len(pairs))))
+    each = [max(_LEAST_DRAWS, samples // (rounds * -(-len(pairs) // 2**r))) for r in range(rounds)]
+    total = sum(2 * n * -(-len(pairs) // 2**r) for r, n in enumerate(each))
+    draws = Draws(function, total, **options)
+    drawn: dict[int, tuple[list[Hashable], list[Hashable]]] = {number: ([], []) for number in range(len(pairs))}
+    for n in each:
+        for number, sides in drawn.items():
+            for outcomes, more in zip(sides, draws.sides(pairs[number], n), strict=True):
+                outcomes += more
+        ranked = sorted(drawn, key=lambda number: _shown(measure, delta, z, *drawn[number]), reverse=True)
+        drawn = {number: drawn[number] for number in ranked[: -(-len(ranked) // 2)]}  # [halve]
+    draws.close()
+    return next(iter(drawn))
+
+
+# end-proof-region: blackbox_search
+
+
+def _shown(measure: Measure, delta: float, z: float, first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """The loss that two samples show by any reading, ``z`` standard errors to the safe side."""
+    return max(
+        choose(measure, delta, Counter(map(cells, first)), Counter(map(cells, second)), z)[0]
+        for cells in readings(first, second)
+    )
+
+
+def _vectors(domain: Any) -> VectorDomain:
+    if not isinstance(domain, VectorDomain):
+        raise ParameterTypeError("input_domain must be a VectorDomain: neighbours are made up for vectors of scores")
+    return domain

@@ -1,0 +1,267 @@
+"""Releases of the race, certified one by one: with the digits that were drawn, nothing else could have been released.
+
+A race is run with digits of the operating system, which are kept. The proof assistant Coq then computes with intervals
+which list is certain for every uniform number with these digits, and accepts the release if it is that one. What it
+computes is proved right in ``proofs/machine/Executable.v``; it shares no code, table or rounding with the race.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ...errors import ProofError
+from ...numerics.arithmetic import as_mpq
+from ...proof import machine
+from ...sampling.noises.noise import Noise
+from ...sampling.noises.standard import STANDARD
+from ...sampling.samplers.entropy import SYSTEM, Entropy
+from ...sampling.samplers.quantile_tables import DIGITS, table
+from ...sampling.samplers.race import top_k
+from ...sampling.samplers.upper_tail import BLOCK
+from .recorded import Known, Recorder, watched
+
+OPTIONS = ("-w", "-ambiguous-paths,-abstract-large-number", "-Q", ".", "Machine")
+_COQ = 900  # seconds that one file may take
+_ROOM = 40  # binary digits of the computation beyond those of uniforms and scores
+_TABLE = 64  # binary digits with which entries of tables are compared: they have 53
+_LONG = 50  # releases of which one is on a long vector
+_KINDS = [  # how many scores, below which number, at which scale, and in which units
+    (12, 6, Fraction(2), 1),
+    (12, 1, Fraction(1), 1),
+    (9, 2**60, Fraction(2**58), 1),
+    (12, 1000, Fraction(1, 3), 0.1),
+    (8, 5, Fraction(3) / 2**1074, 2.0**-1074),
+    (40, 30, Fraction(5), 1),
+    (7, 4, Fraction(1e307), 1e307),
+]
+_HEAD = """From Coq Require Import Reals List ZArith.
+From Interval Require Import Specific_ops Specific_bigint Float_full.
+From Machine Require Import Noises Executable.
+Import ListNotations.
+Module Floats := SpecificFloat BigIntRadix2.
+Module Intervals := FloatIntervalFull Floats.
+Module Run := Race Intervals.
+Open Scope Z_scope.
+"""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release, and what was known of each candidate's uniform number when it was made."""
+
+    noise: Noise
+    scores: tuple[Fraction, ...]
+    scale: Fraction
+    sign: int
+    k: int
+    ordered: bool
+    known: tuple[Known, ...]
+    released: tuple[int, ...]
+
+
+def recorded(
+    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
+) -> Release:
+    """One race with its digits; the arguments are those of the race."""
+    recorder = Recorder(entropy)
+    with watched(recorder):
+        released = top_k(values, scale, noise, k, sign=sign, ordered=ordered, entropy=recorder)
+    known = tuple(recorder.known(i) for i in range(len(values)))
+    scores = tuple(Fraction(value) for value in values.tolist())
+    return Release(noise, scores, scale, sign, k, ordered, known, tuple(released.tolist()))
+
+
+def made_up(n: int) -> list[Release]:
+    """``n`` releases on scores that are made up: ties, close and far scores, subnormal ones, and long vectors.
+
+    All five noises, rankings and sets, the largest scores and the smallest.
+    """
+    return [_made_up(i) for i in range(n)]
+
+
+def _made_up(i: int) -> Release:
+    kind, noise = i % len(_KINDS), STANDARD[(i + i // _LONG) % len(STANDARD)]
+    size, spread, scale, unit = _KINDS[kind]
+    if i % _LONG == 0:
+        size, spread = (2 + 3 * (i % (2 * _LONG) == 0)) * BLOCK + 100, 40  # blocks in turn, or a forecast
+    drawn = SYSTEM.auxiliary(size) % np.uint64(spread)
+    values = drawn.astype(np.int64) if unit == 1 else drawn.astype(np.float64) * unit
+    turn = i // len(_KINDS)
+    k = 1 + int(SYSTEM.auxiliary(1)[0] % np.uint64(min(size, 10)))
+    return recorded(values, scale, noise, k, sign=1 - 2 * (turn % 2), ordered=turn % 3 > 0)
+
+
+def refused(releases: Sequence[Release], folder: Path | None = None, coarse: bool = True) -> list[int]:
+    """Which of the releases Coq does not accept as the only possible ones.
+
+    Args:
+        releases: What was recorded.
+        folder: Where the sources lie compiled; else they are compiled first.
+        coarse: Whether of those who are far behind Coq is told no more digits than it needs.
+
+    Raises:
+        ProofError: Coq is missing, or does not compile the sources.
+    """
+    cases = "".join(_case(f"case{i}", one, coarse) for i, one in enumerate(releases))
+    listed = "; ".join(f"case{i}" for i in range(len(releases)))
+    text = f"{_HEAD}{cases}Definition cases := [{listed}].\n"
+    proof = "apply Run.all_agree. vm_cast_no_check (eq_refl true)."
+    proved = f"Theorem certain : Forall Run.certain cases.\nProof. {proof} Qed.\n"
+    if folder is None:
+        with TemporaryDirectory() as scratch:
+            compiled(Path(scratch), machine.required("Executable"))
+            return refused(releases, Path(scratch), coarse)
+    if _coq(folder, "Certain", text + proved)[0] == 0:
+        return []
+    verdicts = _answers(folder, text, "map Run.agrees cases")
+    wrong = [i for i, verdict in enumerate(re.findall(r"true|false", verdicts)) if verdict == "false"]
+    if not wrong:
+        raise ProofError("Coq accepts each release, and not their theorem: compile proofs/machine by hand")
+    return wrong
+
+
+def wrong_entries(asked: Mapping[Noise, Iterable[int]], folder: Path) -> list[tuple[str, int]]:
+    """Of some prefixes of noises those whose entries in tables of quantiles are not proved to be bounds.
+
+    Infinite entries claim nothing.
+    """
+    names, text, calls, proved = [], _HEAD, [], ""
+    for noise, prefixes in asked.items():
+        chosen, name = list(prefixes), _in_coq(noise)
+        names += [(noise.name, p) for p in chosen]
+        listed, unit = _entries(noise, chosen)
+        calls.append(f"map (Run.entry_agrees (Floats.PtoP {_TABLE}) {name} {2**DIGITS} {_power(unit)}) {name}_table")
+        text += f"Definition {name}_table : list Run.table_entry := [{listed}].\n"
+        proved += (
+            f"Theorem {name}_right : forallb {calls[-1][4:]} = true.\nProof. vm_cast_no_check (eq_refl true). Qed.\n"
+            f"Definition {name}_bounds := Run.entries_are_right _ _ _ _ _ eq_refl eq_refl {name}_right.\n"
+        )
+    if _coq(folder, "Entries", text + proved)[0] == 0:
+        return []
+    verdicts = re.findall(r"true|false", _answers(folder, text, " ++ ".join(calls)))
+    return [name for name, verdict in zip(names, verdicts, strict=True) if verdict == "false"]
+
+
+def _entries(noise: Noise, prefixes: Sequence[int]) -> tuple[str, int]:
+    """Entries of the table as a list of integers, and what one is divided by to get them."""
+    entries = table(noise)
+    bounds = [(entries.lower[p], entries.upper[p]) for p in prefixes]
+    unit = lcm(*(Fraction(value).denominator for pair in bounds for value in pair if np.isfinite(value)))
+
+    def told(value: float) -> str:
+        if not np.isfinite(value):
+            return "None"
+        exact = Fraction(value)
+        return f"Some ({exact.numerator} * {_power(unit // exact.denominator)})"
+
+    listed = (f"({p}, ({told(low)}, {told(high)}))" for p, (low, high) in zip(prefixes, bounds, strict=True))
+    return "; ".join(listed), unit
+
+
+def compiled(folder: Path, names: Iterable[str]) -> None:
+    """Compile sources and what they require into a folder.
+
+    Raises:
+        ProofError: Coq is missing, or refuses one.
+    """
+    for name in sorted(names, key=lambda name: (len(machine.required(name)), name)):
+        shutil.copy(machine.folder() / f"{name}.v", folder)
+        code, said = _coq(folder, name, None)
+        if code != 0:
+            raise ProofError(f"Coq refuses proofs/machine/{name}.v: {said[-500:]}")
+
+
+def _answers(folder: Path, text: str, asked: str) -> str:
+    code, said = _coq(folder, "Asked", f"{text}Eval vm_compute in ({asked}).\n")
+    if code != 0:
+        raise ProofError(f"Coq did not read what was recorded: {said[-500:]}")
+    return said
+
+
+def _in_coq(noise: Noise) -> str:
+    """The name of a noise of the library in ``Noises.v``, after the module of its law in a race."""
+    return f"{str(noise.race).rpartition('.')[2]}_noise"
+
+
+def _power(number: int) -> str:
+    """A power of two, as Coq reads it fast."""
+    return f"(2 ^ {number.bit_length() - 1})"
+
+
+def require_coq() -> None:
+    """Refuse where Coq is missing.
+
+    Raises:
+        ProofError: It is.
+    """
+    if shutil.which("coqc") is None:
+        raise ProofError("coqc is missing: apt-get install coq libcoq-coquelicot libcoq-interval")
+
+
+def _coq(folder: Path, name: str, text: str | None) -> tuple[int, str]:
+    require_coq()
+    if text is not None:
+        (folder / f"{name}.v").write_text(text, "utf-8")
+    done = subprocess.run(
+        ["coqc", *OPTIONS, f"{name}.v"], cwd=folder, capture_output=True, text=True, check=False, timeout=_COQ
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def _case(name: str, release: Release, coarse: bool) -> str:
+    """The definition of a release: scores are integers, and who is far behind is told apart no further than needed."""
+    unit = Fraction(
+        lcm(*(score.denominator for score in release.scores)), gcd(*(score.numerator for score in release.scores)) or 1
+    )
+    scores = [release.sign * int(score * unit) for score in release.scores]
+    scale = release.scale * unit
+    origin = min(scores[i] for i in release.released)
+    ahead = [Fraction(score - origin) / scale for score in scores]
+    least = min(_noise(release.noise, release.known[i], 0) + as_mpq(ahead[i]) for i in release.released)
+    tops = {n: _noise(release.noise, Known(0, 2**n - 1, n), 1) for n in range(1, DIGITS + 1)}
+    told, reach, chosen = [], 1, set(release.released)
+    for i, known in enumerate(release.known):
+        enough = (
+            n
+            for n, top in tops.items()
+            if known.high << n <= (2**n - 1) << known.digits and as_mpq(ahead[i]) + top < least
+        )
+        level = next(enough, None) if coarse and i not in chosen else None
+        told.append(known if level is None else Known(0, 2**level - 1, level))
+        reach = reach if level else max(reach, int(abs(ahead[i])))
+    used = max(one.digits for one in told)
+    ends = {end: f"{name}_{i}" for i, end in enumerate({one.high << used - one.digits for one in told})}
+    entries = "; ".join(
+        f"({score}, ({one.low << used - one.digits}, {ends[one.high << used - one.digits]}))"
+        for score, one in zip(scores, told, strict=True)
+    )
+    digits = f"(Floats.PtoP {used + _ROOM}) (Floats.PtoP {used + _ROOM + reach.bit_length()})"
+    terms = (
+        *(digits, _in_coq(release.noise), scale.numerator, scale.denominator, _power(2**used), f"({origin})"),
+        *(f"{release.k}%nat", str(release.ordered).lower(), f"[{entries}]"),
+        f"[{'; '.join(map(str, release.released))}]",
+    )
+    return (
+        "".join(f"Definition {word} := {end}.\n" for end, word in ends.items())
+        + f"Definition {name} : Run.release := Run.Build_release {' '.join(map(str, terms))}.\n"
+    )
+
+
+def _noise(noise: Noise, known: Known, end: int) -> mpq:
+    """An end of what noise is possible. On it depends how fast Coq is, and not what it accepts."""
+    digits = known.high if end else known.low
+    found = noise.quantile(mpq(digits, 1 << known.digits), known.digits + _ROOM)[end]
+    return mpq(found) if abs(found) <= 2**_ROOM else mpq((2 * end - 1) << 2 * _ROOM)

@@ -1,0 +1,113 @@
+"""The graph of documents and statements as inline SVG with links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from ....markup.elements import Markup, el
+from .layout import columns
+from .state import Document
+
+# In pixels: the heights of a row and of a title, the width of a letter, the gaps between boxes, and an edge.
+_ROW, _HEAD, _CHARACTER, _ACROSS, _DOWN, _EDGE = 17, 24, 7.4, 90, 14, 12
+
+
+def graph(
+    documents: dict[str, Document], shown: Collection[str], address: Callable[[str, str], str], root: str = ""
+) -> Markup:
+    """Each document as a box with those of its statements on which others of the graph rely.
+
+    Args:
+        documents: All documents.
+        shown: The names of those that are drawn.
+        address: Document and label (may be empty) -> the address of its page.
+        root: The document that is emphasised.
+    """
+    names = sorted(name for name in shown if name in documents)
+    joined = {name: [one for one in documents[name].relies_on if one.target in names] for name in names}
+    rows: dict[str, list[str]] = {
+        name: sorted({one.label for ones in joined.values() for one in ones if one.target == name and one.label})
+        for name in names
+    }
+    boxes, edges = [], []
+    spots, width, height = _spots(columns({name: [one.target for one in joined[name]] for name in names}), rows)
+    for name in names:
+        x, y, wide = spots[name]
+        boxes.append(_box(documents[name], rows[name], x, y, wide, address, name == root))
+        for one in joined[name]:
+            to_x, to_y, to_wide = spots[one.target]
+            drop = _HEAD / 2 + (_ROW * (1 + rows[one.target].index(one.label)) if one.label else 0)
+            backwards = to_x <= x
+            end = (to_x + (to_wide if backwards else 0), to_y + drop)
+            start = (x + wide, y + _HEAD / 2)
+            bend = max(40.0, abs(end[0] - start[0]) / 2)
+            edges.append(
+                el(
+                    "path",
+                    d=f"M{start[0]:.0f},{start[1]:.0f} C{start[0] + bend:.0f},{start[1]:.0f} "
+                    f"{end[0] + (bend if backwards else -bend):.0f},{end[1]:.0f} {end[0]:.0f},{end[1]:.0f}",
+                    class_="edge" if one.is_current else "edge stale",
+                    data_from=name,
+                    data_to=one.target,
+                )
+            )
+    label = f"The documents on which {root} rests" if root else "All documents and the statements that join them"
+    drawn = el(
+        "svg",
+        el("g", *edges, aria_hidden="true"),
+        *boxes,
+        width=round(width),
+        height=round(height),
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        role="group",
+        aria_label=f"{label}: {len(names)} documents, {len(edges)} reliances; the table has the same in words",
+        class_="graph",
+    )
+    return el("div", drawn, class_="scroll canvas", tabindex="0", role="region", aria_label=label)
+
+
+def _spots(
+    placed: list[list[str]], rows: dict[str, list[str]]
+) -> tuple[dict[str, tuple[float, float, float]], float, float]:
+    """The left upper corner and the width of each box, and the size of the whole."""
+    tall = {name: _HEAD + _ROW * len(labels) for name, labels in rows.items()}
+    total = [sum(tall[name] + _DOWN for name in column) - _DOWN for column in placed]
+    height = max(total, default=0)
+    spots, x = {}, float(_EDGE)
+    for column, own in zip(placed, total, strict=True):
+        wide = max(_CHARACTER * max(len(text) for name in column for text in (name, "  ", *rows[name])) + 20, 80)
+        y = _EDGE + (height - own) / 2
+        for name in column:
+            spots[name] = x, y, wide
+            y += tall[name] + _DOWN
+        x += wide + _ACROSS
+    return spots, x - _ACROSS + _EDGE, height + 2 * _EDGE
+
+
+def _box(
+    document: Document,
+    labels: list[str],
+    x: float,
+    y: float,
+    wide: float,
+    address: Callable[[str, str], str],
+    is_root: bool,
+) -> Markup:
+    size = {"x": round(x), "y": round(y), "width": round(wide), "rx": 4}
+    head = el(
+        "a",
+        el("title", f"{document.title} ({document.status})"),
+        el("rect", **size, height=_HEAD + _ROW * len(labels), class_="box"),
+        el("text", document.name, x=round(x) + 10, y=round(y) + 16, class_="name"),
+        href=address(document.name, ""),
+    )
+    stated = [
+        el(
+            "a",
+            el("text", label, x=round(x) + 18, y=round(y) + _HEAD + _ROW * at + 11, class_="label"),
+            href=address(document.name, label),
+        )
+        for at, label in enumerate(labels)
+    ]
+    kind = f"node {document.status}" + (" root" if is_root else "")
+    return el("g", head, *stated, class_=kind, data_name=document.name)

@@ -1,0 +1,145 @@
+"""The report as a folder of pages that any browser shows without a network."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+
+from ....errors import ParameterError, ProofError, TableError, checks
+from ....errors.writing import write_whole
+from ....proof import latex
+from ..registry import proofs
+from ..verdicts import FAILS, NOT_TESTED
+from .claim import claim_page
+from .document import document_page
+from .findings import Finding, findings
+from .index import index
+from .page import Material
+from .state import documents
+
+Progress = Callable[[str, int, int], None]
+_JOBS = 2  # builds of LaTeX at a time: each takes a core
+
+
+def write_report(
+    folder: str | os.PathLike[str],
+    *,
+    signoffs: str | os.PathLike[str] | None = None,
+    pdf: bool = False,
+    force: bool = False,
+    budget: int = 12,
+    on: date | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> Material:
+    """Verify all shipped mechanisms, and write what every claim rests on as pages: ``index.html`` is the first.
+
+    Args:
+        folder: Made if it does not exist. Nothing is written before everything is computed.
+        signoffs: A file of sign-offs.
+        pdf: Also build the documents as PDFs, where TeX is installed. The pages hold their LaTeX in any case.
+        force: Write into a folder that is not empty: files of the report are replaced, others left as they are.
+        budget: The number of pairs of neighbours that the verifier tries for each row, at most; the two likeliest are
+            tried whatever it is.
+        on: The date that the pages bear; today's by default. All else depends on what is installed alone.
+        progress: Called with what is going on, how many parts of it are done, and of how many.
+
+    Returns:
+        What the pages show.
+
+    Raises:
+        ParameterError: The folder is not empty, and ``force`` is not given.
+        TableError: ``signoffs`` cannot be read, or the folder cannot be written.
+
+    Runtime:
+        About two minutes, and twice as long with PDFs.
+    """
+    target = Path(folder)
+    checks.count("budget", budget)
+    _require_room(target, force)
+    claims = proofs(signoffs)
+    known = documents()
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_JOBS) as pool:
+        wanted = known if pdf and not latex.tex_is_missing() else {}
+        building = {name: pool.submit(latex.build, name, scratch) for name in wanted}
+        try:
+            found = findings(budget, lambda done, total: progress("verifying", done, total))
+            unbuilt = _wait(building, progress)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        material = Material(
+            claims=tuple(claims),
+            documents=known,
+            findings=tuple(found),
+            pdfs=frozenset(building.keys() - unbuilt.keys()),
+            unbuilt=unbuilt,
+            signed=signoffs is not None,
+            budget=budget,
+            version=importlib.metadata.version("opendp_topk"),
+            date=(on or date.today()).isoformat(),
+        )
+        files: dict[str, bytes] = {name: text.encode() for name, text in pages(material).items()}
+        for name in sorted(material.pdfs):
+            stem = f"{name.replace('/', '-')}.pdf"
+            files[f"pdf/{stem}"] = (Path(scratch) / stem).read_bytes()
+    _write(target, files)
+    return material
+
+
+def pages(material: Material) -> dict[str, str]:
+    """Every page by its path below the folder."""
+    made = {"index.html": index(material)}
+    made |= {f"claims/{claim.constructor}.html": claim_page(claim, material) for claim in material.claims}
+    return made | {
+        f"documents/{one.name.replace('/', '-')}.html": document_page(one, material)
+        for one in material.documents.values()
+    }
+
+
+def refuted(material: Material) -> list[Finding]:
+    """The rows whose claim a pair of neighbours refutes."""
+    return [one for one in material.findings if one.verdict == FAILS]
+
+
+def untested(material: Material) -> list[Finding]:
+    """The rows whose claim no pair of neighbours has tested."""
+    return [one for one in material.findings if one.verdict == NOT_TESTED]
+
+
+def _wait(building: dict[str, Future[Path]], progress: Progress) -> dict[str, str]:
+    """Wait for the PDFs; those that do not build, and why."""
+    failed = {}
+    for done, (name, future) in enumerate(building.items(), start=1):
+        try:
+            future.result()
+        except ProofError as error:
+            failed[name] = str(error)
+        progress("building PDFs", done, len(building))
+    return failed
+
+
+def _require_room(target: Path, force: bool) -> None:
+    if target.exists() and not target.is_dir():
+        raise ParameterError(f"the report needs a folder, and {os.fspath(target)!r} is a file")
+    if target.is_dir() and any(target.iterdir()) and not force:
+        raise ParameterError(
+            f"the folder {os.fspath(target)!r} is not empty: name another, or add --force to write into it"
+        )
+
+
+def _write(target: Path, files: dict[str, bytes]) -> None:
+    reason = ""
+    try:
+        for name, content in files.items():
+            path = target / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content, replace=True)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    if reason:
+        raise TableError(f"the report could not be written to {os.fspath(target)!r}: {reason}")

@@ -1,0 +1,241 @@
+"""Enclosures of the privacy losses between two exact laws, with a proven error.
+
+A probability may be given as an integer, a Fraction, an mpmath or gmpy2 number, or a float. It is taken to be right up
+to a relative error that is stated, and a zero to be exact: an outcome that is possible on one side only is infinitely
+revealing.
+
+Proof: proofs/audit/losses.tex
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import gmpy2
+import mpmath
+from gmpy2 import mpfr
+
+from ...errors import DistributionError
+from ...numerics.arithmetic import as_mpq
+
+Law = Mapping[Hashable, Any]
+
+# _BITS: far beyond the errors below. _EXACT_ERROR: five digits short of the 30 that laws promise. _FLOAT_ERROR: for
+# tables of float64. _ROUNDING: for sums of many masses. _MOST_STEPS: where a search over orders ends in any case.
+# proof-region: losses
+_BITS = 256
+_EXACT_ERROR = Fraction(1, 10**25)
+_FLOAT_ERROR = Fraction(1, 10**10)
+_ROUNDING = gmpy2.mpq(1, 2**100)
+_MOST_STEPS = 400
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss in [lower, upper]; ``where`` says at which outcomes, or at which order, the lower end is met."""
+
+    lower: Any
+    upper: Any
+    where: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LawPair:
+    """Two laws: for every outcome possible under both its logarithms, each right up to ``error``.
+
+    ``first_only`` and ``second_only`` are outcomes that are possible under one of them only, with their logarithms.
+    """
+
+    logs: Mapping[Hashable, tuple[Any, Any]]
+    first_only: Mapping[Hashable, Any]
+    second_only: Mapping[Hashable, Any]
+    error: Any
+
+    @property
+    def lopsided(self) -> Hashable | None:
+        """An outcome that is possible on one side only, in a tuple; None where there is none."""
+        return next(((outcome,) for outcome in (*self.first_only, *self.second_only)), None)
+
+
+def pair(law: Law, other: Law, relative_error: Fraction | None = None) -> LawPair:
+    """The two laws, ready to be compared.
+
+    Raises:
+        DistributionError: One of them has a negative mass, or masses whose sum misses 1 by more than they may err.
+    """
+    with gmpy2.context(precision=_BITS):
+        error = max(_error(law, relative_error), _error(other, relative_error))
+        first, second = _logarithms(law, error), _logarithms(other, error)
+        return LawPair(
+            {y: (first[y], second[y]) for y in first if y in second},
+            {y: first[y] for y in first if y not in second},
+            {y: second[y] for y in second if y not in first},
+            mpfr(as_mpq(2 * error) + _ROUNDING),  # [error]
+        )
+
+
+def _error(law: Law, stated: Fraction | None) -> Fraction:
+    if stated is not None:
+        return stated  # [stated]
+    return _FLOAT_ERROR if any(isinstance(mass, float) for mass in law.values()) else _EXACT_ERROR  # [default]
+
+
+def _logarithms(law: Law, error: Fraction) -> dict[Hashable, Any]:
+    masses = {outcome: _number(mass) for outcome, mass in law.items()}
+    if not all(mass >= 0 for mass in masses.values()):
+        raise DistributionError("a probability is negative or NaN")  # [nonnegative]
+    if abs(sum(masses.values()) - 1) > as_mpq(error) + _ROUNDING:
+        raise DistributionError(
+            "the probabilities do not sum to 1, up to the relative error that they may have"
+        )  # [one]
+    return {outcome: gmpy2.log(mass) for outcome, mass in masses.items() if mass}  # [log]
+
+
+def _number(mass: Any) -> Any:
+    if isinstance(mass, mpmath.mpf):
+        mantissa, exponent = mass.man_exp
+        return (
+            gmpy2.mul_2exp(mpfr(int(mantissa)), exponent)
+            if exponent >= 0
+            else gmpy2.div_2exp(mpfr(int(mantissa)), -exponent)
+        )
+    return mpfr(as_mpq(mass)) if isinstance(mass, Fraction) else mpfr(mass)  # [number]
+
+
+def max_loss(laws: LawPair) -> Loss:
+    """The largest absolute privacy loss of an outcome."""
+    if laws.lopsided is not None:
+        return _infinite(laws)  # [infinite]
+    with gmpy2.context(precision=_BITS):
+        worst = max(laws.logs, key=lambda y: abs(laws.logs[y][1] - laws.logs[y][0]))
+        loss, slack = abs(laws.logs[worst][1] - laws.logs[worst][0]), 3 * laws.error
+        return Loss(loss - slack, loss + slack, {"outcome": worst})  # [max]
+
+
+def range_loss(laws: LawPair) -> Loss:
+    """The largest privacy loss of an outcome less the smallest."""
+    if laws.lopsided is not None:
+        return _infinite(laws)
+    with gmpy2.context(precision=_BITS):
+        losses = {y: second - first for y, (first, second) in laws.logs.items()}
+        high, low = max(losses, key=losses.__getitem__), min(losses, key=losses.__getitem__)
+        loss, slack = losses[high] - losses[low], 5 * laws.error
+        return Loss(loss - slack, loss + slack, {"outcomes": (high, low)})  # [range]
+
+
+def hockey_stick(laws: LawPair, epsilon: Any) -> Loss:
+    """The least delta of (epsilon, delta)-privacy between the two laws, in both directions."""
+    with gmpy2.context(precision=_BITS):
+        factor = gmpy2.exp(mpfr(as_mpq(Fraction(epsilon)))) if epsilon < float("inf") else None
+        found = []
+        for i, alone in ((1, laws.second_only), (0, laws.first_only)):
+            delta = sum((gmpy2.exp(log) for log in alone.values()), mpfr(0))
+            if factor is not None:
+                for logs in laws.logs.values():
+                    delta += max(mpfr(0), gmpy2.exp(logs[i]) - factor * gmpy2.exp(logs[1 - i]))  # [excess]
+            found.append(delta)
+        delta = max(found)
+        slack = 2 * laws.error * (1 + (factor or 0))
+        return Loss(max(mpfr(0), delta - slack), delta + slack, {"epsilon": float(epsilon)})  # [delta]
+
+
+def curve_loss(laws: LawPair, points: Sequence[tuple[float, float]]) -> Loss:
+    """The largest ratio of the least delta between the two laws to the delta of a curve, at its ``points``.
+
+    Where the curve is 0, what is certainly more is infinitely more.
+    """
+    with gmpy2.context(precision=_BITS):
+        found = []
+        for epsilon, delta in points:
+            met = hockey_stick(laws, epsilon)
+            if delta > 0:
+                found.append(Loss(met.lower / mpfr(delta), met.upper / mpfr(delta), met.where))  # [ratio]
+            elif met.lower > 0:
+                found.append(Loss(mpfr("inf"), mpfr("inf"), met.where))  # [above-zero]
+        best = max(found, key=lambda loss: loss.lower)
+        return Loss(best.lower, max(loss.upper for loss in found), best.where)  # [largest-ratio]
+
+
+def zcdp_loss(laws: LawPair, enough: Any = 0, tolerance: float = 1e-3) -> Loss:
+    """The supremum over alpha > 1 of D_alpha / alpha, in both directions.
+
+    The enclosure is refined until its upper end is at most ``enough``, or at most ``1 + tolerance`` times its lower
+    one, or 400 orders have been tried in a direction.
+    """
+    if laws.lopsided is not None:
+        return _infinite(laws)
+    with gmpy2.context(precision=_BITS):
+        crude = range_loss(laws).upper ** 2 / 8 * (1 + mpfr(_ROUNDING))
+        if crude <= enough:
+            return Loss(mpfr(0), crude, {})  # [hoeffding]
+        forward = _supremum(laws, 1, enough, tolerance)
+        backward = _supremum(laws, 0, max(enough, forward.lower), tolerance)
+        best = max(forward, backward, key=lambda loss: loss.lower)
+        return Loss(best.lower, min(crude, max(forward.upper, backward.upper)), best.where)  # [both]
+
+
+def _supremum(laws: LawPair, of: int, enough: Any, tolerance: float) -> Loss:
+    """The supremum of D_alpha(law ``of`` || the other one) / alpha."""
+    logs = [(pair[1 - of], pair[of]) for pair in laws.logs.values()]
+    steepest = max(b - a for a, b in logs) + 3 * laws.error  # [steepest]
+    lower, where = mpfr(0), mpfr(2)
+    cells: list[Any] = []
+
+    def ceiling_at(alpha: Any) -> Any:
+        """An upper bound of (alpha - 1) D_alpha; on the way the lower end of the result is raised."""
+        nonlocal lower, where
+        terms = [alpha * b + (1 - alpha) * a for a, b in logs]
+        top = max(terms)
+        moment, slack = top + gmpy2.log(gmpy2.fsum([gmpy2.exp(t - top) for t in terms])), 2 * alpha * laws.error
+        met = (moment - slack) / (alpha * (alpha - 1))  # [met]
+        if met > lower:
+            lower, where = met, alpha
+        return moment + slack  # [moment]
+
+    def push(a: Any, at_a: Any, b: Any, at_b: Any) -> None:
+        """The cell of all orders from ``a`` (None: from 1) to ``b`` (None: without end)."""
+        if a is None:
+            bound = at_b / (b - 1)  # [first-cell]
+        else:
+            bound = _ceiling(a, at_a, b, at_b, steepest if b is None else (at_b - at_a) / (b - a))  # [cell]
+        heapq.heappush(cells, (-bound, a is None, a, at_a, b, at_b))
+
+    middle = mpfr(2)
+    at_middle = ceiling_at(middle)
+    push(None, None, middle, at_middle)
+    push(middle, at_middle, None, None)
+    for _ in range(_MOST_STEPS):
+        if -cells[0][0] <= max(enough, lower * (1 + tolerance) + laws.error):  # [refined]
+            break
+        _, _, a, at_a, b, at_b = heapq.heappop(cells)
+        low, high = (b - 1) / 16 if a is None else a - 1, (a - 1) * 16 if b is None else b - 1
+        between = 1 + gmpy2.sqrt(low * high)  # [split]
+        at_between = ceiling_at(between)
+        push(a, at_a, between, at_between)
+        push(between, at_between, b, at_b)
+    return Loss(lower, -cells[0][0], {"alpha": float(where)})  # [supremum]
+
+
+def _ceiling(a: Any, at_a: Any, b: Any, at_b: Any, slope: Any) -> Any:
+    """The largest line(alpha) / (alpha (alpha - 1)) from a to b, for the line of ``slope`` through (a, at_a)."""
+    fall = slope * (a - 1) - at_a
+    if fall <= 0:
+        return at_a / (a * (a - 1))  # [falling]
+    peak = (fall + gmpy2.sqrt(fall * (fall + slope))) / slope
+    if peak <= a - 1:
+        return at_a / (a * (a - 1))
+    if b is not None and peak >= b - 1:
+        return at_b / (b * (b - 1))  # [rising]
+    return (slope / (gmpy2.sqrt(slope + fall) + gmpy2.sqrt(fall))) ** 2  # [peak]
+
+
+def _infinite(laws: LawPair) -> Loss:
+    infinity = mpfr("inf")
+    return Loss(infinity, infinity, {"outcome": laws.lopsided[0]} if laws.lopsided else {})  # type: ignore[index]
+
+
+# end-proof-region: losses

@@ -1,0 +1,131 @@
+"""The registry: each constructor with its proof, what the proof rests on, who has read it, and which tests run it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import proof
+from ...errors import ProofError
+from .signoffs import Signoff, read_signoffs
+
+USER = "core/user"
+_BY_CALLER = "make_user_"
+_TESTS = Path(__file__).resolve().parents[2] / "tests"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a public constructor claims, and on what the claim stands.
+
+    ``document`` is None where there is none. ``status`` is ``current``, ``stale``, ``missing`` or ``unproven``; it is
+    the worst of the document and of all ``foundations``. ``digest`` stands for all that a reader signs: the
+    document, the code that it pins, what this reaches, and the same of its foundations. ``tests`` are the files that
+    use the constructor (none where the tests are not here, which :func:`tests_are_here` tells). ``signoffs`` are
+    those of the file that was named.
+    """
+
+    constructor: str
+    document: str | None
+    status: str
+    digest: str
+    relies_on: tuple[str, ...] = ()
+    foundations: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    signoffs: tuple[Signoff, ...] = ()
+    remark: str = ""
+
+    @property
+    def accepted_by(self) -> tuple[str, ...]:
+        """Who has signed the claim as it stands now."""
+        return tuple(one.by for one in self.signoffs if one.digest == self.digest)
+
+
+def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
+    """Every public ``make_*`` constructor in alphabetical order, with its proof and the state of that proof.
+
+    Args:
+        signoffs: The file of sign-offs, as ``opendp-topk audit accept`` writes it. None is shipped.
+
+    Raises:
+        TableError: ``signoffs`` cannot be read.
+    """
+    signed = [] if signoffs is None else read_signoffs(signoffs)
+    return [_claim(name, signed) for name in constructors()]
+
+
+def constructors() -> list[str]:
+    """Every public ``make_*``, in alphabetical order."""
+    import opendp_topk
+
+    return [name for name in sorted(opendp_topk.__all__) if name.startswith("make_")]
+
+
+def graph() -> dict[str, list[str]]:
+    """Every document, with the statements on which it relies (``document`` or ``document#label``)."""
+    return {name: sorted(proof.relied_now(name)) for name in proof.documents()}
+
+
+def document_of(constructor: str) -> str | None:
+    """The name of the document that proves what a public ``make_*`` claims; None where there is none."""
+    import opendp_topk
+
+    return (
+        USER if constructor.startswith(_BY_CALLER) else getattr(getattr(opendp_topk, constructor), "proof_name", None)
+    )
+
+
+def status_of(constructor: str) -> str:
+    """``current``, ``stale``, ``missing`` or ``unproven``, without all else that a claim holds, which takes seconds."""
+    document = document_of(constructor)
+    if document is None or proof.document(document) is None:
+        return "missing"
+    return "unproven" if constructor.startswith(_BY_CALLER) else proof.Proof(document).status
+
+
+def _claim(name: str, signed: list[Signoff]) -> Claim:
+    document, status = document_of(name), status_of(name)
+    if document is None or status == "missing":
+        return Claim(name, document, "missing", "", tests=tests_of(name))
+    return Claim(
+        constructor=name,
+        document=document,
+        status=status,
+        digest=_digest_or_nothing(document),
+        relies_on=tuple(sorted(proof.relied_now(document))),
+        foundations=tuple(proof.foundations(document)),
+        tests=tests_of(name),
+        signoffs=tuple(one for one in signed if one.name == document),
+        remark="unproven: the caller supplies the map" if status == "unproven" else "",
+    )
+
+
+def _digest_or_nothing(document: str) -> str:
+    try:
+        return proof.claim_digest(document)
+    except ProofError:
+        return ""
+
+
+def tests_are_here() -> bool:
+    """Whether the tests lie beside the package, as in its repository; an installed package comes without them."""
+    return (_TESTS / "repo").is_dir()
+
+
+def tests_of(constructor: str) -> tuple[str, ...]:
+    """The files of tests that name the constructor, or its partial form."""
+    wanted = {constructor, constructor.replace("make_", "then_", 1)}
+    return tuple(path for path, names in _names_in_tests() if wanted & names)
+
+
+@functools.cache
+def _names_in_tests() -> list[tuple[str, frozenset[str]]]:
+    found = []
+    for path in sorted(_TESTS.rglob("test_*.py")) if tests_are_here() else []:
+        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        names = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in tree}
+        found.append((path.relative_to(_TESTS.parent).as_posix(), frozenset(names)))
+    return found

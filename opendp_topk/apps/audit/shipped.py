@@ -1,0 +1,253 @@
+"""The exact verifier applied to every constructor that the package exports, and the table of what it finds."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.measurement import Measurement
+from ...errors import ParameterError, SpaceError
+from ...measurements._listed import constructors
+from ...sampling.noises.standard import STANDARD
+from ...spaces.domains import AtomDomain, FrameDomain, VectorDomain
+from ...spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain
+from ...spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+)
+from ...spaces.metrics import (
+    L01InfDistance,
+    L1Distance,
+    L2Distance,
+    LInfDistance,
+    Metric,
+    PerCandidateDistance,
+    UserDistance,
+)
+from . import merged_laws
+from .report import Report, limit
+from .verify import verify_with
+
+# What is tried for each argument of a constructor, whatever the constructor. For an argument that no other has, the
+# constructor's own module says it in TRIED, in the same form.
+ARGUMENTS: Mapping[str, tuple[Any, ...]] = {
+    "k": (1, 2),
+    "scale": (1.0,),
+    "noise": STANDARD,
+    "mechanism": ("exponential", "permute_and_flip"),
+    "utility": ("margin", "distance"),
+    "release": ("ranking", "set"),
+    "limit": (2,),
+    "threshold": (3,),
+}
+ScorePair = tuple[tuple[int, ...], tuple[int, ...]]
+MEASURES = (MaxDivergence(), RangeDivergence(), ZeroConcentratedDivergence())
+METRICS = (LInfDistance(monotonic=True), LInfDistance(), L1Distance(), L2Distance())
+# For what is made for users of few items, or for scores that differ in how far a user moves them.
+OWN: Mapping[str, tuple[Metric, ...]] = {
+    "make_noisy_histogram": (L01InfDistance(changes=2, monotonic=True),),
+    "make_continual_top_k": (L01InfDistance(changes=2, monotonic=True),),
+    "make_normalised_top_k": (PerCandidateDistance(bounds=(99, 1, 1)),),
+}
+
+
+def _nodes(measurement: Measurement) -> Callable[[Any], Any]:
+    """The law of the noisy sums of all runs of steps that ``make_continual_top_k`` draws noise for."""
+    law, steps = merged_laws.noisy_scores(measurement, reach=6), measurement.parameters["steps"]
+    sizes = [2**i for i in range(steps) if 2**i <= steps]
+    ends = [(first, first + size) for size in sizes for first in range(0, steps - size + 1, size)]
+
+    def of_nodes(cells: Any) -> Any:
+        width = len(cells) // steps
+        return law([sum(cells[first * width + j : end * width : width]) for first, end in ends for j in range(width)])
+
+    return of_nodes
+
+
+# Constructors whose releases have infinitely many values: their merged laws, and pairs to try. Of those that have few,
+# quantiles, normalised scores and sets above a gap, pairs that are likely to be worst.
+MERGED: Mapping[str, tuple[Callable[[Measurement], Callable[[Any], Any]], int, tuple[ScorePair, ...]]] = {
+    "make_laplace": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_gaussian": (merged_laws.noisy_scores, 2, (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))),
+    "make_noisy_histogram": (merged_laws.noisy_scores, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
+    "make_continual_top_k": (_nodes, 1, (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))),
+    "make_select_then_count": (merged_laws.counted_winners, 1, (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1)))),
+    "make_quantiles": (
+        lambda measurement: measurement.distribution,
+        1,
+        (((0, 4, 0), (0, 4, 1)), ((0, 4, 0), (1, 4, 0)), ((0, 0, 0), (0, 0, 1)), ((0, 12, 0), (0, 12, 1))),
+    ),
+    "make_normalised_top_k": (
+        lambda measurement: measurement.distribution,
+        1,
+        (
+            ((1000, 0, -22), (901, 1, -23)),
+            ((99, 0, -99), (0, 1, -98)),
+            ((0, 1, 1), (0, 2, 0)),
+            ((50, 0, 0), (-49, 1, 1)),
+        ),
+    ),
+    "make_top_k_by_gap": (
+        lambda measurement: measurement.distribution,
+        1,
+        (((0, 1, 1), (1, 1, 1)), ((0, 1, -9), (1, 1, -9)), ((9, 0, 0), (9, 1, 0)), ((4, 2, 0), (4, 3, 0))),
+    ),
+    "make_noisy_top_k_with_gaps": (merged_laws.winners_with_gaps, 1, (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1)))),
+}
+# Pairs of counts by key that differ by one user, for what takes such counts.
+KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
+    ({}, {"a": 1, "b": 1}),
+    ({"a": 2}, {"a": 2, "b": 1}),
+    ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 2}),
+    ({"a": 3, "b": 1}, {"a": 4, "b": 1, "c": 1}),
+)
+# Of those with infinitely many releases, the merged law.
+KEYED_MERGED: Mapping[str, Callable[[Measurement], Callable[[Any], Any]]] = {
+    "make_stable_histogram": merged_laws.found_items,
+    "make_unknown_domain_counts": merged_laws.counted_items,
+}
+_WITH_DELTA = (Approximate(MaxDivergence()),)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A measurement that the package builds, and how it was built."""
+
+    constructor: str
+    arguments: Mapping[str, Any]
+    measurement: Measurement
+
+
+def examples(measures: Iterable[Measure] = MEASURES) -> Iterator[Example]:
+    """Every constructor under every metric and measure that it accepts, for every combination of :data:`ARGUMENTS`.
+
+    ``measures`` are those to try; of ``PrivacyProfile()`` the verifier compares curves.
+
+    Raises:
+        ParameterError: A constructor has a required argument that neither :data:`ARGUMENTS` nor its module knows.
+    """
+    for name, make in constructors().items():
+        for options in _options(make):
+            for space, measure in (*_scored(name, options, measures), *_keyed(), *_tables()):
+                try:
+                    yield Example(name, options, make(*space, measure, **options))
+                except (ParameterError, SpaceError):
+                    continue  # it accepts no such space, measure or noise
+
+
+def _scored(name: str, options: Mapping[str, Any], measures: Iterable[Measure]) -> Iterable[Any]:
+    spaces = [(_domain(name, options), metric) for metric in (*METRICS, *OWN.get(name, ()))]
+    return itertools.product(spaces, (*measures, *_WITH_DELTA))
+
+
+def _keyed() -> Iterable[Any]:
+    """Users with at most two keys, the number of keys that the pairs of :data:`KEYED` move."""
+    return itertools.product([(KeyedCountsDomain(), KeyedCountDistance(max_items=2))], _WITH_DELTA)
+
+
+def _tables() -> Iterable[Any]:
+    """Tables of users and items, for what takes no counts."""
+    return itertools.product([(FrameDomain("user", "item"), UserDistance())], _WITH_DELTA)
+
+
+def _domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
+    """Floats: 4 for two winners, 3 for one or where laws take long; where they are merged, what the pairs have."""
+    if name in MERGED:
+        return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
+    noise = options.get("noise")
+    quick = noise is None or noise.is_max_stable or noise.is_memoryless
+    return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
+
+
+def _options(make: Callable[..., Measurement]) -> Iterator[dict[str, Any]]:
+    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known = {**ARGUMENTS, **inspect.unwrap(make).__globals__.get("TRIED", {})}
+    for p in own:
+        if p.default is p.empty and p.name not in known:
+            raise ParameterError(f"the argument {p.name} has no default: say in TRIED of its module what to try")
+    tried = {p.name: known[p.name] for p in own if p.name in known}
+    for values in itertools.product(*tried.values()):
+        options = dict(zip(tried, values, strict=True))
+        if options.get("k", 2) > 1 or options.get("release") != "set":
+            yield options
+
+
+def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list[tuple[Example, Report | None]]:
+    """:func:`verify` for every shipped mechanism, measure and kind of neighbour; None where no law is declared.
+
+    Args:
+        budget: The number of pairs to try for each, at most; the two likeliest always are.
+        among: What to verify; by default all :func:`examples`, and those of their privacy curves.
+
+    Raises:
+        PrivacyViolationError: A pair refutes a map.
+    """
+    found: list[tuple[Example, Report | None]] = []
+    laws: dict[str, dict[Any, Any]] = {}
+    for example in examples((*MEASURES, PrivacyProfile())) if among is None else among:
+        measurement = example.measurement
+        same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
+        known = laws.setdefault(same, {})  # the law depends on neither the metric nor the measure
+        if example.constructor in MERGED:
+            merge, d_in, pairs = MERGED[example.constructor]
+            report = verify_with(known, measurement, d_in, merge(measurement), pairs, budget, None)
+        elif example.constructor in KEYED_MERGED:
+            law = KEYED_MERGED[example.constructor](measurement)
+            report = verify_with(known, measurement, 1, law, KEYED, budget, None)
+        elif measurement.declared.law is None:
+            report = None
+        elif measurement.input_domain == KeyedCountsDomain():
+            report = verify_with(known, measurement, 1, None, KEYED, budget, None)
+        else:
+            report = verify_with(known, measurement, 1, None, None, budget, None)
+        found.append((example, report))
+    return found
+
+
+HEADER = """# How tight the privacy maps are
+
+The largest loss that the exact verifier met between neighbours, for every constructor, against what its map claims: at
+scale 1, under `LInfDistance(monotonic=True)` with d_in = 1, for 3 or 4 candidates (`L1Distance()` and `L2Distance()`
+with d_in = 2 for noise on all scores, `L01InfDistance(changes=2)` for histograms and running sums,
+`PerCandidateDistance` with bounds of 99, 1 and 1 for normalised scores; counts by key where nobody lists the keys, and
+the delta at the claimed epsilon). The loosest come first. A ratio of 1 says that the map is attained. A
+smaller one says that no pair that was tried does, not that none does; the proofs say which maps are exact suprema.
+Quantiles of many numbers lose more (docs/tightness.md). Written by
+`python -m tests.pages`.
+"""
+
+
+def row(example: Example) -> tuple[str, ...] | None:
+    """The first columns of the table, which no search decides; None for what it leaves out, such as what has no law."""
+    measurement = example.measurement
+    merged = example.constructor in MERGED or example.constructor in KEYED_MERGED
+    if measurement.input_metric == LInfDistance() or (measurement.declared.law is None and not merged):
+        return None
+    own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
+    d_in = MERGED[example.constructor][1] if example.constructor in MERGED else 1
+    measure = measurement.output_measure
+    named = f"{measure.symbol}" if isinstance(measure, Approximate) else type(measure).__name__
+    return f"`{example.constructor}`", own, named, f"{limit(measurement.map(d_in)):.6g}"
+
+
+def table(found: list[tuple[Example, Report | None]]) -> str:
+    """The results of :func:`verify_all` as a page in Markdown, the loosest maps first."""
+    lines = [
+        HEADER,
+        "| constructor | arguments | measure | claimed | largest loss | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows = []
+    for example, report in found:
+        columns = row(example)
+        if columns is not None and report is not None:
+            ratio = "-" if report.tightness is None else f"{report.tightness:.4f}"
+            rows.append((ratio, f"| {' | '.join(columns)} | {report.loss:.6g} | {ratio} |"))
+    return "\n".join([*lines, *(line for _, line in sorted(rows, key=lambda one: one[0]))]) + "\n"

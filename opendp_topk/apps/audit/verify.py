@@ -1,0 +1,139 @@
+"""The exact verifier: a privacy map against the exact laws on made-up neighbours, in the measure's own terms."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from ...core.measurement import Measurement
+from ...errors import NotDeclaredError, ParameterError, checks
+from ...numerics.arithmetic import exact
+from ...spaces.domains import VectorDomain
+from .made_pairs import given_pairs
+from .neighbours import LIKELIEST, neighbours, within
+from .report import Report
+from .worst_pair import LargestLoss, comparison
+
+_SIZES = (2, 3, 4, 5)  # worst pairs of all mechanisms here need few scores, and laws grow like d!
+
+
+def verify(
+    measurement: Measurement,
+    *,
+    d_in: Any = 1,
+    law: Callable[[Any], Mapping[Hashable, Any]] | None = None,
+    pairs: Iterable[tuple[Any, Any]] | None = None,
+    budget: int = 300,
+    relative_error: Fraction | None = None,
+) -> Report:
+    """Hold a privacy map against the exact output distributions on neighbouring inputs.
+
+    Neighbours are made up: scores in blocks that are 0 to 40 scales apart, moved to corners of the metric's ball; then,
+    for a third of the budget, variations of the worst pair. The loss between the two laws is enclosed with a proven
+    error, under zCDP for all orders alpha > 1; a curve is held against both laws at thirteen epsilons. A map is refuted
+    only where the loss exceeds it with certainty, so attained maps pass.
+
+    Args:
+        measurement: Any measurement with an exact distribution, of your own too. The unit of the gaps is its parameter
+            ``scale``, or ``d_in`` where it has none; where the domain has no size, vectors of k + 1 to 5 scores are
+            tried, k being its parameter ``k``.
+        d_in: The distance of neighbours, > 0, in units of the scores.
+        law: x -> the exact law of the release or of any function of it, instead of ``measurement.distribution``.
+            Merge the outcomes of a release that has infinitely many, as ``opendp_topk.apps.audit.merged_laws`` does.
+        pairs: Pairs (x, x') to try instead, which must be public. They are checked to be at distance at most
+            ``d_in`` where the metric is one of scores; for other inputs, such as tables, you vouch for it.
+        budget: The number of pairs to try, at most; the two likeliest, or the two first of ``pairs``, always are.
+        relative_error: How far a declared probability may be from the true one, in proportion; a zero is exact.
+            Default: 10^-10 for laws that hold a float, 10^-25 for all others.
+
+    Returns:
+        A :class:`Report`: the claim, the largest loss, their ratio, the pair where it is met, and the verdict: "holds",
+        or "not tested" where a loss is claimed and none was met.
+
+    Raises:
+        PrivacyViolationError: A pair refutes the map. The error's ``report`` holds it.
+        NotDeclaredError: The measurement declares no exact distribution, and none is given.
+        DistributionError: A declared distribution is none.
+        ParameterError: The measure or the metric is not supported, a pair is no pair of neighbours, or no law could be
+            computed.
+
+    Runtime:
+        That of the laws, and some milliseconds a pair.
+
+    Proof: proofs/audit/losses.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance(monotonic=True)
+        >>> report = tk.audit.verify(space >> tk.then_permute_and_flip(tk.RangeDivergence(), scale=1.0))
+        >>> report.holds, round(report.tightness, 4)
+        (True, 1.0)
+    """
+    return verify_with({}, measurement, d_in, law, pairs, budget, relative_error)
+
+
+def verify_with(
+    laws: dict[Any, Any],
+    measurement: Measurement,
+    d_in: Any,
+    law: Callable[[Any], Mapping[Hashable, Any]] | None,
+    pairs: Iterable[tuple[Any, Any]] | None,
+    budget: int,
+    relative_error: Fraction | None,
+) -> Report:
+    """:func:`verify` with laws that are known already: input -> law. The laws that it computes are added to them."""
+    checks.instance("measurement", measurement, Measurement, "a measurement")
+    if law is None and measurement.declared.law is None:
+        raise NotDeclaredError(
+            "this measurement declares no exact distribution: give law, "
+            "for instance one of opendp_topk.apps.audit.merged_laws"
+        )
+    if law is not None:
+        checks.function("law", law)
+    if relative_error is not None:
+        relative_error = exact(checks.scale(relative_error, "relative_error"))
+    budget = checks.count("budget", budget)
+    distance = exact(checks.distance(d_in, "d_in"))
+    claimed = measurement.map(d_in)
+    compare = comparison(measurement.output_measure, claimed)
+    candidates = _candidates(measurement, distance) if pairs is None else _checked(pairs, measurement, distance)
+    listed = max(LIKELIEST, budget - budget // 3 if pairs is None else budget)
+    met = LargestLoss(measurement, compare, law or measurement.distribution, relative_error, laws)
+    for x, x_prime in itertools.islice(candidates, listed):
+        met.add(x, x_prime)
+    if pairs is None:
+        met.climb(distance, _unit(measurement, distance), budget)
+    if not met.pairs:
+        raise ParameterError("no pair of neighbours has laws that can be computed: give pairs, or a smaller domain")
+    return met.report(d_in, claimed)
+
+
+def _candidates(measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:
+    domain, metric = measurement.input_domain, measurement.input_metric
+    if not isinstance(domain, VectorDomain):
+        raise ParameterError("pairs must be given: neighbours can be made up for vectors of scores only")
+    within(metric, (0,), (0,), d_in)
+    if d_in == 0:
+        raise ParameterError("d_in must be > 0: inputs at distance 0 are equal")
+    k = measurement.parameters.get("k", 1)
+    least = k if checks.is_integer(k) else 1
+    sizes = tuple(d for d in _SIZES if d > least) or (least + 1,)
+    return neighbours(domain, metric, d_in, _unit(measurement, d_in), sizes if domain.size is None else (domain.size,))
+
+
+def _unit(measurement: Measurement, d_in: Fraction) -> Fraction:
+    scale: Any = measurement.parameters.get("scale")
+    return exact(scale) if checks.is_real(scale) and scale > 0 else d_in
+
+
+def _checked(pairs: Iterable[tuple[Any, Any]], measurement: Measurement, d_in: Fraction) -> Iterable[tuple[Any, Any]]:
+    for x, x_prime in given_pairs(pairs):
+        if isinstance(measurement.input_domain, VectorDomain):
+            first, second = (tuple(measurement.input_domain.validate(v).tolist()) for v in (x, x_prime))
+            if len(first) != len(second) or not within(measurement.input_metric, first, second, d_in):
+                raise ParameterError("pairs must hold neighbours: one pair is further apart than d_in")
+            yield first, second
+        else:
+            yield x, x_prime

@@ -1,0 +1,181 @@
+"""Spaces and measures of OpenDP, and which of ours they are.
+
+OpenDP is imported on first use. A domain of ours becomes the part of it that OpenDP's element type can hold, and a
+domain of OpenDP the part of it that is a domain of ours, so a function never sees a value that it is not made for.
+
+Proof: proofs/bridge/opendp.tex
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+from fractions import Fraction
+from typing import Any
+
+from ...errors import ParameterError, SpaceError
+from ...errors.extras import load
+from ...numerics.arithmetic import round_down, round_up
+from ...spaces.domains import AtomDomain, Domain, VectorDomain
+from ...spaces.measures import (
+    Approximate,
+    MaxDivergence,
+    Measure,
+    PrivacyProfile,
+    RangeDivergence,
+    ZeroConcentratedDivergence,
+)
+from ...spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, RangeDistance
+
+# proof-region: descriptors
+_INTEGERS = {
+    "i32": (-(2**31), 2**31 - 1),
+    "u32": (0, 2**32 - 1),
+    "i64": (-(2**63), 2**63 - 1),
+    "u64": (0, 2**64 - 1),
+}
+_FLOAT = "f64"
+_RANGE_DISTANCE = "opendp_topk.RangeDistance"
+_RANGE_DIVERGENCE = "opendp_topk.RangeDivergence"
+_LARGEST = sys.float_info.max
+_METRICS = (LInfDistance(), LInfDistance(monotonic=True), L1Distance(), L2Distance(), RangeDistance())
+_SIMPLE = (MaxDivergence(), ZeroConcentratedDivergence())
+_MEASURES = (*_SIMPLE, RangeDivergence(), PrivacyProfile(), *map(Approximate, _SIMPLE))
+
+
+# end-proof-region: descriptors
+
+
+def library() -> Any:
+    """The module ``opendp.prelude``.
+
+    Raises:
+        MissingExtraError: opendp is not installed.
+        ParameterError: Its features for measurements of other origin were not enabled.
+    """
+    found = load("opendp.prelude", "to_opendp and from_opendp need opendp 0.16", "opendp_topk[opendp]")
+    if not {"contrib", "honest-but-curious"} <= set(importlib.import_module("opendp.mod").GLOBAL_FEATURES):
+        raise ParameterError(
+            "opendp asks for your consent to functions from outside of it: call "
+            'opendp.prelude.enable_features("contrib", "honest-but-curious") first'
+        )
+    return found
+
+
+# proof-region: spaces
+def type_name(name: str, value: Any, default: type) -> str:
+    """The name of a number type as OpenDP reads it: its own default for ``int`` is i32."""
+    parse = importlib.import_module("opendp.typing").RuntimeType.parse
+    known = ", ".join([*_INTEGERS, _FLOAT])
+    found = value
+    if value is None or value is int or value is float:
+        found = str(parse(default if value is None else value))
+    if not isinstance(found, str) or found not in (*_INTEGERS, _FLOAT):
+        raise ParameterError(f"{name} must be int, float or one of {known}")
+    return str(found)
+
+
+def domain_out(domain: Domain, T: Any) -> tuple[Any, str]:
+    """OpenDP's domain of the members of ``domain`` that its element type holds, and the name of that type."""
+    if type(domain) is not VectorDomain or type(domain.element_domain) is not AtomDomain:  # [check-vector]
+        raise SpaceError(f"input_domain must be a VectorDomain to become one of opendp, not {domain!r}")
+    atom = domain.element_domain
+    name = type_name("T", T, atom.T)
+    if (atom.T is float) != (name == _FLOAT):  # [check-kind]
+        raise SpaceError(f"T must hold the elements of {atom!r}, which {name} does not")
+    lower, upper = atom.bounds or (-math.inf, math.inf)
+    least, greatest = (-_LARGEST, _LARGEST) if name == _FLOAT else _INTEGERS[name]
+    free = lower <= least and greatest <= upper
+    if lower > greatest or upper < least:
+        raise SpaceError(f"no member of {atom!r} is a number of type {name}: choose another T")
+    ends = Fraction(max(lower, least)), Fraction(min(upper, greatest))
+    inside = _inside(*ends, name)  # [inward]
+    if inside[0] > inside[1]:
+        raise SpaceError(f"no member of {atom!r} is a number of type {name}: choose another T")
+    options: dict[str, Any] = {} if free else {"bounds": inside}
+    if name == _FLOAT:
+        options["nan"] = False  # [no-nan]
+    dp = library()
+    return dp.vector_domain(dp.atom_domain(T=name, **options), size=domain.size), name
+
+
+def _inside(lower: Fraction, upper: Fraction, name: str) -> tuple[Any, Any]:
+    """The least number of the type ``name`` that is not below ``lower``, and the greatest not above ``upper``."""
+    if name == _FLOAT:
+        return round_up(lower), round_down(upper)
+    return math.ceil(lower), math.floor(upper)
+
+
+def domain_in(domain: Any) -> VectorDomain:
+    """The members of OpenDP's ``domain`` that a domain of ours has."""
+    mod = importlib.import_module("opendp.mod")
+    element = domain.element_domain if isinstance(domain, mod.VectorDomain) else None
+    name = str(element.carrier_type) if isinstance(element, mod.AtomDomain) else ""
+    if element is None or name not in (*_INTEGERS, _FLOAT):  # [check-elements]
+        raise SpaceError(f"the input domain {domain} is no vector of i32, u32, i64, u64 or f64 numbers")
+    if name == _FLOAT:
+        return VectorDomain(AtomDomain(float, bounds=element.bounds), size=domain.size)
+    return VectorDomain(AtomDomain(int, bounds=element.bounds or _INTEGERS[name]), size=domain.size)  # [carried]
+
+
+def metric_out(metric: Metric, Q: str) -> Any:
+    """OpenDP's metric with distances of type ``Q``; those that are close there are close under ``metric``."""
+    dp = library()
+    if type(metric) is LInfDistance:
+        return dp.linf_distance(T=Q, monotonic=metric.monotonic)  # [linf]
+    if type(metric) in (L1Distance, L2Distance):
+        return dp.l1_distance(T=Q) if type(metric) is L1Distance else dp.l2_distance(T=Q)
+    if type(metric) is RangeDistance:
+        return dp.user_distance(_RANGE_DISTANCE, descriptor=_RANGE_DISTANCE)  # [range-distance]
+    raise SpaceError(f"the metric {metric!r} has no counterpart in opendp")
+
+
+def metric_in(metric: Any) -> tuple[Metric, str]:
+    """The metric of ours that has the formula of OpenDP's ``metric``, and its type of distances."""
+    Q = str(metric.distance_type)
+    for ours in _METRICS:
+        own = Q == "ExtrinsicObject"
+        known = own if type(ours) is RangeDistance else Q in (*_INTEGERS, _FLOAT)
+        if known and metric == metric_out(ours, Q):  # [same-metric]
+            return ours, Q
+    raise SpaceError(f"the metric {metric} has no counterpart among those of this library")
+
+
+def measure_out(measure: Measure) -> Any:
+    """OpenDP's measure with the same meaning."""
+    dp = library()
+    if type(measure) is Approximate and measure.measure in _SIMPLE:
+        return dp.approximate(measure_out(measure.measure))  # [approximate]
+    if type(measure) is RangeDivergence:
+        return dp.user_divergence(_RANGE_DIVERGENCE, descriptor=_RANGE_DIVERGENCE)  # [range-divergence]
+    if type(measure) is PrivacyProfile:
+        return dp.smoothed_max_divergence()  # [smoothed]
+    if type(measure) is MaxDivergence:
+        return dp.max_divergence()  # [pure]
+    if type(measure) is ZeroConcentratedDivergence:
+        return dp.zero_concentrated_divergence()  # [zcdp]
+    raise SpaceError(f"the measure {measure!r} has no counterpart in opendp")
+
+
+def measure_in(measure: Any) -> Measure:
+    """The measure of ours with the meaning of OpenDP's ``measure``."""
+    for ours in _MEASURES:
+        if measure == measure_out(ours):  # [same-measure]
+            return ours
+    raise SpaceError(f"the measure {measure} has no counterpart among those of this library: convert it in opendp")
+
+
+def distance_in(d_in: Any, Q: str) -> Any:
+    """The least distance of OpenDP's type ``Q`` that is not below ``d_in``; None where there is none."""
+    if Q == "ExtrinsicObject":
+        return d_in
+    if Q == _FLOAT:
+        found = d_in if isinstance(d_in, float) else round_up(Fraction(d_in))  # [d-in-up]
+    else:
+        found = math.ceil(d_in) if d_in < math.inf else math.inf  # [d-in-whole]
+    limit = math.inf if Q == _FLOAT else _INTEGERS[Q][1] + 1
+    return found if found < limit else None  # [d-in-beyond]
+
+
+# end-proof-region: spaces

@@ -1,0 +1,199 @@
+"""A measurement of OpenDP as a measurement of this library, which vouches for nothing in it."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...core.claims import claimed
+from ...core.measurement import Declared, Measurement
+from ...core.queryable import Queryable
+from ...errors import ForeignError, MapError, ParameterTypeError, SpaceError
+from ...errors.checks import Number
+from ...errors.experimental import experimental
+from ...numerics.arithmetic import round_down, round_up
+from ...proof import Proof
+from ...spaces.curves.curve import PrivacyCurve
+from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile, RangeDivergence, ZeroConcentratedDivergence
+from ...spaces.metrics import LInfDistance
+from .descriptors import distance_in, domain_in, library, measure_in, metric_in
+
+_MANY = 128  # from here on twice the distance is taken: splits into steps up and down would be many, and gain little
+_BITS = 80  # binary digits of a root beyond the point, rounded up
+
+
+@experimental("OpenDP's own interface is before its version 1.0")
+def from_opendp(measurement: Any) -> Measurement:
+    """An ``opendp`` Measurement as a measurement of this library, for ``>>``, compositions and a ledger.
+
+    Nothing is proved about it: the map and the sampler are opendp's, and ``.proof`` says so.
+
+    Experimental: OpenDP's own interface is before its version 1.0.
+
+    Args:
+        measurement: An ``opendp.mod.Measurement`` on vectors of i32, u32, i64, u64 or f64 numbers, under opendp's
+            linf, l1 or l2 distance, and under max-divergence, zCDP, ``approximate`` of either, or smoothed
+            max-divergence; or one with the user distance or divergence that ``to_opendp`` makes.
+
+    Returns:
+        A :class:`Measurement`. Its domain is bounded by what opendp's element type holds (floats are finite), so
+        build its neighbours in a composition on its ``input_domain`` and ``input_metric``.
+
+    Privacy:
+        The map of ``measurement`` at the least distance of its type that is not below d_in. Losses of opendp are
+        floats and stay as they are; a curve is asked at the next float below an epsilon that is none.
+
+        Under opendp's monotonic linf distance scores that move in both directions are infinitely far apart; here they
+        are as far apart as a step up by a and a step down by b together, d_in = a + b. So the loss is the largest sum
+        map(a) + map(b), under zCDP (sqrt(map(a)) + sqrt(map(b)))², over all whole a and b for integers below 128.
+        Beyond, and for floats, a = b = d_in is assumed, which doubles the loss and makes rho four times as large.
+
+    Raises:
+        MissingExtraError: opendp is not installed.
+        ParameterError: ``measurement`` is none of opendp's, or its features ``contrib`` and ``honest-but-curious`` are
+            not enabled.
+        SpaceError: The domain, metric or measure has no counterpart here; or the distance is monotonic and the
+            measure approximate, where steps do not add.
+
+        The result raises a ForeignError without opendp's text, which may repeat data, where a call fails or
+        returns a queryable, and a MapError where the map fails.
+
+    Proof: proofs/bridge/opendp.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import opendp.prelude as dp
+        >>> dp.enable_features("contrib", "honest-but-curious")
+        >>> space = dp.vector_domain(dp.atom_domain(T=int), size=3), dp.l1_distance(T=int)
+        >>> noisy = tk.from_opendp(space >> dp.m.then_laplace(scale=4.0))
+        >>> noisy.map(1), len(noisy([17, 3, 250])), noisy.proof.status
+        (0.25, 3, 'unproven')
+    """
+    # proof-region: from_opendp
+    library()
+    mod = importlib.import_module("opendp.mod")
+    if not isinstance(measurement, mod.Measurement):
+        raise ParameterTypeError(f"measurement must be an opendp Measurement, not {type(measurement).__name__}")
+    domain = domain_in(measurement.input_domain)
+    metric, Q = metric_in(measurement.input_metric)
+    measure = measure_in(measurement.output_measure)
+    if metric == LInfDistance(monotonic=True) and type(measure) not in (
+        MaxDivergence,
+        RangeDivergence,
+        ZeroConcentratedDivergence,
+    ):  # [check-monotonic]
+        raise SpaceError(
+            f"under {measure!r} the loss of opendp's monotonic distance says nothing about scores that move in both "
+            "directions: declare linf_distance without monotonic, or convert the measure"
+        )
+
+    def at(d_in: Number) -> Any:
+        distance = distance_in(d_in, Q)
+        return measure.infinite if distance is None else _loss(measure, _mapped(measurement, distance))  # [their-map]
+
+    def privacy_map(d_in: Number) -> Any:
+        if metric != LInfDistance(monotonic=True):
+            return at(d_in)
+        steps = _steps(d_in, whole=domain.element_domain.T is int)
+        return max(_two_steps(measure, at(up), at(down)) for up, down in steps)  # [both-directions]
+
+    made = Measurement(
+        input_domain=domain,
+        input_metric=metric,
+        output_measure=measure,
+        function=_released(measurement, (Queryable, mod.Queryable, mod.OdometerQueryable)),
+        privacy_map=privacy_map,
+        parameters={"mechanism": "opendp", "version": mod.__version__},
+        declared=Declared(n_candidates=domain.size, scores_input=True),
+    )
+    return claimed(made, Proof("bridge/opendp", assumption="map and sampler are those of opendp"))  # [unproven]
+
+
+def _steps(d_in: Number, *, whole: bool) -> list[tuple[Number, Number]]:
+    """Pairs of distances, one of which bounds the steps up and down of scores at distance ``d_in``."""
+    if not whole or d_in >= _MANY:
+        return [(d_in, d_in)]  # [twice]
+    total = math.floor(d_in)
+    return [(up, total - up) for up in range(total // 2 + 1)]  # [splits]
+
+
+def _two_steps(measure: Measure, first: float, second: float) -> float:
+    """The loss of a step of loss ``first`` and one of loss ``second``, rounded up."""
+    if math.inf in (first, second):
+        return math.inf
+    one, two = Fraction(first), Fraction(second)
+    mixed = 2 * _root_up(one * two) if measure == ZeroConcentratedDivergence() else Fraction(0)  # [rho-steps]
+    return round_up(one + two + mixed)  # [add-steps]
+
+
+def _root_up(value: Fraction) -> Fraction:
+    """A rational number that is not below the square root of ``value``; exact where that is rational."""
+    product = value.numerator * value.denominator << 2 * _BITS
+    root = math.isqrt(product)
+    return Fraction(root + (root * root < product), value.denominator << _BITS)  # [root-up]
+
+
+def _mapped(measurement: Any, distance: Any) -> Any:
+    kind = ""
+    try:
+        return measurement.map(distance)
+    except Exception as error:
+        kind = _kind(error)
+    raise MapError(f"the opendp measurement's map raised {kind} at this d_in: ask it directly to read its text")
+
+
+def _loss(measure: Measure, loss: Any) -> Any:
+    """A distance of OpenDP's measure as one of ours."""
+    if measure == PrivacyProfile():
+        return PrivacyCurve(_Profile(loss))
+    return (loss[0], min(loss[1], 1.0)) if isinstance(loss, tuple) else loss  # [their-loss]
+
+
+@dataclass(frozen=True, eq=False)
+class _Profile:
+    """The delta of an OpenDP privacy profile at the next float64 that is not above an epsilon."""
+
+    profile: Any
+
+    def __call__(self, epsilon: Number) -> float:
+        below = epsilon if isinstance(epsilon, float) else round_down(Fraction(epsilon))  # [epsilon-down]
+        return min(float(self.profile.delta(below)), 1.0)
+
+
+def _released(measurement: Any, closed: tuple[type, ...]) -> Callable[[Any], Any]:
+    def function(value: Any) -> Any:
+        kind, released = "", None
+        try:
+            released = measurement(value.tolist())  # [their-function]
+        except Exception as error:
+            kind = _kind(error)
+        if kind:
+            raise ForeignError(f"the opendp measurement raised {kind}; its text is left out, as it may repeat data")
+        if _holds(released, closed):  # [no-queryables]
+            raise ForeignError(
+                "the opendp measurement released a queryable, which could not be closed here: compose in opendp"
+            )
+        return released
+
+    return function
+
+
+def _holds(released: Any, kinds: tuple[type, ...]) -> bool:
+    inner: Iterable[Any] = ()
+    if isinstance(released, dict):
+        inner = released.values()
+    elif isinstance(released, list | tuple):
+        inner = released
+    return isinstance(released, kinds) or any(_holds(one, kinds) for one in inner)
+
+
+def _kind(error: Exception) -> str:
+    variant = getattr(error, "variant", None)
+    return f"{type(error).__name__}({variant})" if isinstance(variant, str) else type(error).__name__
+
+
+# end-proof-region: from_opendp

@@ -1,0 +1,112 @@
+"""A measurement of this library as a measurement of OpenDP."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...core.measurement import Measurement
+from ...errors import ForeignError, SpaceError, TopKError, checks
+from ...errors.experimental import experimental
+from ...spaces.curves.curve import PrivacyCurve
+from ...spaces.metrics import L2Distance
+from .descriptors import domain_out, library, measure_out, metric_out, type_name
+
+
+@experimental("OpenDP's own interface is before its version 1.0")
+def to_opendp(measurement: Measurement, *, T: Any = None, Q: Any = None) -> Any:
+    """``measurement`` as an ``opendp`` Measurement, for its combinators and its Context.
+
+    Experimental: OpenDP's own interface is before its version 1.0.
+
+    Args:
+        measurement: A measurement on a ``VectorDomain`` that is not interactive, under ``LInfDistance``,
+            ``RangeDistance``, ``L1Distance`` or ``L2Distance``.
+        T: The type of the elements in opendp: ``"i32"``, ``"u32"``, ``"i64"``, ``"u64"`` or ``"f64"``. By default what
+            opendp makes of ``int`` (i32, unless its default was changed) or ``float``.
+        Q: The type of its distances, likewise; by default T, and f64 under ``L2Distance``. ``RangeDistance`` has none.
+
+    Returns:
+        An ``opendp.mod.Measurement`` on the part of the domain that T can hold, with the same function and the same
+        map. ``MaxDivergence``, ``ZeroConcentratedDivergence``, ``Approximate`` of both, and ``PrivacyProfile`` (as
+        smoothed max-divergence) become opendp's own measures. ``RangeDistance`` and ``RangeDivergence``, which opendp
+        lacks, become a user distance and a user divergence: opendp calls and maps such a measurement, and composes
+        the former but not the latter.
+
+    Privacy:
+        The map of ``measurement`` at finite d_in: every distance is handed on exactly. At d_in = inf the loss is
+        infinite, because opendp's floats include infinities, which no member of a domain here holds. What opendp
+        does with a loss is opendp's claim.
+
+    Raises:
+        MissingExtraError: opendp is not installed.
+        ParameterError: A type is unknown, or opendp's features ``contrib`` and ``honest-but-curious`` are not enabled.
+        SpaceError: The domain, metric or measure has no counterpart, or the measurement is interactive.
+
+        The result raises opendp's own errors. Where a function fails, they carry the text of an error of this
+        library, which holds no data; the text of any other error is left out.
+
+    Proof: proofs/bridge/opendp.tex
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> import opendp.prelude as dp
+        >>> dp.enable_features("contrib", "honest-but-curious")
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+        >>> best = tk.to_opendp(space >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=2.0))
+        >>> both = dp.c.make_composition([best, best])
+        >>> both.map(1), both([100, 0, 900])
+        (1.0, [2, 2])
+    """
+    # proof-region: to_opendp
+    checks.instance("measurement", measurement, Measurement, "a measurement of this library")
+    dp = library()
+    if measurement.interactive:  # [no-queryable]
+        raise SpaceError(
+            "measurement must not be interactive: opendp could not close its queryable. Hand over its queries, and let "
+            "opendp.prelude.c.make_adaptive_composition hold the conversation"
+        )
+    metric = measurement.input_metric
+    domain, element = domain_out(measurement.input_domain, T)
+    default = "f64" if type(metric) is L2Distance else element
+    return dp.m.make_user_measurement(
+        domain,
+        metric_out(metric, default if Q is None else type_name("Q", Q, float)),
+        measure_out(measurement.output_measure),
+        function=_without_data(measurement.invoke),  # [same-function]
+        privacy_map=_without_data(lambda d_in: _loss(dp, _at(measurement, d_in))),  # [same-map]
+        TO="ExtrinsicObject",
+    )
+
+
+def _at(measurement: Measurement, d_in: Any) -> Any:
+    """The loss at ``d_in``; at an infinite distance OpenDP has members that fail here, so nothing is promised."""
+    loss = measurement.map(d_in)
+    return measurement.output_measure.infinite if d_in == math.inf else loss  # [at-infinity]
+
+
+def _loss(dp: Any, loss: Any) -> Any:
+    """``loss`` as OpenDP takes it: floats as they are, and a curve as a privacy profile."""
+    if not isinstance(loss, PrivacyCurve):
+        return loss
+    return dp.new_privacy_profile(_without_data(loss.delta)).curve  # [profile]
+
+
+def _without_data(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``function``, whose errors from elsewhere are replaced by one that does not repeat their text."""
+
+    def call(value: Any) -> Any:
+        kind = ""
+        try:
+            return function(value)
+        except TopKError:
+            raise  # [own-error]
+        except Exception as error:
+            kind = type(error).__name__
+        raise ForeignError(f"a function of the caller raised {kind}; its text is left out, as it may repeat data")
+
+    return call
+
+
+# end-proof-region: to_opendp

@@ -1,0 +1,5 @@
+"""``python -m opendp_topk.apps.cli``."""
+
+from . import main
+
+main()

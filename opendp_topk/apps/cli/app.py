@@ -1,0 +1,103 @@
+"""The commands, put together; each is loaded when it is asked for."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+# Each with the line that the list of commands shows, the first of the command's own help.
+COMMANDS = {
+    "plan": "Say what a release would cost, without private data.",
+    "release": "Release the k items that most users have.",
+    "show": "Show a release that was recorded: on the terminal, or as one page.",
+    "verify": "Say line by line what of a record agrees, what does not, and what cannot be known.",
+    "ledger": "A privacy budget for one data set: create it, show it, check it, and report on it.",
+    "proofs": "List the proofs, show one, or build its PDF.",
+    "demo": "Make a real release, offline, step by step.",
+    "audit": "What every constructor claims, where it is proved, what the proof rests on, and who has signed it.",
+}
+_MODULES = {"show": "shown"}  # where a module of the command's name holds something else
+
+
+class Commands(TyperGroup):
+    """The commands by their names. Their list, and the help that shows it, loads none of them."""
+
+    def list_commands(self, _: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _: Any, name: str) -> Any:
+        for wanted in (name,) if name in COMMANDS else COMMANDS:  # for a wrong name the right ones are suggested
+            if wanted not in self.commands:
+                self.commands[wanted] = loaded(wanted)
+        return self.commands.get(name)
+
+    def format_commands(self, _: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@functools.cache
+def loaded(name: str) -> Any:
+    """The command of this name, put together when it is first asked for."""
+    from .exit_codes import guarded
+
+    found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)
+    if not isinstance(found, typer.Typer):
+        single = typer.Typer(**_SETTINGS)
+        single.command(name)(guarded(found))
+        found = single
+    return typer.main.get_command(found)
+
+
+_SETTINGS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+app = typer.Typer(
+    name="opendp-topk",
+    cls=Commands,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ...core.version import version
+
+        typer.echo(f"opendp-topk {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error how far it is; never anything of the data.")
+    ] = False,
+) -> None:
+    """Differentially private top-k from a table of (user, item) rows.
+
+    Ask with `plan` what a release would cost and how accurate it would be, make it with `release`, and read
+    with `proofs` why the claim holds. `demo` does all of it on data that every Python carries.
+
+    Exit codes: 0 done; 1 a file, the data, the budget or a check said no, or a release could not be shown; 2 the
+    command line is wrong; 130 Ctrl-C.
+    """
+    if verbose:
+        import logging
+
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+
+
+def run() -> None:
+    """Run the command on ``sys.argv``."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # an item beyond the terminal's encoding is no failure
+    app(prog_name="opendp-topk")

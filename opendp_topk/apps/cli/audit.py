@@ -1,0 +1,263 @@
+"""``opendp-topk audit``: the claims as a reviewer sees them, and their sign-offs."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ... import proof
+from ...errors import ParameterError, ProofError
+from .. import audit as auditing
+from ..audit import certified
+from ..audit.audited import Audited, audit_pair
+from ..audit.html.audited import audited_page
+from ..audit.registry import tests_are_here
+from ..audit.signoffs import accept
+from ..audit.verdicts import REFUTED, TONES
+from ..ledger.creation import write_new
+from . import html_report, show
+from .exit_codes import DATA, guarded
+from .proofs import document_of
+
+_SURE = 1 - 1e-9  # of an audit that is repeated: whoever reports a fault wants no doubt
+
+audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
+
+Signoffs = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A file of sign-offs, as `audit accept` writes it.", show_default=False),
+]
+
+
+def claims(
+    context: typer.Context,
+    signoffs: Signoffs = None,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Write a report for a browser into this folder.", show_default=False),
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="With --html: build the proofs as PDFs, too (needs TeX).")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --html: write into a folder that is not empty.")] = False,
+    budget: Annotated[
+        int,
+        typer.Option(min=1, help="With --html: pairs of neighbours tried for each map, two or more."),
+    ] = 12,
+) -> None:
+    """What every constructor claims, where it is proved, what the proof rests on, and who has signed it.
+
+    Sign-offs live in a file of yours; none is shipped. A sign-off holds for the document, the code that it pins, and
+    all on which it rests: when any of that changes, it has to be given anew. The exit code is 1 if a proof is stale
+    or missing.
+
+    With --html the exact verifier is run, too, and all is written as pages that need no network: index.html is the
+    first. That takes about two minutes, and twice as long with --pdf.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    html_report.require_html(html, pdf=pdf, force=force)
+    if html is not None:
+        if not html_report.write(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
+            raise typer.Exit(DATA)
+        return
+    found = auditing.proofs(signoffs)
+    headers = ("constructor", "proof is", "rests on", "tests", "signed by")
+    show.table(
+        headers if signoffs else headers[:-1],
+        (
+            (
+                one.constructor,
+                show.status(one.status),
+                _number(len(one.foundations), "document"),
+                _number(len(one.tests), "file") if tests_are_here() else "not here",
+                *([_signed(one)] if signoffs else []),
+            )
+            for one in found
+        ),
+    )
+    show.say("", "One of them: opendp-topk proofs NAME. To sign it: opendp-topk audit accept NAME --by WHO --file FILE")
+    if any(one.status in show.BAD for one in found):
+        raise typer.Exit(DATA)
+
+
+def sign(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A constructor such as make_report_noisy_top_k, or a document.")
+    ],
+    by: Annotated[str, typer.Option(help="Who has read the proof and the code.", metavar="WHO")],
+    file: Annotated[str, typer.Option(help="The file of sign-offs; made if it does not exist.", metavar="FILE")],
+) -> None:
+    """Sign a proof: the document, the code that it pins, and all on which it rests, as they are now.
+
+    A proof that is stale cannot be signed.
+    """
+    document = document_of(name)
+    state = proof.Proof(document).status
+    if state in show.BAD:
+        raise ProofError(f"proofs/{document}.tex is {state}: what it proves is not the code that runs")
+    made = accept(document, proof.claim_digest(document), by=by, file=file)
+    show.say(f"{made.by} accepts proofs/{document}.tex at {made.digest}, written to {file}.")
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _signed(claim: auditing.Claim) -> str:
+    if claim.accepted_by:
+        return ", ".join(claim.accepted_by)
+    return "outdated" if claim.signoffs else "nobody"
+
+
+def run(
+    function: Annotated[
+        str, typer.Argument(metavar="MODULE:NAME", help="A function of one input that returns one release.")
+    ],
+    epsilon: Annotated[float | None, typer.Option(help="What is claimed.", show_default=False)] = None,
+    delta: Annotated[float, typer.Option(help="The delta of the claim.")] = 0.0,
+    rho: Annotated[float | None, typer.Option(help="What is claimed, instead of epsilon.", show_default=False)] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="vectors|MODULE:NAME",
+            help="Inputs: vectors of scores that are made up, or your own pairs of neighbours: a list or a function.",
+        ),
+    ] = "vectors",
+    size: Annotated[
+        int | None, typer.Option(min=1, help="Vectors of so many scores; else 2 to 6.", show_default=False)
+    ] = None,
+    d_in: Annotated[float, typer.Option(help="How far each score moves between neighbours, at most.")] = 1.0,
+    samples: Annotated[int, typer.Option(help="Releases on each of the two inputs that are tested.")] = 20_000,
+    confidence: Annotated[float, typer.Option(help="So surely a claim that is kept is not refuted.")] = 0.999,
+    batched: Annotated[bool, typer.Option("--batched", help="The function takes (input, n) and returns n.")] = False,
+    timed: Annotated[
+        bool, typer.Option("--timed", help="The time of a call is part of its release, as the last value.")
+    ] = False,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PAIR",
+            help="Audit this pair alone, as an audit before named it: a number, or JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a page with a picture of the two laws.", show_default=False),
+    ] = None,
+) -> None:
+    """Try to refute a claim about a function by its releases alone.
+
+    refuted (exit code 1): a loss above the claim was shown, with the stated probability of error. not refuted (0): none
+    was shown, which proves nothing. not tested (3): no samples of this number could have refuted so large a claim.
+
+    What is refuted comes with the command that audits its pair anew, with fresh samples, at an error probability of
+    1e-9.
+    """
+    given = None if on == "vectors" else _named(on, "--on")
+    pairs, audited = given() if callable(given) else given, _named(function, "MODULE:NAME")
+    claim: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rho": rho,
+        "size": size,
+        "d_in": d_in,
+        "batched": batched,
+        "timed": timed,
+    }
+    settings: dict[str, Any] = {**claim, "pairs": pairs, "samples": samples, "confidence": confidence}
+    found = auditing.audit_claim(audited, **settings) if pair is None else audit_pair(audited, _read(pair), **settings)
+    again = _again(function, found, {**claim, "on": on, "samples": samples}) if found.verdict == REFUTED else None
+    if html is not None:
+        write_new(Path(html), audited_page(function, found, again).encode())
+    if as_json:
+        typer.echo(json.dumps({**found.as_dict(), "again": again}, indent=2))
+    else:
+        word, _, why = found.lines[0].partition(": ")
+        show.rows([("verdict", show.status(word, TONES[word])), ("why", why), *map(_halves, found.lines[1:])])
+        if again:
+            show.say("", "To audit this pair anew with fresh samples, at an error probability of 1e-9:")
+            typer.echo(again)  # in one line, to be copied
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def _again(function: str, found: Audited, options: dict[str, Any]) -> str:
+    """The command that audits the pair of a refuted claim once more."""
+    usual = {name: one.default for name, one in inspect.signature(run).parameters.items()}
+    words = ["opendp-topk", "audit", "run", function]
+    for name, value in {**options, "pair": json.dumps(found.pair), "confidence": _SURE}.items():
+        if value != usual[name]:
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return shlex.join(words)
+
+
+def _read(pair: str) -> Any:
+    with contextlib.suppress(ValueError):
+        return json.loads(pair)
+    raise ParameterError("--pair must be a number, or two lists in JSON, such as [[0, 1], [1, 0]]")
+
+
+def certify(
+    releases: Annotated[int, typer.Option(min=1, help="How many releases are made and certified.")] = 200,
+) -> None:
+    """Make releases, and have the proof assistant Coq certify each from the digits that were drawn.
+
+    Scores are made up: ties, scores close together and far apart, subnormal ones, long vectors of which most
+    candidates are skipped; all five noises, rankings and sets. For each release Coq proves that no other list is
+    possible, whatever the uniform numbers are that begin with these digits. The exit code is 1 if it refuses one.
+
+    It needs coqc and its interval library: on Debian coq, libcoq-coquelicot and libcoq-interval.
+    """
+    certified.require_coq()
+    made = certified.made_up(releases)
+    wrong = set(certified.refused(made))
+    names = sorted({one.noise.name for one in made})
+    rows = []
+    for name in names:
+        mine = [i for i, one in enumerate(made) if one.noise.name == name]
+        candidates = sum(len(made[i].scores) for i in mine)
+        skipped = sum(not one.is_drawn for i in mine for one in made[i].known)
+        rows.append((name, str(len(mine)), str(candidates), str(skipped), str(len(wrong & set(mine)))))
+    show.table(("noise", "releases", "candidates", "of them skipped", "refused"), rows)
+    if wrong:
+        raise typer.Exit(DATA)
+    show.say("", f"Each of the {releases} lists is the only one that is possible with its digits.")
+
+
+def _halves(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(": ")
+    return name, value
+
+
+def _named(name: str, option: str) -> Any:
+    """What MODULE:NAME names; modules of the folder in which the command is given are found, too."""
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise ParameterError(f"{option} must be MODULE:NAME, such as my_module:my_function")
+    sys.path.insert(0, "")
+    try:
+        found = importlib.import_module(module)
+    except ImportError:
+        found = None
+    finally:
+        sys.path.remove("")
+    if found is None:
+        raise ParameterError(f"{option}: module {module} cannot be imported")
+    if not hasattr(found, attribute):
+        raise ParameterError(f"{option}: module {module} has no such name")
+    return getattr(found, attribute)
+
+
+audit.callback(invoke_without_command=True)(guarded(claims))
+audit.command("run")(guarded(run))
+audit.command("accept")(guarded(sign))
+audit.command("certify")(guarded(certify))

@@ -1,0 +1,97 @@
+"""``opendp-topk demo``: a real release, offline, from a table that every Python carries."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Annotated, Any
+
+import typer
+
+from ...spaces.measures import Approximate
+from ..planning.catalogue import default
+from ..planning.columns import Columns
+from ..planning.plan import Plan, Query, promises_of
+from ..planning.release_record import Read, Released, ReleaseRecord
+from ..planning.top_k import TopK
+from ..planning.units import Budget, Users
+from ..planning.unknown_domain import TopKUnknownDomain
+from . import show
+from .asking import met, target
+from .plan import show_plan
+from .shown import show_release
+from .stdlib import import_table, public_modules
+
+_UNIT = Users(columns=Columns("module", "imports"))
+_ALPHA = Fraction(1, 20)  # how often a sentence on accuracy may fail
+_DELTA = 1e-6  # far below one over the number of modules
+
+
+def demo(
+    k: Annotated[int, typer.Option("--k", "-k", help="How many items to release.")] = 5,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of pure differential privacy.", metavar="E")] = 1.0,
+) -> None:
+    """Make a real release, offline, step by step.
+
+    The table says which standard modules the modules of Python's standard library import.
+    """
+    items = public_modules()
+    query = Query(TopK(k, len(items), "ranking", default("ranking")), _UNIT, target(epsilon, None), alpha=_ALPHA)
+    show.say("1. The table", style="bold")
+    show.say(
+        "The modules of this Python's standard library stand for people. A row (module, name) says that the module "
+        "imports the name: the module is the user, the name is the item. They were parsed just now, not run. Which "
+        "modules there are, and what any of them imports, is treated as secret: nothing of it is shown.",
+        f"The candidates are {len(items)} names of standard modules, a public list that comes with the package.",
+        "",
+    )
+    show.say("2. The plan, before the table is touched", style="bold")
+    plan = met(query)
+    show_plan(plan)
+    with show.working("parsing the standard library"):
+        table = import_table()
+    plan = plan.on(items)
+    record = _released(plan, table)
+    show.say("", f"3. The release: the {k} names that most modules import", style="bold")
+    show_release(record)
+    show.say("", "4. The same as if nobody had a list of candidates", style="bold")
+    _without_a_list(k, epsilon, table)
+    show.say("", "5. How to read it", style="bold")
+    show.say(*_reading(plan.loss), "")
+    show.say("Your own table:", style="bold")
+    show.say(
+        "opendp-topk release TABLE.parquet --user COLUMN --item COLUMN \\",
+        "  --candidates LIST.txt --k 10 --epsilon 1",
+        "and with --delta 1e-8 in place of --candidates where nobody can list the items.",
+    )
+
+
+def _without_a_list(k: int, epsilon: float, table: Any) -> None:
+    """The names come from the table itself, and those of few modules stay unseen."""
+    show.say(
+        "Now any name that a module imports may come out, of the standard library or not, and the names come from the "
+        "secret table itself. So one that few modules import must stay unseen, but for the probability delta.",
+        "",
+    )
+    pure = target(epsilon, None)
+    budget = Budget(Approximate(pure.measure), (pure.d_out, _DELTA))
+    show_release(_released(met(Query(TopKUnknownDomain(k), _UNIT, budget, alpha=_ALPHA)), table))
+
+
+def _released(plan: Plan[Any, Users], table: Any) -> ReleaseRecord:
+    """The record of a release, which is kept nowhere."""
+    released = Released.of(plan.measurement(table))
+    return ReleaseRecord.of(released, plan, promises_of(plan), None, Read({}))
+
+
+def _reading(epsilon: float) -> list[str]:
+    factor = f"by a factor of more than e^{epsilon:g} = {math.exp(epsilon):.3g}" if epsilon < 500 else "(in theory)"
+    return [
+        f"- With any one module added to the table or taken away, no list becomes more or less likely {factor}: so "
+        "the list says little about any single module.",
+        "- The second list adds its own cost, and the delta: who makes both pays for both.",
+        "- It is a random draw. Run the demo again and close competitors change places, and each further draw from the "
+        "same table would add its cost.",
+        "- No count and no score was shown. Names far ahead of the others nearly always win; the line 'accuracy' "
+        "above says how far is enough.",
+    ]

@@ -1,0 +1,332 @@
+"""``opendp-topk ledger``: a budget, what is left of it, what was spent on what, and whether its records are whole."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ...errors import ParameterError
+from ...numerics.arithmetic import round_up
+from ...spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
+from ...spaces.metrics import UserDistance
+from ..ledger import Ledger
+from ..ledger.export import csv_table, json_lines, summary, words_of
+from ..ledger.filters import Filter
+from ..ledger.report import title_of
+from ..ledger.stated import TITLES, Stated
+from ..planning.release_record import digest_of
+from . import ledger_files, planned_files, show
+from .asking import NEIGHBORS, NeighborsOption, stating
+from .exit_codes import DATA, guarded
+from .ledger_files import Json, KeyOption, answer, print_json
+from .output import STDOUT
+from .record_file import read_fields
+
+File = Annotated[
+    str,
+    typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name (extra postgres)."),
+]
+Dataset = Annotated[str, typer.Option(metavar="NAME", help="The name of the data set that the budget protects.")]
+UsersOption = Annotated[
+    int,
+    typer.Option(metavar="D_IN", min=1, help="By how many users neighbouring data sets differ: the protected unit."),
+]
+Amount = Annotated[str | None, typer.Option(metavar="X", show_default=False)]
+
+
+class _ShowFirst(TyperGroup):
+    """``ledger FILE`` is ``ledger show FILE``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        known = args[0] in self.commands or args[0].startswith("-")
+        return super().resolve_command(ctx, args if known else ["show", *args])
+
+
+ledger = typer.Typer(
+    name="ledger",
+    cls=_ShowFirst,
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="A privacy budget for one data set: create it, show it, check it, and report on it.\n\n"
+    "`ledger LEDGER` is `ledger show LEDGER`. `release --ledger` takes each release's cost from it before the table is "
+    "read, and refuses what does not fit. Exit codes: 0 done; 1 a file, the data, the budget or a check said no; 2 the "
+    "command line is wrong; 130 Ctrl-C. An error after a debit says that the budget was spent.",
+)
+
+
+@stating
+def create(
+    file: File,
+    dataset: Dataset,
+    epsilon: Amount = None,
+    rho: Amount = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            show_default=False,
+            help="With --epsilon: a budget (epsilon, delta), from which releases under --epsilon and --rho are paid.",
+        ),
+    ] = None,
+    own_delta: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            show_default=False,
+            help="With --delta: how much of it is for releases that have a delta of their own, and for plans; 0.",
+        ),
+    ] = None,
+    neighbors: NeighborsOption = NEIGHBORS[0],
+    users: UsersOption = 1,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            show_default=False,
+            help="The column whose values tell people apart: a release by another one is refused, or needs --at-most.",
+        ),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", show_default=False, help="What one of them is called; if not given, as --user."),
+    ] = None,
+    *,
+    stated: Stated,
+    accept_file_system: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", show_default=False, help="Let it lie on a kind of file system that was refused."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Create a ledger where there is none. It keeps its budget and its unit for good.
+
+    \b
+    Example:
+      opendp-topk ledger create budget.ledger --dataset visits --epsilon 3 --user visitor
+      opendp-topk release visits.parquet --user visitor --item page \\
+        --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
+    """
+    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+        raise ParameterError("give one budget: --epsilon E, --rho R, or --epsilon E with --delta D")
+    measure: Any = MaxDivergence() if rho is None else ZeroConcentratedDivergence()
+    budget: Any = epsilon if rho is None else rho
+    if delta is not None:
+        measure, budget = PrivacyProfile(), (epsilon, delta)
+    with Ledger.create(
+        file,
+        budget=budget,
+        measure=measure,
+        dataset=dataset,
+        metric=UserDistance(neighbors),
+        d_in=users,
+        user=user,
+        person=person,
+        own_delta=own_delta,
+        accept_file_system=accept_file_system,
+        **stated,
+    ) as account:
+        if as_json:
+            print_json(summary(account))
+        else:
+            _show(account, history=False)
+
+
+def show_ledger(
+    file: File,
+    history: Annotated[bool, typer.Option("--history", help="List all entries.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the budget, what was spent and what is left."""
+    with Ledger(file) as found:
+        account = found.at_one_moment()
+        if as_json:
+            print_json({**summary(account), **({"entries": _entries(account)} if history else {})})
+        else:
+            _show(account, history=history)
+
+
+def verify(
+    file: File,
+    head: Annotated[
+        str | None, typer.Option(metavar="HEAD", show_default=False, help="A line that `head` printed and you kept.")
+    ] = None,
+    key: KeyOption = None,
+    as_json: Json = False,
+) -> None:
+    """Compute all digests and totals again, and hold the records against a head that was kept elsewhere.
+
+    The exit code is 1 if something contradicts itself.
+    """
+    with Ledger(file) as account:
+        found = account.verify(head, key=key)
+    whole = f"whole{'' if head is None else ', and it goes on from the head that was kept'}"
+    answer({"whole": not found, "problems": found}, *(found or [whole]), as_json=as_json)
+    if found:
+        raise typer.Exit(DATA)
+
+
+def head(
+    file: File,
+    sign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            show_default=False,
+            help="Sign it with the private Ed25519 key in this file, in PEM (extra sign).",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print one line that stands for all records so far. Keep it where those who can write the ledger cannot."""
+    with Ledger(file) as account:
+        line = account.head(sign=sign)
+    if as_json:
+        print_json({"head": line})
+    else:
+        typer.echo(line)  # one line, however narrow the terminal is
+
+
+def accept(
+    file: File,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="What an error named, such as overlay.")],
+    as_json: Json = False,
+) -> None:
+    """Let a ledger lie on a kind of file system that was refused, or on the server to which it was moved.
+
+    It records that, and shows it.
+    """
+    with Ledger(file, accept_file_system=kind) as account:
+        kinds = list(account.accepted)
+    answer({"accepted": kinds}, f"It may lie on {', '.join(kinds)}, and its records say so.", as_json=as_json)
+
+
+def reserve(
+    file: File,
+    amount: Annotated[
+        str | None, typer.Option(metavar="X", help="How much, exactly; a pair as X,DELTA.", show_default=False)
+    ] = None,
+    label: Annotated[str, typer.Option(metavar="TEXT", help="What for.")] = "",
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Releases that `plan --releases N --out FILE` has planned, paid for at once instead of an amount.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Pay for something before it is done: an amount for what is done elsewhere, or planned releases. It is spent."""
+    if (amount is None) == (plan is None):
+        raise ParameterError("give one of --amount X and --plan FILE")
+    if plan is not None:
+        number, several = planned_files.reserved(file, plan, label)
+        said = f"Entry {number} has paid for {several} releases. Each: opendp-topk release ... --plan {plan} "
+        answer({"entry": number, "releases": several}, f"{said}--planned {number} --ledger {file}", as_json=as_json)
+        return
+    parts = tuple(str(amount).split(","))
+    with Ledger(file) as account:
+        made = account.reserve(cost=parts if len(parts) > 1 else parts[0], label=label)
+    said = f"Entry {made.number} is reserved. When it is done: opendp-topk ledger settle {file} {made.number}"
+    answer({"entry": made.number}, said, as_json=as_json)
+
+
+def settle(
+    file: File,
+    number: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the entry.")],
+    failed: Annotated[bool, typer.Option("--failed", help="It has failed, and was not released.")] = False,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The record of its release, whose digest the entry keeps, where that could not be written at once.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what became of an entry that is reserved. Nothing is given back."""
+    if failed and record is not None:
+        raise ParameterError("--record is that of a release: leave --failed out")
+    state = "failed" if failed else "released"
+    with Ledger(file) as account:
+        account.settle(number, state, record=None if record is None else _digest(account, number, record))
+    answer({"entry": number, "state": state}, f"Entry {number} is {state}.", as_json=as_json)
+
+
+def _digest(account: Ledger, number: int, path: str) -> str:
+    """The digest of the record in a file, if it names the entry and the moment in which that was debited."""
+    fields = read_fields(path)
+    paid, entry = fields["ledger"] or {}, account.entry(number)
+    told = paid.get("entry"), paid.get("dataset"), paid.get("time"), paid.get("claim"), paid.get("head")
+    if told != (number, account.dataset, entry.time, entry.claim, account.head(number)):
+        raise ParameterError(f"--record must be the record of entry {number} of this ledger")
+    return digest_of(fields)
+
+
+def export(
+    file: File,
+    to: Annotated[
+        str, typer.Option(metavar="FILE", help="A new .jsonl or .csv file; - prints JSON lines on standard output.")
+    ] = STDOUT,
+) -> None:
+    """Write all entries for other programs."""
+    ledger_files.require(to, (".jsonl", ".csv"))
+    with Ledger(file) as account:
+        text = csv_table(account) if to.lower().endswith(".csv") else json_lines(account)
+    if to == STDOUT:
+        typer.echo(text, nl=False)
+    else:
+        ledger_files.write(to, text)
+
+
+def _show(account: Ledger, *, history: bool) -> None:
+    entries = account.count()
+    mixes = account.counted != account.measure
+    kinds = [kind for kind in account.accepted if " " not in kind]  # what has a blank is a server
+    room = account.room()
+    limit = [("may be charged", f"{words_of(account.limit)} (rho, deltas of releases)")] if mixes else []
+    show.rows(
+        [
+            ("data set", account.dataset),
+            ("protects", f"data sets at distance {account.d_in} under {account.metric}"),
+            *([] if account.user is None else [("a person is", f"a {account.person}: the column {account.user}")]),
+            *((TITLES[name], word) for name, word in account.stated.items()),
+            ("measure", f"{type(account.measure).__name__} ({account.measure.symbol})"),
+            ("budget", account.promise),
+            *limit,
+            *((kind.partition(" ")[0], kind.partition(" ")[2]) for kind in account.accepted if " " in kind),
+            *([("file system", f"{', '.join(kinds)}: accepted, not relied on")] if kinds else []),
+            ("spent", f"{words_of(account.spent())} on {entries} {'entry' if entries == 1 else 'entries'}"),
+            ("left", words_of(account.remaining())),
+            *((f"sum of {one.adds}", _sum(one)) for one in account.filters()),
+            *([("would fit", ", or ".join(f"{name} {most}" for name, most in room.items()))] if room else []),
+        ]
+    )
+    if history:
+        show.say("")
+        show.table(
+            ("no.", "cost", "time", "state", "release"),
+            (
+                (str(one.number), words_of(one.cost), one.time, one.state, one.label or title_of(one))
+                for one in account.history()
+            ),
+            right=range(2),
+        )
+
+
+def _sum(one: Filter) -> str:
+    spent, limit = (f"{round_up(part):.6g}" if part < float("inf") else "inf" for part in (one.spent, one.limit))
+    return f"{spent} of {limit}, at delta {round_up(one.delta):.3g}{'' if one.alive else ': admits nothing more'}"
+
+
+def _entries(account: Ledger) -> list[dict[str, Any]]:
+    return [one.as_dict() for one in account.history()]
+
+
+_IN_FILES = ledger_files.report, ledger_files.backup, ledger_files.repair, ledger_files.migrate
+for command in (create, show_ledger, verify, head, reserve, accept, settle, export, *_IN_FILES):
+    ledger.command(command.__name__.removesuffix("_ledger"))(guarded(command))

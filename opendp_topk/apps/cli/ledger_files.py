@@ -1,0 +1,117 @@
+"""``opendp-topk ledger``: the commands that write a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import ParameterError
+from ...markup.foreign import json_text
+from ...spaces.metrics import UserDistance
+from ..ledger import Ledger
+from ..ledger.copies import migrate as take_over
+from ..ledger.creation import write_report
+from ..ledger.logs import path_of
+from ..ledger.report import page
+from ..ledger.units import Unit
+from . import show
+from .asking import NEIGHBORS, NeighborsOption
+from .output import STDOUT
+
+Source = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="PUB",
+        help="With --head: a file with the public Ed25519 key, in PEM, with which that line must be signed.",
+        show_default=False,
+    ),
+]
+New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
+
+
+def report(
+    file: Source, to: Annotated[str, typer.Option(metavar="FILE", help="A new .html file.")], as_json: Json = False
+) -> None:
+    """Write one page for a privacy officer: the budget over time, every entry, and what is left."""
+    require(to, (".html",))
+    with Ledger(file) as account:
+        write(to, page(account), as_json=as_json)
+
+
+def backup(file: Source, new: New, as_json: Json = False) -> None:
+    """Copy the records to a new file, checked; it is a ledger itself, so keep it where nobody releases from it."""
+    with Ledger(file) as found:
+        account = found.at_one_moment()
+        account.backup(new)
+        head = account.head()
+    say({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
+
+
+def repair(
+    file: Annotated[str, typer.Argument(metavar="LEDGER", help="A file.")],
+    charge_rest: Annotated[
+        bool, typer.Option("--charge-rest", help="Charge all that is left where records at the end are lost.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a damaged file a ledger again. What was spent is never lowered; the damaged file is kept beside it."""
+    found = Ledger.repair(file, charge_rest=charge_rest)
+    answer({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
+
+
+def migrate(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A ledger of the first format, a SQLite file.")],
+    new: New,
+    dataset: Annotated[str, typer.Option(metavar="NAME", help="The name of the data set that the budget protects.")],
+    neighbors: NeighborsOption = NEIGHBORS[0],
+    users: Annotated[int, typer.Option(metavar="D_IN", min=1, help="The protected number of users.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Take over a ledger of the first format, which did not know its unit. The old file is refused from then on."""
+    take_over(old, new, Unit.of(dataset, UserDistance(neighbors), users))
+    say({"written": new}, f"Taken over into {new}; {old} is kept and cannot be used any more.", as_json=as_json)
+
+
+def require(to: str, endings: tuple[str, ...]) -> None:
+    """Raise unless ``to`` ends in one of ``endings``, or is standard output where JSON lines may go."""
+    if Path(to).suffix.lower() not in endings and not (to == STDOUT and ".jsonl" in endings):
+        raise ParameterError(f"--to must be a name that ends in {' or '.join(endings)}")
+
+
+def new_file(to: str, option: str, text: str) -> None:
+    """A new file, which those may read whom the umask lets."""
+    write_report(path_of(to, option), text.encode("utf-8"))
+
+
+def write(to: str, text: str, *, as_json: bool = False) -> None:
+    """A new file, and a word about it."""
+    new_file(to, "--to", text)
+    say({"written": to}, f"Written to {to}.", as_json=as_json)
+
+
+def say(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
+    """What was done: as JSON on standard output, or in words on standard error."""
+    if as_json:
+        print_json(fields)
+    else:
+        show.note(words)
+
+
+def answer(fields: dict[str, Any], *words: str, as_json: bool) -> None:
+    """What was found, on standard output: as JSON, or in words."""
+    if as_json:
+        print_json(fields)
+    else:
+        show.say(*words)
+
+
+def print_json(fields: dict[str, Any]) -> None:
+    """One line for programs."""
+    typer.echo(json_text(fields, ascii_only=True))

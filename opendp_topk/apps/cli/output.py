@@ -1,0 +1,153 @@
+"""Where the record of a release goes: checked before anything is drawn, and written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from ...errors import ParameterError, TableError
+from ...errors.ordinary import quoted
+from ...errors.writing import Draft
+from ...markup.foreign import cell, json_text
+from ..planning.release_record import ReleaseRecord
+from .record_words import item_columns, owners, ranks
+
+STDOUT = "-"
+
+
+def flush() -> None:
+    """Bring to standard output what was printed; an OSError says that it did not get there."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def unprinted(error: OSError) -> TableError:
+    """The error for a release that standard output did not take. What is left of it is dropped."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    reason = error.strerror or type(error).__name__
+    return TableError(f"the release could not be printed: {reason}. It was drawn and has its cost")
+
+
+class Destination:
+    """A place for one record: a file, standard output (``-``) or nowhere (None), as a context manager.
+
+    Entering it claims a temporary file beside the target, so that a release is never drawn only to be lost.
+    Leaving it without :meth:`write` removes that file again.
+
+    Args:
+        out: The path of the file, ``-`` or None.
+        force: Whether a file that exists may be replaced.
+        keep: Files that may not be replaced, whatever ``force`` is: those that are read.
+    """
+
+    def __init__(self, out: str | None, *, force: bool = False, keep: Iterable[str | Path] = ()) -> None:
+        self.is_file = out is not None and out != STDOUT
+        self._stdout = out == STDOUT
+        self._force = force
+        self._target = Path(os.path.realpath(_a_name(out))) if out is not None and self.is_file else Path()
+        self._claim: Draft | None = None
+        if self.is_file:
+            self._refuse(out, keep)
+
+    def _refuse(self, out: str | None, keep: Iterable[str | Path]) -> None:
+        if not self._target.exists():
+            return
+        if not self._target.is_file():
+            raise ParameterError(f"--out must be a file (or - for standard output), which {out!r} is not")
+        if any(os.path.exists(path) and os.path.samefile(self._target, path) for path in keep):
+            raise ParameterError("--out must not be a file that is read")
+        if not self._force:
+            raise ParameterError(f"--out {out!r} exists already: choose another name, or add --force to replace it")
+
+    def __enter__(self) -> Destination:
+        if self.is_file:
+            reason = None
+            try:
+                self._claim = Draft(self._target)
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or "no such name"
+            if reason is not None:
+                raise TableError(f"--out cannot be written in the folder {quoted(str(self._target.parent))}: {reason}")
+        return self
+
+    def write(self, record: ReleaseRecord) -> None:
+        """Write ``record`` as JSON; to a file whose name ends in .csv, the items alone, as a table.
+
+        Raises:
+            TableError: The file could not be written; nothing of it is left.
+        """
+        if self._stdout:
+            encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+            try:
+                sys.stdout.write(as_json(record, ascii_only=encoding != "utf8"))
+                sys.stdout.flush()
+                return
+            except OSError as error:
+                failure = unprinted(error)
+            raise failure
+        if self._claim is None:
+            return
+        reason = None
+        try:
+            text = _as_csv(record) if self._target.suffix.lower() == ".csv" else as_json(record)
+            self._claim.write(text.encode("utf-8"))
+            self._claim.publish(replace=self._force)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+        if reason is not None:
+            raise TableError(f"the record could not be written: {reason}. The release above was drawn and has its cost")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._claim is not None:
+            self._claim.discard()
+
+
+def _a_name(out: str) -> str:
+    """``out``, if the system can look for a file of that name."""
+    reason = ""
+    try:
+        os.fsencode(out)
+        os.lstat(out)
+    except ValueError:
+        reason = "has a character that no name of a file can have"
+    except OSError as error:
+        reason = "is longer than the name of a file can be" if error.errno == errno.ENAMETOOLONG else ""
+    if reason:
+        raise ParameterError(f"--out must be the name of a file, but {quoted(out)} {reason}")
+    return out
+
+
+def as_json(record: ReleaseRecord, *, ascii_only: bool = False) -> str:
+    """The record as it is written and printed."""
+    return json_text(record.as_dict(), ascii_only=ascii_only) + "\n"
+
+
+def _as_csv(record: ReleaseRecord) -> str:
+    """One line an item under a header: group and rank (where there are any), item, count or gap; or numbers."""
+    released = record.released
+    if record.quantiles:
+        head, lines = ["number"], [[str(one)] for one in released.items]  # a number is no formula, whatever its sign
+        if len(record.quantiles) > 1:
+            head, lines = ["quantile", *head], [[str(q), *one] for q, one in zip(record.quantiles, lines, strict=True)]
+        return "".join(",".join(line) + "\n" for line in [head, *lines])
+    columns = item_columns(record, "item")
+    if record.release == "ranking":
+        columns = [("rank", ranks(record)), *columns]
+    columns = [*owners(record), *columns]
+    if released.counts is not None:
+        columns.append(("count", released.counts))
+    if released.gaps is not None:
+        columns.append(("gap", released.gaps))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([name for name, _ in columns])
+    writer.writerows(map(cell, line) for line in zip(*(values for _, values in columns), strict=True))
+    return text.getvalue()

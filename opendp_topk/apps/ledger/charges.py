@@ -1,0 +1,156 @@
+"""What one release says in the ledger, and what it is charged there.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from typing import Any, NamedTuple
+
+from ...core.measurement import Measurement
+from ...core.recipes import claims_digest
+from ...errors import ParameterError, SpaceError, checks
+from ...numerics.arithmetic import exact
+from ...spaces.curves.curve import PrivacyCurve
+from ...spaces.measures import ZeroConcentratedDivergence
+from ...spaces.stated import written
+from .accounts import Account
+from .amounts import Amount, amount, distance_up, stated
+from .filters import curve_of
+from .journal import Journal
+from .units import Unit
+
+_LONGEST = 1000  # a label is a line for people, no place for data
+
+
+class Charge(NamedTuple):
+    """The exact cost (None: no amount is enough), the cost as people read it, and what the entry tells."""
+
+    cost: Amount | None
+    shown: Any
+    said: dict[str, Any]
+
+
+# proof-region: charges
+# Of its answers it is proved that they may come between other releases: they are steps whose losses add up.
+_ANSWERED_LATER = "measurements/continual_top_k"
+
+
+def step_of(unit: Unit, measurement: Any) -> PrivacyCurve:
+    """The curve of ``measurement`` at the distance of the unit, for a ledger that counts equal releases.
+
+    Raises:
+        ParameterError: Its loss has a delta, or is known by functions alone.
+    """
+    checks.instance("step", measurement, Measurement, "a measurement")
+    unit.require(measurement.input_metric)
+    unit.by_column(measurement.input_domain, None, False)
+    whole = curve_of(measurement.output_measure, measurement.exact_map(unit.distance(None)))  # [step]
+    found = None if whole is None else written(whole)
+    if found is None:
+        raise ParameterError("step must be under a measure without delta, or have a curve of the library's own bounds")
+    return found
+
+
+def charge(
+    unit: Unit,
+    account: Account,
+    measurement: Any,
+    d_in: Any,
+    delta: Any,
+    label: Any,
+    at_most: Any = None,
+    shared: Any = False,
+    begins: bool = False,
+) -> Charge:
+    """What ``measurement`` at distance ``d_in`` costs, at least that of the unit as its column counts it.
+
+    ``begins`` says that a measurement may be released whose answers come later, one by one, and are paid for now.
+
+    Raises:
+        SpaceError: The measurement is under another metric than the unit, counts by another column without a bound,
+            or is under a measure that is not counted.
+        ParameterError: The measurement is interactive, or ``d_in`` is smaller than the unit's.
+    """
+    checks.instance("measurement", measurement, Measurement, "a measurement")
+    said = text_of(label)
+    unit.require(measurement.input_metric)  # [same-metric]
+    if measurement.interactive and not (begins and measurement.proof.name == _ANSWERED_LATER):  # [no-queryable]
+        raise ParameterError(
+            "measurement must not be interactive: what is asked of its queryable would come after later releases; "
+            "ask one by one in a conversation of the ledger instead (that of make_continual_top_k alone may be "
+            "released, by `release` or `reserve` of the ledger itself)"
+        )
+    counted = unit.by_column(measurement.input_domain, at_most, shared)  # [by-column]
+    distance = counted.distance(d_in)  # [distance]
+    measure, loss = measurement.output_measure, measurement.exact_map(distance)  # [map]
+    cost = account.charge(measure, loss, delta)  # [charge]
+    if measurement.interactive and account.mixes:
+        cost = _rho_alone(account, measure, loss)  # [answers]
+    shown = measure.distance(loss, "loss") if cost is None else distance_up(account.counted, cost[:2])
+    bound = {} if counted is unit else {"at_most": int(at_most), "shared": shared}
+    return Charge(cost, shown, {"label": said, **_described(measurement), "d_in": _text(distance), **bound})
+
+
+def _rho_alone(account: Account, measure: Any, loss: Any) -> Amount | None:
+    """What answers to come are charged where sums run side by side: of their rhos it is known that they add up."""
+    if measure != ZeroConcentratedDivergence():
+        raise SpaceError(
+            f"the answers of an interactive measurement are paid by their rho here, and this one is under {measure!r}: "
+            "build it under ZeroConcentratedDivergence()"
+        )
+    found = amount(measure, loss)
+    return None if found is None else account.said((*found, found[0] * 0))
+
+
+# end-proof-region: charges
+
+
+def charge_in(journal: Journal, *told: Any) -> Charge:
+    """As :func:`charge`, in the unit and the account of ``journal``."""
+    return charge(journal.unit, journal.account, *told)
+
+
+def stated_amount(journal: Journal, value: Any, name: str) -> Amount:
+    """What a person wrote, as an amount of the ledger: a number, or a pair where it counts deltas."""
+    parts = value if isinstance(value, tuple | list) else (value,)
+    pair = len(journal.account.limit) > 1
+    if len(parts) != 1 + pair:
+        raise ParameterError(f"{name} must be {'a pair' if pair else 'one number'} here")
+    return journal.account.said(tuple(stated(one, name) for one in parts))
+
+
+def stated_charge(journal: Journal, cost: Amount, label: Any, what: str) -> Charge:
+    """An amount that a person states, for what is drawn outside of the library or later."""
+    said = {"label": text_of(label), "measurement": what, "proof": "stated by the operator", "claim": ""}
+    return Charge(cost, journal.shown(cost), {**said, "d_in": str(journal.unit.d_in)})
+
+
+def text_of(label: Any) -> str:
+    """``label``, if it is one line of text, in the Unicode normal form NFC."""
+    text = unicodedata.normalize("NFC", checks.plain_text(label)) if isinstance(label, str) else None
+    if text is None or len(text) > _LONGEST or not (text.isprintable() or not text):
+        raise ParameterError(f"label must be one line of at most {_LONGEST} printable characters")
+    return text
+
+
+def label_key(label: str) -> str:
+    """What labels have in common that look alike: they differ by case, blanks or Unicode's forms alone."""
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold()).split())
+
+
+def _described(measurement: Measurement) -> dict[str, str]:
+    text, proof = repr(measurement), str(measurement.proof)
+    claim = hashlib.sha256("\0".join((claims_digest(), text, proof)).encode("utf-8", "replace")).hexdigest()
+    return {"measurement": text, "proof": proof, "claim": f"sha256:{claim}"}
+
+
+def claimed(measurement: Measurement) -> str:
+    """What an entry tells as its claim: the digest of the measurement, of its proof, and of all sources and proofs."""
+    return _described(measurement)["claim"]
+
+
+def _text(distance: Any) -> str:
+    return str(distance) if distance == float("inf") or isinstance(distance, float) else str(exact(distance))

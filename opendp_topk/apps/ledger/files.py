@@ -1,0 +1,329 @@
+"""The log of a ledger in one file, to which records are appended and nothing else is ever done.
+
+A record is a separator, its text and a line feed. What a crash or a full disk left unfinished stays where it is and is
+no record: it has no line feed and no digest of its own. There is no other file, so that a copy is whole, and two
+names of one file are the same log.
+
+Proof: proofs/ledger/storage.tex
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from ...errors.ordinary import strangeness
+from . import locks, mounts
+from .failures import DAMAGED, DAMAGED_FILE, explained, failure
+from .handles import opening
+from .records import Record, accepted_in, unseal
+from .turns import BUSY, Turn, in_work
+
+T = TypeVar("T")
+SEPARATOR = b"\x1e"
+_END = b"\n"
+_BLOCK = 1 << 14  # most last records lie in so many bytes
+_LARGEST = 64 * _BLOCK  # that is read at once, where much is read
+_SQLITE = b"SQLite format 3\0"
+_NUMBERED = re.compile(rb'[0-9a-f]{64} \{"number":(\d+),')  # how a record begins
+
+
+class FileLog:
+    """One file, by its path; nothing stays open between two calls, and a fork waits for a record that is written."""
+
+    def __init__(self, path: Path, accepts: frozenset[str] = frozenset()) -> None:
+        self.path = path
+        self.accepts = accepts
+        self.place = str(path)
+        self.turn = Turn()
+        self._seen = [(-1, 0, "")]  # of all records that were seen here the last: its place, its length and its digest
+
+    # proof-region: files
+    @explained("written")
+    def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
+        """Append the text that ``make`` makes of the last record, and return when it is on the disk.
+
+        ``make`` is called while no other process can write; what it raises leaves the file as it was. Others may write
+        while this waits for the disk. Without ``durable`` the record may be lost if the machine fails, alone or with
+        others that follow it.
+        """
+        with self._opened(os.O_RDWR) as other:  # before the write, so that it is told of every error of the disk
+            self._remember(self._last(other.fileno())[0])  # what others wrote is read before they have to wait
+            made = self._locked(lambda handle: self._extend(handle, make), other.fileno(), charges=durable)
+            if durable:
+                _sync(other.fileno())  # [durable]
+        self._remember(made)
+        return made
+
+    @explained("written")
+    def exclusively(self, work: Callable[[int, bytes], T]) -> T:
+        """What ``work`` makes of the open file and all its bytes, while no other process can write."""
+        with self._opened(os.O_RDWR) as other:
+            return self._locked(lambda one: work(one, _read(one, 0, os.fstat(one).st_size)), other.fileno())
+
+    def _locked(self, work: Callable[[int], T], other: int, *, charges: bool = True) -> T:
+        """What ``work`` makes of a handle that is locked; ``other`` is one by which nobody has locked the file."""
+        if not locks.available():
+            raise failure(self.place, "written", "this Python has no locks on files: use PostgreSQL")
+        with self.turn.lock, self._opened(os.O_RDWR | os.O_APPEND) as stream:  # [released]
+            handle = stream.fileno()
+            if charges:
+                self.require_fit(handle, lambda: accepted_in(self._last(handle)[0]))
+            status = os.fstat(handle)
+            mine = in_work((status.st_dev, status.st_ino))
+            if mine in BUSY:  # [not-within]
+                raise failure(self.place, "written", _WITHIN)
+            try:
+                BUSY.add(mine)
+                return self._alone(handle, work, other)
+            finally:
+                BUSY.discard(mine)
+
+    def _alone(self, handle: int, work: Callable[[int], T], other: int) -> T:
+        """Lock, work and unlock; the end of the block in which the file is open unlocks it if this is interrupted."""
+        if not locks.take(handle):  # [exclusive]
+            raise failure(self.place, "written", f"another process kept it locked for {locks.PATIENCE:.0f} seconds")
+        try:
+            names = os.stat(self.path), os.fstat(other)
+            if not all(os.path.samestat(os.fstat(handle), one) for one in names):  # [same-file]
+                raise failure(self.place, "written", "another file is taking its place")
+            if locks.attempt(other):  # [lock-holds]
+                raise failure(self.place, "written", _NO_LOCKS)
+            return work(handle)
+        finally:
+            locks.release(handle)
+
+    def _extend(self, handle: int, make: Callable[[Record], str]) -> Record:
+        last, end = self._last(handle)
+        text = make(last)
+        data = SEPARATOR + text.encode("ascii") + _END
+        write(handle, data)  # [append]
+        if _read(handle, end, len(data) + 1) != data:  # [read-back]
+            raise failure(self.place, "written", _NO_LOCKS)
+        made = unseal(text, end)
+        assert made is not None
+        return made
+
+    def _opened(self, flags: int) -> io.FileIO:
+        """The file as a ``with`` block opens it: an ordinary one, since others wait for ever or are no disk."""
+        self._require_ordinary(os.stat(self.path).st_mode)
+        return next(opening(self.path, flags))
+
+    def _require_ordinary(self, mode: int) -> None:
+        strange = strangeness(mode)
+        if strange:  # [ordinary]
+            raise failure(self.place, "opened", f"it {strange.partition(':')[0]}, and a ledger is an ordinary file")
+
+    def require_fit(self, handle: int, recorded: Callable[[], Sequence[str]] = tuple) -> None:
+        """Raise where a ledger cannot rely on the file system, unless its caller or its records accept that kind."""
+        kind = mounts.kind_of(handle)
+        reason = mounts.doubt(kind)
+        if reason and kind not in self.accepts and kind not in recorded():  # [fit]
+            advice = f"move it to a disk of this machine, use PostgreSQL, or state accept_file_system={kind!r}"
+            raise failure(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
+
+    def _last(self, handle: int) -> tuple[Record, int]:
+        """The last record, and the size of the file; all records since the one that was seen last are looked at.
+
+        Raises:
+            LedgerError: One has no higher number than those before it, as where an older copy was appended.
+        """
+        self._require_seen(handle)
+        start, size = max(self._seen[0][0], 0), os.lseek(handle, 0, os.SEEK_END)
+        most, before, behind = -1, b"", []
+        for place, piece in self._pieces(start, size, _BLOCK, functools.partial(_read, handle)):
+            found = _NUMBERED.match(piece)
+            if found is None or not (piece.endswith(_END) or self._parsed(piece, place)):
+                behind.append((place, piece))  # it was left unfinished, or is damaged
+                continue
+            if (number := int(found[1])) <= most:
+                raise failure(self.place, "read", _SET_BACK)  # [rising]
+            if behind:
+                before = behind[0][1] if most >= 0 else b""
+            most, behind = number, [(place, piece)]
+        return self._ending(behind, before), size  # [last]
+
+    def _ending(self, pieces: list[tuple[int, bytes]], before: bytes) -> Record:
+        """The last record among the pieces that begin with it, which follows the one ``before``."""
+        for place, piece in reversed(pieces):
+            record = self._parsed(piece, place)
+            if record is not None:
+                if before and record.fields.get("previous") != before.partition(b" ")[0].decode("ascii"):
+                    raise failure(self.place, "read", _SET_BACK)  # [linked]
+                return record
+        raise failure(self.place, "read", DAMAGED_FILE if pieces else _EMPTY)
+
+    def _parsed(self, piece: bytes, place: int) -> Record | None:
+        """The record of a piece; None for one that was left unfinished."""
+        text = piece.decode("ascii", "replace")
+        record = unseal(text.removesuffix("\n"), place)
+        if record is None and ("\n" in text or unseal(text[:-1])):  # [finished]
+            raise failure(self.place, "read", DAMAGED_FILE)
+        return record
+
+    def _remember(self, record: Record) -> None:
+        """Keep a record that was seen, unless one that lies behind it was: one step, whichever threads do this."""
+        heapq.heappushpop(self._seen, _marked(record))
+
+    def _require_seen(self, handle: int) -> None:
+        """Raise unless the last record that was seen is still there, whole."""
+        ((place, size, digest),) = self._seen
+        if not digest:
+            return
+        found = unseal(_read(handle, place, 1 + size).decode("ascii", "replace").removeprefix(SEPARATOR.decode()))
+        if found is None or found.digest != digest:  # [mark]
+            raise failure(self.place, "read", _REPLACED)
+
+    # end-proof-region: files
+
+    @explained("opened")
+    def first(self) -> Record:
+        """The first record: what the ledger is for."""
+        with self._opened(os.O_RDONLY) as stream:
+            data = _read(stream.fileno(), 0, _BLOCK)
+        if data.startswith(_SQLITE):
+            raise failure(self.place, "opened", _OLD)
+        if not data:
+            raise failure(self.place, "opened", _EMPTY)
+        found = self._parsed(data.split(SEPARATOR)[1], 0) if data.startswith(SEPARATOR) else None
+        if found is None:
+            raise failure(self.place, "opened", f"it is not a ledger, or {DAMAGED.removeprefix('it is ')}")
+        return found
+
+    @explained("read")
+    def last(self) -> Record:
+        """The last record. No lock is needed, and no right to write."""
+        with self._opened(os.O_RDONLY) as stream:
+            found, _ = self._last(stream.fileno())
+        self._remember(found)
+        return found
+
+    # proof-region: reading
+    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+        """All records in their order, or those after one of them; where ``holding`` is given, those whose text has it.
+
+        They are read as they are asked for, up to those that are there at the first.
+        """
+        start = 0 if after is None else after.place + 1 + after.size  # [behind]
+        last = None
+        for last in self._following(start, self._size(), holding=holding.encode("ascii")):
+            yield last
+        if last is not None:
+            self._remember(last)
+
+    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none.
+
+        It is found by halving.
+        """
+        low, end = 0, self._size()
+        high = end
+        while high - low > _BLOCK:
+            middle = (low + high) // 2
+            one = next(self._following(middle, end), None)
+            if one is None or one.place >= high or reached(one):
+                high = middle
+            else:
+                low = one.place
+        return next(filter(reached, self._following(low, end)), None)
+
+    def _following(self, start: int, end: int, block: int = _BLOCK, holding: bytes = b"") -> Iterator[Record]:
+        """The records that begin at ``start`` or later, of those that end at ``end``."""
+        for place, piece in self._pieces(start, end, block, self._block):
+            record = self._parsed(piece, place) if holding in piece else None
+            if record is not None:
+                yield record
+
+    @explained("read")
+    def _size(self) -> int:
+        with self._opened(os.O_RDONLY) as stream:
+            self._require_seen(stream.fileno())
+            return os.fstat(stream.fileno()).st_size
+
+    def _pieces(
+        self, start: int, end: int, block: int, read: Callable[[int, int], bytes]
+    ) -> Iterator[tuple[int, bytes]]:
+        """What stands between the separators from ``start`` on, with the places of those; all before ``end``."""
+        rest: bytes | None = None  # of the piece that began in the last block
+        while start < end:
+            data, block = read(start, min(block, end - start)), min(2 * block, _LARGEST)
+            if not data:
+                return
+            first, *others = data.split(SEPARATOR)
+            rest = None if rest is None else rest + first
+            start += len(first)
+            for piece in others:
+                if rest is not None:
+                    yield start - len(rest) - 1, rest  # [pieces]
+                rest, start = piece, start + 1 + len(piece)
+        if rest is not None:
+            yield start - len(rest) - 1, rest
+
+    @explained("read")
+    def _block(self, start: int, length: int) -> bytes:
+        with self._opened(os.O_RDONLY) as stream:
+            return _read(stream.fileno(), start, length)
+
+    # end-proof-region: reading
+
+    @explained("read")
+    def flaws(self) -> list[str]:
+        """What is wrong with the file beside its records."""
+        with self._opened(os.O_RDONLY) as stream:
+            return [] if _read(stream.fileno(), 0, 1) == SEPARATOR else ["the file does not begin with a record"]
+
+    @explained("read")
+    def sync(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
+        with self._opened(os.O_RDONLY) as stream:
+            found, _ = self._last(stream.fileno())
+            _sync(stream.fileno())
+        self._remember(found)
+        return found
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+_EMPTY = "it is empty: restore it from a backup that is not older than the last release"
+_SET_BACK = (
+    "its last record does not follow the one before it, as where an older copy was appended: "
+    "`opendp-topk ledger repair` leaves out what stands there twice"
+)
+_NO_LOCKS = "the locks of its file system do not hold: move it to a local disk"
+_OLD = "it has format 1, a SQLite file: `opendp-topk ledger migrate` copies it into a new ledger"
+_REPLACED = "it was cut, or an older copy or another file has taken its place since it was opened"
+_WITHIN = (
+    "this thread is in the middle of a debit from it: a signal's handler must not release, "
+    "but set a flag by which its program releases when the handler has returned"
+)
+
+
+def _marked(record: Record) -> tuple[int, int, str]:
+    return record.place, record.size, record.digest
+
+
+def _read(handle: int, start: int, length: int) -> bytes:
+    os.lseek(handle, start, os.SEEK_SET)
+    parts = []
+    while length > 0 and (part := os.read(handle, length)):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def write(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def _sync(handle: int) -> None:
+    """Wait for the disk itself where the system can (macOS), for what it promises otherwise."""
+    if not locks.flush(handle):
+        os.fsync(handle)

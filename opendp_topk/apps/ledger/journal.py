@@ -1,0 +1,278 @@
+"""The debits of one ledger: a header that says what it is for, and records that are paid for before anything is drawn.
+
+Proof: proofs/ledger/ledger.tex
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from ...errors import BudgetError, LedgerError, ParameterError, checks
+from ...spaces.measures import MaxDivergence
+from ...spaces.stated import from_json, to_json
+from .accounts import MEASURES, Account
+from .amounts import UNBOUNDED, Amount, distance_up, from_texts, left, to_texts, total
+from .entries import FAILED, RELEASED, RESERVED, Entry, read
+from .failures import damaged, failure
+from .logs import Log
+from .records import FORMAT, READ, VERSION, Record, accepted_in, follow, seal
+from .stated import read as stated_in
+from .units import Unit, name_of
+
+_LOG = logging.getLogger(__name__)  # what was debited, refused and settled: numbers of entries and costs, never data
+
+
+def header(unit: Unit, account: Account, accepts: str | None = None, words: Mapping[str, str] | None = None) -> str:
+    """The first record of a new ledger."""
+    form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION, "id": uuid.uuid4().hex, "time": now()}
+    whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
+    people = {} if unit.user is None else {"user": unit.user, "person": unit.person}
+    (measure,) = [text for text, one in MEASURES.items() if one == account.measure]
+    promise: dict[str, Any] = {"measure": measure, "budget": to_texts(account.budget), "limit": to_texts(account.limit)}
+    promise |= {} if account.shares is None else {"shares": to_texts(account.shares)}
+    promise |= {} if account.step is None else {"step": to_json(account.step)}
+    promise |= {} if account.order is None else {"order": str(account.order)}
+    stated = {} if accepts is None else {"accepted": [accepts]}
+    said = {**people, **(words or {}), **stated}
+    return seal({**form, **whom, **promise, "entries": 0, "spent": to_texts(account.nothing), **said})
+
+
+class Journal:
+    """The records of the ledger in ``log``."""
+
+    def __init__(self, log: Log, operator: str | None = None) -> None:
+        self.log = log
+        self.closed = False
+        self.operator = named(operator)
+        self.header = log.first()
+        self.unit, self.account = described(log.place, self.header)
+        self.words = stated_in(self.header.fields)
+        self.spent()
+
+    # proof-region: journal
+    def debit(
+        self, cost: Amount | None, shown: Any, said: dict[str, Any], step: Callable[[], Any] | None = None
+    ) -> Record:
+        """Append an entry with this cost, if it fits, and return when it is on the disk.
+
+        ``said`` is what the entry tells. ``step`` is called while no other process can write, may refuse the entry,
+        and tells what it adds to a conversation that has been paid for, in the place of the cost.
+        """
+
+        def make(last: Record) -> str:
+            before = self.amounts(last)
+            more = {} if step is None else step()
+            extra = self.account.nothing if "used" in more else cost  # [paid-before]
+            if cost is None or extra is None or not self.account.admits(after := total(before, extra)):  # [refuse]
+                raise self.refusal(shown, self.left(before), self.account.room(before), self._epsilon(cost))
+            entry = {"kind": "debit", "time": now(), "operator": self.operator, **said, **more}
+            count = int(last.fields["entries"]) + 1
+            return follow(last, self.header.digest, entries=count, cost=to_texts(cost), spent=to_texts(after), **entry)
+
+        made = self._append(make)  # [debit]
+        _LOG.info("%s: entry %s is debited, and %s is left", self.log.place, made.fields["entries"], self._rest(made))
+        return made
+
+    def settle(self, number: int, state: str, record: str | None = None) -> None:
+        """Say what became of an entry that is reserved. Nothing is given back.
+
+        ``record`` is the digest of what is told of the release, where one is kept.
+        """
+
+        def make(last: Record) -> str:
+            told = {"kind": "state", "of": number, "state": state, "time": now(), "operator": self.operator}
+            return follow(last, self.header.digest, **told, **({} if record is None else {"record": record}))
+
+        self._append(make, durable=False)
+        _LOG.info("%s: entry %s is %s", self.log.place, number, state)
+
+    def _append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
+        self._require_open()
+        return self.log.append(lambda last: make(self._own(last)), durable=durable)
+
+    def amounts(self, record: Record) -> Amount:
+        """What had been spent when ``record`` was written."""
+        try:
+            found = from_texts(record.fields["spent"])
+        except (KeyError, ValueError, ZeroDivisionError):
+            found = ()
+        if len(found) != len(self.account.limit):
+            raise damaged(self.log.place)
+        return found
+
+    def _own(self, last: Record) -> Record:
+        """``last``, if it belongs to the ledger that was opened."""
+        if last.digest != self.header.digest and last.fields.get("ledger") != self.header.digest:  # [own]
+            raise failure(
+                self.log.place,
+                "read",
+                "it does not belong to the first record: another file has taken its place, or it was edited",
+            )
+        counted(self.log.place, last)
+        return last
+
+    # end-proof-region: journal
+
+    def accept(self, kind: str) -> None:
+        """Record a kind of file system on which the ledger may lie, or a server to which it was moved, unless it is."""
+        if kind not in self.accepted():
+
+            def make(last: Record) -> str:
+                kinds = sorted({*accepted_in(last), kind})
+                told = {"kind": "accept", "accepted": kinds, "time": now(), "operator": self.operator}
+                return follow(last, self.header.digest, **told)
+
+            self._append(make)
+
+    def accepted(self) -> list[str]:
+        """The kinds of file systems and the servers that were accepted."""
+        return accepted_in(self.last())
+
+    def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
+        """As :meth:`settle`; where that cannot be written the entry stays reserved, which costs the same: why it is."""
+        try:
+            self.settle(number, state, record)
+            return ""
+        except LedgerError as error:
+            return str(error).replace(". Nothing was released", "")
+
+    def settle_by_hand(self, number: Any, state: Any, record: str | None = None) -> None:
+        """As :meth:`settle`, for an entry that exists and is reserved."""
+        found = self.entry(number)
+        if checks.choice("state", state, (RELEASED, FAILED)) and found.state != RESERVED:
+            raise ParameterError(f"entry {found.number} is {found.state} already")
+        self.settle(found.number, state, record)
+
+    def entry(self, number: Any) -> Entry:
+        """One entry by its number."""
+        (found,) = read(self.log.place, self._of(self.debited(number)), self.shown)
+        return found
+
+    def _of(self, made: Record) -> Iterator[Record]:
+        """The record of a debit, and those that say what became of it, up to the first that says it was released."""
+        yield made
+        number = made.fields["entries"]
+        for record in self.log.records(made, holding=f'"of":{number},'):
+            if record.fields.get("kind") == "state" and record.fields.get("of") == number:
+                yield record
+                if record.fields.get("state") == RELEASED:
+                    return
+
+    def debited(self, number: Any) -> Record:
+        """The record with which an entry was debited."""
+        self._require_open()
+        wanted = checks.count("number", number)
+        found = self.log.find(lambda record: counted(self.log.place, record) >= wanted)
+        if found is None:
+            there = counted(self.log.place, self.last())
+            raise ParameterError(f"number must be that of an entry, and there are {there}")
+        return found
+
+    def entries(self) -> list[Entry]:
+        """All entries, the oldest first."""
+        self._require_open()
+        return read(self.log.place, self.log.records(), self.shown)
+
+    def spent(self) -> Amount:
+        """What all entries were charged together."""
+        return self.amounts(self.last())
+
+    def has_room(self, cost: Amount) -> bool:
+        """Whether an entry with this cost would fit now."""
+        return self.account.admits(total(self.spent(), cost))
+
+    def last(self) -> Record:
+        """The last record."""
+        self._require_open()
+        return self._own(self.log.last())
+
+    def synced(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
+        self._require_open()
+        return self._own(self.log.sync())
+
+    def shown(self, value: Amount) -> Any:
+        """An amount as a distance of the measure in which the ledger counts, rounded up."""
+        return distance_up(self.account.counted, value[:2])
+
+    def left(self, spent: Amount) -> Any:
+        """What of the limit is left, rounded down."""
+        return left(self.account.counted, self.account.limit[:2], self.account.told(spent)[:2])
+
+    def _rest(self, record: Record) -> Any:
+        return self.left(self.amounts(record))
+
+    def _epsilon(self, cost: Amount | None) -> str:
+        """The charge of the filter of epsilon, for people, where there is one that is finite."""
+        if cost is None or len(cost) < 3 or cost[2] == UNBOUNDED:
+            return ""
+        return f", or {distance_up(MaxDivergence(), cost[2:3])} of epsilon,"
+
+    def refusal(self, cost: Any, remaining: Any, room: dict[str, Any] | None = None, epsilon: str = "") -> BudgetError:
+        """The error for a release that does not fit; ``room`` is what would."""
+        symbol = self.account.counted.symbol
+        _LOG.info("%s: a release is refused: it would cost %s, and %s is left", self.log.place, cost, remaining)
+        fits = ", ".join(f"{name} up to {most}" for name, most in (room or {}).items())
+        return BudgetError(
+            f"the release would cost {cost} of {symbol}{epsilon or ','} and {remaining} is left: "
+            "nothing was debited or released" + (fits and f"; what would fit is {fits}")
+        )
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise failure(self.log.place, "used", "it was closed: open it again")
+
+
+def counted(place: str, record: Record) -> int:
+    """How many entries there were when ``record`` was written, with it."""
+    found = record.fields.get("entries")
+    if not isinstance(found, int):
+        raise damaged(place)
+    return found
+
+
+def described(place: str, first: Record) -> tuple[Unit, Account]:
+    """What the first record says that the ledger is for."""
+    fields = first.fields
+    if fields.get("format") != FORMAT:
+        raise failure(place, "opened", "it is not a ledger")
+    if fields.get("version") not in READ:
+        raise failure(
+            place, "opened", f"it has format {fields.get('version')}, and this library reads up to {VERSION}: update"
+        )
+    try:
+        column, person = (None if (one := fields.get(name)) is None else str(one) for name in ("user", "person"))
+        unit = Unit(str(fields["dataset"]), str(fields["metric"]), Fraction(fields["d_in"]), column, person)
+        shares = from_texts(fields["shares"]) if "shares" in fields else None
+        step = from_json(fields["step"]) if "step" in fields else None
+        amounts = from_texts(fields["budget"]), from_texts(fields["limit"]), shares
+        order = Fraction(fields["order"]) if "order" in fields else None
+        account = Account(MEASURES[fields["measure"]], *amounts, step, order)
+        filters = 3 + (step is not None) + (order is not None)
+        if len(account.limit) != (len(account.budget) if shares is None else filters) or (order or 2) <= 1:
+            raise ValueError
+        return unit, account
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        pass
+    raise damaged(place)
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def named(operator: str | None) -> str:
+    """``operator``, or else the name of the account that runs this process, where the system tells it."""
+    if operator is not None:
+        return name_of("operator", operator)
+    try:
+        return name_of("operator", getpass.getuser())
+    except (ImportError, KeyError, OSError, ParameterError):
+        return "unknown"

@@ -1,0 +1,92 @@
+"""What a log of records is, and which one a name means: a file, or a table of a PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...errors import ParameterError
+from .creation import create
+from .files import FileLog
+from .mounts import accepted
+from .records import Record
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+class Log(Protocol):
+    """Records to which others are appended, one at a time over all processes."""
+
+    place: str
+
+    def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
+        """Append what ``make`` makes of the last record, and return when it is on the disk."""
+
+    def first(self) -> Record:
+        """The record with which the ledger was created."""
+
+    def last(self) -> Record:
+        """The last record."""
+
+    def records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
+        """All records in their order, or those after one of them; those whose text has ``holding``, if it is given."""
+
+    def find(self, reached: Callable[[Record], bool]) -> Record | None:
+        """The first record of which ``reached`` says yes, as it does of all that follow it; None if there is none."""
+
+    def flaws(self) -> list[str]:
+        """What is wrong with what holds the records."""
+
+    def sync(self) -> Record:
+        """The last record, when it is on the disk with all before it."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+def log_at(address: Any, header: str | None = None, accepts: str | None = None) -> Log:
+    """The log that ``address`` names; with a ``header``, a new one that has it as its first record.
+
+    ``accepts`` is a kind of file system on which a file may lie though a ledger cannot rely on it, or a server to which
+    a ledger was moved.
+
+    Raises:
+        ParameterError: ``accepts`` is none.
+        LedgerError: A header is given, and there is something at the address.
+    """
+    if isinstance(address, str) and address.startswith(SCHEMES):
+        from .postgres import PostgresLog
+        from .server_table import is_server
+
+        if accepts is not None and not (isinstance(accepts, str) and is_server(accepts)):
+            raise ParameterError("accept_file_system must be the server that an error named, for a ledger on a server")
+        server = PostgresLog(address, accepts)
+        if header is not None:
+            server.create(header)
+        return server
+    log = FileLog(path_of(address), accepted(accepts))
+    if header is not None:
+        create(log, header)
+    return log
+
+
+def path_of(path: Any, name: str = "address") -> Path:
+    """``path`` without symbolic links.
+
+    Raises:
+        ParameterError: It is no path.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    if not isinstance(text, str) or not text or "\0" in text or not _encodes(text):
+        raise ParameterError(f"{name} must be the name of a file, or begin with postgresql://")
+    return Path(os.path.realpath(text))
+
+
+def _encodes(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True

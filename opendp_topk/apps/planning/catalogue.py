@@ -1,0 +1,226 @@
+"""The mechanisms that choose items: one table, a line for each that needs words, and all others by themselves."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.measurement import Measurement
+from ...core.partials import Partial, partial
+from ...errors import NotDeclaredError, ParameterError, SpaceError
+from ...errors.checks import Number
+from ...measurements._listed import constructors
+from ...measurements.canonical_top_k import then_canonical_top_k
+from ...measurements.exponential_mechanism import then_exponential_mechanism
+from ...measurements.joint_top_k import MOST_WINNERS, then_joint_top_k
+from ...measurements.lipschitz_top_k import then_lipschitz_top_k
+from ...measurements.noisy_histogram import then_noisy_histogram
+from ...measurements.noisy_top_k_with_gaps import then_noisy_top_k_with_gaps
+from ...measurements.peeled_top_k import then_peeled_top_k
+from ...measurements.permute_and_flip import then_permute_and_flip
+from ...measurements.report_noisy_top_k import then_report_noisy_top_k
+from ...measurements.select_then_count import then_select_then_count
+from ...numerics.arithmetic import exact
+from ...sampling.distributions.discrete import largest_range
+from ...sampling.noises.exponential import Exponential
+from ...sampling.noises.noise import Noise
+from ...sampling.noises.standard import STANDARD
+from ...spaces.domains import AtomDomain, VectorDomain
+from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence, is_pure
+from ...spaces.metrics import LInfDistance
+
+RELEASES = ("ranking", "set")
+
+Chosen = Partial[Any, Any, Measurement]
+Then = Callable[..., Chosen]
+_MOST_FACTORS = 100_000  # of a factorial power or a binomial, which take two seconds then
+
+
+# proof-region: apart
+def apart(scale: Number, n_candidates: int, alpha: Any, *, gaussian: bool) -> float:
+    """How far the t-th largest of all noisy counts may be from the t-th largest count, for every t."""
+    return largest_range(exact(scale), n_candidates, alpha, gaussian=gaussian)  # [apart]
+
+
+# end-proof-region: apart
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A way to choose k of the scores.
+
+    ``words`` describes it, with parameters of the measurement in braces, and ``then`` is its constructor, which is
+    given ``options`` besides k, the scale and the release. ``most`` is the largest k, and ``counted`` the constructor
+    that adds noisy counts of the winners, where there is one. ``ranked`` says whether the accuracy theorem speaks of
+    every rank, or of the worst winner alone; ``numbered`` whether it needs the number of all possible releases;
+    ``led`` whether each winner's lead over the next is released with it. ``few`` is for what puts noise on all counts,
+    whose largest are taken, and needs a bound on how many of them one person moves. ``pure`` is what ``then`` makes
+    under ``MaxDivergence()``, as a constructor for all measures, where it takes another noise there.
+    """
+
+    name: str
+    releases: tuple[str, ...]
+    words: str
+    then: Then
+    options: Mapping[str, Any] = field(default_factory=dict)
+    most: int | None = None
+    counted: Then | None = None
+    ranked: bool = True
+    numbered: bool = False
+    led: bool = False
+    few: bool = False
+    pure: Then | None = None
+
+    def obstacle(self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> str | None:
+        """What keeps it from this release: "k", "candidates", "few", "release" or "counts"; None if nothing does."""
+        if self.most is not None and k > self.most:
+            return "k"
+        if self.led and k >= n_candidates:
+            return "candidates"
+        if self.few and not few:
+            return "few"
+        if release not in self.releases:
+            return "release"
+        return "counts" if counts and self.counted is None else None
+
+    def build(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
+        """Its measurement, which still lacks the space."""
+        then = self.counted if counts and self.counted is not None else self.then
+        return self._made(then, measure, k, scale, release)
+
+    def profiled(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
+        """What :meth:`build` makes under ``measure``, under ``PrivacyProfile()``."""
+        then = self.pure if self.pure is not None and is_pure(measure) else self.then
+        return self._made(then, PrivacyProfile(), k, scale, release)
+
+    def _made(self, then: Then, measure: Measure, k: int, scale: float, release: str) -> Chosen:
+        accepted = inspect.signature(then).parameters
+        asked = {"k": k, "scale": scale, "release": release, **self.options}
+        return then(measure, **{name: value for name, value in asked.items() if name in accepted})
+
+    def accuracy(self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any) -> float | None:
+        """The bound of its accuracy theorem; None where counting the possible releases takes too long."""
+        if self.few:
+            known = measurement.parameters
+            return apart(known["scale"], n_candidates, alpha, gaussian=known["gaussian"])
+        factors = k if release == "ranking" else min(k, n_candidates - k)
+        if self.numbered and factors > _MOST_FACTORS:
+            return None
+        return measurement.accuracy(n_candidates, alpha)
+
+
+_SUMS = "independent {noise} noise on each count of distinct users; the k largest sums win"
+_SETS = "one choice among all sets of k, by the counts next to the boundary of the set, with {noise} noise"
+_LEADS = f"{_SUMS}, and the lead of each over the next is released"
+_PEELS = "k choices of one item, each among those left, by {choice}"
+_ODDS = "one choice, with odds proportional to exp(count / scale)"
+_FLIP = "one choice, the largest of the counts with independent exponential noise"
+_JOINT = "one choice among all releases, by their largest shortfall at any rank"
+_ALL = "independent discrete {noise} noise on the count of every candidate; the k largest are taken"
+_SET = RELEASES[1:]  # all kinds but rankings
+
+
+def _with(noise: Noise) -> Mapping[str, Any]:
+    """The option of a constructor that takes a noise."""
+    return {"noise": noise}
+
+
+def _perturbed(noise: Noise) -> Mechanism:
+    """The row of one-shot selection with a noise, named after it."""
+    name = f"lipschitz_{noise.words.lower().replace('-', '_')}"
+    return Mechanism(name, RELEASES, _SUMS, then_lipschitz_top_k, _with(noise))
+
+
+def _noisy_counts(noise: str) -> Mechanism:
+    """The row of noise on all counts, named after it."""
+    option, words = {"gaussian": noise == "Gaussian"}, _ALL.format(noise=noise)
+    then = then_noisy_histogram
+    return Mechanism(f"histogram_{noise.lower()}", RELEASES, words, then, option, counted=then, few=True)
+
+
+DESCRIBED = (
+    Mechanism(
+        "report_noisy_top_k",
+        RELEASES,
+        _SUMS,
+        then_report_noisy_top_k,
+        counted=then_select_then_count,
+        pure=functools.partial(then_lipschitz_top_k, noise=Exponential()),
+    ),
+    Mechanism("canonical", _SET, _SETS, then_canonical_top_k, ranked=False, numbered=True),
+    Mechanism(
+        "canonical_exponential", _SET, _SETS, then_canonical_top_k, _with(Exponential()), ranked=False, numbered=True
+    ),
+    Mechanism("joint", RELEASES, _JOINT, then_joint_top_k, most=MOST_WINNERS, numbered=True),
+    Mechanism("exponential_mechanism", RELEASES, _ODDS, then_exponential_mechanism, most=1),
+    Mechanism("permute_and_flip", RELEASES, _FLIP, then_permute_and_flip, most=1),
+    Mechanism("peeled_exponential", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "exponential"}),
+    Mechanism("peeled_permute_and_flip", RELEASES[:1], _PEELS, then_peeled_top_k, {"mechanism": "permute_and_flip"}),
+    Mechanism("noisy_top_k_with_gaps", RELEASES[:1], _LEADS, then_noisy_top_k_with_gaps, led=True),
+    _noisy_counts("Laplace"),
+    _noisy_counts("Gaussian"),
+    *map(_perturbed, STANDARD),
+)
+# A constructor that nobody has described is tried on few candidates: four make all of its kinds of releases.
+_COUNTS = VectorDomain(AtomDomain(int), size=4), LInfDistance(monotonic=True)
+_ASKED: Mapping[str, Any] = {"k": 2, "scale": 1.0, "release": "ranking"}
+
+
+def discovered(make: Callable[..., Measurement]) -> Mechanism | None:
+    """The row of a constructor that nobody has described, from its signature, its first line and its law.
+
+    None for what the command cannot offer: a constructor that needs more than k, a scale and a kind of release, that
+    takes no counts or not both measures of a target, or that states no law or no accuracy, or releases no items.
+    """
+    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    options = {p.name: _ASKED[p.name] for p in own if p.name in _ASKED}
+    needed = {p.name for p in own if p.default is p.empty}
+    choices = _choices(make, options) if needed <= options.keys() else None
+    if not choices:
+        return None
+    one = len(choices[0]) == 1
+    sets = all(list(choice) == sorted(choice) for choice in choices)
+    releases = RELEASES if one or "release" in options else _SET if sets else RELEASES[:1]
+    said = (inspect.getdoc(make) or "").partition("\n")[0].rstrip(".").replace("{", "{{").replace("}", "}}")
+    words, stem = said[:1].lower() + said[1:], make.__name__.removeprefix("make_")
+    return Mechanism(stem, releases, words, partial(make), most=1 if one else None, ranked=False, numbered=True)
+
+
+def _choices(make: Callable[..., Measurement], options: Mapping[str, Any]) -> list[tuple[int, ...]] | None:
+    """What ``make(..., **options)`` may release of four candidates, where that is known and they are items."""
+    try:
+        built = [make(*_COUNTS, measure, **options) for measure in (MaxDivergence(), ZeroConcentratedDivergence())]
+        built[0].accuracy(4)
+        outcomes = [one if isinstance(one, tuple) else (one,) for one in built[0].distribution([1, 0, 0, 0])]
+    except (ParameterError, SpaceError, NotDeclaredError):
+        return None
+    k = options.get("k", 1)
+    return outcomes if all(len(set(one) & {0, 1, 2, 3}) == len(one) == k for one in outcomes) else None
+
+
+def _others() -> Iterator[Mechanism]:
+    described = {then.__name__ for row in DESCRIBED for then in (row.then, row.counted) if then is not None}
+    for name, make in constructors().items():
+        row = None if name.replace("make_", "then_", 1) in described else discovered(make)
+        if row is not None:
+            yield row
+
+
+TABLE = (*DESCRIBED, *_others())
+
+
+def able(k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False) -> list[Mechanism]:
+    """The mechanisms that can release this, in the order of the table; ``few`` as in :class:`Mechanism`."""
+    return [row for row in TABLE if row.obstacle(k, n_candidates, release, counts, few) is None]
+
+
+HISTOGRAMS = tuple(row for row in TABLE if row.few)
+
+
+def default(release: str, counts: bool = False) -> Mechanism:
+    """The mechanism where none is named."""
+    name = "canonical" if release == "set" and not counts else "report_noisy_top_k"
+    return next(row for row in TABLE if row.name == name)

@@ -1,0 +1,289 @@
+"""Quantiles of a column of numbers: multiples of a public step, chosen by their ranks.
+
+Proof: proofs/planning/quantile.tex
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...core.measurement import Measurement
+from ...core.transformation import Transformation
+from ...errors import checks
+from ...measurements.quantiles import WIDEST, then_quantiles
+from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
+from ...spaces.metrics import UserDistance
+from ...spaces.valued_frames import NumberFrameDomain
+from ...transformations.count_by_number import make_count_by_number
+from ...transformations.quantile_scores import make_quantile_scores
+from ...transformations.sum_by_item import whole_steps
+from .catalogue import default
+from .columns import Columns, numeral
+from .plan import Plan
+from .promises import NO_BOUND, Promise, finite, sure
+from .top_k import TopK
+from .units import Space, Unit, Users
+
+_SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # of a bound, as people read it
+_WRITTEN = re.compile(r"-?\d{1,40}(\.\d{1,600}|/[1-9]\d{0,600})?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Numbers(Columns):
+    """A column of users and one of numbers, ``value``, whose ``quantiles`` are asked for; there are no items.
+
+    Candidates are the multiples of ``step`` within ``bounds``. Of a user at most ``max_rows`` rows count. For several
+    quantiles the rows of a number are spread over ``places``, or over as many as are possible.
+    """
+
+    quantiles: tuple[Fraction, ...] = (Fraction(1, 2),)
+    max_rows: int = 1
+    places: int = 64
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that a table must have."""
+        return (str(self.value),) if self.of_rows else (self.user, str(self.value))
+
+    @property
+    def domain(self) -> Any:
+        """The tables that have them."""
+        return NumberFrameDomain(self.user, str(self.value))
+
+    @property
+    def least(self) -> int:
+        """The least candidate, in steps."""
+        return whole_steps(self.bounds, self.step)[0]
+
+    @property
+    def n_candidates(self) -> int:
+        """How many multiples of the step lie within the bounds.
+
+        Raises:
+            ParameterError: They are too few or too many.
+        """
+        number: int = self.nameless("add_remove", 0).parameters["candidates"]
+        return number
+
+    @property
+    def capped(self) -> str:
+        """Which rows of a user count, in words."""
+        if self.of_rows:
+            return "every row counts"
+        if self.max_rows == 1:
+            return "of each user 1 row counts, the median of the user's own"
+        return f"of each user at most {self.max_rows} rows count, evenly spaced in the order of their numbers"
+
+    def scores(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
+        """From a table to the scores of all candidates, or for several quantiles to their counts."""
+        space = self.domain, UserDistance(neighbors)
+        grid: Any = {"bounds": self.bounds, "granularity": self.step, "max_rows": self.max_rows}
+        if len(self.quantiles) > 1:
+            return make_count_by_number(*space, **grid)  # [counted]
+        return make_quantile_scores(*space, quantile=self.quantiles[0], **grid)
+
+    def nameless(self, neighbors: str, n_candidates: int) -> Transformation:
+        """The same: these scores have no names."""
+        return self.scores(neighbors, None)
+
+    def is_candidate(self, written: Any) -> bool:
+        """Whether this is a candidate as a record writes it."""
+        if not _WRITTEN.fullmatch(str(written)):
+            return False
+        number, (least, most) = Fraction(written), whole_steps(self.bounds, self.step)
+        steps = number / self.step
+        return steps.denominator == 1 and least <= steps <= most and written == numeral(number)
+
+    def could_be(self, released: Sequence[Any]) -> bool:
+        """Whether these could be released, as a record writes them: candidates, none below the one before."""
+        return all(map(self.is_candidate, released)) and all(
+            Fraction(one) <= Fraction(other) for one, other in itertools.pairwise(released)
+        )
+
+
+def named(quantiles: Sequence[Fraction]) -> str:
+    """The median, or which quantiles."""
+    if len(quantiles) == 1:
+        return "median" if quantiles[0] == Fraction(1, 2) else f"{quantiles[0]} quantile"
+    return f"{enumerated(quantiles)} quantiles"
+
+
+def enumerated(quantiles: Sequence[Fraction]) -> str:
+    """Several quantiles, with an "and" before the last."""
+    *first, last = map(str, quantiles)
+    return f"{', '.join(first)} and {last}"
+
+
+# proof-region: planned_quantile
+@dataclass(frozen=True)
+class Multiple:
+    """Post-processing of the places of candidates: the candidates, as a record writes them."""
+
+    least: int
+    step: Fraction
+
+    def __call__(self, places: Any) -> list[int | str]:
+        return [numeral((self.least + int(place)) * self.step) for place in np.ravel(places)]  # [number]
+
+    def __repr__(self) -> str:
+        return f"multiple({self.step})"
+
+
+@dataclass(frozen=True)
+class Quantile(TopK):
+    """The one candidate that is nearest to a quantile by its rank, or nearly so; the unit's columns are ``Numbers``."""
+
+    @classmethod
+    def of(cls, columns: Numbers) -> Quantile:
+        """The task for these columns."""
+        if len(columns.quantiles) > 1:
+            return Quantiles.by_halving(columns)
+        return Quantile(1, columns.n_candidates, "set", default("ranking"))  # [one]
+
+    def rows(self, plan: Plan[TopK, Unit]) -> Fraction | None:
+        """By how many rows the released number fails to be the quantile at most; None where no bound is finite."""
+        bound = super().accuracy(plan)
+        if bound is None or math.isinf(bound):
+            return None
+        return Fraction(math.floor(bound), numbers(plan).quantiles[0].denominator)  # [rows]
+
+    # end-proof-region: planned_quantile
+
+    def accuracy(self, plan: Plan[TopK, Unit]) -> float | None:
+        """The same in whole rows, rounded up."""
+        rows = self.rows(plan)
+        return math.inf if rows is None else math.ceil(rows)
+
+    def on(self, plan: Plan[TopK, Users], items: Any = None) -> Measurement:
+        """From a table to the number that is released."""
+        columns = numbers(plan)
+        measurement = super().on(plan, None)
+        return measurement >> Multiple(columns.least, columns.step)
+
+    def question(self, columns: Columns) -> str:
+        """What is asked."""
+        assert isinstance(columns, Numbers)
+        verb = "are" if self.k > 1 else "is"
+        return f"which of {self.n_candidates} numbers {verb} the {named(columns.quantiles)} of {columns.value}?"
+
+    def words(self, plan: Plan[TopK, Users]) -> str:
+        """The mechanism in words."""
+        noise = plan.measurement.parameters["noise"]
+        return f"{self._scored(plan)} the quantile; independent {noise} noise on each score, and the largest wins"
+
+    def _scored(self, plan: Plan[TopK, Users]) -> str:
+        columns = numbers(plan)
+        least, most = (numeral(at * columns.step) for at in (columns.least, columns.least + self.n_candidates - 1))
+        return (
+            f"{self.name}: each multiple of {numeral(columns.step)} from {least} to {most} is scored by how many rows "
+            "it fails to be"
+        )
+
+    def promises(self, plan: Plan[TopK, Users]) -> Mapping[str, Promise]:
+        """How far the rank of the released number may be from the quantile, among the rows that count."""
+        rows, columns, alpha = self.rows(plan), numbers(plan), plan.query.alpha
+        if rows is None:
+            return {"accuracy": Promise(NO_BOUND, None, float(alpha))}
+        below, above, near = columns.quantiles[0], 1 - columns.quantiles[0], numeral(rows)
+        words = (
+            f"with probability at least {sure(alpha)}, of the N rows that count at most {below} N + {near} lie below "
+            f"the released number, and at most {above} N + {near} above it; {columns.capped}, and a number counts as "
+            "the multiple nearest to it within the bounds"
+        )
+        within = finite(plan.accuracy) if columns.max_rows == 1 else None  # each of so many users has one row
+        return {"accuracy": Promise(words, within, float(alpha))}
+
+
+# proof-region: planned_quantiles
+def up(rows: Fraction) -> str:
+    """A number of rows in at most six digits, rounded up."""
+    return f"{_SIX_UP.divide(Decimal(rows.numerator), Decimal(rows.denominator)).normalize():f}"  # [up]
+
+
+@dataclass(frozen=True)
+class Quantiles(Quantile):
+    """Several quantiles by halving, of which two may be the same number."""
+
+    shares: tuple[Fraction, ...] = ()
+    places: int = 1
+
+    def __post_init__(self) -> None:
+        checks.count("the number of candidates", self.n_candidates)
+
+    @classmethod
+    def by_halving(cls, columns: Numbers) -> Quantiles:
+        """The task for these columns.
+
+        Raises:
+            ParameterError: The quantiles are not ascending, or too fine.
+        """
+        n, shares = columns.n_candidates, columns.quantiles
+        made = cls(len(shares), n, "set", default("ranking"), (), shares, min(columns.places, WIDEST // n))  # [places]
+        made.built(columns.nameless("add_remove", n), MaxDivergence(), 1.0)
+        return made
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return "quantiles"
+
+    @property
+    def levels(self) -> int:
+        """How many choices one row takes part in."""
+        return self.k.bit_length()  # [levels]
+
+    def built(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
+        """The quantiles with this scale, as indices of candidates."""
+        given: Any = {"quantiles": list(self.shares), "scale": scale, "places": self.places}
+        counts: Any = space
+        measurement: Measurement = counts >> then_quantiles(measure, **given)  # [halved]
+        return measurement
+
+    def profiled(self, plan: Plan[TopK, Unit]) -> Measurement:
+        """The measurement of the plan under ``PrivacyProfile()``."""
+        space = plan.query.unit.nameless(self.n_candidates)
+        return self.built(space, PrivacyProfile(), plan.measurement.parameters["scale"])
+
+    def rows(self, plan: Plan[TopK, Unit]) -> Fraction | None:
+        """By how many rows each number fails to be its quantile at most, where none has more rows than places."""
+        bound = plan.measurement.accuracy(self.n_candidates, plan.query.alpha)
+        return None if math.isinf(bound) else Fraction(bound)  # [several-rows]
+
+    # end-proof-region: planned_quantiles
+
+    def words(self, plan: Plan[TopK, Users]) -> str:
+        """The mechanism in words."""
+        return (
+            f"{self._scored(plan)} a quantile; the middle quantile is chosen first, with independent Gumbel noise on "
+            "each score, and then those of the rows below it and of the rows from it on, in the same way"
+        )
+
+    def promises(self, plan: Plan[TopK, Users]) -> Mapping[str, Promise]:
+        """How far the ranks of the released numbers may be from their quantiles, among the rows that count."""
+        rows, columns, alpha = self.rows(plan), numbers(plan), plan.query.alpha
+        if rows is None:
+            return {"accuracy": Promise(NO_BOUND, None, float(alpha))}
+        words = (
+            f"with probability at least {sure(alpha)}, for q = {enumerated(self.shares)} at once, of the N rows that "
+            "count at most q N + b lie below the number that is released for it, and at most (1 - q) N + b above it, "
+            f"where b is {up(rows)}, and for every {self.places} rows, or some of them, beyond the first {self.places} "
+            f"that have one number, {self.levels - 1} more; {columns.capped}, and a number counts as the multiple "
+            "nearest to it within the bounds"
+        )
+        return {"accuracy": Promise(words, None, float(alpha))}
+
+
+def numbers(plan: Plan[Any, Any]) -> Numbers:
+    """The columns of a plan for a quantile."""
+    columns = plan.query.unit.columns
+    assert isinstance(columns, Numbers)
+    return columns

@@ -1,5 +1,0 @@
-"""``python -m opendp_topk.cli``."""
-
-from . import main
-
-main()

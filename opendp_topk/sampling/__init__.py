@@ -1,0 +1,1 @@
+"""Exact sampling and exact output distributions, which know nothing of privacy."""

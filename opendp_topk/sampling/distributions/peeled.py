@@ -1,0 +1,65 @@
+"""Exact law and accuracy of peeling: k choices of one, each among the candidates left.
+
+Proof: proofs/distributions/peeled.tex
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from itertools import combinations, permutations
+from typing import Any
+
+import mpmath
+
+from ...errors import ParameterError
+from ...numerics.arithmetic import exact, scaled_log_up
+from ..noises.noise import Noise
+from . import one_shot
+
+_DIGITS = 50  # 20 more than are promised
+
+
+# proof-region: peeled_accuracy
+def accuracy(n_candidates: int, k: int, tau: Fraction, alpha: Any) -> float:
+    """tau ln(d k / alpha), rounded up: with probability at least 1 - alpha no winner falls shorter of its rank."""
+    if n_candidates < k:
+        raise ParameterError(f"n_candidates must be at least k ({k})")
+    return scaled_log_up(tau, k * n_candidates / exact(alpha))  # [bound]
+
+
+# end-proof-region: peeled_accuracy
+
+
+# proof-region: peeled_law
+def law(noise: Noise, scores: Sequence[Fraction], noiseless: bool, k: int) -> dict[Hashable, Any]:
+    """The probability of every ranking of k indices, where each winner leaves before the next race.
+
+    Args:
+        noise: ``Gumbel()`` or ``Exponential()``.
+        scores: The scores in units of the scale, larger being better.
+        noiseless: Whether the scale is 0: then the exact top-k has probability 1.
+        k: The number of winners, at most ``len(scores)``.
+
+    Raises:
+        CapacityError: The rankings and the sets left have too many terms to enumerate.
+        ParameterError: ``k`` exceeds the number of scores.
+    """
+    d = len(scores)
+    one_shot.require_listable(d, k)
+    if noiseless:
+        return one_shot.law(noise, scores, True, k, True)  # [point-mass]
+    steps: dict[tuple[int, ...], dict[int, Any]] = {}
+    for t in range(k):
+        for gone in combinations(range(d), t):
+            left = [i for i in range(d) if i not in gone]
+            choice = one_shot.law(noise, [scores[i] for i in left], False, 1, True)  # [choice]
+            steps[gone] = {i: choice[(place,)] for place, i in enumerate(left)}
+    with mpmath.workdps(_DIGITS):
+        return {
+            outcome: mpmath.fprod(steps[tuple(sorted(outcome[:t]))][outcome[t]] for t in range(k))  # [product]
+            for outcome in permutations(range(d), k)
+        }
+
+
+# end-proof-region: peeled_law

@@ -1,0 +1,82 @@
+"""Gumbel noise, in standard form (scale 1): all that is known of it.
+
+Write U for the uniform variable and V = 1 - U for its complement.
+
+Proof: proofs/noises/standard.tex
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from gmpy2 import mpq
+
+from ...numerics.arithmetic import Interval, Intervals
+from ...numerics.floatlog import FloatBounds, log_bounds, minus_log1m_bounds
+from .noise import Noise
+
+_SMALL = 2.0**-7  # below it ln(1 - v) by way of u = 1 - v would lose seven bits and more
+
+
+# proof-region: gumbel_noise
+def _quantile(u: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    log_u = at.log(at.rational(u)) if 2 * u < 1 else at.log1p(at.negative(at.rational(1 - u)))
+    return at.negative(at.log(at.negative(log_u)))  # [gumbel]
+
+
+def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
+    log_lower, log_upper = log_bounds(*u)
+    small_lower, small_upper = minus_log1m_bounds(np.minimum(v[0], 2 * _SMALL), np.minimum(v[1], 2 * _SMALL))
+    small = v[1] < _SMALL
+    minus_log_u = (
+        np.where(small, small_lower, np.maximum(-log_upper, 0.0)),
+        np.where(small, small_upper, -log_lower),
+    )
+    lower, upper = log_bounds(*minus_log_u)
+    return -upper, -lower
+
+
+def _survival(z: mpq, precision: int) -> Interval:
+    at = Intervals(precision + 2 * max(0, int(z)))  # so many digits cancel, and fewer
+    return at.add(at.rational(1), at.negative(at.exp(at.negative(at.exp(at.rational(-z))))))  # [gumbel-survival]
+
+
+def _density(z: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    return at.exp(at.add(at.rational(-z), at.negative(at.exp(at.rational(-z)))))  # [gumbel-density]
+
+
+_GUMBEL = Noise(
+    "Gumbel",
+    _quantile,
+    _quantile_floats,
+    survival=_survival,
+    density=_density,
+    is_max_stable=True,
+    tail=Fraction(1),
+    steepness=Fraction(1),
+    race="opendp_topk.sampling.noises.races.gumbel",
+    words="Gumbel",
+)  # [max-stable]
+# end-proof-region: gumbel_noise
+
+
+def Gumbel() -> Noise:
+    """Gumbel noise: F(z) = exp(-exp(-z)), F^{-1}(U) = -ln(-ln U).
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.Gumbel())
+        >>> top3.map(1)
+        0.5
+    """
+    return _GUMBEL

@@ -1,0 +1,77 @@
+"""Half-logistic noise, in standard form (scale 1): all that is known of it.
+
+Write U for the uniform variable and V = 1 - U for its complement.
+
+Proof: proofs/noises/standard.tex
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from gmpy2 import mpq
+
+from ...numerics.arithmetic import Interval, Intervals
+from ...numerics.floatlog import FloatBounds, log_bounds
+from .noise import Noise
+from .outward import down, up
+
+
+# proof-region: half_logistic_noise
+def _quantile(u: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    return at.add(at.log(at.rational(1 + u)), at.negative(at.log(at.rational(1 - u))))  # [half-logistic]
+
+
+def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
+    above = log_bounds((1 + u[0]) * (1 - 2.0**-52), (1 + u[1]) * (1 + 2.0**-52))
+    below = log_bounds(*v)
+    return np.maximum(down(above[0] - below[1]), 0.0), up(above[1] - below[0])
+
+
+def _survival(z: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    grown = at.exp(at.rational(max(z, mpq(0))))
+    return at.divide(at.rational(2), at.add(at.rational(1), grown))  # [half-logistic-survival]
+
+
+def _density(z: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    if z < 0:
+        return at.rational(0)
+    fallen = at.exp(at.rational(-z))
+    whole = at.add(at.rational(1), fallen)
+    return at.divide(at.multiply(at.rational(2), fallen), at.multiply(whole, whole))  # [half-logistic-density]
+
+
+_HALF_LOGISTIC = Noise(
+    "HalfLogistic",
+    _quantile,
+    _quantile_floats,
+    survival=_survival,
+    density=_density,
+    tail=Fraction(2),
+    race="opendp_topk.sampling.noises.races.half_logistic",
+    words="half-logistic",
+)  # [tail]
+# end-proof-region: half_logistic_noise
+
+
+def HalfLogistic() -> Noise:
+    """Half-logistic noise: F(z) = tanh(z / 2) for z >= 0, F^{-1}(U) = ln((1 + U) / V).
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.HalfLogistic())
+        >>> top3.map(1)
+        0.5
+    """
+    return _HALF_LOGISTIC

@@ -1,0 +1,75 @@
+"""Laplace noise, in standard form (scale 1): all that is known of it.
+
+Write U for the uniform variable and V = 1 - U for its complement.
+
+Proof: proofs/noises/standard.tex
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from gmpy2 import mpq
+
+from ...numerics.arithmetic import Interval, Intervals
+from ...numerics.floatlog import FloatBounds, log_bounds
+from .noise import Noise
+
+
+# proof-region: laplace_noise
+def _quantile(u: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    if 2 * u < 1:
+        return at.log(at.rational(2 * u))
+    return at.negative(at.log(at.rational(2 * (1 - u))))  # [laplace]
+
+
+def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
+    left, right = log_bounds(2 * u[0], 2 * u[1]), log_bounds(2 * v[0], 2 * v[1])
+    return np.where(u[0] < 0.5, left[0], -right[1]), np.where(u[1] < 0.5, left[1], -right[0])
+
+
+def _survival(z: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    tail = _density(z, precision)
+    return tail if z >= 0 else at.add(at.rational(1), at.negative(tail))  # [laplace-survival]
+
+
+def _density(z: mpq, precision: int) -> Interval:
+    at = Intervals(precision)
+    return at.divide(at.exp(at.rational(-abs(z))), at.rational(2))  # [laplace-density]
+
+
+_LAPLACE = Noise(
+    "Laplace",
+    _quantile,
+    _quantile_floats,
+    survival=_survival,
+    density=_density,
+    is_two_sided=True,
+    tail=Fraction(1, 2),
+    steepness=Fraction(1443, 1000),
+    race="opendp_topk.sampling.noises.races.laplace",
+    words="Laplace",
+)  # [two-sided]
+# end-proof-region: laplace_noise
+
+
+def Laplace() -> Noise:
+    """Laplace noise: density exp(-|z|) / 2, F^{-1}(U) = ln(2 U) below the median, -ln(2 V) above.
+
+    Returns:
+        The noise at scale 1; it is of class A, so it fits rankings and sets.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import opendp_topk as tk
+        >>> space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
+        >>> top3 = space >> tk.then_lipschitz_top_k(tk.MaxDivergence(), k=3, scale=6.0, noise=tk.Laplace())
+        >>> top3.map(1)
+        0.5
+    """
+    return _LAPLACE

@@ -1,0 +1,97 @@
+"""What a noise distribution is to the rest of the library: all that is known of it, in one record.
+
+A noise is known by its quantile function F^{-1}, its survival function and its density, evaluated with outward
+rounding, and by the condition under which the theorems admit it.
+
+- Lipschitz: ln(1 - F) is 1-Lipschitz. It suffices where the release is a set.
+- Class A: f(z + c) >= e^{-c} f(z) for all z and c >= 0. It is needed where the release is ordered, and implies
+  the Lipschitz condition.
+
+Proof: proofs/noises/standard.tex
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from gmpy2 import mpq
+
+from ...errors.by_name import require_names
+from ...numerics.arithmetic import Interval
+from ...numerics.floatlog import FloatBounds
+
+if TYPE_CHECKING:
+    from .races.law import RaceLaw
+
+IntervalFunction = Callable[[mpq, int], Interval]
+"""A function at a rational point, as an interval rounded outward at a precision in bits."""
+
+
+# proof-region: noise
+@dataclass(frozen=True)
+class Noise:
+    """A noise distribution.
+
+    ``quantile(u, precision)`` is an interval, rounded outward at ``precision`` bits, that holds F^{-1}(u) for a
+    rational u in [0, 1] (the ends give the ends of the support, which may be infinite).
+    ``quantile_floats(U, V)`` takes bounds (lower, upper) on arrays of U and of V = 1 - U, and returns float64
+    bounds on F^{-1}.
+    ``is_class_a`` and ``is_lipschitz`` say which conditions the noise meets. For the five noises of the library both
+    are proved; a noise with ``is_proven`` false comes from the caller, who vouches for them.
+    ``survival(z, precision)`` encloses 1 - F at a rational z, and ``density(z, precision)`` encloses f; a caller gives
+    no density.
+
+    What else the theorems use is known of the five noises only. ``is_max_stable``: the best of the scores, each with
+    such noise, leaves noisy scores of the same law to those who are left, so that a ranking is a sequence of choices of
+    one. ``is_memoryless``: the noise beyond any point at or above 0 has the law of the noise itself, so that one winner
+    is that of permute-and-flip. ``is_two_sided``: the density is even, and its logarithm 1-Lipschitz.
+    ``has_exponential_odds``: F / (1 - F) is e^z. ``tail``: a number c with 1 - F(z) <= c e^{-z} for all z.
+    ``steepness``: a number c with -ln F(z + v) >= -e^{-c v} ln F(z) for all z and v >= 0.
+    ``race`` names the module that holds its law in a race, as ``LAW``, and ``words`` is what people call it.
+    """
+
+    name: str
+    quantile: IntervalFunction
+    quantile_floats: Callable[[FloatBounds, FloatBounds], FloatBounds]
+    is_class_a: bool = True
+    is_lipschitz: bool = True
+    survival: IntervalFunction | None = None
+    is_proven: bool = True
+    is_max_stable: bool = False
+    is_memoryless: bool = False
+    is_two_sided: bool = False
+    has_exponential_odds: bool = False
+    tail: Fraction | None = None
+    steepness: Fraction | None = None
+    density: IntervalFunction | None = None
+    race: str | None = None
+    words: str = ""
+
+    @property
+    def claims_more(self) -> bool:
+        """Whether it claims one of the properties that are known of the five noises only."""
+        flags = self.is_max_stable, self.is_memoryless, self.is_two_sided, self.has_exponential_odds
+        return any(flags) or (self.tail, self.steepness, self.race) != (None,) * 3  # [claims-more]
+
+    def law_in_a_race(self) -> RaceLaw:
+        """The law of the time at which a candidate with this noise arrives; its module is loaded now."""
+        assert self.race is not None
+        return cast("RaceLaw", import_module(self.race).LAW)  # [law-in-a-race]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.quantile))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.is_proven:
+            require_names((self.survival, getattr(self.quantile, "inside", self.quantile)))
+        return Noise, tuple(getattr(self, field.name) for field in fields(self))
+
+    def __repr__(self) -> str:
+        return f"{self.name}()" if self.is_proven else f"CustomNoise({self.name!r})"
+
+
+# end-proof-region: noise

@@ -1,0 +1,24 @@
+"""Float64 numbers one step further out.
+
+Proof: proofs/noises/standard.tex
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...numerics.floatlog import Floats
+
+
+# proof-region: outward_floats
+def down(x: Floats) -> Floats:
+    """The float64 numbers before these."""
+    return np.nextafter(x, -np.inf)  # [down]
+
+
+def up(x: Floats) -> Floats:
+    """The float64 numbers after these."""
+    return np.nextafter(x, np.inf)  # [up]
+
+
+# end-proof-region: outward_floats

@@ -1,0 +1,163 @@
+"""Scores relative to a reference score, in units of the scale: (x_i - x_r) / scale, with outward bounds.
+
+Selection depends on differences of scores only. Taken exactly, or rounded once, before they are divided, they
+stay accurate near the reference, however large the scores are and however small the scale.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ...numerics.arithmetic import as_mpq, round_down, round_up
+from ...numerics.floatlog import Floats
+
+_RELATIVE = 2.0**-49  # sixteen times the error of one rounding: room for those of an advantage and of a sum
+_ABSOLUTE = 2.0**-1060  # room for subnormal numbers, whose errors are absolute
+_HUGE = 2.0**1022  # advantages are cut here, so that noise is added without overflow
+_SMALLEST_NORMAL = Fraction(2) ** -1022  # smaller numbers have fewer digits, so that a relative error may be large
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores with a scale > 0 and a direction: integers or finite floats of at most 64 bits, or Python integers.
+
+    Those of fewer than 64 bits are widened where they are taken: what the others here call values are int64, uint64,
+    Python integers or float64.
+    """
+
+    values: NDArray[Any]
+    scale: Fraction
+    sign: int
+
+    # proof-region: advantages
+    def take(self, where: Any) -> NDArray[Any]:
+        """Some of the scores, in the widest type of their kind."""
+        return widened(self.values[where])
+
+    def exact(self, index: int, reference: Any) -> Fraction:
+        """The advantage of one candidate, exactly."""
+        return self.sign * (Fraction(_plain(self.values[index])) - Fraction(_plain(reference))) / self.scale  # [exact]
+
+    def advantages(self, values: NDArray[Any], reference: Any) -> Floats:
+        """The advantages of ``values`` (a part of the scores), each within 2^-50 of itself + 2^-1070.
+
+        ``reference`` is one score for all, or an array of scores, one for each. Above the largest float64 they are
+        infinite.
+        """
+        if self._divisor is not None and values.dtype != object:
+            differences = _differences(values, reference)
+            if np.isfinite(differences).all():  # [no-overflow]
+                return differences / self._divisor  # [divide]
+        references = np.broadcast_to(np.asarray(reference, dtype=values.dtype), values.shape)  # [each]
+        pairs = zip(values, references, strict=True)
+        return np.array([_nearest(self.sign * self._ratio(value, origin)) for value, origin in pairs])  # [ratio]
+
+    def may_exceed(self, values: NDArray[Any], bound: Fraction, reference: Any) -> NDArray[np.bool_]:
+        """Which of ``values`` have an advantage above ``bound``; some at or below it may be among them."""
+        return self.exceeding(bound, reference)(values)
+
+    def exceeding(self, bound: Fraction | mpq, reference: Any) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+        """:meth:`may_exceed` for one bound, for as many arrays of values as are asked."""
+        cut = mpq(_plain(reference)) + self._unit * as_mpq(bound)
+        if self.values.dtype.kind == "f":
+            limit: Any = _rounded(cut, self.sign)  # [float-cut]
+        else:
+            limit = int(math.floor(cut) if self.sign > 0 else math.ceil(cut))  # [integer-cut]
+        compare: Any = np.greater if self.sign > 0 else np.less
+        return lambda values: np.asarray(compare(values, limit), dtype=np.bool_)  # [compare]
+
+    @functools.cached_property
+    def _unit(self) -> mpq:
+        """``sign * scale`` exactly."""
+        return self.sign * as_mpq(self.scale)
+
+    @functools.cached_property
+    def _divisor(self) -> float | None:
+        """``sign * scale`` as a float64 that is exact or a normal number; None where there is none."""
+        try:
+            nearest = float(self.scale)  # [nearest-scale]
+        except OverflowError:
+            return None
+        normal = Fraction(nearest) == self.scale or self.scale >= _SMALLEST_NORMAL
+        return self.sign * nearest if normal else None
+
+    # end-proof-region: advantages
+
+    def _ratio(self, value: Any, reference: Any) -> Fraction:
+        return (Fraction(_plain(value)) - Fraction(_plain(reference))) / self.scale
+
+
+# proof-region: advantage-bounds
+def noisy_bounds(advantages: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Bounds on advantage + noise, where ``lower <= noise <= upper``; nothing is ever NaN."""
+    return noisy_lower(advantages, lower), noisy_upper(advantages, upper)  # [both]
+
+
+def noisy_lower(advantages: Floats, lower: Floats) -> Floats:
+    """The lower one of :func:`noisy_bounds`."""
+    below = np.minimum(advantages, _HUGE)  # [clip]
+    return (below + lower) - ((np.abs(below) + np.abs(lower)) * _RELATIVE + _ABSOLUTE)  # [noisy-lower]
+
+
+def noisy_upper(advantages: Floats, upper: Floats) -> Floats:
+    """The upper one of :func:`noisy_bounds`."""
+    above = np.maximum(advantages, -_HUGE)
+    return (above + upper) + ((np.abs(above) + np.abs(upper)) * _RELATIVE + _ABSOLUTE)  # [noisy-upper]
+
+
+def _differences(values: NDArray[Any], reference: Any) -> Floats:
+    if values.dtype == np.float64:
+        return np.asarray(values - reference)  # [float-difference]
+    raw, origin = values.view(np.uint64), np.asarray(reference).view(np.uint64)
+    smaller = -(values < reference).astype(np.int64)  # 0 or -1: all are computed alike, so that signs take no time
+    magnitude = ((raw - origin) ^ smaller.view(np.uint64)) - smaller.view(np.uint64)  # [modular-difference]
+    return np.asarray(np.copysign(magnitude.astype(np.float64), smaller.astype(np.float64)))  # [sign]
+
+
+# end-proof-region: advantage-bounds
+
+
+_WIDEST = {"i": np.int64, "u": np.uint64, "f": np.float64, "O": np.object_}
+
+
+def widened(values: NDArray[Any]) -> NDArray[Any]:
+    """``values`` as int64, uint64, float64 or Python integers: the same numbers."""
+    return values.astype(_WIDEST[values.dtype.kind], copy=False)  # [widest]
+
+
+# proof-region: float-cuts
+def _rounded(cut: mpq, sign: int) -> float:
+    """The largest float64 that is not above ``cut``, or with a negative sign the smallest that is not below it."""
+    try:
+        nearest = int(cut.numerator) / int(cut.denominator)  # [nearest-cut]
+    except OverflowError:
+        return round_down(_fraction(cut)) if sign > 0 else round_up(_fraction(cut))
+    return math.nextafter(nearest, -sign * math.inf) if sign * mpq(nearest) > sign * cut else nearest  # [step]
+
+
+# end-proof-region: float-cuts
+
+
+def _fraction(ratio: mpq) -> Fraction:
+    return Fraction(int(ratio.numerator), int(ratio.denominator))
+
+
+def _nearest(ratio: Fraction) -> float:
+    try:
+        return float(ratio)
+    except OverflowError:
+        positive = ratio > 0
+    return np.inf if positive else -np.inf
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,95 @@
+"""Rankings under ceilings, counted and drawn uniformly.
+
+Ceilings n_1 <= ... <= n_k bound the places: the i-th rank is one of the first n_i, n_i >= i. A ranking is a sequence of
+distinct ranks under them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpq, mpz
+
+from ...numerics.floatlog import log_bounds
+from .entropy import Entropy, Indices
+from .subsets import each_below
+
+_FEW = 64  # the logarithm of the product of so few numbers takes less time than those of an array
+_SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 terms, or the rounding of a number of 64 digits, is off
+_UP = gmpy2.context(precision=64, round=gmpy2.RoundUp)  # whatever the caller's own context says
+
+
+# proof-region: ceilings
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """All rankings under ``ceilings``."""
+
+    ceilings: Indices
+
+    def log_bound(self) -> float:
+        """An upper bound on the logarithm of their number."""
+        free = self._free()
+        if len(free) <= _FEW:
+            return float(_UP.log(product([mpz(n) for n in free.tolist()]))) * _SLACK  # [log-of-product]
+        floats = free.astype(np.float64)
+        return float(np.sum(log_bounds(floats, floats)[1])) * _SLACK  # [log-bound]
+
+    def draw(self, entropy: Entropy) -> tuple[Indices, mpq]:
+        """One of them, each equally likely, with its probability; ranks are counted from 0."""
+        free = self._free()
+        ranks: list[int] = []
+        left = _Free()
+        for ceiling, place in zip(self.ceilings.tolist(), each_below(free, entropy).tolist(), strict=True):
+            left.extend(ceiling)  # [more-ranks]
+            ranks.append(left.take(place))  # [take]
+        return np.array(ranks, dtype=np.int64), mpq(1, product([mpz(n) for n in free.tolist()]))  # [probability]
+
+    def _free(self) -> Indices:
+        """How many ranks are free for each place, whatever those before it have taken."""
+        return self.ceilings - np.arange(len(self.ceilings))  # [free]
+
+
+class _Free:
+    """A list of free ranks: at first all below some ceiling, in order, of which only those that moved are stored."""
+
+    def __init__(self) -> None:
+        self._ceiling = self._size = 0
+        self._moved: dict[int, int] = {}
+        self._starts = [0]
+        self._offsets = [0]
+
+    def extend(self, ceiling: int) -> None:
+        """Append the ranks up to the ceiling that are not there yet."""
+        if ceiling > self._ceiling:
+            while self._starts and self._starts[-1] >= self._size:
+                self._starts.pop()
+                self._offsets.pop()
+            self._starts.append(self._size)
+            self._offsets.append(self._ceiling - self._size)  # [offset]
+            self._size += ceiling - self._ceiling
+            self._ceiling = ceiling
+
+    def take(self, place: int) -> int:
+        """Remove the rank at a place; the last one moves there."""
+        taken, last = self._at(place), self._at(self._size - 1)
+        self._size -= 1
+        self._moved[place] = last  # [move]
+        self._moved.pop(self._size, None)  # [forget]
+        return taken
+
+    def _at(self, place: int) -> int:
+        found = self._moved.get(place)
+        return place + self._offsets[bisect_right(self._starts, place) - 1] if found is None else found  # [unmoved]
+
+
+def product(factors: list[mpz]) -> mpz:
+    """The product of positive integers, pairs first: long numbers are multiplied by long ones."""
+    while len(factors) > 1:
+        factors = [a * b for a, b in zip(factors[::2], [*factors[1::2], mpz(1)], strict=False)]  # [pairs]
+    return factors[0] if factors else gmpy2.mpz(1)
+
+
+# end-proof-region: ceilings

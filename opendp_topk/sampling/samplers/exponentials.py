@@ -1,0 +1,98 @@
+"""Standard exponential variables, known as intervals that shrink until a question about them is decided.
+
+Each variable is E = -ln(1 - U) for a uniform U, whose first 64 digits bound E in float64. Where that leaves a
+question open, further digits and MPFR decide it, so the answers are those for real-valued E.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ...numerics.floatlog import Floats
+from ..noises.exponential import Exponential
+from .entropy import SYSTEM, Entropy
+from .quantile_tables import quantile_bounds
+
+_WORD = 64  # digits come in words of the machine
+
+
+# proof-region: exponentials
+def geometric(factor: mpq, entropy: Entropy = SYSTEM) -> int:
+    """``floor(factor * E)`` for a fresh exponential E, ``factor`` > 0: P(m) = (1 - q) q^m, q = exp(-1 / factor)."""
+    ends = ((factor * lower // 1, factor * upper // 1) for lower, upper in _narrower(_word(entropy), entropy))
+    return next(int(least) for least, most in ends if least == most)  # [floor-exact]
+
+
+def reaches(level: mpq, entropy: Entropy = SYSTEM) -> bool:
+    """Whether E >= level, for a fresh exponential E: an event of probability exp(-level), for ``level`` >= 0."""
+    return _reaches(level, _word(entropy), entropy)
+
+
+def reach(
+    words: NDArray[np.uint64],
+    lower: Floats,
+    upper: Floats,
+    level: Callable[[int], mpq],
+    entropy: Entropy = SYSTEM,
+) -> NDArray[np.bool_]:
+    """Whether E_i >= level(i), for exponentials with fresh digits: independent events of probability exp(-level(i)).
+
+    Args:
+        words: The first 64 digits of each exponential's uniform, used nowhere else.
+        lower: Float64 lower bounds on the levels, >= 0.
+        upper: Float64 upper bounds, possibly infinite.
+        level: The exact level of one index, asked for only where the bounds do not decide.
+        entropy: Where further digits come from.
+    """
+    below, above = _bounds(words)
+    reached = below >= upper  # [reached]
+    for i in np.flatnonzero(~reached & (above > lower)).tolist():  # [missed]
+        reached[i] = _reaches(level(i), int(words[i]), entropy)
+    return reached
+
+
+def _bounds(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
+    """Float64 bounds on the exponentials whose uniforms begin with these words."""
+    lower, upper = quantile_bounds(Exponential(), words)  # [float-bounds]
+    return np.maximum(lower, 0.0), upper  # [nonnegative]
+
+
+def _reaches(level: mpq, word: int, entropy: Entropy) -> bool:
+    ends = _narrower(word, entropy)
+    return next(bool(lower >= level) for lower, upper in ends if lower >= level or upper <= level)  # [reach-exact]
+
+
+def _word(entropy: Entropy) -> int:
+    return int(entropy.auxiliary(1)[0])  # [word]
+
+
+def _narrower(word: int, entropy: Entropy) -> Iterator[tuple[mpq, mpq]]:
+    """Ever narrower intervals with the exponential whose uniform begins with the 64 digits of ``word``."""
+    digits = _WORD
+    while True:
+        left = (1 << digits) - word
+        if left > 1:  # [bounded]
+            down, up = _contexts(digits + _WORD)
+            lower, upper = (up.div(one, 1 << digits) for one in (left, left - 1))  # [exact]
+            yield -mpq(up.log(lower)), -mpq(down.log(upper))  # [interval]
+        for fresh in entropy.auxiliary(digits // _WORD).tolist():
+            word = word << _WORD | fresh  # [more-digits]
+        digits *= 2
+
+
+@functools.lru_cache(maxsize=2)
+def _contexts(precision: int) -> tuple[gmpy2.context, gmpy2.context]:
+    """Of this precision, rounding down and rounding up."""
+    return (
+        gmpy2.context(precision=precision, round=gmpy2.RoundDown),
+        gmpy2.context(precision=precision, round=gmpy2.RoundUp),
+    )
+
+
+# end-proof-region: exponentials

@@ -1,0 +1,157 @@
+"""A forecast of the threshold at which a race ends, from the scores alone and before anything is drawn.
+
+It may be wrong: then the race goes on, and takes longer. Whatever it is, the law is the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...numerics.floatlog import Floats
+from ...numerics.surveyed import GROUP
+from ..noises.noise import Noise
+from .advantages import Scores
+from .ladder import ascending
+from .quantile_tables import DIGITS, table
+from .upper_tail import LEVELS
+
+_STEPS = 64  # of the grid, between no noise and the most that 16 digits tell apart
+_LONGEST = 2.0**900  # step: of noise with a heavier tail there is no forecast, and nothing overflows
+_DEVIATIONS = 3.5  # by which more candidates than winners are expected above the threshold: so far off, a race is rare
+_ROOM = 1.1  # as many times the scores as would do are at least the reference
+_OPEN = 4  # groups of which all scores are looked at, or
+_MANY = 2**10  # groups for each of these, of which the best is looked at: of the rest no score stands out
+_PER_WANTED = 2  # as many scores as this for each that is wanted
+_OFTEN = 0.2  # of the groups: where more have a score that is wanted, the others' scores are many of those wanted, too
+_SAMPLE = 2048  # scores stand for all others, or
+_SAMPLE_PER_WANTED = 4  # times as many as are wanted
+_STRIDE = 0x9E3779B1  # an odd number, with which places of the sample have no period that data might have
+_DEAR = 4  # times as long as a candidate who is near takes one who enters from the tail, and
+_READ = 20  # times as long a group that is searched for them
+
+
+class Forecast(NamedTuple):
+    """A score and a noisy advantage over it that k candidates will exceed, most likely.
+
+    ``level`` is how many leading ones are best asked of those who are left to the upper tail.
+    """
+
+    mark: tuple[Any, float]
+    level: int
+
+
+# proof-region: forecast
+def forecast(scores: Scores, noise: Noise, k: int, groups: NDArray[Any]) -> Forecast | None:
+    """The forecast for these scores; None if there is no telling.
+
+    ``groups`` holds the best scores of groups.
+    """
+    step, above, _ = _grid(noise)
+    if not (0 < step <= _LONGEST and above[0, 0] > 0):  # [grid]
+        return None
+    wanted = _expected(k, 0.0)
+    top = _top(scores, groups, max(_OPEN, int(_PER_WANTED * wanted) // GROUP))
+    sample = _sampled(scores, int(_SAMPLE_PER_WANTED * wanted))
+    each = max(len(scores.values) - len(top), 0) / len(sample)
+    reference = _ranked(top, wanted / above[0, 0], scores.sign)
+    if wanted > _OFTEN * len(groups):
+        lifted = max(each * above[0, 0], 1.0)
+        likely = _ranked(sample, _expected(k, lifted) / lifted, scores.sign)
+        reference = max(reference, likely) if scores.sign > 0 else min(reference, likely)
+    steps = _behind(scores, np.concatenate([top, sample]), reference, step)
+    known, others = _histogram(steps[: len(top)]), _histogram(steps[len(top) :]) * each
+    ahead = np.flatnonzero(_exceeded(noise, known, others, each) >= k)
+    if len(ahead) == 0:
+        return None
+    most = int(ahead[-1])
+    return Forecast((reference, step * most), _level(noise, known + others, most, len(groups)))  # [mark]
+
+
+def _exceeded(noise: Noise, known: Floats, others: Floats, each: float) -> Floats:
+    """For each point of the grid, how many most likely exceed it: of those known, or of the others as well."""
+    _, above, squares = _grid(noise)
+    certain, probable = above @ known, above @ others
+    spread = np.sqrt(certain + probable + each * (squares @ others))
+    return np.maximum(certain - _DEVIATIONS * np.sqrt(certain), certain + probable - _DEVIATIONS * spread)
+
+
+def _expected(k: int, each: float) -> float:
+    """So many are expected to exceed what k then do most likely, where ``each`` stands for so many others."""
+    room = _DEVIATIONS * math.sqrt(1 + each)
+    return ((room + math.sqrt(room**2 + 4 * k)) / 2) ** 2
+
+
+def _level(noise: Noise, found: Floats, ahead: int, groups: int) -> int:
+    """With which level the search for those near and drawing from the tail take the least time together."""
+    near = np.interp(_reach(noise) - ahead, np.arange(_STEPS + 1), np.cumsum(found), left=0.0)
+    tail = found.sum() * np.exp2(-np.arange(LEVELS.start, LEVELS.stop, dtype=np.float64))
+    return LEVELS.start + int(np.argmin(near + _READ * np.minimum(near, groups) + _DEAR * tail))  # [level]
+
+
+def _top(scores: Scores, groups: NDArray[Any], few: int) -> NDArray[Any]:
+    """All scores of the best groups, and the best of each other group, of as many as tell enough."""
+    few, d = min(few, len(groups) - 1), len(groups)
+    ranked = ascending(groups)[:: -scores.sign]
+    looked_at, told = (_ahead(groups, ranked, count, scores.sign) for count in (few, min(_MANY * few + 1, d)))
+    opened = looked_at.nonzero()[0]
+    rest = groups[told & ~looked_at]
+    return np.concatenate([scores.take((opened[:, None] * GROUP + np.arange(GROUP)).ravel()), rest])
+
+
+def _ahead(groups: NDArray[Any], ranked: NDArray[Any], count: int, sign: int) -> NDArray[np.bool_]:
+    """Which groups are the ``count`` best: of equal ones the first, so that no processor's way to sort decides."""
+    if count == 0:
+        return np.zeros(len(groups), dtype=np.bool_)
+    last = ranked[count - 1]
+    ahead = np.asarray(groups > last if sign > 0 else groups < last)
+    ahead[(groups == last).nonzero()[0][: count - np.count_nonzero(ahead)]] = True
+    return ahead
+
+
+def _ranked(values: NDArray[Any], rank: float, sign: int) -> Any:
+    """The score of the rank, with some room, or the worst.
+
+    All are sorted: to select one takes NumPy ten times as long where one score is raised above equal ones.
+    """
+    last = min(math.ceil(_ROOM * rank), len(values))
+    at = len(values) - last if sign > 0 else last - 1
+    return ascending(values)[at]  # [one-of-them]
+
+
+@functools.lru_cache(maxsize=16)
+def _grid(noise: Noise) -> tuple[float, Floats, Floats]:
+    """The step of a grid for ``noise``; a row a point, the odds to exceed it from so many steps behind; the squares."""
+    entries = table(noise)
+    step = float(entries.tail[DIGITS - 1]) / _STEPS
+    odds = 1 - np.searchsorted(entries.lower, step * np.arange(_STEPS), side="left") / len(entries.lower)
+    steps = np.add.outer(np.arange(_STEPS), np.arange(_STEPS + 1))
+    above = np.append(odds, 0.0)[np.minimum(steps, _STEPS)]
+    return step, above, np.square(above)
+
+
+def _reach(noise: Noise) -> Floats:
+    """For each level how many steps, at most, the noise lifts whose digits do not begin with so many ones."""
+    return np.asarray(table(noise).tail[LEVELS.start : LEVELS.stop] / _grid(noise)[0])
+
+
+def _histogram(steps: NDArray[np.int64]) -> Floats:
+    return np.bincount(steps, minlength=_STEPS + 1).astype(np.float64)
+
+
+def _sampled(scores: Scores, size: int) -> NDArray[Any]:
+    return scores.take(np.arange(max(size, _SAMPLE)) * _STRIDE % len(scores.values))
+
+
+def _behind(scores: Scores, values: NDArray[Any], reference: Any, step: float) -> NDArray[np.int64]:
+    """How many steps, rounded up, ``values`` lie behind the reference; none if they are better, and at most all."""
+    steps = scores.advantages(values, reference)
+    np.ceil(np.divide(steps, -step, out=steps), out=steps)
+    return np.minimum(np.maximum(steps, 0, out=steps), _STEPS, out=steps).astype(np.int64)
+
+
+# end-proof-region: forecast

@@ -1,0 +1,143 @@
+"""Many rankings with gaps at once, each over the same short vector of scores and with digits of its own.
+
+The first 80 digits of each finalist bound each gap to some 70 digits after the point; where both ends round to one
+float64 number, that is the gap. What this leaves open is decided race by race, from the digits that were drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...numerics.floatlog import Floats
+from ...numerics.pairs import Pair, nearest, two_product, two_sum
+from ..noises.noise import Noise
+from ..noises.paired import QUANTILES
+from . import gaps, short
+from .advantages import Scores, widened
+from .entropy import SYSTEM, Entropy, Indices
+from .rows import Shifted, decided
+from .settle import Racers, finalists
+
+_TOGETHER = 2**16  # noisy scores in one table: half a MiB for each bound, which a cache holds
+_MODERATE = Fraction(2) ** 300  # scales and their reciprocals up to this make products that do not underflow
+_RARE = 2.0**-40  # candidates whose noise is so far out are left to exact arithmetic
+_HALF, _LAST = np.uint64(32), np.uint64(2**32 - 1)  # of a word: half its digits, and those
+
+
+# proof-region: gap_rows
+def top_k_with_gaps(
+    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, times: int, *, sign: int, entropy: Entropy = SYSTEM
+) -> tuple[Indices, Floats]:
+    """The results of ``times`` independent calls of :func:`gaps.top_k_with_gaps`, in arrays of shape (times, k)."""
+    scores = Scores(widened(np.ascontiguousarray(values)), scale, sign)
+    winners, leads = np.empty((times, k), dtype=np.int64), np.empty((times, k))
+    races, d = _Races(scores, noise, k, entropy), len(values)
+    first = np.arange(times) * d
+    together = max(_TOGETHER // d, 1)
+    for start in range(0, times, together):
+        part = slice(start, start + together)
+        with np.errstate(all="ignore"):  # [floating-point-state]
+            winners[part], leads[part] = races.together(first[part])  # [part]
+    return winners, leads
+
+
+@dataclass(frozen=True)
+class _Races:
+    """What the races have in common."""
+
+    scores: Scores
+    noise: Noise
+    k: int
+    entropy: Entropy
+
+    def together(self, first: Indices) -> tuple[Indices, Floats]:
+        """As many races; the source of digits numbers the candidates of each from ``first`` on."""
+        values, scale = self.scores.values, self.scores.scale
+        served = len(values) <= short.MOST and 1 / _MODERATE <= scale <= _MODERATE  # [moderate]
+        known = short.distances(self.scores) if served else None
+        if known is None:
+            found = [self._alone(at) for at in first.tolist()]
+            return np.array([one[0] for one in found]), np.array([one[1] for one in found])  # [one-by-one]
+        number = np.arange(len(values))
+        prefix = self.entropy.prefixes((first[:, None] + number).ravel()).reshape(len(first), -1)  # [draw]
+        lower, upper = short.bounds(known.distance, known.factor, short.padded(self.noise)[prefix])
+        best = np.argsort(-lower, axis=1)
+        order = best[:, : self.k + 1]
+        sure = decided(lower, upper, best, self.k + 1, True)  # [ranked]
+        rows, ahead = np.flatnonzero(sure), order[sure]
+        words = self.entropy.words((first[sure, None] + ahead).ravel()).reshape(ahead.shape)  # [words]
+        winners, leads = order[:, : self.k].copy(), np.empty((len(first), self.k))
+        leads[sure], closed = self._gaps(ahead, np.take_along_axis(prefix[sure], ahead, axis=1), words)
+        kept: dict[int, dict[int, int]] = {row: {} for row in np.flatnonzero(~sure).tolist()}
+        for place in np.flatnonzero(~closed).tolist():
+            kept[int(rows[place])] = dict(zip(ahead[place].tolist(), words[place].tolist(), strict=True))  # [kept]
+        for row, known_words in kept.items():
+            source = _Kept(self.entropy, int(first[row]), known_words)
+            racers = Racers(number, prefix[row], self.scores, self.noise, known.best, source)
+            finally_best = finalists(racers, lower[row], upper[row], self.k + 1)  # [settle]
+            winners[row], leads[row] = gaps.released(finally_best, self.scores, self.noise)  # [released]
+        return winners, leads
+
+    def _alone(self, first: int) -> tuple[Indices, Floats]:
+        values, scale, sign = self.scores.values, self.scores.scale, self.scores.sign
+        return gaps.top_k_with_gaps(values, scale, self.noise, self.k, sign=sign, entropy=Shifted(self.entropy, first))
+
+    def _gaps(
+        self, order: Indices, prefix: NDArray[np.uint16], words: NDArray[np.uint64]
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """The gaps between successive candidates of each row, and the rows in which they are certain."""
+        (high, low), error = self._noise(prefix, words)
+        lead = _leads(self.scores.values[order], self.scores.sign)
+        apart, left = two_sum(high[:, :-1], -high[:, 1:])
+        left = left + (low[:, :-1] - low[:, 1:])  # [apart]
+        scale, less = nearest(self.scores.scale)
+        grown, lost = two_product(scale, apart)
+        lost = lost + (scale * left + less * apart)  # [grown]
+        total, rest = two_sum(lead[0], grown)
+        size = np.abs(rest) + np.abs(lead[1]) + np.abs(lost)
+        rest = (rest + lead[1]) + lost  # [total]
+        room = scale * (error[:, :-1] + error[:, 1:] + 2.0**-70) + size * 2.0**-49  # [room]
+        least, most = total + (rest - room), total + (rest + room)
+        return most, ((least == most) & (least > 0)).all(axis=1)  # [both-round]
+
+    def _noise(self, prefix: NDArray[np.uint16], words: NDArray[np.uint64]) -> tuple[Pair, Floats]:
+        """The noise of those whose uniforms begin with these digits, and how far from it that may be."""
+        front = prefix.astype(np.float64) * 2.0**-16 + (words >> _HALF).astype(np.float64) * 2.0**-48
+        back = ((words & _LAST).astype(np.float64) + 0.5) * 2.0**-80  # [middle]
+        u, v = two_sum(front, back), two_sum(1 - front, -back)
+        high, low, error = QUANTILES[self.noise.name](u, v)
+        nearer = np.minimum(u[0], v[0])
+        return (high, low), np.where(nearer < _RARE, np.inf, error + 2.0**-78 / nearer)  # [cell]
+
+
+class _Kept(Shifted):
+    """The digits of one race of several; of some candidates a word was drawn that is handed out first."""
+
+    def __init__(self, entropy: Entropy, offset: int, kept: dict[int, int]) -> None:
+        super().__init__(entropy, offset)
+        self._kept = kept
+
+    def words(self, index: Indices) -> NDArray[np.uint64]:
+        first = [self._kept.pop(candidate, None) for candidate in index.tolist()]
+        fresh = iter(super().words(index[[word is None for word in first]]).tolist())
+        return np.array([next(fresh) if word is None else word for word in first], dtype=np.uint64)  # [kept-first]
+
+
+def _leads(values: NDArray[Any], sign: int) -> Pair:
+    """How far each of ``values`` is ahead of the next in its row, exactly."""
+    ahead, after = (values[:, :-1], values[:, 1:]) if sign > 0 else (values[:, 1:], values[:, :-1])
+    if values.dtype == np.float64:
+        return two_sum(ahead, -after)  # [float-lead]
+    raw, origin = ahead.view(np.uint64), after.view(np.uint64)
+    larger = ahead >= after
+    distance = np.where(larger, raw - origin, origin - raw)  # [modular-lead]
+    high, low = two_sum((distance >> _HALF).astype(np.float64) * 2.0**32, (distance & _LAST).astype(np.float64))
+    return np.where(larger, high, -high), np.where(larger, low, -low)  # [integer-lead]
+
+
+# end-proof-region: gap_rows

@@ -1,0 +1,118 @@
+"""The exact ranking of noisy scores with the gaps between them, each gap correctly rounded to float64.
+
+The digits that the race has drawn of the winners and of the runner-up are kept, and further ones are drawn until
+both ends of an interval around a gap round to the same number. Nothing here knows of privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ...errors import EntropyError
+from ...numerics.arithmetic import Interval
+from ...numerics.floatlog import Floats
+from ..noises.noise import Noise
+from . import noiseless
+from .advantages import Scores
+from .entropy import SYSTEM, Entropy, Indices
+from .race import contenders
+from .settle import MOST_LEVELS, Racer, finalists
+
+_PRECISION = 128  # bits, two words: few gaps in a million are not decided by them and the digits that are drawn first
+_DOWN = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundDown)
+_UP = gmpy2.context(precision=_PRECISION, round=gmpy2.RoundUp)
+_NEAREST = gmpy2.context(precision=53, round=gmpy2.RoundToNearest)  # as float64 rounds its normal numbers
+_LEAST, _MOST = 2.0**-1000, 2.0**1000  # what is between them is a normal number, with room to spare
+
+
+# proof-region: gaps
+def top_k_with_gaps(
+    values: NDArray[Any], scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy = SYSTEM
+) -> tuple[Indices, Floats]:
+    """The ranking of the k largest of ``sign * values + scale * noise``, and how far each is ahead of the next.
+
+    Args:
+        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
+        scale: The scale of the noise, > 0.
+        noise: The distribution of the noise at scale 1.
+        k: The number of winners, 1 <= k < d.
+        sign: +1 for the largest scores, -1 for the smallest.
+        entropy: The source of digits.
+
+    Returns:
+        int64 array of shape (k,), best first; float64 array of shape (k,), the last gap being that to the runner-up.
+    """
+    with np.errstate(all="ignore"):  # [floating-point-state]
+        best = finalists(*contenders(values, scale, noise, k + 1, sign=sign, entropy=entropy), k + 1)  # [runner-up]
+    return released(best, Scores(values, scale, sign), noise)  # [released]
+
+
+def released(best: list[Racer], scores: Scores, noise: Noise) -> tuple[Indices, Floats]:
+    """The indices of all of ``best`` but the last, and the gaps between successive ones."""
+    index = np.array([racer.index for racer in best], dtype=np.int64)
+    exact = [scores.sign * mpq(score) for score in scores.values[index].tolist()]
+    near = [_first(racer, noise) for racer in best]
+    unit = mpq(scores.scale.numerator, scores.scale.denominator)
+    gaps = [
+        _quick(x - y, first, second, unit) or _gap(a, b, unit)
+        for (x, y), (first, second), (a, b) in zip(pairwise(exact), pairwise(near), pairwise(best), strict=True)
+    ]  # [gaps]
+    return index[:-1], np.array(gaps)
+
+
+def _first(racer: Racer, noise: Noise) -> Interval | None:
+    """An interval that holds the noise, from one quantile and a bound on its slope; None at an end of the digits."""
+    below, above = racer.digits, (1 << racer.known) - racer.digits - 1
+    if below == 0 or above == 0:
+        return None
+    lower, upper = noise.quantile(mpq(racer.digits, 1 << racer.known), _PRECISION)
+    slope = racer.known + 3 - below.bit_length() - above.bit_length()
+    return lower, _UP.add(upper, _UP.mul_2exp(1, slope) if slope > 0 else _UP.div_2exp(1, -slope))  # [slope]
+
+
+def _quick(lead: mpq, a: Interval | None, b: Interval | None, scale: mpq) -> float | None:
+    """The gap between two scores whose difference is ``lead``, if these intervals of noise decide it."""
+    if a is None or b is None:
+        return None
+    least = _NEAREST.plus(_DOWN.add(_DOWN.mul(_DOWN.sub(a[0], b[1]), scale), lead))  # [least-nearest]
+    most = _NEAREST.plus(_UP.add(_UP.mul(_UP.sub(a[1], b[0]), scale), lead))  # [most-nearest]
+    return float(most) if least == most and _LEAST <= most <= _MOST else None  # [normal]
+
+
+def _gap(a: Racer, b: Racer, scale: mpq) -> float:
+    """How far ``a`` is ahead of ``b`` in units of the scores: a positive real number, rounded to nearest."""
+    lead = a.advantage - b.advantage  # [lead]
+    for level in range(MOST_LEVELS + 1):
+        (a_lower, a_upper), (b_lower, b_upper) = a.enclosure(level), b.enclosure(level)
+        if all(map(gmpy2.is_finite, (a_lower, a_upper, b_lower, b_upper))):  # [finite]
+            least = _rounded(scale * (lead + mpq(a_lower) - mpq(b_upper)))  # [least]
+            most = _rounded(scale * (lead + mpq(a_upper) - mpq(b_lower)))  # [most]
+            if least == most:
+                return most  # [decided]
+    raise EntropyError("the source of randomness repeats itself: a gap stays half-way between two numbers")
+
+
+def _rounded(value: mpq | Fraction) -> float:
+    """``value`` rounded to float64 as IEEE 754 does: to nearest, ties to even, and infinite beyond the largest."""
+    try:
+        return int(value.numerator) / int(value.denominator)  # [nearest]
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # [overflow]
+
+
+def noiseless_top_k_with_gaps(values: NDArray[Any], k: int, *, sign: int) -> tuple[Indices, Floats]:
+    """The same without noise: the exact ranking, the lowest index first among equals, and its gaps, rounded."""
+    best = noiseless.top_k(values, k + 1, sign=sign, ordered=True)
+    scores = [sign * Fraction(score) for score in values[best].tolist()]
+    return best[:k], np.array([_rounded(a - b) for a, b in pairwise(scores)])  # [exact-gaps]
+
+
+# end-proof-region: gaps

@@ -1,0 +1,114 @@
+"""Discrete Laplace and discrete Gaussian noise on the integers, exact for every rational scale."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ...numerics.arithmetic import as_mpq
+from .boundaries import Weights
+from .entropy import SYSTEM, Entropy
+from .exponentials import geometric, reaches
+from .inversion import draw, table
+from .lattice import lattice, propose
+from .sprinkled import draw_many, sprinkled
+
+Integers = NDArray[Any]
+
+_FEW = 4  # values up to which one by one costs less than the table that many would share,
+_OFTEN = 8  # unless they are asked for that often: by then they have cost as much as the table
+_MANY = 2**19  # values from which on the table of a medium scale pays: it takes 30 ms, and spares the decisions
+_SMALL = 32  # scales below it have a small table of their own
+_MEDIUM = 1024  # scales below it have a table of their own where values are many
+_CHUNK = 2**16  # values at a time, so that what lies between digits and values stays in the cache
+_LARGE = 2**62  # from here on values are Python integers: int64 would have no room for what follows
+
+
+# proof-region: integers
+def discrete_laplace(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
+    """n independent integers with P(z) proportional to exp(-|z| / scale); zeros where ``scale`` is 0.
+
+    Returns:
+        An int64 array with entries of at most 2^62 in size, or an array of Python integers.
+    """
+    if scale == 0:
+        return np.zeros(n, dtype=np.int64)  # [zero-scale]
+    if n <= _FEW and next(_calls(_laplace, scale)) < _OFTEN:
+        return _array([_laplace(as_mpq(scale), entropy) for _ in range(n)])  # [few]
+    return _inverted(Weights(1 / scale, Fraction(0)), scale, n, entropy)  # [laplace-weights]
+
+
+def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy = SYSTEM) -> Integers:
+    """n independent integers with P(z) proportional to exp(-z^2 / (2 scale^2)); zeros where ``scale`` is 0.
+
+    Returns:
+        An int64 array with entries of at most 2^62 in size, or an array of Python integers.
+    """
+    if scale == 0:
+        return np.zeros(n, dtype=np.int64)  # [zero-scale]
+    if n <= _FEW and next(_calls(_gaussian, scale)) < _OFTEN:
+        return _array([_gaussian(as_mpq(scale), entropy) for _ in range(n)])  # [few]
+    return _inverted(Weights(Fraction(0), 1 / (2 * scale * scale)), scale, n, entropy)  # [gaussian-weights]
+
+
+@functools.lru_cache(maxsize=64)
+def _calls(kind: object, scale: Fraction) -> Iterator[int]:
+    """How often few values of this kind and scale were asked for, as long as other scales are not asked for more."""
+    return itertools.count()
+
+
+def _laplace(scale: mpq, entropy: Entropy) -> int:
+    return geometric(scale, entropy) - geometric(scale, entropy)  # [difference]
+
+
+def _gaussian(scale: mpq, entropy: Entropy) -> int:
+    """By rejection from discrete Laplace noise of scale t = floor(scale) + 1, which keeps more than a third."""
+    t = scale // 1 + 1  # [proposal-scale]
+    centre = scale * scale / t
+    while True:
+        proposed = _laplace(mpq(t), entropy)  # [propose]
+        if reaches((abs(proposed) - centre) ** 2 / (2 * scale * scale), entropy):  # [keep]
+            return proposed
+
+
+def _inverted(weights: Weights, scale: Fraction, n: int, entropy: Entropy) -> Integers:
+    """n integers with P(z) in proportion to the weight of |z|, which is of the order of ``scale``."""
+    found = np.empty(n, dtype=np.int64)
+    if scale < _MEDIUM and n >= _MANY:
+        draw_many(sprinkled(weights, mirrored=True), found, entropy)  # [many]
+        return found
+    if scale < _SMALL:
+        draw(table(weights, mirrored=True), found, entropy)  # [direct]
+        return found
+    cells = lattice(weights, int(scale).bit_length() - _SMALL.bit_length() + 1)  # [shift]
+    return _in_chunks(n, lambda m: _kept(lambda open_: propose(cells, open_, entropy), m))
+
+
+def _kept(proposed: Callable[[int], tuple[Integers, NDArray[np.bool_]]], n: int) -> Integers:
+    """n values that were kept, each the first of its place."""
+    values, kept = proposed(n)
+    while not kept.all():
+        open_ = np.flatnonzero(~kept)
+        again, kept[open_] = proposed(len(open_))
+        values = values.astype(np.result_type(values, again), copy=False)
+        values[open_] = again  # [again]
+    return values
+
+
+def _in_chunks(n: int, draw: Callable[[int], Integers]) -> Integers:
+    """n integers from draws of at most 2^16, so that memory beyond the result stays small."""
+    return np.concatenate([draw(min(_CHUNK, n - start)) for start in range(0, n, _CHUNK)])  # [chunks]
+
+
+def _array(values: list[int]) -> Integers:
+    return np.array(values, dtype=np.int64 if all(abs(one) < _LARGE for one in values) else object)  # [type]
+
+
+# end-proof-region: integers

@@ -1,0 +1,270 @@
+"""The joint exponential mechanism over all rankings, or sets, of k candidates, drawn exactly without listing them.
+
+The loss of an output is its largest gap max_i (x_[i] - x_{S[i]}), in units of the scale. Outputs are proposed in
+nested layers: layer j holds all outputs with a loss up to some level, equally likely, and the last layer all outputs.
+An output is accepted with the probability that turns the total of its proposals into e^(-loss).
+"""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heappop, heappush
+from itertools import accumulate, pairwise
+from math import ceil, inf, log2
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from ...numerics.arithmetic import as_mpq
+from .bins import Bins
+from .canonical import accepted
+from .ceilings import Rankings
+from .entropy import SYSTEM, Entropy, Indices
+from .head import head, reaching
+from .ladder import Ladder
+from .paths import Paths
+from .subsets import below
+from .walks import Walk, walk
+
+_LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
+_BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack where it is used covers the error
+_SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
+_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting, nor more detail
+_NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
+_COARSE = 64  # and by so much in the first detail, before it is known in which one they will be drawn
+_MANY = 4  # each so many layers, narrow means one bit more: a proposal in vain costs less than a layer
+_FEW = 32  # sets of so few are counted exactly, which takes less time than a walk
+_DETAIL, _FINER = 2, 2  # sets: gaps between the conditions that are kept; and how much finer the next attempt is
+_CLOSE, _ANEW = 2.0, 8.0  # so many bits a finer walk must gain to be worth its time: at first, and for all layers anew
+_PATIENCE = 2**8  # proposals in vain, after which better layers are worth their time
+_DIGITS = 40  # weights of layers are integers up to about 2^40
+
+
+Outputs: TypeAlias = Rankings | Paths | Walk
+
+
+class Layer(NamedTuple):
+    """All ``outputs`` under ceilings, whose losses are at most ``limit``; 2^log_size bounds their number.
+
+    It is the first layer of those with a loss > start ln 2 scales, up to end ln 2. Sets are found in this ``detail``.
+    """
+
+    start: int
+    end: int
+    limit: float | int
+    outputs: Outputs
+    log_size: float
+    detail: int
+
+    @property
+    def log_weight(self) -> float:
+        """The logarithm to base 2 of about the weight of all that it is the first layer of, or somewhat more."""
+        return self.log_size - self.start
+
+    @property
+    def log_floor(self) -> float:
+        """The same, or somewhat less: that of all that it holds, as far as ``log_size`` is close."""
+        return self.log_size - self.end
+
+
+# proof-region: joint
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked for: k winners, in order or not, at a scale, of scores that are known by their ranks."""
+
+    rungs: Ladder | Bins
+    scale: Fraction
+    k: int
+    ordered: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether outputs under ceilings are counted, so that there is no detail to speak of."""
+        return self.ordered or self.k <= _FEW
+
+    def layer(self, start: int, end: int, detail: int) -> Layer:
+        """All outputs with a loss up to end ln 2 scales."""
+        limit = self.rungs.limit(_level(end) * self.scale)
+        outputs = _outputs(self.rungs.ceilings(self.k, limit), self.ordered, detail)  # [reached]
+        if limit < inf:
+            end = min(end, ceil(Fraction(limit) / (_level(1) * self.scale)))  # [no-later]
+        return Layer(start, end, limit, outputs, _log_size(outputs), detail)
+
+    def latest(self, end: int) -> int:
+        """The last end of those with the limit of this one; integers have few limits where the scale is small."""
+        limit = self.rungs.limit(_level(end) * self.scale)
+        following = end + 1 if isinstance(limit, float) else ceil((limit + 1) / (_level(1) * self.scale))
+        return max(end, following - 1)  # [latest]
+
+    def finer(self, layer: Layer, detail: int) -> Layer:
+        """The same layer in another detail."""
+        outputs = layer.outputs if self.exact else _outputs(layer.outputs.ceilings, False, detail)
+        return layer._replace(outputs=outputs, log_size=_log_size(outputs), detail=detail)  # [same-layer]
+
+
+def draw(
+    values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
+) -> Indices:
+    """k indices with a probability proportional to exp(-max_i (x_[i] - x_{S[i]}) / scale), x being ``sign * values``.
+
+    Args:
+        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64.
+        scale: > 0.
+        k: The number of winners, 1 <= k <= d.
+        sign: +1 if larger scores are better, -1 if smaller ones are.
+        ordered: True for a ranking, S[i] its i-th index; False for a set, S[i] its i-th best member.
+        entropy: The source of digits.
+
+    Returns:
+        int64 array of shape (k,), ascending if not ``ordered``.
+    """
+    return next(draws(values, scale, k, sign=sign, ordered=ordered, entropy=entropy))
+
+
+def draws(
+    values: NDArray[Any], scale: Fraction, k: int, *, sign: int, ordered: bool, entropy: Entropy = SYSTEM
+) -> Iterator[Indices]:
+    """Independent ones of what :func:`draw` draws, without end; layers are found once, and better ones kept."""
+    rungs = head(values, sign, k, _level(_last(len(values), k, ordered)) * scale, scale)  # [deep-enough]
+    task = Task(rungs, scale, k, ordered)
+    nested = layers(task)
+    while True:
+        chosen = _attempt(task, nested, values, sign, entropy)
+        if chosen is None:
+            nested = improved(task, nested)  # [again]
+        else:
+            yield chosen if ordered else np.sort(chosen)  # [release]
+
+
+def _attempt(task: Task, nested: list[Layer], values: NDArray[Any], sign: int, entropy: Entropy) -> Indices | None:
+    """An output, or none after so many proposals in vain that better layers are worth their time."""
+    rungs, limits, shares = task.rungs, [layer.limit for layer in nested], _shares([layer.start for layer in nested])
+    weights, exponent = _weights(shares, [layer.log_size for layer in nested])
+    proposals = list(accumulate(weights))  # [proposals]
+    for _ in range(_PATIENCE):
+        i = bisect_right(proposals, below(proposals[-1], entropy))  # [propose]
+        drawn = nested[i].outputs.draw(entropy)  # [draw]
+        if drawn is None:
+            continue
+        ranks, chance = drawn
+        rungs = reaching(rungs, int(np.max(ranks)), values, sign)  # [others]
+        loss = rungs.loss(ranks, task.ordered)  # [loss]
+        if loss > limits[i]:
+            continue  # [outside]
+        first = nested[bisect_left(limits, loss)].start  # [first-layer]
+        ratio = weights[i] * chance / shares[i] * mpq(2) ** (exponent - first)  # [ratio]
+        if accepted(as_mpq(-loss / task.scale), ratio, None, entropy):  # [accept]
+            return rungs.candidates(ranks)
+    return None  # [in-vain]
+
+
+def layers(task: Task) -> list[Layer]:
+    """Nested layers: one that starts at a holds the outputs with a loss up to b ln 2, b being the next one's start.
+
+    The first starts at 0; the last holds all outputs. Where weight may be they are narrow, and their sets well found.
+    """
+    last = _last(task.rungs.everybody, task.k, task.ordered)
+    everything = _everything(task.rungs.everybody, task.k, task.ordered)
+    rest = Layer(last, last, inf, everything, _log_size(everything), _DETAIL)  # [last-layer]
+    found = _narrowed(task, [task.layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY)
+    known, detail = -1, _DETAIL  # no layer ends there
+    while True:
+        top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
+        fine = top if top.end == known else _close(task, top, _CLOSE if known < 0 else _ANEW)
+        if known >= 0 and fine is top:
+            return found
+        known, detail = fine.end, fine.detail
+        found = [fine if layer is top else layer for layer in found]  # [finer-top]
+        found = _narrowed(task, found, detail, _NARROW, _MANY)
+
+
+def improved(task: Task, found: list[Layer]) -> list[Layer]:
+    """The same layers in more detail, if there is more, all of them narrow where weight may be."""
+    detail = max(layer.detail for layer in found)
+    return _narrowed(task, found, detail * _FINER if detail < task.k else detail, _NARROW, inf)  # [more-detail]
+
+
+def _close(task: Task, layer: Layer, gain: float) -> Layer:
+    """The same layer, of sets in so much detail that twice as much would make it no more than ``gain`` lighter."""
+    if task.exact or layer.detail >= task.k:
+        return layer
+    finer = task.finer(layer, layer.detail * _FINER)
+    return layer if layer.log_size <= finer.log_size + gain else _close(task, finer, gain)
+
+
+def _narrowed(task: Task, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
+    """The same layers, but those that are heavy in this detail at least, and split until they are narrow."""
+    kept, heaviest = [found[-1]], -inf
+    waiting: list[tuple[float, int, Layer]] = []
+
+    def push(layer: Layer) -> None:
+        nonlocal heaviest
+        heappush(waiting, (-layer.log_weight, layer.start, layer))
+        if layer.detail >= detail:
+            heaviest = max(heaviest, layer.log_floor)
+
+    for layer in found[:-1]:
+        push(layer)
+    while waiting:
+        layer = heappop(waiting)[-1]
+        if layer.log_weight <= heaviest - _NEGLIGIBLE:  # [light]
+            kept.append(layer)
+        elif layer.detail < detail:
+            push(task.finer(layer, detail))  # [finer]
+        elif layer.end - layer.start <= narrow + len(kept) / many:  # [narrow]
+            kept.append(layer)
+        else:
+            middle = min(task.latest((layer.start + layer.end) // 2), layer.end - 1)
+            push(task.layer(layer.start, middle, detail))  # [split]
+            push(layer._replace(start=middle))
+    return sorted(kept, key=lambda layer: layer.start)
+
+
+@functools.lru_cache(maxsize=64)
+def _last(d: int, k: int, ordered: bool) -> int:
+    """Where the last layer starts."""
+    return ceil(_log_size(_everything(d, k, ordered))) + _SPARE  # [last-start]
+
+
+def _everything(d: int, k: int, ordered: bool) -> Outputs:
+    return _outputs(np.full(k, d), ordered, _DETAIL)
+
+
+def _outputs(ceilings: Indices, ordered: bool, detail: int) -> Outputs:
+    if ordered:
+        return Rankings(ceilings)
+    return Paths(ceilings) if len(ceilings) <= _FEW else walk(ceilings, detail)  # [few]
+
+
+def _log_size(outputs: Outputs) -> float:
+    """An upper bound on log2(1 / P), P being the least probability with which one of these outputs is drawn."""
+    return outputs.log_bound() * _BITS_PER_NAT + 2.0**-20
+
+
+def _shares(starts: list[int]) -> list[mpq]:
+    """How often each output of a layer is to be proposed from this layer: 2^-a - 2^-b, and 2^-a from the last."""
+    return [mpq((1 << b - a) - 1, 1 << b) for a, b in pairwise(starts)] + [mpq(1, 1 << starts[-1])]  # [shares]
+
+
+def _weights(shares: list[mpq], log_sizes: list[float]) -> tuple[list[int], int]:
+    """Integers w and an exponent e: 2^e w is at least the share times the size of each layer."""
+    logs = [
+        size + log2(int(share.numerator)) - log2(int(share.denominator))
+        for size, share in zip(log_sizes, shares, strict=True)
+    ]
+    exponent = ceil(max(logs)) - _DIGITS
+    return [int(2 ** (log - exponent) * (1 + 2.0**-20)) + 1 for log in logs], exponent  # [weights]
+
+
+def _level(bits: int) -> Fraction:
+    """A loss of at least ``bits`` ln 2, in units of the scale."""
+    return bits * _LN2  # [level]
+
+
+# end-proof-region: joint

@@ -1,0 +1,159 @@
+"""One race in several parts: each part keeps at most k finalists, and their digits travel with them.
+
+The winners of the whole are among the winners of the parts. Where parts meet, the digits of their finalists are read
+again, and only what lies beyond them is fresh. So the winners are those of one race, however the candidates are shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import nsmallest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...numerics.subnormals import require_subnormals
+from ..noises.noise import Noise
+from . import noiseless
+from .advantages import Scores, noisy_bounds
+from .entropy import SYSTEM, Entropy, Indices
+from .quantile_tables import table
+from .race import contenders
+from .settle import Racers, settle
+from .tape import Tape
+
+
+@dataclass(frozen=True)
+class Race:
+    """What all parts of one race share: the arguments of :func:`race.top_k`, but that the scale may be 0."""
+
+    scale: Fraction
+    noise: Noise
+    k: int
+    sign: int
+    ordered: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part:
+    """The best of ``size`` candidates, at most k of them: their labels and scores, and all digits drawn of them.
+
+    ``prefix`` holds the first 16 digits of each finalist and ``words`` the further ones. At scale 0 no digit was drawn.
+    A part is as private as the scores; it is written as a pickle, and never shown.
+    """
+
+    size: int
+    labels: tuple[Any, ...]
+    values: NDArray[Any]
+    prefix: NDArray[np.uint16]
+    words: tuple[tuple[int, ...], ...]
+
+    def __repr__(self) -> str:
+        return f"Part(<finalists of {self.size}>)"
+
+
+# proof-region: merge
+def partial(labels: Sequence[Any], values: NDArray[Any], race: Race, entropy: Entropy = SYSTEM) -> Part:
+    """The finalists among some candidates: the k best of them, or all where there are no more.
+
+    Args:
+        labels: One for each candidate: distinct in the whole race, and of one kind with an order, such as positions.
+        values: Canonical scores, shape (n,), n >= 0: int64, uint64, Python integers as objects, or finite float64.
+        race: What the parts share.
+        entropy: The source of digits.
+    """
+    k = min(race.k, len(values))
+    if race.scale == 0 or k == 0:
+        return _noiseless(len(values), labels, values, race)  # [exact-part]
+    tape = Tape((), entropy)
+    with np.errstate(all="ignore"):  # [floating-point-state]
+        racers, lower, upper = contenders(values, race.scale, race.noise, k, sign=race.sign, entropy=tape)
+        best = settle(racers, lower, upper, k, ordered=False)  # [part-winners]
+    finalists = np.isin(racers.index, best)
+    index = racers.index[finalists]
+    words = tuple(map(tape.drawn, index.tolist()))
+    return Part(len(values), _at(labels, index), values[index], racers.prefix[finalists], words)  # [finalists]
+
+
+def merge(parts: Sequence[Part], race: Race, entropy: Entropy = SYSTEM) -> Part:
+    """The finalists of one or more parts together, whose candidates are different ones.
+
+    ``entropy`` is asked for words of finalists by their places in the parts laid end to end.
+    """
+    joined = _joined(parts)
+    if race.scale == 0:
+        return _noiseless(joined.size, joined.labels, joined.values, race)  # [exact-merge]
+    if len(joined.labels) <= race.k:
+        return joined  # [all-stay]
+    tape = Tape(joined.words, entropy)
+    best = _winners(joined, race, False, tape)
+    words = tuple(map(tape.drawn, best.tolist()))
+    return Part(joined.size, _at(joined.labels, best), joined.values[best], joined.prefix[best], words)  # [merged]
+
+
+def finish(part: Part, race: Race, entropy: Entropy = SYSTEM) -> list[Any]:
+    """The labels of the k winners, where ``part`` has the finalists of all d >= k candidates.
+
+    Best first if ``race.ordered``, otherwise ascending.
+    """
+    if race.scale == 0:
+        best = _exact_best(part.labels, part.values, race)  # [exact-winners]
+    else:
+        best = _winners(part, race, race.ordered, Tape(part.words, entropy))
+    winners = list(_at(part.labels, best))
+    return winners if race.ordered else sorted(winners)  # [order]
+
+
+def _winners(part: Part, race: Race, ordered: bool, tape: Tape) -> Indices:
+    """The places of the k best finalists."""
+    require_subnormals()  # [no-flushing]
+    scores, entries = Scores(part.values, race.scale, race.sign), table(race.noise)
+    reference = part.values[part.values.argmax() if race.sign > 0 else part.values.argmin()]  # [reference]
+    with np.errstate(all="ignore"):  # [floating-point-state]
+        advantages = scores.advantages(part.values, reference)
+        lower, upper = noisy_bounds(advantages, entries.lower[part.prefix], entries.upper[part.prefix])  # [bounds]
+        racers = Racers(np.arange(len(part.labels)), part.prefix, scores, race.noise, reference, tape)
+        return settle(racers, lower, upper, race.k, ordered)  # [winners]
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    """The finalists of all parts, those of the first part first."""
+    held = [part for part in parts if part.labels] or parts[:1]
+    values = [part.values for part in held]
+    if len({scores.dtype for scores in values}) > 1:
+        values = [scores.astype(object) for scores in values]  # [kinds]
+    return Part(
+        size=sum(part.size for part in parts),
+        labels=tuple(label for part in held for label in part.labels),
+        values=np.concatenate(values),
+        prefix=np.concatenate([part.prefix for part in held]),
+        words=tuple(words for part in held for words in part.words),
+    )  # [joined]
+
+
+def _noiseless(size: int, labels: Sequence[Any], values: NDArray[Any], race: Race) -> Part:
+    """The exact best of these candidates, at most k of them, as the finalists of ``size``."""
+    best = _exact_best(labels, values, race)
+    return Part(size, _at(labels, best), values[best], np.zeros(len(best), dtype=np.uint16), ((),) * len(best))
+
+
+def _exact_best(labels: Sequence[Any], values: NDArray[Any], race: Race) -> Indices:
+    """The places of the k best without noise, best first; among equal scores the lowest label is the best."""
+    k = min(race.k, len(values))
+    if k == 0:
+        return np.zeros(0, dtype=np.int64)
+    last = values[noiseless.top_k(values, k, sign=race.sign, ordered=True)[-1]]
+    able = np.flatnonzero(values >= last if race.sign > 0 else values <= last).tolist()  # [able]
+    scores = dict(zip(able, values[able].tolist(), strict=True))
+    best = nsmallest(k, able, key=lambda place: (-race.sign * scores[place], labels[place]))  # [label-ties]
+    return np.array(best, dtype=np.int64)
+
+
+def _at(labels: Sequence[Any], places: Indices) -> tuple[Any, ...]:
+    return tuple(labels[place] for place in places.tolist())
+
+
+# end-proof-region: merge

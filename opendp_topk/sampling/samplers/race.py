@@ -1,0 +1,154 @@
+"""The exact top-k of noisy scores, by a lazy race.
+
+Every candidate i owns a uniform U_i; its noisy score is x_i / scale + F^{-1}(U_i). Digits of U_i are drawn
+only as far as the result depends on them. Candidates that cannot reach the k best are dropped on the way,
+most of them without a single digit of their own: a block of scores that all lie far below the threshold is
+represented by the few candidates whose uniforms begin with enough ones.
+
+The result is distributed exactly as with real-valued noise. Nothing here knows of privacy.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...numerics.floatlog import Floats
+from ...numerics.surveyed import GROUP, Surveyed
+from ..noises.noise import Noise
+from . import short
+from .advantages import Scores, widened
+from .entropy import SYSTEM, Entropy, Indices
+from .forecast import forecast
+from .forecast_race import FEWEST, GROUPS, MOST, race_forecast
+from .quantile_tables import table
+from .scan import Scan
+from .settle import Racers, settle
+from .upper_tail import BLOCK, LEVELS, survivors
+
+_FIRST_BLOCKS = 8  # few at first: the best blocks set the threshold by which the others are skipped
+_MOST_BLOCKS = 512  # two million scores at a time, so that what a batch needs beside them stays small
+_DEEP = (8, 6)  # levels tried first on scores far below: one in 256 of them enters, or one in 64
+_FEW = 64  # one near score in so many may be drawn by itself: no more than enter at the lower of these levels
+
+
+# proof-region: race
+def top_k(
+    values: NDArray[Any] | Surveyed,
+    scale: Fraction,
+    noise: Noise,
+    k: int,
+    *,
+    sign: int,
+    ordered: bool,
+    entropy: Entropy = SYSTEM,
+) -> Indices:
+    """The indices of the k largest of ``sign * values / scale + noise``, with independent noise.
+
+    Args:
+        values: Canonical scores, shape (d,): int64, uint64, Python integers as objects, or finite float64. Or scores
+            that were surveyed in the direction ``sign``.
+        scale: The scale of the noise, > 0.
+        noise: The distribution of the noise at scale 1.
+        k: The number of winners, 1 <= k <= d.
+        sign: +1 for the largest scores, -1 for the smallest.
+        ordered: Best first if True; otherwise ascending indices.
+        entropy: The source of digits.
+
+    Returns:
+        int64 array of shape (k,).
+    """
+    with np.errstate(all="ignore"):  # [floating-point-state]
+        winners = settle(*contenders(values, scale, noise, k, sign=sign, entropy=entropy), k, ordered)
+    return winners if ordered else np.sort(winners)  # [order]
+
+
+def contenders(
+    values: NDArray[Any] | Surveyed, scale: Fraction, noise: Noise, k: int, *, sign: int, entropy: Entropy
+) -> tuple[Racers, Floats, Floats]:
+    """Candidates of whom the k best are the k best of all, with bounds on their noisy advantages."""
+    seen = values if isinstance(values, Surveyed) else None
+    scores = Scores(seen.values if seen else np.ascontiguousarray(values), scale, sign)
+    d = len(scores.values)
+    if d <= short.MOST and seen is None:
+        everybody = short.everybody(scores, noise, entropy)  # [short]
+        if everybody is not None:
+            return everybody
+    blocks = d // BLOCK
+    rows = scores.values[: blocks * BLOCK].reshape(blocks, BLOCK)
+    groups = widened(seen.best[: blocks * GROUPS] if seen else _best_of(rows.reshape(-1), GROUP, sign))
+    best = _best_of(groups, GROUPS, sign)  # [best]
+    found = forecast(scores, noise, k, groups) if blocks >= max(FEWEST, k // MOST) else None
+    scan = Scan(scores, k, table(noise), entropy, reference=found.mark[0] if found else scores.take([0])[0])
+    if found is None or not race_forecast(scan, rows.reshape(-1), groups, best, *found):  # [forecast]
+        scan.draw(np.arange(blocks * BLOCK, d))  # [remainder]
+        _race_all_blocks(scan, rows, best)
+    racers = Racers(scan.index, scan.prefix, scores, noise, scan.reference, entropy)
+    return racers, scan.lower, scan.upper
+
+
+def _best_of(values: NDArray[Any], size: int, sign: int) -> NDArray[Any]:
+    """The best of each ``size`` successive values."""
+    pick = np.maximum if sign > 0 else np.minimum
+    starts = np.arange(0, len(values), size)
+    return np.asarray(pick.reduceat(values, starts)) if len(starts) else values
+
+
+def _race_all_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any]) -> None:
+    """Take all blocks into the race, the best first."""
+    order = np.argsort(best, kind="stable")[:: -scan.scores.sign]  # [queue]
+    done = 0
+    while done < len(order):
+        batch = order[done : done + min(max(_FIRST_BLOCKS, scan.k // BLOCK, 2 * done), _MOST_BLOCKS)]  # [batch]
+        done += _race_blocks(scan, rows, best, batch)
+
+
+def _race_blocks(scan: Scan, rows: NDArray[Any], best: NDArray[Any], batch: Indices) -> int:
+    """Take the first blocks of ``batch`` into the race, and say how many: those whose scores reach equally far."""
+    levels = scan.levels(best[batch])
+    warm = int(np.count_nonzero(levels < _DEEP[0]))  # [warm]
+    if warm == 0:
+        _skip(scan, batch, levels)
+        return len(batch)
+    batch, levels = batch[:warm], levels[:warm]
+    values, least = widened(rows[batch]), max(int(levels.min()), 0)
+    for level in _DEEP:
+        near = scan.near(values, level)
+        if _FEW * np.count_nonzero(near) <= near.size:
+            _split(scan, batch, near, level, least)  # [deep-split]
+            return warm
+    if levels.min() >= LEVELS[0]:
+        _skip(scan, batch, levels)  # [shallow-skip]
+    else:
+        _split(scan, batch, scan.near(values, LEVELS[0]), LEVELS[0], least)  # [shallow-split]
+    return warm
+
+
+def _skip(scan: Scan, batch: Indices, levels: Indices) -> None:
+    """Blocks in which every uniform needs that many leading ones: only those that have them enter."""
+    position = survivors(levels, scan.entropy)
+    scan.draw_tail(_index(batch, position), levels[position // BLOCK])  # [skip]
+
+
+def _split(scan: Scan, batch: Indices, near: NDArray[np.bool_], level: int, least: int) -> None:
+    """Near candidates with ``least`` leading ones enter; of the others, those with ``level`` leading ones."""
+    near = near.ravel()
+    one_by_one = np.flatnonzero(near)
+    if 2 * len(one_by_one) < near.size:
+        position = survivors(np.full(len(batch), level), scan.entropy)
+        position = position[~near[position]]  # [phantoms]
+        scan.draw_tail(_index(batch, position), np.full(len(position), level))
+        scan.draw(_index(batch, one_by_one), least)  # [near]
+    else:
+        scan.draw(_index(batch, np.arange(near.size)), least)  # [all]
+
+
+def _index(batch: Indices, position: Indices) -> Indices:
+    """The candidate at a position of the concatenated blocks of ``batch``."""
+    return batch[position // BLOCK] * BLOCK + position % BLOCK
+
+
+# end-proof-region: race

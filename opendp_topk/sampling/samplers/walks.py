@@ -1,0 +1,209 @@
+"""Sets under ceilings, drawn by a random walk whose odds are floats that err on one side.
+
+The walk goes from block to block, from the last ranks to the first, and decides how many members each block gets. Its
+odds come from bounds on numbers of sets, from above and rounded up: so a set may be missed, but none is drawn with a
+probability below what was promised. With which probability it is drawn is known exactly, and is corrected later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import frexp, ldexp
+from typing import NamedTuple
+
+import numpy as np
+from gmpy2 import bincoef, mpq, mpz
+from numpy.typing import NDArray
+
+from ...numerics.floatlog import Floats, log_bounds
+from .ceilings import product
+from .entropy import Entropy, Indices
+from .subsets import below, choose
+from .tilts import Blocks, blocks
+
+_SLACK = 1 + 2.0**-30  # more than what a sum of 2^22 rounded products rounds
+_FINE = 2.0**-50  # odds are whole numbers below 2^53, which float64 holds
+_NEGLIGIBLE = 2.0**-32  # bounds so much smaller than the largest are no longer kept apart
+_TINY = 2.0**-800  # as small as a number may be and have its relative error when it is multiplied
+_SHORT = 8  # so few bounds at the ends are not worth cutting off
+_LARGE = 2.0**100  # numbers are kept between 2^-100 and 2^100, so that products neither overflow nor underflow
+_AHEAD = 2**8  # words are read so many at a time: 2 KiB, which takes little longer than one
+_LN2 = 0.6931471805599453  # ln 2 rounded; the slack where it is used covers the error
+
+
+class Row(NamedTuple):
+    """Bounds for the walks through the first blocks that have W more members than these blocks' shares.
+
+    The bound is ``bounds[W - start]``, or ``outside`` where there is no such entry, times 2 to the sum of all ``power``
+    so far; none exceeds ``peak``. ``unit`` and ``rest`` belong to the step from the row before, in units of this row,
+    as does ``damped``: the bounds of that row and what is outside of them, as this step takes them, in its units.
+    """
+
+    start: int
+    bounds: Floats
+    outside: float
+    peak: float
+    unit: float
+    rest: float
+    power: int
+    damped: tuple[Floats, float]
+
+    def at(self, excess: int) -> float:
+        i = excess - self.start
+        return float(self.bounds[i]) if 0 <= i < len(self.bounds) else self.outside  # [bound]
+
+
+# proof-region: walks
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """All sets of ranks under ``ceilings``, found among those under the conditions of ``blocks``, which are fewer."""
+
+    ceilings: Indices
+    blocks: Blocks
+
+    def log_bound(self) -> float:
+        """An upper bound on ln(1 / P) for the least probability P with which a set is drawn."""
+        last, powers = np.array([self.rows[-1].at(0)]), sum(row.power for row in self.rows)
+        return self.blocks.log_units() + float(log_bounds(last, last)[1][0]) + powers * _LN2 + 2.0**-20  # [log-bound]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The first row is that of no blocks, the last one that of all."""
+        k, tilt = len(self.ceilings), float(self.blocks.tilts[0])
+        found, left = [Row(0, np.ones(1), 0.0, 1.0, _FINE, 0.0, 0, (np.ones(1), 0.0))], k
+        steps = zip(self.blocks.tables, self.blocks.shares.tolist(), self.blocks.tilts.tolist(), strict=True)
+        for (first, weights, total, other), share, new in steps:
+            left -= share
+            damped = _damped(found[-1], tilt, new)
+            raw = np.correlate(damped[0], weights[::-1], "full")  # [convolve]
+            start = found[-1].start + first - share
+            raw, start = raw[max(-start, 0) : max(left - start + 1, 0)], min(max(start, 0), left)  # [cut]
+            found.append(_row(raw, start, found[-1], damped, total, other, k))
+            tilt = new
+        return found
+
+    def draw(self, entropy: Entropy) -> tuple[Indices, mpq] | None:
+        """A set under the ceilings, as ranks counted from 0, ascending, with the exact probability with which it is
+        drawn; or none, as soon as the last of its members are known not to be under them.
+        """
+        parts: list[Indices] = []
+        odds: list[int] = []
+        drawn: list[tuple[int, int]] = []
+        excess, left, start = 0, len(self.ceilings), int(self.ceilings[-1])
+        sizes, shares, entropy = *self._ends, _Ahead(entropy)
+        for i in range(len(sizes) - 1, -1, -1):
+            step = self._step(i, excess)
+            if step is None:
+                return None
+            least, ways, whole = step
+            place = int(ways.cumsum().searchsorted(below(whole, entropy), side="right"))  # [place]
+            if place == len(ways):
+                return None  # [missed]
+            odds += [int(ways[place]), whole]
+            size, members = sizes[i], excess + shares[i] - least - place  # [members]
+            excess, start = least + place, start - size
+            if members:
+                ranks = start + choose(size, members, entropy)
+                if (ranks >= self.ceilings[left - members : left]).any():
+                    return None  # [outside]
+                parts.append(ranks)
+                drawn.append((size, members))
+                left -= members
+        wholes = [mpz(n) for n in odds[1::2]] + [bincoef(b, t) for b, t in drawn]
+        chance = mpq(product([mpz(n) for n in odds[::2]]), product(wholes))  # [probability]
+        return np.concatenate(parts[::-1]), chance
+
+    @cached_property
+    def _ends(self) -> tuple[list[int], list[int]]:
+        """The sizes and the shares of the blocks, as numbers of Python."""
+        return self.blocks.sizes.tolist(), self.blocks.shares.tolist()
+
+    def _step(self, i: int, excess: int) -> tuple[int, Indices, int] | None:
+        """The least excess before block i, odds for it and those above, and the whole of which they are parts."""
+        before, row = self.rows[i : i + 2]
+        first, weights, _, _ = self.blocks.tables[i]
+        sizes, shares = self._ends
+        total = excess + shares[i]
+        least, most = max(total - sizes[i], 0), total if i else 0  # [range]
+        if least > most:
+            return None
+        odds = np.empty(most - least + 1, dtype=np.int64)
+        odds.fill(int(row.rest / row.unit))  # [rest]
+        low, high = max(least, total - first - len(weights) + 1), min(most, total - first)
+        if low <= high:
+            damped, outside = row.damped
+            odds[low - least : high - least + 1] += (
+                weights[total - high - first : total - low - first + 1][::-1]
+                * _window(damped, before.start, outside, low, high)
+                * ldexp(1 / row.unit, -row.power)
+            ).astype(np.int64)  # [odds]
+        return least, odds, int(row.at(excess) / row.unit)  # [whole]
+
+
+class _Ahead(Entropy):
+    """Words that are read many at a time, for one walk, which asks for them one by one."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy, self._words = entropy, np.zeros(0, dtype=np.uint64)
+
+    def auxiliary(self, n: int) -> NDArray[np.uint64]:
+        if n > len(self._words):
+            more = self._entropy.auxiliary(max(n - len(self._words), _AHEAD))
+            self._words = np.concatenate([self._words, more])  # [ahead]
+        words, self._words = self._words[:n], self._words[n:]
+        return words  # [in-turn]
+
+
+def _row(raw: Floats, start: int, before: Row, damped: tuple[Floats, float], total: float, other: float, k: int) -> Row:
+    """The next row: ``raw`` from the bounds before, weights of ``total``, and ``other`` for unlisted ones."""
+    raw = raw if len(raw) else np.zeros(1)
+    most, inflow = float(raw[raw.argmax()]), damped[1] * total  # [most]
+    unlisted = 2 * other * before.peak
+    unit = max(most, inflow, (k + 2) * unlisted, _TINY) * _FINE  # [unit]
+    rest = unlisted + 3 * unit  # [rest-bound]
+    outside = everywhere = (inflow + (k + 2) * rest) * _SLACK  # [everywhere]
+    least = most * _NEGLIGIBLE
+    if len(raw) > 2 * _SHORT and min(raw[_SHORT], raw[-_SHORT]) <= least < most:
+        kept = (raw > least).nonzero()[0]
+        raw, start = raw[kept[0] : kept[-1] + 1], start + int(kept[0])
+        outside += least * _SLACK  # [trim]
+    largest = max(most, everywhere)
+    power = 0 if 1 / _LARGE < largest < _LARGE else frexp(largest)[1]  # [power]
+    scaled = ldexp(_SLACK, -power)
+    bounds = raw * (_SLACK * scaled)
+    bounds += everywhere * scaled  # [bounds]
+    peak = (most * _SLACK + outside) * (_SLACK * scaled)  # [peak]
+    return Row(start, bounds, outside * scaled, peak, unit * scaled, rest * scaled, power, damped)
+
+
+def _damped(row: Row, tilt: float, new: float) -> tuple[Floats, float]:
+    """Upper bounds on the row's bounds times (new / tilt)^W, and one on all outside."""
+    if new == tilt:
+        return row.bounds, row.outside
+    ratio, end = min(new / tilt * (1 + 2.0**-51), 1.0), row.start + len(row.bounds)  # [ratio]
+    factors = np.empty(end + 1)
+    factors.fill(ratio)
+    factors[0] = 1.0
+    powers = np.multiply.accumulate(factors)
+    least = float(powers[end]) * _SLACK + _TINY if row.start == 0 else 1.0
+    return row.bounds * (powers[row.start : end] * _SLACK), row.outside * least  # [damped]
+
+
+def _window(values: Floats, start: int, outside: float, low: int, high: int) -> Floats:
+    """The entries from ``low`` to ``high`` of values from ``start`` on, with ``outside`` around them."""
+    first, last = max(low, start), min(high + 1, start + len(values))
+    if (first, last) == (low, high + 1):
+        return values[first - start : last - start]  # [inside]
+    found = np.full(high - low + 1, outside)
+    if first < last:
+        found[first - low : last - low] = values[first - start : last - start]  # [window]
+    return found
+
+
+def walk(ceilings: Indices, detail: int) -> Walk:
+    """The walk over the sets under ``ceilings``; with more ``detail`` it draws fewer others, in vain."""
+    return Walk(ceilings, blocks(ceilings, detail))
+
+
+# end-proof-region: walks

@@ -1,4 +1,0 @@
-"""Claims of privacy among the tests of other projects: a plugin for pytest.
-
-It may import audit.
-"""
