@@ -35,7 +35,7 @@ def rooms(modules: set[str], *names: str) -> list[str]:
 def test_the_list_of_commands_needs_no_numpy() -> None:
     modules = loaded("--help")
     assert not {"numpy", "gmpy2", "mpmath"} & modules
-    assert not rooms(modules, "audit", "tables", "measurements")
+    assert not rooms(modules, "apps.audit", "tables", "measurements")
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_the_list_of_commands_needs_no_numpy() -> None:
 def test_a_plan_reads_no_tables_and_audits_nothing(more: tuple[str, ...]) -> None:
     modules = loaded("plan", "--k", "3", "--candidates", "50", "--epsilon", "1", *more)
     assert rooms(modules, "measurements")
-    assert not rooms(modules, "audit", "tables")
+    assert not rooms(modules, "apps.audit", "tables")
 
 
 def test_what_was_read_is_not_looked_through() -> None:
@@ -67,8 +67,11 @@ def test_importing_the_package_loads_what_is_asked_for() -> None:
     script = "import sys, opendp_topk as tk; before = set(sys.modules); tk.Gumbel; print(*before); print(*sys.modules)"
     before, after = map(str.split, subprocess.check_output([sys.executable, "-c", script], text=True).splitlines())
     assert "numpy" not in before
-    assert rooms(set(after), "noises.") == ["opendp_topk.sampling.noises.gumbel", "opendp_topk.sampling.noises.noise"]
-    assert not rooms(set(after), "audit", "tables", "measurements", "core.measurement")
+    assert rooms(set(after), "sampling.noises.") == [
+        "opendp_topk.sampling.noises.gumbel",
+        "opendp_topk.sampling.noises.noise",
+    ]
+    assert not rooms(set(after), "apps.audit", "tables", "measurements", "core.measurement")
 
 
 def test_the_list_of_commands_says_what_their_own_help_says() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 import opendp_topk
 from opendp_topk import proof
+from tests.mutation.fault import within_storey
 
 PACKAGE = Path(opendp_topk.__file__).parent
 TESTS = Path(__file__).resolve().parents[1]
@@ -76,7 +77,7 @@ def _quoted(paths: Iterable[str]) -> str:
 
 
 def _mirrors(paths: Iterable[str]) -> set[str]:
-    pure = (PurePosixPath(path) for path in paths)
+    pure = (PurePosixPath(within_storey(path)) for path in paths)
     wanted = {path.with_name(f"test_{path.name.lstrip('_')}").as_posix() for path in pure}
     return {path for path in wanted if (TESTS / path).is_file()}
 

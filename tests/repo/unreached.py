@@ -1,9 +1,9 @@
 """The rooms, files and definitions that no pin reaches, each with the reason for which it carries no claim."""
 
 ELSEWHERE = {
-    "apps.audit": "its documents pin what they prove, the rest shows and searches",
-    "apps.testing": "it asks for audits, whose documents pin what they prove, and tells their verdicts",
-    "apps.cli": "it calls the public names and shows what they return",
+    "apps/audit": "its documents pin what they prove, the rest shows and searches",
+    "apps/testing": "it asks for audits, whose documents pin what they prove, and tells their verdicts",
+    "apps/cli": "it calls the public names and shows what they return",
     "core/counted.py": "a function of what was released: that it costs nothing is proved of every such function",
     "core/json_values.py": "it writes what was released for other programs, and adds nothing to it",
     "core/candidate_remarks.py": "it words what looks odd in a public list, and changes nothing",
